@@ -24,6 +24,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/migrate"
 	"github.com/fluxkit/flux/internal/cli/plugin"
 	"github.com/fluxkit/flux/internal/cli/reconcile"
+	"github.com/fluxkit/flux/internal/cli/rehearse"
 	"github.com/fluxkit/flux/internal/cli/resume"
 	"github.com/fluxkit/flux/internal/cli/sandbox"
 	"github.com/fluxkit/flux/internal/cli/stats"
@@ -107,6 +108,7 @@ func commands() []subcommand {
 		{name: "pull", group: groupArtifacts, make: artifact.NewPull},
 		{name: "push", group: groupArtifacts, make: artifact.NewPush},
 		{name: "reconcile", group: groupOperate, make: reconcile.NewCommand},
+		{name: "rehearse", group: groupInstall, make: rehearse.NewCommand},
 		{name: "resume", group: groupOperate, make: resume.NewCommand},
 		{name: "sandbox", group: groupTools, make: sandbox.NewCommand},
 		{name: "stats", group: groupInspect, make: stats.NewCommand},

@@ -156,6 +156,7 @@ var endRows = map[string]endRow{
 	"pull artifact":              {args: "oci://ADDRESS/r:1 --output=DIR/out --insecure-registry"},
 	"push artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --source=s --revision=main@sha1:1 --insecure-registry"},
 	"reconcile":                  {args: "app"},
+	"rehearse":                   {args: "--from-cluster --from=2.9"},
 	"resume":                     {args: "app"},
 	"sandbox":                    {local: "it is a separate program", fails: true},
 	"stats":                      {},

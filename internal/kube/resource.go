@@ -30,6 +30,7 @@ var clusterScoped = []string{
 	"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
 	"StorageClass", "PriorityClass", "IngressClass", "RuntimeClass", "APIService",
 	"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
 }
 
 // ResourceFor returns the resource of a kind by the naming conventions of Kubernetes, without a

@@ -46,6 +46,8 @@ var allowed = map[string][]string{
 	"pkg/validate":            {"pkg/build", "pkg/diff", "pkg/diff/revision"},
 	"pkg/validate/schema":     {"pkg/validate/verdict"},
 	"pkg/validate/server":     {"pkg/validate/verdict"},
+	"pkg/rehearse":            {"pkg/build", "pkg/diagnose", "pkg/diff"},
+	"internal/sandbox":        {"internal/gitrepo"},
 }
 
 func TestImportsPointDown(t *testing.T) {

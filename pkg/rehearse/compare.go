@@ -1,0 +1,324 @@
+package rehearse
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// comparison compares what the two versions have made of the same input.
+type comparison struct {
+	from, to *side
+	report   *Report
+	// manifests are the manifests of the Flux objects of both sides.
+	manifests map[diff.Ref]*unstructured.Unstructured
+}
+
+func compare(ctx context.Context, from, to *side) (*Report, error) {
+	c := &comparison{from: from, to: to, manifests: map[diff.Ref]*unstructured.Unstructured{}, report: &Report{
+		From: from.distribution.Version, To: to.distribution.Version, Path: from.repository.Path,
+		Findings: []Finding{}, NotRehearsed: []Omission{}, Changes: []*diff.Result{},
+	}}
+	for _, step := range []func(context.Context) error{c.compareManifests, c.compareStates, c.compareEvents} {
+		if err := step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c.compareObjects()
+	c.listControllers()
+	c.listUnsettled()
+	c.locate(ctx)
+	levels := []Level{Breaks, Migrate, Changes, Notice}
+	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)), strings.Compare(a.Object.String(), b.Object.String()))
+	})
+	slices.SortFunc(c.report.NotRehearsed, func(a, b Omission) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	c.report.conclude()
+	return c.report, nil
+}
+
+func (c *comparison) find(f Finding) {
+	f.Message = redact.Text(f.Message)
+	c.report.Findings = append(c.report.Findings, f)
+}
+
+// locate adds the files of the objects.
+func (c *comparison) locate(ctx context.Context) {
+	if c.from.Repository == nil {
+		return
+	}
+	for i := range c.report.Findings {
+		f := &c.report.Findings[i]
+		f.File = c.from.Repository.fileOf(ctx, f.Object.Kind, f.Object.Name)
+	}
+}
+
+func (c *comparison) listUnsettled() {
+	for _, s := range []*side{c.from, c.to} {
+		if s.unsettled == nil {
+			continue
+		}
+		for t, f := range s.flux {
+			if f.kind.HasConditions() && !f.kind.Finished(f.object) && !f.kind.Suspension.Is(f.object) {
+				c.report.Unsettled = append(c.report.Unsettled, t.String()+" with Flux "+s.distribution.Version+": "+f.kind.Ready(f.object).Message)
+			}
+		}
+		if len(c.report.Unsettled) == 0 {
+			c.report.Unsettled = []string{"Flux " + s.distribution.Version + ": not all objects were reconciled in time"}
+		}
+	}
+	slices.Sort(c.report.Unsettled)
+}
+
+// unknowns are the fields whose effect only the controller determines.
+var unknowns = []struct{ field, text string }{
+	{"spec.postRenderers", "post-renderers"},
+	{"spec.driftDetection", "drift detection"},
+}
+
+// listControllers lists the controllers, and what is not known because they ran in other versions.
+func (c *comparison) listControllers() {
+	for _, name := range c.from.repository.components {
+		controller := Controller{Name: name, From: c.from.distribution.Tags[name], To: c.to.distribution.Tags[name], Ran: c.to.versions[name]}
+		controller.Exact = controller.Ran == controller.To
+		if !controller.Exact {
+			controller.Unknown = c.unknown(name)
+		}
+		c.report.Controllers = append(c.report.Controllers, controller)
+	}
+}
+
+// unknown describes the objects of a controller whose reconciliation by the next version is not known.
+func (c *comparison) unknown(controller string) string {
+	count, special := map[string]int{}, []string{}
+	for _, t := range slices.SortedFunc(maps.Keys(c.to.flux), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }) {
+		f := c.to.flux[t]
+		if f.kind.Controller != controller {
+			continue
+		}
+		count[f.kind.Kind]++
+		for _, u := range unknowns {
+			value, _ := (controllers.Path{u.field}).Lookup(f.object)
+			if list, _ := value.([]any); len(list) > 0 || isMap(value) {
+				special = append(special, t.String()+" ("+u.text+")")
+			}
+		}
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(count)) {
+		parts = append(parts, fmt.Sprintf("%s (%d)", kind, count[kind]))
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	text := "how it reconciles " + strings.Join(parts, ", ")
+	if len(special) > 0 {
+		text += ", especially " + strings.Join(special, ", ")
+	}
+	return text
+}
+
+func isMap(value any) bool {
+	m, ok := value.(map[string]any)
+	return ok && len(m) > 0
+}
+
+// compareObjects compares the objects of both sides by their owners.
+func (c *comparison) compareObjects() {
+	owners := map[diff.Ref]*diff.Desired{}
+	var order []diff.Ref
+	seen := map[diff.Ref]bool{}
+	add := func(s *side, side func(*diff.Desired) **diff.Side) {
+		for _, ref := range slices.SortedFunc(maps.Keys(s.objects), func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) }) {
+			o := s.objects[ref]
+			seen[ref] = true
+			owner := c.owner(o)
+			key := identity(owner)
+			if owners[key] == nil {
+				owners[key] = &diff.Desired{}
+				order = append(order, key)
+			}
+			at := side(owners[key])
+			if *at == nil {
+				*at = &diff.Side{Owner: owner, Build: &build.Result{}}
+			}
+			(*at).Build.Objects = append((*at).Build.Objects, build.Object{Unstructured: c.normalized(s, o)})
+		}
+	}
+	add(c.from, func(d *diff.Desired) **diff.Side { return &d.Before })
+	add(c.to, func(d *diff.Desired) **diff.Side { return &d.After })
+	c.report.Objects = len(seen)
+	slices.SortFunc(order, func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) })
+	var all []diff.Desired
+	for _, key := range order {
+		all = append(all, *owners[key])
+	}
+	for _, result := range diff.Builds(all) {
+		result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Unchanged })
+		for i, change := range result.Changes {
+			result.Changes[i] = c.explain(result.Owner, c.withoutDefaults(change))
+		}
+		result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Ignored })
+		c.keep(result)
+		if len(result.Changes) > 0 || result.NotCompared != nil {
+			c.report.Changes = append(c.report.Changes, result)
+		}
+	}
+}
+
+// explain notes why a version of Flux does not cause the change of a release: the same controller has
+// rendered it in both sandboxes.
+func (c *comparison) explain(owner diff.Ref, change diff.Change) diff.Change {
+	k, _ := controllers.FindKind(owner.Kind)
+	if k.Release && change.Action == diff.Changed && c.from.versions[k.Controller] == c.to.versions[k.Controller] {
+		change.Notes = append(change.Notes, "rendered by the same version of "+k.Controller+
+			": the chart generates the value at each rendering, or depends on the API versions of the cluster")
+	}
+	return change
+}
+
+// keep replaces the deletions of an owner that is not reconciled by the next version: a controller
+// that fails to apply objects does not delete them.
+func (c *comparison) keep(result *diff.Result) {
+	result.Warnings = nil
+	blocked := c.blocker(result.Owner, len(c.from.flux))
+	if blocked == "" {
+		return
+	}
+	kept := len(result.Changes)
+	result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Pruned || unowned(change) })
+	if kept -= len(result.Changes); kept > 0 {
+		result.NotCompared = &diff.Omission{
+			Reason: quantity(kept, "object") + " not applied with Flux " + c.report.To + ", because " + blocked + " is not ready", Affected: true,
+		}
+	}
+}
+
+// unowned reports whether the present version has applied an object and the next one has not.
+func unowned(change diff.Change) bool {
+	return change.Before != nil && change.After != nil &&
+		len(controllers.Owners(change.Before.Object)) > 0 && len(controllers.Owners(change.After.Object)) == 0
+}
+
+// blocker returns the owner if it is not ready with the next version, or the nearest of its owners
+// that is not, else "".
+func (c *comparison) blocker(owner diff.Ref, depth int) string {
+	t := controllers.Target{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}
+	if is, ok := c.to.flux[t]; ok || depth == 0 {
+		if !ok || is.kind.IsReady(is.object) {
+			return ""
+		}
+		return t.String()
+	}
+	was, ok := c.from.flux[t]
+	if !ok {
+		return ""
+	}
+	above := c.owner(&unstructured.Unstructured{Object: was.object})
+	return c.blocker(identity(above), depth-1)
+}
+
+// owner returns the Kustomization or HelmRelease that has applied an object, or the Kustomization of
+// the cluster.
+func (c *comparison) owner(o *unstructured.Unstructured) *unstructured.Unstructured {
+	named := func(kind, namespace, name string) *unstructured.Unstructured {
+		k, _ := controllers.FindKind(kind)
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": k.APIVersion(), "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name},
+			// Otherwise an object that only the present version has applied would not count as a change.
+			"spec": map[string]any{"prune": true},
+		}}
+	}
+	if owners := controllers.Owners(o.Object); len(owners) > 0 {
+		return named(owners[0].Kind, owners[0].Namespace, owners[0].Name)
+	}
+	for _, root := range c.from.initial() {
+		if k, ok := controllers.KindOf(root.GroupVersionKind().Group, root.GetKind()); ok && k.Applies() {
+			return named(k.Kind, root.GetNamespace(), root.GetName())
+		}
+	}
+	return named("Kustomization", c.from.repository.namespace, "flux-system")
+}
+
+// withoutDefaults removes the differences of a Flux object that no manifest causes: defaults of the
+// API. They are notices, because existing objects keep the values that were stored.
+func (c *comparison) withoutDefaults(change diff.Change) diff.Change {
+	ref := change.Object
+	ref.Version = ""
+	manifest := c.manifests[ref]
+	if manifest == nil {
+		return change
+	}
+	return change.Without(func(path string) bool {
+		if !strings.HasPrefix(path, "spec.") {
+			return false
+		}
+		if _, set := (controllers.Path{path}).Lookup(manifest.Object); set {
+			return false
+		}
+		c.find(Finding{
+			Level: Notice, Rule: "default", Object: change.Object,
+			Message: path + " is not in the manifest, and its default differs; existing objects keep the stored value",
+		})
+		return true
+	})
+}
+
+// serverFields are the fields that the API server and its controllers set, with values that differ
+// between two clusters.
+var serverFields = []string{
+	"status", "metadata.managedFields", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
+	"metadata.selfLink", "spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort", "spec.volumeName",
+}
+
+// serverKeys are such labels and annotations; a key that ends with a slash is a prefix.
+var serverKeys = []string{
+	controllers.RequestAnnotation, "deployment.kubernetes.io/revision", "controller-uid", "batch.kubernetes.io/controller-uid",
+}
+
+// normalized returns an object without what differs between any two clusters.
+func (c *comparison) normalized(s *side, o *unstructured.Unstructured) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	for _, field := range serverFields {
+		unstructured.RemoveNestedField(o.Object, strings.Split(field, ".")...)
+	}
+	// Objects are read in the version in which each side stores them, so that it shows what is stored.
+	if k, ok := controllers.KindOf(o.GroupVersionKind().Group, o.GetKind()); ok {
+		o.SetAPIVersion(c.to.storage(k))
+	}
+	o.Object, _ = s.portable(o.Object).(map[string]any)
+	return o
+}
+
+// portable returns a value without keys and addresses of this sandbox.
+func (s *side) portable(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		kept := map[string]any{}
+		for key, field := range v {
+			if !slices.Contains(serverKeys, key) && key != "nodePort" && key != "uid" {
+				kept[key] = s.portable(field)
+			}
+		}
+		return kept
+	case []any:
+		kept := make([]any, len(v))
+		for i, element := range v {
+			kept[i] = s.portable(element)
+		}
+		return kept
+	case string:
+		return strings.ReplaceAll(v, s.sandbox.GitURL, "https://repository.invalid")
+	}
+	return value
+}

@@ -1,0 +1,109 @@
+package rehearse
+
+import (
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// The results of a rehearsal.
+const (
+	// Same means that nothing differs, as far as it was rehearsed.
+	Same = "same"
+	// Different means that something changes, breaks or has to be migrated.
+	Different = "different"
+	// Undetermined means that nothing differs, and that something could not be rehearsed.
+	Undetermined = "undetermined"
+)
+
+// Level is the consequence of a finding.
+type Level string
+
+// The levels, from the most to the least important one.
+const (
+	// Breaks is something that works today and no longer does.
+	Breaks Level = "breaks"
+	// Migrate is something that has to be migrated before a later version.
+	Migrate Level = "migrate"
+	// Changes is another difference.
+	Changes Level = "changes"
+	// Notice is a difference without an effect on existing objects.
+	Notice Level = "notice"
+)
+
+// Finding is a difference between the two versions.
+type Finding struct {
+	Level Level `json:"level"`
+	// Rule identifies the type of the finding: not-ready, field-removed, rejected, not-served,
+	// deprecated, default, inventory, event or ready.
+	Rule    string   `json:"rule"`
+	Object  diff.Ref `json:"object"`
+	Message string   `json:"message"`
+	// File is the file with the manifest, if only one has it.
+	File string `json:"file,omitempty"`
+	// Remedies are fixes. A remedy with a command ends with the command.
+	Remedies []string `json:"remedies,omitempty"`
+	// Also are other objects with the same cause.
+	Also []diff.Ref `json:"also,omitempty"`
+}
+
+// Omission is an object that was not rehearsed.
+type Omission struct {
+	Object diff.Ref `json:"object"`
+	Reason string   `json:"reason"`
+	// Intended is set if the rehearsal or the repository has suspended the object.
+	Intended bool `json:"intended,omitempty"`
+}
+
+// Controller is a controller of the next version.
+type Controller struct {
+	Name string `json:"name"`
+	// From and To are the versions that the two versions of Flux have, and Ran the version that ran
+	// in both sandboxes.
+	From string `json:"from"`
+	To   string `json:"to"`
+	Ran  string `json:"ran"`
+	// Exact reports whether the version of To ran.
+	Exact bool `json:"exact"`
+	// Unknown is what is not known because another version ran.
+	Unknown string `json:"unknown,omitempty"`
+}
+
+// Report is the result of a rehearsal.
+type Report struct {
+	From   string `json:"from"`
+	To     string `json:"to"`
+	Path   string `json:"path,omitempty"`
+	Result string `json:"result"`
+	// Objects is the number of compared objects.
+	Objects     int          `json:"objects"`
+	Findings    []Finding    `json:"findings"`
+	Controllers []Controller `json:"controllers"`
+	// NotRehearsed lists what could not be rehearsed.
+	NotRehearsed []Omission `json:"notRehearsed"`
+	// Changes are the objects that differ, by their owner.
+	Changes []*diff.Result `json:"changes"`
+	// Unsettled is set if the controllers were still working at the end of the time.
+	Unsettled []string `json:"unsettled,omitempty"`
+}
+
+// conclude sets the result.
+func (r *Report) conclude() {
+	r.Result = Same
+	for _, o := range r.NotRehearsed {
+		if !o.Intended {
+			r.Result = Undetermined
+		}
+	}
+	for _, f := range r.Findings {
+		if f.Level != Notice {
+			r.Result = Different
+		}
+	}
+	for _, c := range r.Changes {
+		if c.Different() {
+			r.Result = Different
+		}
+	}
+	if len(r.Unsettled) > 0 {
+		r.Result = Undetermined
+	}
+}
