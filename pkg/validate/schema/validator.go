@@ -10,8 +10,8 @@ import (
 	"sync"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -214,7 +214,7 @@ func metadata(o *unstructured.Unstructured, namespaced bool, name validation.Val
 func nameRule(kind GVK) validation.ValidateNameFunc {
 	switch {
 	case kind.Group == "rbac.authorization.k8s.io" || kind.Kind == "IPAddress" || kind.Group == "certificates.k8s.io":
-		return path.ValidatePathSegmentName
+		return func(name string, _ bool) []string { return content.IsPathSegmentName(name) }
 	case kind.Group == "" && kind.Kind == "Namespace":
 		return validation.ValidateNamespaceName
 	}
