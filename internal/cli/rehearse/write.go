@@ -44,18 +44,21 @@ func write(a *app.App, format string, r *rehearse.Report) error {
 
 // overview returns the findings as a result that the formats of diff can show.
 func overview(r *rehearse.Report) *diff.Result {
-	o := &diff.Result{Owner: diff.Ref{Kind: "Flux", Name: r.From + " → " + r.To}, Builds: true}
+	// A comment has a limited number of short lines, so the conclusion comes first, and each remedy has
+	// a line of its own.
+	o := &diff.Result{Owner: diff.Ref{Kind: "Flux", Name: r.From + " → " + r.To}, Builds: true, Warnings: []string{conclusion(r)}}
 	for _, heading := range headings {
 		for _, f := range r.Findings {
 			if f.Level == heading.level {
-				o.Warnings = append(o.Warnings, heading.text+": "+strings.Join(lines(f), "; "))
+				all := lines(f)
+				all[0] = heading.text + ": " + all[0]
+				o.Warnings = append(o.Warnings, all...)
 			}
 		}
 	}
 	for _, line := range unknown(r) {
 		o.Warnings = append(o.Warnings, "Could not check: "+line)
 	}
-	o.Warnings = append(o.Warnings, conclusion(r))
 	return o
 }
 

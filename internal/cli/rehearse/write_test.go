@@ -31,7 +31,7 @@ func sample() *rehearse.Report {
 	return &rehearse.Report{
 		From: "2.9.6", To: "2.10.0", Path: "clusters/demo", Result: rehearse.Different, Objects: 12,
 		Findings: []rehearse.Finding{
-			{Level: rehearse.Breaks, Rule: "field-removed", Object: ref, Message: "spec.summary <script>\x1b[31m", File: "a.yaml", Remedies: []string{"remove spec.summary"}, Also: []diff.Ref{{Kind: "Kustomization", Name: "blocked"}}},
+			{Level: rehearse.Breaks, Rule: "field-removed", Object: ref, Message: "spec.summary <script>\x1b[31m" + strings.Repeat("x", 300), File: "a.yaml", Remedies: []string{"remove spec.summary", "migrate the files: flux migrate -f ."}, Also: []diff.Ref{{Kind: "Kustomization", Name: "blocked"}}},
 			{Level: rehearse.Migrate, Rule: "deprecated", Object: ref, Message: "v1beta3 Alert is deprecated"},
 			{Level: rehearse.Notice, Rule: "default", Object: ref, Message: "a default differs"},
 		},
@@ -58,7 +58,7 @@ func TestWrite(t *testing.T) {
 		}
 		a.Flush()
 		wanted := []string{
-			"spec.summary", "a.yaml", "remove spec.summary", "blocked", "v1beta3 Alert is deprecated", "a default differs", "v1.7.1", "post-renderers",
+			"spec.summary", "a.yaml", "remove spec.summary", "flux migrate -f .", "blocked", "v1beta3 Alert is deprecated", "a default differs", "v1.7.1", "post-renderers",
 			"HelmRepository", "not ready with either version", "slow",
 		}
 		if format != "json" && format != "yaml" {
