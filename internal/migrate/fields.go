@@ -19,6 +19,9 @@ type Field struct {
 	Blocked bool   `json:"blocked,omitempty"`
 }
 
+// blockMax is the maximum size of an object that is parsed. Alerts and Providers are much smaller.
+const blockMax = 32 << 10
+
 // block is the mapping of an object in a text.
 type block struct {
 	lines []string
@@ -50,11 +53,11 @@ func blockOf(lines []string, at, column int, edits map[int][]string) block {
 
 // convert edits the removed fields of the object and returns them.
 func (b block) convert(kind string, removed []controllers.Removed) []Field {
-	if len(removed) == 0 {
-		return nil
-	}
 	text := strings.Join(b.lines[b.start:b.end], "")
-	indent := lead.FindString(text)
+	if len(text) > blockMax {
+		return b.unread(kind, removed)
+	}
+	indent := lead(text)
 	text = strings.Repeat(" ", len(indent)) + text[len(indent):]
 	var document yaml.Node
 	var object controllers.Object
@@ -89,7 +92,7 @@ func (b block) unread(kind string, removed []controllers.Removed) []Field {
 		key := regexp.MustCompile(`(?:^|[\s{,"'])` + r.Field + `["']?\s*:`)
 		for i := b.start; i < b.end; i++ {
 			if key.MatchString(b.lines[i]) {
-				removal := controllers.Removal{Removed: r, Blocked: "the object cannot be parsed as YAML: " + byHand(r)}
+				removal := controllers.Removal{Removed: r, Blocked: "the object cannot be parsed: " + byHand(r)}
 				fields = append(fields, Field{i + 1, kind, removal.Outcome(), true})
 			}
 		}

@@ -40,7 +40,6 @@ var (
 	// the file, such as comments, unchanged.
 	entry = regexp.MustCompile(`^( *(?:- +)*)["']?(apiVersion|kind|group|version)["']?:[ \t]+["']?([A-Za-z0-9./-]+)["']?,?[ \t]*(?:#.*)?\r?$`)
 	named = regexp.MustCompile(`\b([a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
-	lead  = regexp.MustCompile(`^( *(?:- +)*)`)
 )
 
 // Rewrite updates the versions of Flux kinds in a text to those of a release: apiVersion beside a
@@ -49,7 +48,7 @@ var (
 func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	lines := strings.SplitAfter(text, "\n")
 	t := Text{Content: text}
-	edits, fields := map[int][]string{}, map[int][]string{}
+	edits, fields, seen := map[int][]string{}, map[int][]string{}, map[[2]int]bool{}
 	for i, line := range lines {
 		if i%1000 == 0 && ctx.Err() != nil {
 			return Text{}, context.Cause(ctx)
@@ -63,7 +62,7 @@ func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 		}
 		edits[i] = []string{changed}
 		t.Changes = append(t.Changes, *c)
-		t.Fields = append(t.Fields, removedFields(lines, i, *c, fields)...)
+		t.Fields = append(t.Fields, removedFields(lines, i, *c, fields, seen)...)
 	}
 	maps.Copy(edits, fields)
 	if t.Blocked() || len(edits) == 0 {
@@ -83,13 +82,23 @@ func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	return t, nil
 }
 
-// removedFields converts the fields that the new version of an object does not have.
-func removedFields(lines []string, at int, c Change, edits map[int][]string) []Field {
+// removedFields converts the fields that the new version of an object does not have, if the object,
+// which begins at a line, has not been seen.
+func removedFields(lines []string, at int, c Change, edits map[int][]string, seen map[[2]int]bool) []Field {
 	group, to, _ := strings.Cut(c.To, "/")
 	_, from, _ := strings.Cut(c.From, "/")
 	k, _ := controllers.KindOf(group, c.Kind)
+	removed := k.RemovedBetween(from, to)
+	if len(removed) == 0 {
+		return nil
+	}
 	column, _, _ := position(lines[at])
-	return blockOf(lines, at, column, edits).convert(c.Kind, k.RemovedBetween(from, to))
+	b := blockOf(lines, at, column, edits)
+	if seen[[2]int{b.start, column}] {
+		return nil
+	}
+	seen[[2]int{b.start, column}] = true
+	return b.convert(c.Kind, removed)
 }
 
 // rewriteLine returns the migrated line and its change, if any.
@@ -165,11 +174,20 @@ func siblings(lines []string, at, column int) map[string]string {
 	return found
 }
 
+// lead returns the indentation of a line with the markers of list items.
+func lead(line string) string {
+	rest := strings.TrimLeft(line, " ")
+	for strings.HasPrefix(rest, "- ") {
+		rest = strings.TrimLeft(rest[1:], " ")
+	}
+	return line[:len(line)-len(rest)]
+}
+
 // position returns the column of the key in a line, and whether the line is the first of a list
 // item. skip is true for empty lines, comments and template directives, which may be at any
 // column.
 func position(line string) (column int, first, skip bool) {
-	before := lead.FindString(line)
+	before := lead(line)
 	rest := strings.TrimSpace(line[len(before):])
 	skip = rest == "" || strings.HasPrefix(rest, "#") || strings.HasPrefix(rest, "{{")
 	return len(before), strings.Contains(before, "-"), skip
