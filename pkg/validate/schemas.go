@@ -136,12 +136,9 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	switch {
 	case len(lacking) == 0 || p.Rule == verdict.RuleUnknownField && build.IsKustomization(o.side.Owner):
 	case !build.IsKustomization(o.side.Owner):
-		f.Severity, f.Rule = Unknown, RuleNotValidated
-		f.Message += "; rendered without the values in " + names(lacking)
+		f.Severity, f.Rule = Unknown, RuleNotRendered
 	case substituted(valueAt(o.Object.Object, p)):
 		f.Severity, f.Rule = Unknown, RuleVariable
-		f.Message += "; its variables in " + names(lacking) + " are not known"
-		f.Fix = "set the variables with --vars-file"
 	}
 	if p.Rule == verdict.RuleAPIVersion && f.Severity == Invalid {
 		f.Fix = migration(o)

@@ -116,6 +116,7 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 		return nil, err
 	}
 	c.omissions()
+	c.lacking()
 	c.references()
 	c.variables()
 	if err := c.locate(ctx, at.Tree); err != nil {

@@ -44,6 +44,32 @@ func (c *cluster) variables() {
 	}
 }
 
+// lacking reports the Kustomizations and HelmReleases that were rendered without variables or values
+// that are not known. What they deploy differs.
+func (c *cluster) lacking() {
+	for _, side := range c.Sides {
+		lacking := c.Lacking[build.ReferenceTo(side.Owner)]
+		if len(lacking) == 0 {
+			continue
+		}
+		owner, found := diff.RefOf(side.Owner), false
+		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: owner, Owner: owner, Message: "rendered without its values in " + names(lacking)}
+		kustomization := build.IsKustomization(side.Owner)
+		if kustomization {
+			f.Rule, f.Message = RuleVariable, "rendered without its variables in "+names(lacking)
+			f.Fix = "set the variables with --vars-file"
+		}
+		for _, o := range c.objects {
+			if o.side == side && (!kustomization || substituted(o.Object.Object)) {
+				o.unknown, found = true, true
+			}
+		}
+		if found {
+			c.findings = append(c.findings, f)
+		}
+	}
+}
+
 // locate finds the files of the objects with findings, as far as a file has an object of that name.
 func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
 	wanted := map[build.Reference][]string{}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,8 @@ started (see flux sandbox) and asked for a dry run of each object, and removed
 in the end. It has the default feature gates and no admission webhooks.
 
 What cannot be validated is listed: objects without a known schema, and
-Kustomizations and HelmReleases whose source or chart is not available. Secrets
+Kustomizations and HelmReleases whose source, chart, variables or values are not
+available. Secrets
 and ConfigMaps that are not in Git are noted, because they may be created on the
 cluster.
 
@@ -116,7 +118,7 @@ change it.`,
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and validate the charts of HelmReleases")
 	fs.BoolVar(&o.sandbox, "sandbox", false, "also ask the API server of a temporary sandbox, which takes some seconds for each cluster")
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
-	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered")
+	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered, or only without variables or values")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddVariables(fs)
 	o.AddRemote(fs)
@@ -309,12 +311,16 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 	for _, accept := range []struct {
 		rule, flag string
 		set        bool
-	}{{validate.RuleMissingSchema, "--allow-missing-schemas", o.noSchemas}, {validate.RuleNotRendered, "--allow-missing-sources", o.noSources}} {
+	}{
+		{validate.RuleMissingSchema, "--allow-missing-schemas", o.noSchemas},
+		{validate.RuleNotRendered, "--allow-missing-sources", o.noSources},
+		{validate.RuleVariable, "--allow-missing-sources", o.noSources},
+	} {
 		switch {
 		case accept.set:
 			accepted += rules[accept.rule]
 			delete(rules, accept.rule)
-		case rules[accept.rule] > 0:
+		case rules[accept.rule] > 0 && !slices.Contains(flags, accept.flag):
 			flags = append(flags, accept.flag)
 		}
 	}
