@@ -155,8 +155,8 @@ func exitCodesTopic() string {
 
   0    Success.
   1    Failure, also of one of several objects.
-  2    Undetermined: only diff, why, status and validate, whose exit code 1 is
-       a result.
+  2    Undetermined: only diff, rehearse, why, status and validate, whose exit
+       code 1 is a result.
   130  Interrupted by Ctrl-C or SIGTERM.
 
 A command on several objects processes all of them, reports each, and exits 1 if
@@ -177,6 +177,10 @@ Commands with other rules:
   flux validate
       0 if all objects were validated and are valid, 1 if one is invalid, 2 if
       one could not be validated, or the command line is invalid.
+  flux rehearse
+      0 if nothing differs between the versions of Flux, 1 if something breaks,
+      has to be migrated or changes, 2 if the rehearsal failed, or something
+      could not be rehearsed.
   flux check
       0 also with warnings, 1 with --strict.
   flux bootstrap
