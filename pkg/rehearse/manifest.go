@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -98,14 +97,8 @@ type attempt struct {
 
 // try applies a manifest with a dry run, and strictly: unknown fields are rejected.
 func (s *side) try(ctx context.Context, m *unstructured.Unstructured) (attempt, error) {
-	cfg := rest.CopyConfig(s.sandbox.Client.Config)
-	cfg.WarningHandlerWithContext = warningHandler{}
-	client, err := kube.New(cfg)
-	if err != nil {
-		return attempt{}, err
-	}
 	w := &warnings{}
-	_, err = kube.DryRun(context.WithValue(ctx, warningsKey{}, w), client, kube.ResourceFor(m.GroupVersionKind()), m.Object,
+	_, err := kube.DryRun(context.WithValue(ctx, warningsKey{}, w), s.trial, kube.ResourceFor(m.GroupVersionKind()), m.Object,
 		kube.Applier{Manager: policyName, Strict: true})
 	if ctx.Err() != nil {
 		return attempt{}, context.Cause(ctx)

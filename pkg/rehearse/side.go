@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
@@ -30,7 +31,9 @@ type side struct {
 	*Rehearsal
 	distribution controllers.Distribution
 	sandbox      *sandbox.Sandbox
-	set          *manifests.Set
+	// trial is a client whose requests collect warnings in their contexts.
+	trial *kube.Client
+	set   *manifests.Set
 	// address is the URL at which the repository is served.
 	address string
 	// flux are the Flux objects in their last state, and objects what they have applied.
@@ -66,7 +69,12 @@ func (s *side) run(ctx context.Context) error {
 }
 
 func (s *side) start(ctx context.Context) (err error) {
-	s.sandbox, err = sandbox.Start(ctx, s.Program, s.repository.components)
+	if s.sandbox, err = sandbox.Start(ctx, s.Program, s.repository.components); err != nil {
+		return err
+	}
+	cfg := rest.CopyConfig(s.sandbox.Client.Config)
+	cfg.WarningHandlerWithContext = warningHandler{}
+	s.trial, err = kube.New(cfg)
 	return err
 }
 
@@ -170,13 +178,17 @@ func (s *side) read(ctx context.Context) error {
 			targets[m] = true
 		}
 	}
+	served, err := s.discover(ctx, targets)
+	if err != nil {
+		return err
+	}
 	var mu sync.Mutex
 	s.objects = map[diff.Ref]*unstructured.Unstructured{}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
 	for t := range maps.Keys(targets) {
 		g.Go(func() error {
-			o, err := s.get(ctx, t)
+			o, err := s.get(ctx, t, served)
 			if o == nil || err != nil {
 				return err
 			}
@@ -212,15 +224,36 @@ func storedVersions(objects []*unstructured.Unstructured) map[string]string {
 	return stored
 }
 
+// kinds are the resources of API versions by kind.
+type kinds map[schema.GroupVersion]map[string]kube.Resource
+
+// discover returns the resources of the kinds that Flux does not define: of those that the repository
+// defines, only discovery knows the plural and the scope.
+func (s *side) discover(ctx context.Context, targets map[controllers.Target]bool) (kinds, error) {
+	served := kinds{}
+	for t := range targets {
+		gv, err := schema.ParseGroupVersion(t.APIVersion)
+		if _, known := served[gv]; known || err != nil || kube.IsFluxGroup(gv.Group) {
+			continue
+		}
+		found, err := s.sandbox.Client.Discovery().Kinds(ctx, gv)
+		if err != nil && !kube.NotServed(err) && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		served[gv] = found
+	}
+	return served, nil
+}
+
 // get reads an object, nil if it does not exist or belongs to the installation.
-func (s *side) get(ctx context.Context, t controllers.Target) (*unstructured.Unstructured, error) {
+func (s *side) get(ctx context.Context, t controllers.Target, served kinds) (*unstructured.Unstructured, error) {
 	gv, err := schema.ParseGroupVersion(t.APIVersion)
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.resource(ctx, gv.WithKind(t.Kind))
-	if err != nil {
-		return nil, err
+	r, ok := served[gv][t.Kind]
+	if !ok {
+		r = kube.ResourceFor(gv.WithKind(t.Kind))
 	}
 	o, err := s.sandbox.Client.Get(ctx, r, t.Namespace, t.Name)
 	if apierrors.IsNotFound(err) {
@@ -232,23 +265,6 @@ func (s *side) get(ctx context.Context, t controllers.Target) (*unstructured.Uns
 	object := &unstructured.Unstructured{Object: o}
 	object.SetGroupVersionKind(gv.WithKind(t.Kind))
 	return object, nil
-}
-
-// resource returns the resource of a kind; of kinds that the repository defines, only discovery
-// knows the plural and the scope.
-func (s *side) resource(ctx context.Context, gvk schema.GroupVersionKind) (kube.Resource, error) {
-	guess := kube.ResourceFor(gvk)
-	if kube.IsFluxGroup(gvk.Group) {
-		return guess, nil
-	}
-	served, err := s.sandbox.Client.Discovery().Kinds(ctx, gvk.GroupVersion())
-	if err != nil && !kube.NotServed(err) && !apierrors.IsNotFound(err) {
-		return guess, err
-	}
-	if r, ok := served[gvk.Kind]; ok {
-		return r, nil
-	}
-	return guess, nil
 }
 
 // identity identifies an object in every version of its kind.
