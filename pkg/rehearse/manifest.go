@@ -25,7 +25,7 @@ func authored(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 			continue
 		}
 		set := fieldpath.NewSet()
-		if set.FromJSON(strings.NewReader(string(entry.FieldsV1.Raw))) != nil {
+		if set.FromJSON(entry.FieldsV1.GetRawReader()) != nil {
 			continue
 		}
 		fields, _ := owned(o.Object, set).(map[string]any)
