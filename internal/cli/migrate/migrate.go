@@ -67,7 +67,7 @@ with the remedy, and the object or file is left unchanged.`,
   # Migrate manifests for clusters that run Flux 2.6
   flux migrate -f . --version=2.6
 
-  # Migrate manifests before an upgrade to Flux 2.10
+  # Show what to migrate with an upgrade to Flux 2.10
   flux migrate -f . --version=2.10 --dry-run`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,

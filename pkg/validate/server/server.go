@@ -1,3 +1,4 @@
+// Package server validates objects with the API server of a sandbox that exists only for that.
 package server
 
 import (
@@ -16,6 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/sandbox"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -60,12 +62,12 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 	if s.closed {
 		return nil, context.Cause(ctx)
 	}
-	sandbox, client, err := start(ctx, s.Program)
+	control, err := sandbox.Start(ctx, s.Program, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, sandbox.stop()) }()
-	a := &asking{client: client, kinds: map[schema.GroupVersion]map[string]kube.Resource{}}
+	defer func() { err = errors.Join(err, control.Close()) }()
+	a := &asking{client: control.Client, kinds: map[schema.GroupVersion]map[string]kube.Resource{}}
 	if err := a.prepare(ctx, s, r, objects, verdicts); err != nil {
 		return nil, err
 	}
