@@ -25,6 +25,18 @@ var ErrNoCRDs = errors.New("this flux was built without the CRDs: " +
 //go:embed crds
 var crdFiles embed.FS
 
+// CRDs returns the CRDs of all controllers of an embedded version of Flux, such as
+// 2.9.6 or 2.9, as Render returns them. An empty version is the default.
+func CRDs(version string) ([]*unstructured.Unstructured, error) {
+	options := Defaults()
+	options.Version, options.Components = version, controllers.Names(func(controllers.Controller) bool { return true })
+	set, err := Render(options)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(set.Unstructured(), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" }), nil
+}
+
 // definitions reads the CRDs of a controller in a version of Flux from files.
 func definitions(files fs.FS, version, controller string) ([]*unstructured.Unstructured, error) {
 	var crds []*unstructured.Unstructured

@@ -21,20 +21,7 @@ func CRDs(version string) ([]*unstructured.Unstructured, error) {
 	if _, embedded := controllers.FindDistribution(version); !embedded {
 		return olderCRDs(version)
 	}
-	options := manifests.Defaults()
-	options.Version = version
-	options.Components = controllers.Names(func(controllers.Controller) bool { return true })
-	set, err := manifests.Render(options)
-	if err != nil {
-		return nil, err
-	}
-	var crds []*unstructured.Unstructured
-	for _, o := range set.Unstructured() {
-		if o.GetKind() == "CustomResourceDefinition" {
-			crds = append(crds, o)
-		}
-	}
-	return crds, nil
+	return manifests.CRDs(version)
 }
 
 // olderCRDs reads the CRDs that `make versions` has generated.

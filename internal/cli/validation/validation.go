@@ -208,19 +208,7 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 	if _, known := controllers.FindDistribution(version); !known {
 		return nil, hint.Errorf("use one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "unknown Flux version %q", version)
 	}
-	options := manifests.Defaults()
-	options.Version, options.Components = version, controllers.Names(func(controllers.Controller) bool { return true })
-	set, err := manifests.Render(options)
-	if err != nil {
-		return nil, err
-	}
-	var crds []*unstructured.Unstructured
-	for _, o := range set.Unstructured() {
-		if o.GetKind() == "CustomResourceDefinition" {
-			crds = append(crds, o)
-		}
-	}
-	return crds, nil
+	return manifests.CRDs(version)
 }
 
 // at returns the revision to validate.
