@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -66,7 +67,7 @@ func TestVersionOfABuild(t *testing.T) {
 	if err := json.Unmarshal(out, &got); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"flux": "v" + stamp["VERSION"], "commit": stamp["COMMIT"], "date": stamp["DATE"]}
+	want := map[string]string{"flux": "v" + stamp["VERSION"], "commit": stamp["COMMIT"], "date": stamp["DATE"], "go": runtime.Version()}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("version (-want +got):\n%s", diff)
 	}

@@ -35,6 +35,9 @@ type module struct {
 // named matches the names of files with license terms.
 var named = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
+// section matches the heading of a section with the license in a readme.
+var section = regexp.MustCompile(`(?im)^#+\s*licen[cs]e\s*$`)
+
 func main() {
 	if len(os.Args) < 3 {
 		fmt.Fprintln(os.Stderr, "usage: licenses FOLDER PACKAGE…")
@@ -93,16 +96,24 @@ func copyTerms(m module, folder string) error {
 	if err != nil {
 		return fmt.Errorf("%s@%s: %w", m.Path, m.Version, err)
 	}
+	terms := slices.DeleteFunc(slices.Clone(entries), func(e os.DirEntry) bool {
+		return !e.Type().IsRegular() || !named.MatchString(e.Name()) || filepath.Ext(e.Name()) == ".go"
+	})
+	// Without a file of its own, the license is a section of the readme.
+	inReadme := len(terms) == 0
+	if inReadme {
+		terms = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() != "README.md" })
+	}
 	found := false
-	for _, e := range entries {
-		if !e.Type().IsRegular() || !named.MatchString(e.Name()) || filepath.Ext(e.Name()) == ".go" {
-			continue
-		}
-		found = true
+	for _, e := range terms {
 		text, err := os.ReadFile(filepath.Join(m.Dir, e.Name()))
 		if err != nil {
 			return err
 		}
+		if inReadme && !section.Match(text) {
+			continue
+		}
+		found = true
 		if err := os.MkdirAll(folder, 0o755); err != nil {
 			return err
 		}
@@ -111,7 +122,7 @@ func copyTerms(m module, folder string) error {
 		}
 	}
 	if !found {
-		return fmt.Errorf("%s@%s: no license file in its root", m.Path, m.Version)
+		return fmt.Errorf("%s@%s: no license in its root", m.Path, m.Version)
 	}
 	return nil
 }

@@ -33,9 +33,31 @@ func TestCopyTerms(t *testing.T) {
 }
 
 func TestCopyTermsWithoutLicense(t *testing.T) {
-	err := copyTerms(module{Path: "example.com/m", Version: "v1", Dir: t.TempDir()}, t.TempDir())
-	if err == nil || !strings.Contains(err.Error(), "example.com/m@v1: no license file") {
-		t.Errorf("err = %v, want one that names the module", err)
+	for _, readme := range []string{"", "# m\n\nSee the license of n.\n"} {
+		source := t.TempDir()
+		if readme != "" {
+			if err := os.WriteFile(filepath.Join(source, "README.md"), []byte(readme), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		err := copyTerms(module{Path: "example.com/m", Version: "v1", Dir: source}, t.TempDir())
+		if err == nil || !strings.Contains(err.Error(), "example.com/m@v1: no license in its root") {
+			t.Errorf("err = %v, want one that names the module", err)
+		}
+	}
+}
+
+func TestCopyTermsInReadme(t *testing.T) {
+	source, folder := t.TempDir(), t.TempDir()
+	text := "# m\n\n## License\n\nApache-2.0\n"
+	if err := os.WriteFile(filepath.Join(source, "README.md"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := copyTerms(module{Path: "m", Version: "v1", Dir: source}, folder); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(folder, "README.md")); err != nil || string(got) != text {
+		t.Errorf("%q, %v", got, err)
 	}
 }
 
