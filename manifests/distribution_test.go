@@ -151,26 +151,55 @@ func TestDistributionsDiffer(t *testing.T) {
 	}
 }
 
-// TestDistributionsServeTheCatalog checks that each distribution serves the version
-// of the catalog for every kind, to which requests are sent first.
+// TestDistributionsServeTheCatalog compares the versions of each row with the CRDs:
+// requests are sent first to the version that the default distribution stores, and
+// manifests have the newest version that every distribution serves.
 func TestDistributionsServeTheCatalog(t *testing.T) {
 	t.Parallel()
+	portable := map[string][]string{}
+	for _, k := range controllers.Kinds {
+		portable[k.CRD()] = append([]string{k.Version}, k.Older...)
+	}
 	for _, d := range controllers.Distributions {
-		served := map[string][]string{}
-		for _, object := range renderVersion(t, d.Version).Unstructured() {
-			versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
-			for _, v := range versions {
-				if v, ok := v.(map[string]any); ok && v["served"] == true {
-					served[object.GetName()] = append(served[object.GetName()], v["name"].(string))
-				}
-			}
+		served, stored := crdVersions(t, d.Version)
+		for crd := range portable {
+			portable[crd] = slices.DeleteFunc(portable[crd], func(version string) bool { return !slices.Contains(served[crd], version) })
+		}
+		if d.Version != controllers.DefaultVersion {
+			continue
 		}
 		for _, k := range controllers.Kinds {
-			if !slices.Contains(served[k.CRD()], k.Version) {
-				t.Errorf("Flux %s serves %s in %v, not in %s", d.Version, k.CRD(), served[k.CRD()], k.Version)
+			if stored[k.CRD()] != k.Version {
+				t.Errorf("Flux %s stores %s in %s, not in %s", d.Version, k.CRD(), stored[k.CRD()], k.Version)
 			}
 		}
 	}
+	for _, k := range controllers.Kinds {
+		if common := portable[k.CRD()]; len(common) == 0 || k.Group+"/"+common[0] != k.PortableAPIVersion() {
+			t.Errorf("all distributions serve %s in %v, and manifests are exported in %s", k.CRD(), common, k.PortableAPIVersion())
+		}
+	}
+}
+
+// crdVersions returns the versions in which a version of Flux serves and stores the
+// objects of each CRD.
+func crdVersions(t *testing.T, version string) (served map[string][]string, stored map[string]string) {
+	t.Helper()
+	served, stored = map[string][]string{}, map[string]string{}
+	for _, object := range renderVersion(t, version).Unstructured() {
+		versions, _, _ := unstructured.NestedSlice(object.Object, "spec", "versions")
+		for _, v := range versions {
+			v, _ := v.(map[string]any)
+			name, _ := v["name"].(string)
+			if v["served"] == true {
+				served[object.GetName()] = append(served[object.GetName()], name)
+			}
+			if v["storage"] == true {
+				stored[object.GetName()] = name
+			}
+		}
+	}
+	return served, stored
 }
 
 func renderVersion(t *testing.T, version string) *Set {

@@ -286,7 +286,9 @@ func replaced(all objects, from, to string) objects {
 		switch value := value.(type) {
 		case map[string]any:
 			for key, inner := range value {
-				value[key] = walk(inner)
+				if key != "description" { // of a field of a CRD
+					value[key] = walk(inner)
+				}
 			}
 		case []any:
 			for i, inner := range value {

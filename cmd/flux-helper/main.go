@@ -1,6 +1,6 @@
 // Command flux-helper runs jobs for flux with libraries that would slow down the start of every
 // command, and in a process whose memory is limited: Helm, kustomize, SOPS, logins to the
-// registries of cloud providers, and the validation of objects.
+// registries of cloud providers, the validation of objects, and CEL expressions.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -21,6 +21,8 @@ import (
 	"github.com/fluxkit/flux/internal/sops/decrypt"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
+	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
 	"github.com/fluxkit/flux/pkg/validate/schema"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -51,13 +53,15 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 	switch {
 	case len(args) == 2 && args[0] == isolated.RenderJob:
 		renderer := &helm.Renderer{Cache: args[1], HTTP: &http.Client{Transport: http.DefaultTransport}}
-		return map[string]helper.Job{isolated.RenderJob: isolated.Render(renderer)}, nil
+		return map[string]helper.Job{isolated.RenderJob: isolated.Render(renderer), isolated.FetchJob: isolated.Fetch(renderer)}, nil
 	case len(args) == 1 && args[0] == isolated.KustomizeJob:
 		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)
 	case len(args) == 1 && args[0] == sops.Job:
 		return map[string]helper.Job{sops.Job: decrypt.NewJob(os.Getenv)}, nil
 	case len(args) == 1 && args[0] == verdict.Job:
 		return map[string]helper.Job{verdict.Job: schema.NewValidator().Job}, nil
+	case len(args) == 1 && args[0] == expression.Job:
+		return map[string]helper.Job{expression.Job: cel.New().Job}, nil
 	case len(args) == 1 && args[0] == cloud.Job:
 		return map[string]helper.Job{cloud.Job: login.Job}, nil
 	}

@@ -53,7 +53,10 @@ func start(now func() time.Time) int {
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	// A second SIGTERM does not, so that temporary files and sandboxes are removed: the program timeout,
+	// for example, sends two.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
 	a.LookupEnv = os.LookupEnv
 	a.Environ = os.Environ

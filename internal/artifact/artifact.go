@@ -1,5 +1,5 @@
-// Package artifact fetches what a source of Flux has fetched: the archive that
-// source-controller serves inside the cluster, through the API server.
+// Package artifact fetches the artifacts of sources: the archives that source-controller serves
+// inside the cluster, through the API server.
 package artifact
 
 import (
@@ -21,14 +21,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Artifact is what the status of a source says of its archive.
+// Artifact is the artifact in the status of a source.
 type Artifact struct {
 	URL, Digest, Revision string
-	// Server is the service that has it where its address does not tell.
+	// Server is the name of the service that serves the artifact if URL has an IP address.
 	Server string
 }
 
-// Of reads the artifact out of a source, false where it has none yet.
+// Of returns the artifact of a source and reports whether it has one.
 func Of(source controllers.Object) (Artifact, bool) {
 	field := func(name string) string { return controllers.Path{"status.artifact." + name}.String(source) }
 	a := Artifact{URL: field("url"), Digest: field("digest"), Revision: field("revision"), Server: "source-controller"}
@@ -38,13 +38,13 @@ func Of(source controllers.Object) (Artifact, bool) {
 	return a, a.URL != "" && a.Digest != ""
 }
 
-// GoneError says that the server has no such archive any more: a newer one has come.
+// GoneError is returned if the server no longer has the archive, because a newer one replaced it.
 type GoneError struct{ URL string }
 
-func (e *GoneError) Error() string { return "the artifact " + e.URL + " is gone" }
+func (e *GoneError) Error() string { return "the server no longer has the artifact " + e.URL }
 
-// Fetch returns the archive after its digest has been verified. home is the
-// namespace of the controllers, where an address does not tell.
+// Fetch returns the archive of an artifact and verifies its digest. home is the namespace of the
+// server if the URL of the artifact has an IP address.
 func Fetch(ctx context.Context, client *kube.Client, a Artifact, home string) ([]byte, error) {
 	address, err := url.Parse(a.URL)
 	if err != nil {
@@ -81,7 +81,7 @@ func hasher(digest string) (hash.Hash, string, error) {
 	case "sha512":
 		return sha512.New(), want, nil
 	default:
-		return nil, "", fmt.Errorf("the artifact's digest %q cannot be verified: sha256, sha384 and sha512 can", digest)
+		return nil, "", fmt.Errorf("verifying the digest %q of the artifact: the algorithm must be one of sha256, sha384, sha512", digest)
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// service is what an address in the cluster leads to.
+// service is a port of a Service in the cluster.
 type service struct {
 	namespace, name string
 	port            int64
 }
 
-// serviceOf reads name.namespace.svc.cluster.local. What is no such address
-// is of a controller that has been told another one.
+// serviceOf returns the service of an address such as name.namespace.svc.cluster.local. A controller
+// may be configured to advertise its IP address, for which the service is server in home.
 func serviceOf(address *url.URL, home, server string) service {
 	s := service{namespace: home, name: server, port: 80}
 	host := address.Hostname()
@@ -47,7 +47,7 @@ func core(kind, resource string) kube.Resource {
 	return kube.Of(controllers.Kind{Version: "v1", Kind: kind, Resource: resource})
 }
 
-// find returns a ready pod behind a service and the port that it listens on.
+// find returns a ready pod of a service and the port that it listens on.
 func find(ctx context.Context, client *kube.Client, s service) (podPort, error) {
 	if found, ok := direct(ctx, client, s); ok {
 		return found, nil
@@ -74,15 +74,15 @@ func find(ctx context.Context, client *kube.Client, s service) (podPort, error) 
 	return found, err
 }
 
-// The controllers that serve artifacts label their pods with their own name, as
-// their services select them, and serve at a port called http.
+// The pods of the controllers that serve artifacts have the label app with the name of the
+// controller, which the services select, and the port http.
 const (
 	appLabel   = "app"
 	serverPort = "http"
 )
 
-// direct finds the pod without a request for the service, false where the
-// installation is another than that of flux.
+// direct returns the pod of a controller without a request for its service. It reports false if no
+// pod has the labels and the port that flux installs.
 func direct(ctx context.Context, client *kube.Client, s service) (podPort, bool) {
 	if _, known := controllers.Find(s.name); !known || s.port != 80 {
 		return podPort{}, false
@@ -91,8 +91,7 @@ func direct(ctx context.Context, client *kube.Client, s service) (podPort, bool)
 	return found, err == nil && found.name != ""
 }
 
-// readyPod returns the first ready pod with some labels and a port, without a
-// name where there is none.
+// readyPod returns the first ready pod with the labels and the port. The name is "" if there is none.
 func readyPod(ctx context.Context, client *kube.Client, namespace, labels string, port any) (podPort, error) {
 	found := podPort{namespace: namespace}
 	selection := kube.Selection{Namespace: namespace, Labels: labels, Without: []string{"metadata.managedFields"}}
@@ -106,7 +105,7 @@ func readyPod(ctx context.Context, client *kube.Client, namespace, labels string
 	return found, err
 }
 
-// targetPort is the port of the pods behind a service's port: a number or a name.
+// targetPort returns the port of the pods for a port of a service: a number or a name.
 func targetPort(service controllers.Object, port int64) (any, bool) {
 	list, _ := controllers.Path{"spec.ports"}.Lookup(service)
 	ports, _ := list.([]any)

@@ -24,8 +24,10 @@ type (
 	}
 	// Case is a test.
 	Case struct {
-		Class    string    `xml:"classname,attr"`
-		Name     string    `xml:"name,attr"`
+		Class string `xml:"classname,attr"`
+		Name  string `xml:"name,attr"`
+		// Seconds is the duration of the test, 0 if it is not known.
+		Seconds  float64   `xml:"time,attr,omitempty"`
 		Failures []Problem `xml:"failure"`
 		Skipped  *Problem  `xml:"skipped"`
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/output"
-	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
 // NewRoot returns the root command with the subcommands that args need.
@@ -66,14 +65,15 @@ operate it from a terminal or a pipeline.`,
 // flagError returns the error of a flag whose value is invalid. It words unknown
 // output formats like the commands that check the format themselves.
 func flagError(_ *cobra.Command, err error) error {
-	var unknown *render.UnknownFormatError
-	if errors.As(err, &unknown) {
-		return unknown
-	}
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
-		if c, ok := invalid.GetFlag().Value.(command.Choice); ok {
-			return output.UnknownFormat(invalid.GetValue(), c.Allowed...)
+		switch value := invalid.GetFlag().Value.(type) {
+		case command.Choice:
+			return output.UnknownFormat(invalid.GetValue(), value.Allowed...)
+		case command.Outputs:
+			if format, _, _ := strings.Cut(invalid.GetValue(), "="); !slices.Contains(value.Allowed, format) {
+				return output.UnknownFormat(format, value.Allowed...)
+			}
 		}
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/artifact"
+	"github.com/fluxkit/flux/internal/cli/bisect"
 	"github.com/fluxkit/flux/internal/cli/bootstrap"
 	"github.com/fluxkit/flux/internal/cli/build"
 	"github.com/fluxkit/flux/internal/cli/check"
@@ -24,12 +25,15 @@ import (
 	"github.com/fluxkit/flux/internal/cli/migrate"
 	"github.com/fluxkit/flux/internal/cli/plugin"
 	"github.com/fluxkit/flux/internal/cli/reconcile"
+	"github.com/fluxkit/flux/internal/cli/record"
 	"github.com/fluxkit/flux/internal/cli/rehearse"
+	"github.com/fluxkit/flux/internal/cli/replay"
 	"github.com/fluxkit/flux/internal/cli/resume"
 	"github.com/fluxkit/flux/internal/cli/sandbox"
 	"github.com/fluxkit/flux/internal/cli/stats"
 	"github.com/fluxkit/flux/internal/cli/status"
 	"github.com/fluxkit/flux/internal/cli/suspend"
+	"github.com/fluxkit/flux/internal/cli/test"
 	"github.com/fluxkit/flux/internal/cli/trace"
 	"github.com/fluxkit/flux/internal/cli/tree"
 	"github.com/fluxkit/flux/internal/cli/trigger"
@@ -85,6 +89,7 @@ func (s subcommand) command(a *app.App) *cobra.Command {
 // commands lists the subcommands of the root command.
 func commands() []subcommand {
 	return []subcommand{
+		{name: "bisect", group: groupAuthor, make: bisect.NewCommand},
 		{name: "bootstrap", group: groupInstall, make: bootstrap.NewCommand},
 		{name: "build", group: groupAuthor, make: build.NewCommand},
 		{name: "check", group: groupInstall, make: check.NewCommand},
@@ -108,13 +113,16 @@ func commands() []subcommand {
 		{name: "pull", group: groupArtifacts, make: artifact.NewPull},
 		{name: "push", group: groupArtifacts, make: artifact.NewPush},
 		{name: "reconcile", group: groupOperate, make: reconcile.NewCommand},
+		{name: "record", group: groupInspect, make: record.NewCommand},
 		{name: "rehearse", group: groupInstall, make: rehearse.NewCommand},
+		{name: "replay", group: groupInspect, make: replay.NewCommand},
 		{name: "resume", group: groupOperate, make: resume.NewCommand},
 		{name: "sandbox", group: groupTools, make: sandbox.NewCommand},
 		{name: "stats", group: groupInspect, make: stats.NewCommand},
 		{name: "status", group: groupInspect, make: status.NewCommand},
 		{name: "suspend", group: groupOperate, make: suspend.NewCommand},
 		{name: "tag", group: groupArtifacts, make: artifact.NewTag},
+		{name: "test", group: groupAuthor, make: test.NewCommand},
 		{name: "trace", group: groupInspect, make: trace.NewCommand},
 		{name: "tree", group: groupInspect, make: tree.NewCommand},
 		{name: "trigger", group: groupOperate, make: trigger.NewCommand},

@@ -125,6 +125,7 @@ var endRows = map[string]endRow{
 	"create secret oci":          {args: "app --url=example.com --username=u --password=p"},
 	"create secret proxy":        {args: "app --address=http://example.com:1"},
 	"create secret receiver":     {args: "app --token=t --type=generic --hostname=example.com"},
+	"create secret sops":         {args: "app --vault-token=t"},
 	"create secret tls":          {args: "app --ca-crt-file=DIR/ca.crt"},
 	"create source bucket":       {args: "app --bucket-name=b --endpoint=example.com --access-key=k --secret-key=s"},
 	"create source chart":        {args: "app --source=HelmRepository/r --chart=c"},
@@ -154,15 +155,22 @@ var endRows = map[string]endRow{
 	"options":                    {local: "it lists flags"},
 	"plugin update":              {args: "", local: "no plugin is installed"},
 	"pull artifact":              {args: "oci://ADDRESS/r:1 --output=DIR/out --insecure-registry"},
+	"pull":                       {args: "app --list"},
 	"push artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --source=s --revision=main@sha1:1 --insecure-registry"},
 	"reconcile":                  {args: "app"},
+	"bisect":                     {args: "--good=none", local: "it reads the clone", fails: true},
+	"record":                     {args: "--output=DIR/recording.gz"},
 	"rehearse":                   {args: "--from-cluster --from=2.9"},
+	"replay":                     {args: "DIR/none.gz", local: "it reads the file", fails: true},
 	"resume":                     {args: "app"},
 	"sandbox":                    {local: "it is a separate program", fails: true},
+	"sandbox pull":               {args: "--version=1.0.0 --releases=http://ADDRESS"},
 	"stats":                      {},
 	"status":                     {args: "ks app"},
 	"suspend":                    {args: "app"},
 	"tag artifact":               {args: "oci://ADDRESS/r:1 --tag=2 --insecure-registry"},
+	"test":                       {args: "--path=none", local: "it reads the clone", fails: true},
+	"test vendor":                {args: "--path=none", local: "it reads the clone", fails: true},
 	"trace":                      {args: "deployment app"},
 	"tree":                       {args: "app"},
 	"trigger receiver":           {args: "app"},
@@ -193,7 +201,16 @@ func endCases(t *testing.T) []endCase {
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		if cmd.HasSubCommands() {
-			if verb := strings.TrimPrefix(cmd.CommandPath(), "flux "); cmd.HasParent() && cmd.ValidArgsFunction != nil {
+			verb := strings.TrimPrefix(cmd.CommandPath(), "flux ")
+			switch row, own := endRows[verb]; {
+			case cmd.DisableFlagParsing:
+				// The verb itself runs another program.
+				used[verb] = true
+				cases = append(cases, endCase{verb, endRows[verb], files})
+			case own && row.local != "" && cmd.ValidArgsFunction != nil:
+				used[verb] = true
+				cases = append(cases, endCase{verb, row, files})
+			case cmd.HasParent() && cmd.ValidArgsFunction != nil:
 				// The verb itself takes KIND/NAME.
 				cases = append(cases, endCase{verb, endRow{args: "ks/app" + strings.TrimPrefix(endRows[verb].args, "app")}, files})
 			}

@@ -33,21 +33,21 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 	}{
 		"old cluster": {
 			prepare: func(s *fakeapi.Server) { testflux.ServeVersion(s, "v1.30.1") },
-			err: built + "✗ Kubernetes 1.30.1 is too old for Flux v2.9.6, which requires >=1.33.0-0\n" +
+			err: built + "✗ Kubernetes 1.30.1 is too old for Flux v2.10.0, which requires >=1.35.2-0\n" +
 				"  upgrade the cluster, or install an older Flux with --version or --manifests\n",
 		},
 		"bootstrapped": {
 			prepare: func(s *fakeapi.Server) {
 				s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.BootstrapLabel, "flux-system"), "v1", "v1"))
 			},
-			err: built + "✗ Flux v2.9.6 was bootstrapped from a Git repository\n" +
+			err: built + "✗ Flux v2.10.0 was bootstrapped from a Git repository\n" +
 				"  upgrade Flux with 'flux bootstrap', or use --force\n",
 		},
 		"managed by another tool": {
 			prepare: func(s *fakeapi.Server) {
 				s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.ManagedByLabel, "Helm"), "v1", "v1"))
 			},
-			err: built + "✗ Flux v2.9.6 on this cluster is managed by Helm\n  upgrade Flux with that tool, or use --force\n",
+			err: built + "✗ Flux v2.10.0 on this cluster is managed by Helm\n  upgrade Flux with that tool, or use --force\n",
 		},
 		"removal under way": {
 			prepare: func(s *fakeapi.Server) {
@@ -67,7 +67,7 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 		},
 		"minor version that is not embedded": {
 			args: []string{"--version=2.7"},
-			err:  "✚ generating manifests\n✗ invalid version \"2.7\": must be 2.10, 2.9 or 2.8, a version such as v2.9.6, or latest\n",
+			err:  "✚ generating manifests\n✗ invalid version \"2.7\": must be 2.10, 2.9 or 2.8, a version such as v2.10.0, or latest\n",
 		},
 		"credentials without a name": {
 			args: []string{"--registry-creds=me:secret"},
@@ -121,6 +121,6 @@ func TestInstallExportNeedsNoCluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := flux(t.Context(), s, "install", "--export", "-n", "infra", "--components=source-controller",
-		"--components-extra=source-watcher,source-controller", "--network-policy=false", "--log-level=debug", "--version=v2.9.6")
+		"--components-extra=source-watcher,source-controller", "--network-policy=false", "--log-level=debug", "--version=v2.10.0")
 	expect(t, got, outcome{Out: string(text)})
 }

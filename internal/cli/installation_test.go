@@ -120,7 +120,7 @@ func (s site) check() {
 		s.Error(err)
 	}
 	expect(s.T, got, outcome{Err: `► checking prerequisites
-✔ Kubernetes 1.36.3 >=1.33.0-0
+✔ Kubernetes 1.36.3 >=1.36.1-0
 ► checking version in cluster
 ✔ distribution: flux-v` + controllers.DefaultVersion + `
 ✔ bootstrapped: false
@@ -134,7 +134,7 @@ func (s site) check() {
 ✔ source-controller: deployment ready
 ► ` + image("source-controller") + `
 ► checking crds
-✔ alerts.notification.toolkit.fluxcd.io/v1beta3
+✔ alerts.notification.toolkit.fluxcd.io/v1
 ✔ buckets.source.toolkit.fluxcd.io/v1
 ✔ externalartifacts.source.toolkit.fluxcd.io/v1
 ✔ gitrepositories.source.toolkit.fluxcd.io/v1
@@ -143,7 +143,7 @@ func (s site) check() {
 ✔ helmrepositories.source.toolkit.fluxcd.io/v1
 ✔ kustomizations.kustomize.toolkit.fluxcd.io/v1
 ✔ ocirepositories.source.toolkit.fluxcd.io/v1
-✔ providers.notification.toolkit.fluxcd.io/v1beta3
+✔ providers.notification.toolkit.fluxcd.io/v1
 ✔ receivers.notification.toolkit.fluxcd.io/v1
 ✔ all checks passed
 `})

@@ -86,5 +86,5 @@ func exitsWithFindings(cmd *cobra.Command) bool {
 		return false
 	}
 	words := strings.Fields(cmd.CommandPath())
-	return len(words) > 1 && slices.Contains([]string{"diff", "rehearse", "why", "status", "validate"}, words[1])
+	return len(words) > 1 && slices.Contains([]string{"diff", "rehearse", "test", "why", "status", "validate"}, words[1])
 }

@@ -16,7 +16,7 @@ func TestNearestCommand(t *testing.T) {
 	for _, c := range []struct{ below, word, want string }{
 		{"", "recnocile", "flux reconcile"},
 		{"", "k", ""},
-		{"", "deploy", ""},
+		{"", "provision", ""},
 		{"get", "kustomisation", "flux get kustomizations"},
 		{"get", "HelmReleases.helm.toolkit.fluxcd.io", "flux get helmreleases"},
 		{"get", "gitrepositroy", "flux get sources git"},

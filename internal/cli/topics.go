@@ -155,8 +155,8 @@ func exitCodesTopic() string {
 
   0    Success.
   1    Failure, also of one of several objects.
-  2    Undetermined: only diff, rehearse, why, status and validate, whose exit
-       code 1 is a result.
+  2    Undetermined: only diff, rehearse, test, why, status and validate,
+       whose exit code 1 is a result.
   130  Interrupted by Ctrl-C or SIGTERM.
 
 A command on several objects processes all of them, reports each, and exits 1 if
@@ -181,6 +181,15 @@ Commands with other rules:
       0 if nothing differs between the versions of Flux, 1 if something breaks,
       has to be migrated or changes, 2 if the rehearsal failed, or something
       could not be rehearsed.
+  flux bisect
+      0 if the first bad commit was found, 1 if not, or if several may be.
+  flux record
+      1 if something could not be recorded; the file has the rest.
+  flux replay
+      The exit code of the command, 130 if there is none.
+  flux test
+      0 if all Flux resources are ready, 1 if one is not or if two owners apply
+      an object differently, 2 if that could not be determined.
   flux check
       0 also with warnings, 1 with --strict.
   flux bootstrap

@@ -13,17 +13,17 @@ import (
 func TestVersion(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
-	s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.9.6", 1))
-	s.Put(testflux.DeploymentPath, testflux.Deployment("helm-controller", "v1.6.5", 0))
+	s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.10.1", 1))
+	s.Put(testflux.DeploymentPath, testflux.Deployment("helm-controller", "v1.7.1", 0))
 	own := "flux: v" + app.DevVersion + "\n"
-	yaml := own + "distribution: flux-v2.9.6\nhelm-controller: v1.6.5\nsource-controller: v1.9.6\n"
+	yaml := own + "distribution: flux-v2.10.0\nhelm-controller: v1.7.1\nsource-controller: v1.10.1\n"
 	expect(t, flux(t.Context(), s, "version"), outcome{Out: yaml})
 	expect(t, flux(t.Context(), s, "version", "-o", "yaml"), outcome{Out: yaml})
 	expect(t, flux(t.Context(), s, "version", "-o", "json"), outcome{Out: `{
-  "distribution": "flux-v2.9.6",
+  "distribution": "flux-v2.10.0",
   "flux": "v` + app.DevVersion + `",
-  "helm-controller": "v1.6.5",
-  "source-controller": "v1.9.6"
+  "helm-controller": "v1.7.1",
+  "source-controller": "v1.10.1"
 }
 `})
 	if got := len(s.Requests()); got != 3 {

@@ -4,6 +4,8 @@ package download
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +13,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 const (
@@ -138,6 +143,44 @@ func (c *Client) once(ctx context.Context, u *url.URL) (*File, error) {
 	}
 	_ = response.Body.Close() // the body of an error is not used
 	return nil, &StatusError{Bare(u), response.StatusCode}
+}
+
+// Read returns the content of a file of at most most bytes.
+func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, err
+	}
+	file, err := c.Get(ctx, u)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := budget.ReadAll(file, "", "the file", most)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Bare(u), err)
+	}
+	return data, nil
+}
+
+// Copy copies the file, and returns its size and its SHA-256 checksum in hexadecimal digits. It fails
+// after most bytes. progress is called with what was copied and the total size, if known; it may be
+// nil.
+func (f *File) Copy(to io.Writer, most int64, progress func(done, total int64)) (size int64, checksum string, err error) {
+	sum := sha256.New()
+	from := budget.Reader(f, most, budget.TooLarge("", "the file", most))
+	size, err = io.Copy(io.MultiWriter(to, sum), budget.Counted(from, f.Size, progress))
+	return size, hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// Checksum returns the checksum of a file from the lines "CHECKSUM  FILE" of a release.
+func Checksum(lines []byte, file string) (string, bool) {
+	for line := range strings.Lines(string(lines)) {
+		if fields := strings.Fields(line); len(fields) == 2 && strings.TrimPrefix(fields[1], "*") == file {
+			return strings.ToLower(fields[0]), true
+		}
+	}
+	return "", false
 }
 
 // Bare returns an address without credentials, query and fragment, which may contain signatures.

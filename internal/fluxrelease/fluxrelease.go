@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
-	"net/url"
 	"path"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/download"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -99,14 +97,14 @@ func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	var sums []byte
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		m.Archive, err = read(gctx, client, folder+archive, archiveMax)
+		m.Archive, err = client.Read(gctx, folder+archive, archiveMax)
 		if errors.Is(err, fs.ErrNotExist) {
 			return hint.Errorf("see "+Address+" for the versions", "Flux %s is not among the releases", version)
 		}
 		return err
 	})
 	g.Go(func() (err error) {
-		sums, err = read(gctx, client, folder+"flux_"+strings.TrimPrefix(version, "v")+"_checksums.txt", checksumsMax)
+		sums, err = client.Read(gctx, folder+"flux_"+strings.TrimPrefix(version, "v")+"_checksums.txt", checksumsMax)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -118,40 +116,13 @@ func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 		}
 		return nil, network(version, err)
 	}
-	want, published := checksum(sums)
+	want, published := download.Checksum(sums, archive)
 	sum := sha256.Sum256(m.Archive)
 	if got := hex.EncodeToString(sum[:]); published && got != want {
 		return nil, fmt.Errorf("checksum of %s does not match: expected %s, got %s", folder+archive, want, got)
 	}
 	m.Unverified = !published
 	return m, nil
-}
-
-// checksum returns the checksum of the archive from the lines "CHECKSUM  FILE".
-func checksum(sums []byte) (string, bool) {
-	for line := range strings.Lines(string(sums)) {
-		if fields := strings.Fields(line); len(fields) == 2 && strings.TrimPrefix(fields[1], "*") == archive {
-			return strings.ToLower(fields[0]), true
-		}
-	}
-	return "", false
-}
-
-func read(ctx context.Context, client *download.Client, address string, most int64) ([]byte, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	file, err := client.Get(ctx, u)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	data, err := budget.ReadAll(file, "", "the file", most)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", address, err)
-	}
-	return data, nil
 }
 
 // network adds the version, and a remedy, to an error without one.

@@ -8,16 +8,16 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 )
 
-// SetBranch sets the branch of the next commits. Tip is its newest commit on the
-// server, "" if the branch does not exist. The next commit keeps the current
-// tree and has tip as an additional parent, so that the push is a fast-forward.
+// SetBranch sets the branch for the next commits. tip is its newest commit on the server, or "" if
+// the branch does not exist. The next commit keeps the current tree and has tip as an additional
+// parent, so that the push is a fast-forward.
 func (r *Repository) SetBranch(branch, tip string) {
 	r.branch = plumbing.NewBranchReferenceName(branch)
 	r.known = plumbing.NewHash(tip)
 	r.extraParent = r.known
 }
 
-// parents returns the parents of the next commit, the one of the branch first.
+// parents returns the parents of the next commit, the parent on the branch first.
 func (r *Repository) parents() []plumbing.Hash {
 	var parents []plumbing.Hash
 	if !r.extraParent.IsZero() && r.extraParent != r.head {

@@ -16,14 +16,14 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 )
 
-// Checkout is a fetched revision of a remote repository in a temporary folder.
-// It has to be closed.
+// Checkout is a fetched revision of a remote repository in a temporary folder. The caller must
+// close it.
 type Checkout struct {
-	// Name is the requested branch or tag, "" for a commit.
+	// Name is the requested branch or tag, or "" for a commit.
 	Name string
 	// Commit is the hash of the commit.
 	Commit plumbing.Hash
-	// Store has the objects of the commit.
+	// Store contains the objects of the commit.
 	Store *filesystem.Storage
 
 	folder string
@@ -111,8 +111,8 @@ func (r Remote) fetchRevision(ctx context.Context, revision Revision, into packS
 	return found, err
 }
 
-// receive stores objects and all objects that they refer to; with shallow,
-// without their history.
+// receive stores objects and all objects that they reference, without their history if shallow is
+// set.
 func receive(ctx context.Context, session uploader, adv *packp.AdvRefs, wants []plumbing.Hash, shallow bool, into packStore) (err error) {
 	request := packp.NewUploadPackRequestFromCapabilities(adv.Capabilities)
 	request.Wants = wants

@@ -30,8 +30,7 @@ type Error struct {
 	Problem string
 	// Hint is the remedy.
 	Hint string
-	// Transient is set for a fault of the server or the network, which another
-	// run may not have.
+	// Transient is set for a fault of the server or the network that may not occur again.
 	Transient bool
 
 	cause error
@@ -50,7 +49,7 @@ func AccessDenied(err error) bool {
 		errors.Is(err, transport.ErrRepositoryNotFound) || known.cause != nil && strings.Contains(known.cause.Error(), "unable to authenticate"))
 }
 
-// explain returns an Error for an error of the transport, nil for nil.
+// explain returns an Error for an error of the transport, or nil if err is nil.
 func (r Remote) explain(ctx context.Context, op string, err error) error {
 	if err == nil {
 		return nil
@@ -73,8 +72,8 @@ const (
 	retry = "run the command again; if it fails again, check the log of the Git server and the proxies before it"
 )
 
-// describeFault returns the problem and the remedy of a fault of the server or
-// the network, "" for other errors.
+// describeFault returns the problem and the remedy of a fault of the server or the network, or ""
+// for other errors.
 func describeFault(ctx context.Context, host string, err error) (problem, hint string) {
 	var lostPush *lostPushError
 	var unconfirmed *unconfirmedError
@@ -103,7 +102,7 @@ func describeFault(ctx context.Context, host string, err error) (problem, hint s
 // describePack describes why objects could not be read.
 func describePack(err error) string {
 	text := oneLine(err.Error())
-	if _, reported, ok := strings.Cut(text, "unexpected error: "); ok { // the prefix of go-git for an error message of the server
+	if _, reported, ok := strings.Cut(text, "unexpected error: "); ok { // go-git adds this prefix to error messages of the server
 		return "the server failed: " + reported
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -112,7 +111,7 @@ func describePack(err error) string {
 	return "the server sent invalid objects: " + text
 }
 
-// summary returns an error as one line, HTTP errors as their status.
+// summary returns an error in one line, and an HTTP error by its status.
 func summary(err error) string {
 	if status := statusOf(err); status != 0 {
 		return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
@@ -163,7 +162,7 @@ func describe(host string, err error) (problem, hint string) {
 	}
 }
 
-// gitAddress is the remedy for the address of something else.
+// gitAddress is the remedy if the URL is not the URL of a Git repository.
 const gitAddress = "check --url: it must be the address that git clone uses"
 
 func hostOf(address string) string {

@@ -36,8 +36,8 @@ func makeFolder() (string, error) {
 	return folder, nil
 }
 
-// sweep removes abandoned directories. Now is the time of the file system.
-// Errors are ignored: such a directory belongs to another user.
+// sweep removes abandoned directories. now is the time of the file system. Errors are ignored: such
+// a directory belongs to another user.
 func sweep(dir string, now time.Time) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

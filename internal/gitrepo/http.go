@@ -92,14 +92,14 @@ func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, err
 	return response, nil
 }
 
-// What a server sends, as errors name it.
+// Names of responses in errors.
 const (
 	references = "references"
 	objects    = "objects"
 	reports    = "messages about the push"
 )
 
-// cut is the start of a body.
+// cut is the beginning of a body.
 type cut struct {
 	io.Reader
 	io.Closer
@@ -115,7 +115,7 @@ func connectionLost(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
-// statusOf returns the HTTP status of an error, 0 for other errors.
+// statusOf returns the HTTP status of an error, or 0 for other errors.
 func statusOf(err error) int {
 	var unexpected *plumbing.UnexpectedError
 	var status *githttp.Err

@@ -32,8 +32,8 @@ func (r Remote) update(ctx context.Context, branch plumbing.ReferenceName, from,
 	return now, err
 }
 
-// send pushes objects and updates a reference. It returns nil only if the
-// server has confirmed the update, and keeps the output of hooks up to a limit.
+// send pushes objects and updates a reference. It returns nil only if the server has confirmed the
+// update. It keeps the output of hooks up to a limit.
 func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *packp.Command, pack func(io.Writer) error, limit int64) error {
 	request := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	request.Commands = []*packp.Command{command}
@@ -57,7 +57,7 @@ func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *pa
 	switch {
 	case report != nil && report.Error() != nil:
 		return &rejectedError{err: report.Error(), message: oneLine(messages.String())}
-	case report != nil: // even if the connection fails after it
+	case report != nil: // the connection may have failed after the report
 		return nil
 	case rejectedByStatus(err):
 		return &rejectedError{err: err, message: oneLine(messages.String())}
@@ -77,8 +77,8 @@ func rejectedByStatus(err error) bool {
 	return status >= http.StatusBadRequest && status < http.StatusInternalServerError
 }
 
-// unconfirmedError is returned for a push without a response from the server.
-// The push may have succeeded.
+// unconfirmedError is returned if the server did not respond to a push. The push may have
+// succeeded.
 type unconfirmedError struct {
 	err     error
 	message string
@@ -88,7 +88,7 @@ func (e *unconfirmedError) Error() string { return (&rejectedError{e.err, e.mess
 
 func (e *unconfirmedError) Unwrap() error { return e.err }
 
-// rejectedError is a rejected push with the output of the server's hooks.
+// rejectedError is returned if the server rejected a push. It contains the output of the hooks.
 type rejectedError struct {
 	err     error
 	message string

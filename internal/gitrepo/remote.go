@@ -25,7 +25,7 @@ const connectTimeout = 10 * time.Second
 type Remote struct {
 	// URL is the URL without credentials.
 	URL string
-	// Auth is the authentication method; nil for none.
+	// Auth is the authentication method, or nil for none.
 	Auth transport.AuthMethod
 	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
@@ -61,7 +61,7 @@ func SSHWithCallback(user string, keys func() ([]ssh.Signer, error), check ssh.H
 	return &keyAuth{user: user, keys: keys, check: check, algorithms: algorithms}
 }
 
-// keyAuth requests only host keys of the algorithms that check can verify.
+// keyAuth requests only host key algorithms that check can verify.
 type keyAuth struct {
 	user       string
 	keys       func() ([]ssh.Signer, error)
@@ -82,11 +82,11 @@ func (a *keyAuth) config() *ssh.ClientConfig {
 	}
 }
 
-// heads are the newest commits of the branch and the default branch.
+// heads holds the newest commits of the branch and the default branch.
 type heads struct {
-	// branch is the commit of the branch, zero if it does not exist.
+	// branch is the commit of the branch, or zero if it does not exist.
 	branch plumbing.Hash
-	// defaultBranch is the commit of the default branch, zero in an empty repository.
+	// defaultBranch is the commit of the default branch, or zero in an empty repository.
 	defaultBranch plumbing.Hash
 }
 

@@ -25,8 +25,7 @@ type packStore interface {
 	HasEncodedObject(plumbing.Hash) error
 }
 
-// Repository is the newest commit of a branch with the commits that are added
-// to it.
+// Repository is the newest commit of a branch and the commits that are added to it.
 type Repository struct {
 	remote Remote
 	branch plumbing.ReferenceName
@@ -40,12 +39,12 @@ type Repository struct {
 	base plumbing.Hash
 	// known is the commit of the branch on the server.
 	known plumbing.Hash
-	// extraParent is an additional parent of the next commit, zero for none.
+	// extraParent is an additional parent of the next commit, or zero for none.
 	extraParent plumbing.Hash
-	// added are the objects of the commits that are to be pushed.
+	// added holds the objects of the commits that are to be pushed.
 	added []plumbing.Hash
-	// unsent are all objects that were created here and not pushed, also those
-	// of commits that were dropped.
+	// unsent holds all objects that were created here and not pushed, including those of dropped
+	// commits.
 	unsent map[plumbing.Hash]bool
 }
 
@@ -99,7 +98,7 @@ func (r *Repository) Close() error {
 	return errors.Join(r.store.Close(), os.RemoveAll(r.folder))
 }
 
-// Head returns the hash of the newest commit, "" without a commit.
+// Head returns the hash of the newest commit, or "" without a commit.
 func (r *Repository) Head() string {
 	if r.head.IsZero() {
 		return ""
@@ -185,21 +184,35 @@ type Change struct {
 	AuthorName, AuthorEmail string
 	// When is the commit's time.
 	When time.Time
-	// Files are the contents of files by their paths.
+	// Files holds the contents of files by path.
 	Files map[string][]byte
+	// Removed lists the paths of files to remove.
+	Removed []string
 	// Sign returns the signature of a commit; nil leaves it unsigned.
 	Sign func(commit []byte) (string, error)
 }
 
-// Commit adds a commit in which the files have the given contents. It returns
-// false without a commit if they have them already.
+// files returns the contents of files by path, with nil for the files to remove.
+func (c Change) files() map[string][]byte {
+	all := make(map[string][]byte, len(c.Files)+len(c.Removed))
+	for name, content := range c.Files {
+		all[name] = append([]byte{}, content...)
+	}
+	for _, name := range c.Removed {
+		all[name] = nil
+	}
+	return all
+}
+
+// Commit adds a commit that sets the contents of files. It returns false without a commit if no
+// content changes.
 func (r *Repository) Commit(c Change) (bool, error) {
 	before, err := r.tree()
 	if err != nil {
 		return false, err
 	}
 	w := treeWriter{store: r.store, unsent: r.unsent}
-	after, err := w.put(before, "", c.Files)
+	after, err := w.put(before, "", c.files())
 	if err != nil {
 		return false, err
 	}
@@ -243,8 +256,8 @@ func sign(commit *object.Commit, by func([]byte) (string, error)) error {
 	return nil
 }
 
-// ErrNonFastForward is returned by Push if the branch on the server has received
-// other commits. Call Refresh, commit again and push.
+// ErrNonFastForward is returned by Push if the branch on the server has new commits. Call Refresh,
+// commit again and push.
 var ErrNonFastForward = errors.New("non-fast-forward: the branch has new commits on the server")
 
 // Push pushes the added commits. If the connection is lost before the server
@@ -273,9 +286,9 @@ func (r *Repository) Push(ctx context.Context, arrived func(error)) error {
 	return nil
 }
 
-// checkPushed reads the branch after a push that has failed: the push may have
-// succeeded before the connection was lost, or been rejected because of another
-// push, for which servers have different messages.
+// checkPushed reads the branch after a failed push: the push may have succeeded before the
+// connection was lost, or may have been rejected because of another push, for which the messages of
+// servers differ.
 func (r *Repository) checkPushed(ctx context.Context, err error) (pushed bool, failed error) {
 	var lost *unconfirmedError
 	unconfirmed := errors.As(err, &lost)
@@ -296,10 +309,10 @@ func (r *Repository) checkPushed(ctx context.Context, err error) (pushed bool, f
 	return false, r.remote.explain(ctx, "pushing to", err)
 }
 
-// lostPushError is returned for a push without a response from the server.
+// lostPushError is returned if the server did not respond to a push.
 type lostPushError struct {
 	err error
-	// missing is the branch if it does not have the commits.
+	// missing is the branch if the commits are not on it.
 	missing string
 	// fetchErr is the error of reading the branch after the push.
 	fetchErr error
@@ -313,7 +326,7 @@ func (e *lostPushError) Error() string {
 	return fmt.Sprintf("%s: branch %q does not have the commits", fact, e.missing)
 }
 
-// Unconfirmed returns the fact about a push that the server has not confirmed.
+// Unconfirmed returns a description of a push that the server has not confirmed.
 func Unconfirmed(err error) string {
 	if statusOf(err) != 0 {
 		return "the server failed before it confirmed the push (" + summary(err) + ")"

@@ -90,6 +90,28 @@ func TestKeepsOtherFiles(t *testing.T) {
 	}
 }
 
+func TestRemovesFiles(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for _, name := range []string{"a/b/c.yaml", "a/keep.yaml", "d.yaml"} {
+		s.commitElsewhere(t, "main", name, "x\n")
+	}
+	r := s.open(t, "main")
+	c := change("Remove", map[string]string{"empty.yaml": ""})
+	c.Removed = []string{"a/b/c.yaml", "d.yaml"}
+	commit(t, r, c)
+	push(t, r)
+	git(t, s.folder, "fsck", "--strict")
+	if diff := cmp.Diff("a\na/keep.yaml\nempty.yaml", git(t, s.folder, "ls-tree", "-r", "-t", "--name-only", "main")); diff != "" {
+		t.Error(diff)
+	}
+	for _, name := range []string{"d.yaml", "a/b/c.yaml", "a"} {
+		if _, err := r.Commit(Change{Message: "Remove", Removed: []string{name}}); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("removing %s: %v", name, err)
+		}
+	}
+}
+
 func TestNewBranchStartsAtTheDefaultBranch(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

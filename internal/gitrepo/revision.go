@@ -1,11 +1,18 @@
 package gitrepo
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Revision is a revision of a Git repository.
@@ -13,8 +20,10 @@ type Revision struct {
 	// Name is a branch, a tag, a reference such as refs/pull/1/head, a commit,
 	// or a revision of Flux such as main@sha1:….
 	Name string
-	// Branch is set if Name can only be a branch.
-	Branch bool
+	// Branch is set if Name can only be a branch, and Tag if it can only be a tag.
+	Branch, Tag bool
+	// SemVer is a range, of which the tag of the highest version is meant. Name is ignored then.
+	SemVer string
 }
 
 const (
@@ -25,13 +34,16 @@ const (
 	minHashLength = 7
 )
 
-// Hash returns the commit of a revision with a full hash, "" for other revisions.
+// Hash returns the commit of a revision with a full hash, or "" for other revisions.
 func (r Revision) Hash() string {
+	if r.Branch || r.Tag || r.SemVer != "" {
+		return ""
+	}
 	hash := r.Name
 	if i := strings.LastIndex(hash, "sha1:"); i == 0 || i > 0 && hash[i-1] == '@' {
 		hash = hash[i+len("sha1:"):]
 	}
-	if r.Branch || len(hash) != hashLength || !isHex(hash) {
+	if len(hash) != hashLength || !isHex(hash) {
 		return ""
 	}
 	return strings.ToLower(hash)
@@ -39,16 +51,15 @@ func (r Revision) Hash() string {
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
 
-// UnknownRevisionError is returned for a revision that does not exist or is
-// ambiguous.
+// UnknownRevisionError is returned if a revision does not exist or is ambiguous.
 type UnknownRevisionError struct {
 	Revision string
-	// Branch is set if only branches were searched; Branches are those of the
-	// repository, and Tag is set if it has a tag with the name.
+	// Branch is set if only branches were searched. Branches lists the branches of the repository,
+	// and Tag is set if a tag with the name exists.
 	Branch   bool
 	Branches []string
 	Tag      bool
-	// Candidates are the matching references of an ambiguous revision.
+	// Candidates lists the matching references of an ambiguous revision.
 	Candidates []string
 	// Short is set if the revision may be an abbreviated hash.
 	Short bool
@@ -77,6 +88,9 @@ type resolved struct {
 
 // resolve finds a revision in the references of a server.
 func (r Revision) resolve(adv *packp.AdvRefs) (resolved, error) {
+	if r.SemVer != "" {
+		return r.newest(adv)
+	}
 	if hash := r.Hash(); hash != "" {
 		name, _, named := strings.Cut(r.Name, "@sha1:")
 		if !named {
@@ -90,6 +104,8 @@ func (r Revision) resolve(adv *packp.AdvRefs) (resolved, error) {
 	switch {
 	case r.Branch:
 		names = names[:1]
+	case r.Tag:
+		names = names[1:]
 	case strings.HasPrefix(r.Name, "refs/") || r.Name == "HEAD":
 		names = []string{r.Name}
 	}
@@ -101,7 +117,7 @@ func (r Revision) resolve(adv *packp.AdvRefs) (resolved, error) {
 			found, full = append(found, resolved{short, hash, true}), append(full, name)
 		}
 	}
-	short := !r.Branch && len(r.Name) >= minHashLength && len(r.Name) < hashLength && isHex(r.Name)
+	short := !r.Branch && !r.Tag && len(r.Name) >= minHashLength && len(r.Name) < hashLength && isHex(r.Name)
 	switch {
 	case len(found) == 1 || len(found) > 1 && found[0].hash == found[1].hash:
 		return found[0], nil
@@ -119,6 +135,47 @@ func (r Revision) resolve(adv *packp.AdvRefs) (resolved, error) {
 	}
 	slices.Sort(unknown.Branches)
 	return resolved{}, unknown
+}
+
+// newest returns the tag of the highest version in the range. source-controller requires three parts
+// of a version, too.
+func (r Revision) newest(adv *packp.AdvRefs) (resolved, error) {
+	wanted, err := budget.Range(r.SemVer)
+	if err != nil {
+		return resolved{}, fmt.Errorf("%.80q is no range of versions: %w", r.SemVer, err)
+	}
+	var best *semver.Version
+	for _, name := range slices.Sorted(maps.Keys(adv.References)) {
+		tag, isTag := strings.CutPrefix(name, tags)
+		version, err := semver.NewVersion(tag)
+		if isTag && err == nil && strings.Count(tag, ".") >= 2 && wanted.Check(version) && (best == nil || version.GreaterThan(best)) {
+			best = version
+		}
+	}
+	if best == nil {
+		return resolved{}, &UnknownRevisionError{Revision: r.SemVer}
+	}
+	return resolved{best.Original(), adv.References[tags+best.Original()], true}, nil
+}
+
+// ResolveRevision returns the branch or tag and the commit of a revision on the server, without
+// fetching it.
+func ResolveRevision(ctx context.Context, remote Remote, revision Revision) (name string, commit plumbing.Hash, err error) {
+	err = exchange(ctx, remote, Remote.openUpload, func(_ context.Context, _ uploader, adv *packp.AdvRefs) error {
+		found, err := revision.resolve(adv)
+		if name, commit = found.name, found.hash; err != nil {
+			return err
+		}
+		if peeled, annotated := adv.Peeled[tags+found.name]; annotated && adv.References[tags+found.name] == commit {
+			commit = peeled
+		}
+		return nil
+	})
+	var unknown *UnknownRevisionError
+	if err != nil && !errors.As(err, &unknown) {
+		err = remote.explain(ctx, "reading the references of", err)
+	}
+	return name, commit, err
 }
 
 // resolveShort resolves an abbreviated hash with the references of the server.
@@ -148,7 +205,7 @@ func tips(adv *packp.AdvRefs) []plumbing.Hash {
 	return listed(adv, func(string) bool { return true })
 }
 
-// branchesAndTags returns the objects of branches and tags, as a clone fetches.
+// branchesAndTags returns the objects of branches and tags, as fetched by a clone.
 func branchesAndTags(adv *packp.AdvRefs) []plumbing.Hash {
 	return listed(adv, func(name string) bool { return strings.HasPrefix(name, branches) || strings.HasPrefix(name, tags) })
 }

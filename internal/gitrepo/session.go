@@ -13,20 +13,20 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// limits bound what a server sends, in bytes.
+// limits holds the maximum sizes of server responses, in bytes.
 type limits struct {
-	// references bounds the list of branches, tags and other references.
+	// references limits the list of branches, tags and other references.
 	references int64
-	// pack bounds the fetched objects, as they are compressed for the transfer.
+	// pack limits the compressed size of fetched objects.
 	pack int64
-	// report bounds the response to a push, with the output of hooks.
+	// report limits the response to a push, including the output of hooks.
 	report int64
-	// message is the length at which messages of servers and hooks are cut off.
+	// message is the length to which messages of servers and hooks are truncated.
 	message int64
 }
 
-// defaultLimits are far above the needs of repositories with hundreds of
-// thousands of references and with gigabytes of files.
+// defaultLimits returns limits far above the needs of repositories with hundreds of thousands of
+// references and gigabytes of files.
 func defaultLimits() limits {
 	return limits{references: 64 << 20, pack: 4 << 30, report: 8 << 20, message: 4 << 10}
 }
@@ -38,9 +38,9 @@ func (r Remote) bounds() limits {
 	return defaultLimits()
 }
 
-// limitError is returned for a response that exceeds a limit.
+// limitError is returned if a response exceeds a limit.
 type limitError struct {
-	// of is what the server sends.
+	// of is the name of the response.
 	of    string
 	limit int64
 }
@@ -55,7 +55,7 @@ type lostError struct{ err error }
 func (e *lostError) Error() string {
 	var op *net.OpError
 	if errors.As(e.err, &op) {
-		return op.Err.Error() // without the addresses of both ends
+		return op.Err.Error() // omit the addresses of both ends
 	}
 	return e.err.Error()
 }
@@ -69,12 +69,12 @@ func (e *packError) Error() string { return e.err.Error() }
 
 func (e *packError) Unwrap() error { return e.err }
 
-// bounded reads a response. It ends the session with a limitError or a
-// lostError, because the parsers of go-git drop the errors of their readers.
+// bounded reads a response. It ends the session with a limitError or a lostError, because the
+// parsers of go-git discard the errors of their readers.
 type bounded struct {
 	from io.ReadCloser
 	what string
-	// limit is the maximum size, left what is left of it.
+	// limit is the maximum size and left the remaining size.
 	limit, left int64
 	stop        context.CancelCauseFunc
 }
@@ -148,8 +148,8 @@ func (r Remote) openReceive(ctx context.Context, stop context.CancelCauseFunc) (
 	return client.NewReceivePackSession(endpoint, r.Auth)
 }
 
-// exchange opens a session and calls do with it and the references of the
-// server. An error that has ended the session replaces the one that follows.
+// exchange opens a session and calls do with it and the references of the server. If an error has
+// ended the session, exchange returns that error instead of its consequence.
 func exchange[S session](ctx context.Context, r Remote, open func(Remote, context.Context, context.CancelCauseFunc) (S, error), do func(context.Context, S, *packp.AdvRefs) error) error {
 	transfer, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -169,7 +169,7 @@ func converse[S session](ctx context.Context, r Remote, stop context.CancelCause
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }() // what was received has been verified
+	defer func() { _ = s.Close() }() // the received data has been verified
 	adv, err := s.AdvertisedReferencesContext(ctx)
 	if errors.Is(err, transport.ErrEmptyRemoteRepository) {
 		adv, err = packp.NewAdvRefs(), nil

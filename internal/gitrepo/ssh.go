@@ -30,7 +30,7 @@ type sshSession struct {
 	stderr  *prefix
 	limits  limits
 	stop    context.CancelCauseFunc
-	// unhook removes the function that closes the connection with the context.
+	// unhook unregisters the function that closes the connection with the context.
 	unhook func() bool
 
 	wait   sync.Once
@@ -100,7 +100,7 @@ func quoteShell(path string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'"
 }
 
-// prefix keeps the start of the output of a command.
+// prefix keeps the beginning of the output of a command.
 type prefix struct {
 	bytes.Buffer
 	max int64
@@ -114,8 +114,8 @@ func (p *prefix) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Read reads the output of the command. It returns io.EOF only after a command
-// that has succeeded, and otherwise the reason of its end.
+// Read reads the output of the command. It returns io.EOF only if the command has succeeded, and
+// otherwise the error of the command.
 func (s *sshSession) Read(p []byte) (int, error) {
 	n, err := s.stdout.Read(p)
 	if errors.Is(err, io.EOF) {
@@ -145,7 +145,7 @@ func (s *sshSession) result() error {
 	return s.ended
 }
 
-// commandError is returned for a Git command that has failed on the server.
+// commandError is returned if a Git command failed on the server.
 type commandError struct {
 	status  int
 	message string
@@ -182,7 +182,7 @@ func (s *sshSession) AdvertisedReferencesContext(context.Context) (*packp.AdvRef
 		return nil, s.result()
 	}
 	if errors.Is(err, packp.ErrEmptyAdvRefs) || err == nil && adv.IsEmpty() {
-		err = nil // an empty repository can be pushed to
+		err = nil // pushes to an empty repository are possible
 	}
 	if err != nil {
 		return nil, err
@@ -246,7 +246,7 @@ func (s *sshSession) refused(err error) error {
 // Close ends the command and closes the connection.
 func (s *sshSession) Close() error {
 	if !s.writes {
-		_, _ = s.stdin.Write(pktline.FlushPkt) // the server has nothing to do and exits
+		_, _ = s.stdin.Write(pktline.FlushPkt) // a flush packet makes the server exit
 	}
 	s.unhook()
 	return s.client.Close()

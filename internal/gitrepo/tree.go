@@ -3,6 +3,7 @@ package gitrepo
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -64,7 +65,8 @@ func (w *treeWriter) keep(o plumbing.EncodedObject) (plumbing.Hash, error) {
 	return hash, nil
 }
 
-// put returns the tree t with the files. It reads only the folders of the files.
+// put returns the tree t with the given files. It removes files whose content is nil. It reads only
+// the folders of the files.
 func (w *treeWriter) put(t *object.Tree, at string, files map[string][]byte) (plumbing.Hash, error) {
 	here := map[string][]byte{}
 	below := map[string]map[string][]byte{}
@@ -81,7 +83,11 @@ func (w *treeWriter) put(t *object.Tree, at string, files map[string][]byte) (pl
 	}
 	next := &object.Tree{Entries: slices.Clone(t.Entries)}
 	for _, name := range slices.Sorted(maps.Keys(here)) {
-		if err := w.putFile(next, at, name, here[name]); err != nil {
+		put := w.putFile
+		if here[name] == nil {
+			put = w.removeFile
+		}
+		if err := put(next, at, name, here[name]); err != nil {
 			return plumbing.ZeroHash, err
 		}
 	}
@@ -104,6 +110,15 @@ func (w *treeWriter) putFile(t *object.Tree, at, name string, content []byte) er
 	return err
 }
 
+func (w *treeWriter) removeFile(t *object.Tree, at, name string, _ []byte) error {
+	i := slices.IndexFunc(t.Entries, func(e object.TreeEntry) bool { return e.Name == name && e.Mode != filemode.Dir })
+	if i < 0 {
+		return &fs.PathError{Op: "remove", Path: path.Join(at, name), Err: fs.ErrNotExist}
+	}
+	t.Entries = slices.Delete(t.Entries, i, i+1)
+	return nil
+}
+
 func (w *treeWriter) putFolder(t *object.Tree, at, name string, files map[string][]byte) error {
 	e := entry(t, name, filemode.Dir)
 	if e.Mode != filemode.Dir {
@@ -118,6 +133,9 @@ func (w *treeWriter) putFolder(t *object.Tree, at, name string, files map[string
 	}
 	hash, err := w.put(folder, path.Join(at, name), files)
 	e.Hash = hash
+	if hash == plumbing.ComputeHash(plumbing.TreeObject, nil) { // Git does not store empty folders
+		t.Entries = slices.DeleteFunc(t.Entries, func(e object.TreeEntry) bool { return e.Name == name })
+	}
 	return err
 }
 
@@ -131,7 +149,7 @@ func entry(t *object.Tree, name string, mode filemode.FileMode) *object.TreeEntr
 	return &t.Entries[i]
 }
 
-// PathConflictError is returned if a path has an entry of another type.
+// PathConflictError is returned if an element of a path is an entry of another type.
 type PathConflictError struct {
 	Path   string
 	Mode   filemode.FileMode

@@ -83,6 +83,16 @@ func (f *Fetched) Has(name string) bool {
 	})
 }
 
+// Resolve returns the revision that Fetch would fetch, as Flux writes it.
+func Resolve(ctx context.Context, s Source, revision gitrepo.Revision) (string, error) {
+	remote, err := s.remote(ctx, s.URL)
+	if err != nil {
+		return "", err
+	}
+	name, commit, err := gitrepo.ResolveRevision(ctx, remote, revision)
+	return FormatRevision(name, commit), err
+}
+
 // Fetch fetches a revision.
 func Fetch(ctx context.Context, s Source, revision gitrepo.Revision) (*Fetched, error) {
 	f := &Fetched{}

@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// excerptMax is enough for errors, and for the first line of a crash.
+// excerptMax is the maximum size of an excerpt. It is sufficient for errors and for the first line
+// of a crash.
 const excerptMax = 4 << 10
 
-// excerpt keeps the first lines that a process writes to stderr, each once.
+// excerpt keeps the first lines that a process writes to stderr, without duplicates.
 type excerpt struct {
 	mu    sync.Mutex
 	lines []string
@@ -33,7 +34,7 @@ func (e *excerpt) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// keep ends a line. e.mu is held.
+// keep adds the current line. The caller must hold e.mu.
 func (e *excerpt) keep() {
 	line := e.line.String()
 	e.line.Reset()
@@ -43,7 +44,7 @@ func (e *excerpt) keep() {
 	}
 }
 
-// all returns the lines, also one that has not ended.
+// all returns the lines, including an incomplete last line.
 func (e *excerpt) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -1,9 +1,10 @@
-// Package helper runs work in flux-helper, a program that is installed beside flux: Helm, kustomize,
-// SOPS with its key services, and logins to cloud registries. Their libraries would slow down the
-// start of every command, and the memory of a separate process can be limited.
+// Package helper runs work in flux-helper, a program that is installed in the same directory as
+// flux: Helm, kustomize, SOPS with its key services, and logins to cloud registries. Their
+// libraries would slow down the start of every command, and the memory of a separate process can be
+// limited.
 //
 // Both sides exchange lines of JSON over a pipe. A job may ask questions while it runs, for example
-// for the files that kustomize reads. Files, secrets and keys pass through the pipe only.
+// for the files that kustomize reads. Files, secrets and keys are passed through the pipe only.
 package helper
 
 import (
@@ -21,18 +22,27 @@ const Program = "flux-helper"
 // Sandbox is the name of the program that contains Kubernetes for local use.
 const Sandbox = "flux-sandbox"
 
-// ErrNotFound is returned by Find if there is no program beside the running one.
+// ErrNotFound is returned by Find if the program is not in the directory of the running program.
 var ErrNotFound = errors.New("not found")
 
-// Find returns the path of a program beside the running one. It does not search PATH or the current
-// folder, in which anybody may have put a program of this name.
-func Find(name string) (string, error) {
+// Self returns the path of the running program.
+func Self() (string, error) {
 	self, err := os.Executable()
 	if err == nil {
 		self, err = filepath.EvalSymlinks(self)
 	}
 	if err != nil {
 		return "", fmt.Errorf("finding the directory of the program: %w", err)
+	}
+	return self, nil
+}
+
+// Find returns the path of a program in the directory of the running program. It does not search
+// PATH or the current directory, which may contain an untrusted program of this name.
+func Find(name string) (string, error) {
+	self, err := Self()
+	if err != nil {
+		return "", err
 	}
 	if runtime.GOOS == "windows" {
 		name += ".exe"

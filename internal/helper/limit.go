@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// The exit codes of the helper process that Process distinguishes.
+// Exit codes of the helper process that Process distinguishes.
 const (
 	// ExitMemory is the exit code of a process that exceeded its memory limit.
 	ExitMemory = 75
@@ -18,12 +18,12 @@ const (
 	exitCrash = 2
 )
 
-// LimitMemory limits the memory of this process. exit is called when the limit is exceeded.
+// LimitMemory limits the memory of this process. It calls exit when the limit is exceeded.
 //
-// The garbage collector keeps to three quarters of the limit as long as it can. The memory is
-// measured every few milliseconds; if it grows faster than that, the limit of the system on data
-// ends the process. A limit on the address space is not used, because the Go runtime reserves more
-// of it than it needs.
+// The garbage collector keeps the memory below three quarters of the limit if possible. The memory
+// is measured every few milliseconds. If it grows faster, the data limit of the system terminates
+// the process. A limit of the address space is not used, because the Go runtime reserves more of it
+// than it needs.
 func LimitMemory(ctx context.Context, exit func(code int)) error {
 	debug.SetMemoryLimit(budget.HelperMemory / 4 * 3)
 	if err := limitData(budget.HelperData); err != nil {

@@ -2,7 +2,7 @@ package helper
 
 import "syscall"
 
-// limitData bounds the writable memory of this process.
+// limitData limits the writable memory of this process.
 func limitData(most uint64) error {
 	return syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: most, Max: most})
 }

@@ -23,8 +23,8 @@ type Process struct {
 	Arguments []string
 	// Environment returns the complete environment of the process.
 	Environment func(context.Context) ([]string, error)
-	// Report is called at the end of the process with each line of its stderr, which belongs to no
-	// job. A line may have control characters of its input. Report may be nil.
+	// Report is called when the process has exited, with each line of its stderr. The lines do not
+	// belong to a job, and may contain control characters of the input. Report may be nil.
 	Report func(line string)
 
 	mu      sync.Mutex
@@ -135,17 +135,17 @@ func (p *Process) reply(c Call, q *question) error {
 	return p.send(request{Answer: reply})
 }
 
-// send writes a line. p.mu is held.
+// send writes a line. The caller must hold p.mu.
 func (p *Process) send(r request) error {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encoding a request to %s: %w", Program, err)
 	}
-	_, _ = p.in.Write(append(line, '\n')) // if the process has ended, its exit code is the error
+	_, _ = p.in.Write(append(line, '\n')) // if the process has exited, its exit code is the error
 	return nil
 }
 
-// start starts the process. p.mu is held.
+// start starts the process. The caller must hold p.mu.
 func (p *Process) start(ctx context.Context) error {
 	path, err := p.Find()
 	if err != nil {
@@ -214,8 +214,8 @@ func (p *Process) end(cmd *exec.Cmd, err error) {
 	}
 }
 
-// Close stops the process and waits until it has ended. A process that was killed with its context,
-// or for its memory, is not an error.
+// Close stops the process and waits until it has exited. It returns no error if the process was
+// killed because of its context or its memory.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	cmd := p.cmd
@@ -223,7 +223,7 @@ func (p *Process) Close() error {
 	if cmd == nil {
 		return nil
 	}
-	_ = p.in.Close() // the process may have ended
+	_ = p.in.Close() // the process may have exited
 	<-p.ended
 	var exit *exec.ExitError
 	if errors.As(p.err, &exit) && p.started.Err() == nil && exit.ExitCode() != ExitMemory {

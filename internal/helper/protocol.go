@@ -10,7 +10,7 @@ type request struct {
 	Answer *answer         `json:"answer,omitempty"`
 }
 
-// response is the result of a job or a question that it asks.
+// response is the result of a job, or a question of a job.
 type response struct {
 	ID       int             `json:"id"`
 	Output   json.RawMessage `json:"output,omitempty"`

@@ -21,8 +21,8 @@ type Ask func(ctx context.Context, question, answer any) error
 // Job runs one request. The output is encoded as JSON.
 type Job func(ctx context.Context, input json.RawMessage, ask Ask) (output any, err error)
 
-// Serve runs jobs by name until there are no more requests. Jobs that still run then are canceled,
-// because their results are not read.
+// Serve runs jobs by name until there are no more requests. It then cancels running jobs, because
+// their results are not read.
 func Serve(ctx context.Context, jobs map[string]Job, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &server{jobs: jobs, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), questions: map[int]chan *answer{}}

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -108,13 +109,15 @@ var LayerOperations = []string{"extract", "copy"}
 type Layer struct{ MediaType, Operation string }
 
 // mediaType is the grammar of media types (RFC 6838, section 4.2), which have no colon.
-var mediaType = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+var mediaType = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]{0,126}$`)
+})
 
 // ParseLayer parses a layer selector, MEDIATYPE:OPERATION or MEDIATYPE alone.
 func ParseLayer(s string) (Layer, error) {
 	media, operation, found := strings.Cut(s, ":")
 	switch {
-	case !mediaType.MatchString(media):
+	case !mediaType().MatchString(media):
 		return Layer{}, fmt.Errorf("invalid layer selector %q: %q is not a media type: must be MEDIATYPE:OPERATION, such as application/vnd.cncf.flux.content.v1.tar+gzip:extract", s, media)
 	case found && !slices.Contains(LayerOperations, operation):
 		return Layer{}, fmt.Errorf("invalid layer selector %q: operation %q must be one of %s", s, operation, strings.Join(LayerOperations, ", "))
@@ -124,12 +127,14 @@ func ParseLayer(s string) (Layer, error) {
 
 // repository is the grammar of image repositories with an optional host and port, without tag or
 // digest (distribution specification).
-var repository = regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+var repository = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:[0-9]+)?(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*$`)
+})
 
 // Image returns an error if s is not an image repository.
 func Image(s string) error {
 	last := s[strings.LastIndex(s, "/")+1:]
-	if !repository.MatchString(s) || strings.Contains(s, "/") && strings.Contains(last, ":") {
+	if !repository().MatchString(s) || strings.Contains(s, "/") && strings.Contains(last, ":") {
 		return fmt.Errorf("invalid image repository %q: must be a repository such as ghcr.io/org/app, without scheme, tag or digest", s)
 	}
 	return nil

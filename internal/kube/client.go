@@ -1,4 +1,4 @@
-// Package kube is the client of the Kubernetes API: lists that decode only what is needed,
+// Package kube is a client of the Kubernetes API with lists that decode only the required fields,
 // server-side apply, and watches. It requests the API versions in the catalog of kinds, and uses
 // discovery only if the server does not serve them.
 package kube
@@ -26,7 +26,7 @@ type Client struct {
 
 	dynamic dynamic.Interface
 	raw     rest.Interface
-	// apart is for responses that are read slowly or never end.
+	// apart is a client for responses that are read slowly or never end.
 	apart  func() (rest.Interface, error)
 	served versions
 	notify func(string)
@@ -53,8 +53,9 @@ func New(cfg *rest.Config) (*Client, error) {
 	return c, err
 }
 
-// newStreams returns a client with a connection for each response. HTTP/2 would buffer four
-// mebibytes of each response; TCP leaves the data to the kernel and the server.
+// newStreams returns a client with a separate connection for each response. HTTP/2 would buffer 4
+// MiB of each response; with separate TCP connections, the data remains in the kernel and on the
+// server.
 func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	cfg.NextProtos = []string{"http/1.1"}
 	wrapRetry(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
@@ -101,9 +102,6 @@ type Resource struct {
 	Kind string
 	// ClusterScoped reports whether the objects have no namespace.
 	ClusterScoped bool
-	// supersedable makes reads return errSuperseded if the server declares the
-	// version deprecated.
-	supersedable bool
 }
 
 func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterface {
@@ -113,8 +111,8 @@ func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterf
 	return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
 }
 
-// locate sets the path of an object in a request, or of a collection if name is "". A namespace or
-// name that would change the path makes the request fail before it is sent.
+// locate sets the path of an object in a request, or the path of a collection if name is "". A
+// namespace or name that would change the path makes the request fail before it is sent.
 func (r Resource) locate(request *rest.Request, namespace, name string) *rest.Request {
 	root := []string{"/api", r.Version}
 	if r.Group != "" {

@@ -21,11 +21,11 @@ func (e *CredentialPluginError) Error() string {
 	return fmt.Sprintf("the credential plugin %s of the kubeconfig did not respond: %s", e.Command, e.err)
 }
 
-// Unwrap returns why the request ended.
+// Unwrap returns the reason why the request ended.
 func (e *CredentialPluginError) Unwrap() error { return e.err }
 
-// withPlugin returns a transport that ends with the context of a request also while a credential
-// plugin runs, which client-go starts without a context.
+// withPlugin returns a transport that returns when the context of a request ends, even while a
+// credential plugin runs, which client-go starts without a context.
 func withPlugin(cfg *rest.Config, next http.RoundTripper) http.RoundTripper {
 	if cfg.ExecProvider == nil {
 		return next
@@ -38,11 +38,12 @@ type pluginTransport struct {
 	command string
 }
 
-// pluginGrace is how long a request that has ended may take to return. Only a plugin takes longer.
+// pluginGrace is the time that a request may take to return after its context has ended. Only a
+// plugin takes longer.
 const pluginGrace = 200 * time.Millisecond
 
-// RoundTrip implements http.RoundTripper. If the plugin never ends, neither does its goroutine,
-// until flux does.
+// RoundTrip implements http.RoundTripper. If the plugin never exits, its goroutine runs until flux
+// exits.
 func (t pluginTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	type result struct {

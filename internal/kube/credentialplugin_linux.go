@@ -10,13 +10,14 @@ import (
 	"syscall"
 )
 
-// EndCredentialPlugins ends the credential plugins of this process that still run, with the programs
-// that they have started. client-go gives no access to them, and they would keep the streams of
-// this process open after its exit, so that a pipeline waits for them.
+// EndCredentialPlugins terminates the running credential plugins of this process and the programs
+// that they have started. client-go does not expose them, and they would keep the streams of this
+// process open after its exit, so that a pipeline would wait for them.
 func EndCredentialPlugins() {
 	var running []int
 	for _, pid := range children(os.Getpid()) {
-		// The environment tells them from other children; it cannot be read of a process that has ended.
+		// The environment distinguishes plugins from other child processes. It is not readable
+		// after a process has exited.
 		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
 		if err == nil && bytes.Contains(environment, []byte("KUBERNETES_EXEC_INFO=")) {
 			running = append(running, pid)
@@ -26,7 +27,7 @@ func EndCredentialPlugins() {
 		running = append(running, children(running[i])...)
 	}
 	for _, pid := range running {
-		_ = syscall.Kill(pid, syscall.SIGTERM) // it may have ended
+		_ = syscall.Kill(pid, syscall.SIGTERM) // the process may have exited
 	}
 }
 
@@ -40,7 +41,7 @@ func children(pid int) []int {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // the thread has ended
+			continue // the thread has exited
 		}
 		for _, field := range strings.Fields(string(text)) {
 			if child, err := strconv.Atoi(field); err == nil {

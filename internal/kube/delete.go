@@ -16,8 +16,8 @@ import (
 // ErrAppeared is returned by WaitDeleted if an object was created in the meantime.
 var ErrAppeared = errors.New("a new object was created")
 
-// WaitDeleted watches until none of the selected objects for which keep returns true is left. If
-// ctx ends before, it returns the remaining objects.
+// WaitDeleted watches until none of the selected objects for which keep returns true remains. If
+// ctx ends first, it returns the remaining objects.
 func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
 	f := &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}}
 	left := func() []controllers.Object {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
@@ -41,6 +42,21 @@ func (d Discovery) Kinds(ctx context.Context, gv schema.GroupVersion) (map[strin
 		kinds[r.Kind] = Resource{GroupVersionResource: gv.WithResource(r.Name), Kind: r.Kind, ClusterScoped: !r.Namespaced}
 	}
 	return kinds, nil
+}
+
+// Applicable returns the resources of an API version whose objects can be applied, by kind.
+func Applicable(group string, version apidiscovery.APIVersionDiscovery) map[string]Resource {
+	kinds := map[string]Resource{}
+	for _, r := range version.Resources {
+		if r.ResponseKind == nil || kinds[r.ResponseKind.Kind].Kind != "" || !slices.Contains(r.Verbs, "patch") {
+			continue
+		}
+		kinds[r.ResponseKind.Kind] = Resource{
+			GroupVersionResource: schema.GroupVersionResource{Group: group, Version: version.Version, Resource: r.Resource},
+			Kind:                 r.ResponseKind.Kind, ClusterScoped: r.Scope == apidiscovery.ScopeCluster,
+		}
+	}
+	return kinds
 }
 
 // applicable reports whether objects of a resource can be applied, in contrast to subresources and

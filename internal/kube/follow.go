@@ -33,11 +33,11 @@ type Event struct {
 	Deleted bool
 }
 
-// Follow watches the selected objects and calls visit with every change until visit returns true
-// or an error, or ctx is done. With a resourceVersion it only watches from there. Without one it
+// Follow watches the selected objects and calls visit with every change until visit returns true or
+// an error, or ctx is done. With a resourceVersion, it watches from that version. Without one, it
 // first lists the objects, which must succeed, and visits them. It reopens a broken watch at the
-// last resourceVersion; if that has expired, it lists the objects again and visits those that
-// disappeared as deleted.
+// last resourceVersion. If that version has expired, it lists the objects again and visits missing
+// objects as deleted.
 func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version string, visit func(Event) (bool, error)) error {
 	var there []types.NamespacedName
 	if s.Name != "" {
@@ -46,8 +46,8 @@ func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version st
 	return c.FollowFrom(ctx, r, s, version, there, visit)
 }
 
-// FollowFrom is Follow from a resourceVersion at which the given objects existed, so that it
-// notices their deletion even if the version expires before the watch has sent them.
+// FollowFrom is like Follow with a resourceVersion at which the given objects existed. It notices
+// their deletion even if the version expires before the watch has sent them.
 func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, version string, there []types.NamespacedName, visit func(Event) (bool, error)) error {
 	f := follower{client: c, resource: r, selection: s, version: version, known: map[string]controllers.Object{}}
 	f.visit = func(e Event) (bool, error) {
@@ -62,7 +62,6 @@ func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, versio
 		if err != nil {
 			return err
 		}
-		f.resource.supersedable = false // the version remains for the whole watch
 		for _, e := range first {
 			if done, err := visit(e); done || err != nil {
 				return err
@@ -70,7 +69,6 @@ func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, versio
 		}
 		return f.run(ctx)
 	}
-	f.resource.supersedable = false
 	for _, name := range there {
 		o := controllers.Object{"kind": r.Kind, "metadata": map[string]any{"namespace": name.Namespace, "name": name.Name}}
 		f.known[key(o)] = o
@@ -102,7 +100,7 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 	}
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	// A server accepts a watch at once, and then sends changes.
+	// A server accepts a watch immediately, and then sends changes.
 	late := time.AfterFunc(watchStart, func() {
 		f.client.notify("retrying after no response from the API server to the watch of " + f.resource.Resource + " in " + watchStart.String())
 		end(errNoAnswer)
@@ -138,7 +136,7 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 	}
 }
 
-// take handles one event; broken reports whether the watch has ended.
+// take handles one event. broken reports whether the watch has ended.
 func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 	if event.Type == watch.Error {
 		if expired(apierrors.FromObject(event.Object)) {

@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The labels of the objects of a Flux installation.
+// Labels of the objects of a Flux installation.
 const (
 	PartOfLabel    = "app.kubernetes.io/part-of"
 	InstanceLabel  = "app.kubernetes.io/instance"
@@ -20,7 +20,7 @@ const (
 	PartOfFlux = PartOfLabel + "=flux"
 )
 
-// Label returns the value of an object's label.
+// Label returns the value of a label of an object.
 func Label(o controllers.Object, key string) string {
 	v, _ := controllers.Path{"metadata.labels"}.Lookup(o)
 	labels, _ := v.(map[string]any)

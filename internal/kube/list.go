@@ -1,7 +1,6 @@
 package kube
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,8 +30,8 @@ type Selection struct {
 	Labels string
 	// Fields is a field selector in addition to Name, such as "type=Warning".
 	Fields string
-	// Without are fields to omit, such as "status.inventory". They are not decoded. A path
-	// continues in each element of a list.
+	// Without lists fields to omit, such as "status.inventory". They are not decoded. A path
+	// applies to each element of a list.
 	Without []string
 	// OnlyMetadata requests objects without spec and status. A server that does not support it
 	// sends complete objects.
@@ -95,8 +94,7 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 }
 
 func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
-	request, superseded := r.read(c.raw, s.Namespace, "")
-	request = request.Param("limit", strconv.Itoa(pageSize))
+	request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
 	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
 		if value != "" {
 			request = request.Param(name, value)
@@ -109,9 +107,6 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	if err := superseded(); err != nil {
-		return metav1.ListMeta{}, errors.Join(err, body.Close())
-	}
 	list, err := decodeList(body, r, prune(s.Without), each)
 	if err := errors.Join(err, body.Close()); err != nil {
 		return list, fmt.Errorf("reading the list of %s: %w", r.Resource, err)
@@ -122,8 +117,8 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 // errChanged is returned if the connection was lost and the list has changed since.
 var errChanged = errors.New("the connection was lost while listing, and the objects have changed since: try again")
 
-// prefix passes on objects, except those that it passed on before the connection was lost, of
-// which it keeps hashes.
+// prefix passes on objects, except for those that it passed on before the connection was lost. It
+// keeps hashes of them.
 type prefix struct {
 	seed maphash.Seed
 	each func(controllers.Object) error
@@ -180,7 +175,7 @@ func decodeList(body io.Reader, r Resource, without pruned, each func(controller
 				if err != nil {
 					return err
 				}
-				// Items of built-in kinds have neither.
+				// Items of built-in kinds have neither field.
 				o["apiVersion"], o["kind"] = apiVersion, r.Kind
 				return each(o)
 			})
@@ -198,9 +193,8 @@ func decodeList(body io.Reader, r Resource, without pruned, each func(controller
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	request, superseded := r.read(c.raw, namespace, name)
-	body, err := answer(ctx, request)
-	if err := cmp.Or(superseded(), err); err != nil {
+	body, err := answer(ctx, r.locate(c.raw.Get(), namespace, name))
+	if err != nil {
 		return nil, err
 	}
 	var o controllers.Object

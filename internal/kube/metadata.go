@@ -2,7 +2,6 @@ package kube
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -16,8 +15,7 @@ const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.i
 // Metadata calls each with the metadata of the selected objects, for completion and hints. It
 // reads only the first page.
 func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each func(controllers.Object)) error {
-	request, superseded := r.read(c.raw, s.Namespace, "")
-	request = request.
+	request := r.locate(c.raw.Get(), s.Namespace, "").
 		SetHeader("Accept", onlyMetadata).
 		Param("limit", strconv.Itoa(pageSize)).
 		Param("resourceVersion", "0") // a list from the cache of the server is recent enough
@@ -29,9 +27,6 @@ func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each fun
 	body, err := request.Stream(ctx)
 	if err != nil {
 		return err
-	}
-	if err := superseded(); err != nil {
-		return errors.Join(err, body.Close())
 	}
 	_, err = decodeList(body, r, prune([]string{"spec", "status", "data", "metadata.managedFields"}), func(o controllers.Object) error {
 		each(o)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"testing"
 
@@ -95,66 +94,25 @@ func TestWithServedVersion(t *testing.T) {
 	}
 }
 
-// deprecating is an API server that serves Alerts in some versions and declares v1beta3 deprecated.
-type deprecating struct {
-	served []string
-	asked  []string
-}
-
-func (d *deprecating) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	path := strings.TrimPrefix(request.URL.Path, "/apis/notification.toolkit.fluxcd.io/")
-	d.asked = append(d.asked, path)
-	version, _, _ := strings.Cut(path, "/")
-	if !slices.Contains(d.served, version) {
-		http.Error(w, "404 page not found", http.StatusNotFound)
-		return
-	}
-	if version == "v1beta3" {
-		w.Header().Set("Warning", `299 - "v1beta3 Alert is deprecated, upgrade to v1"`)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"items":[{"metadata":{"name":"a"}}],"metadata":{"resourceVersion":"7"}}`))
-}
-
-// TestWithServedVersionDeprecated lists Alerts twice on a server that declares the shipped version
-// deprecated: each is listed once, in a version that is not, if there is one.
-func TestWithServedVersionDeprecated(t *testing.T) {
+// TestDeprecationIsNotReported reads an object in an older version that the server declares
+// deprecated: users cannot change the version, which flux has selected.
+func TestDeprecationIsNotReported(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct{ served, asked []string }{
-		"a newer version is served": {[]string{"v1beta3", "v1"}, []string{"v1beta3/alerts", "v1/alerts", "v1/alerts"}},
-		"no version that is newer":  {[]string{"v1beta3"}, []string{"v1beta3/alerts", "v1/alerts", "v1beta3/alerts", "v1beta3/alerts"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			d := &deprecating{served: c.served}
-			server := httptest.NewServer(d)
-			t.Cleanup(server.Close)
-			client, err := kube.New(&rest.Config{Host: server.URL, WarningHandler: refuseWarnings{t}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			alert, _ := controllers.FindKind("Alert")
-			want := "notification.toolkit.fluxcd.io/" + c.served[len(c.served)-1]
-			for range 2 {
-				var versions []string
-				err := client.WithServedVersion(t.Context(), alert, func(r kube.Resource) error {
-					_, err := client.List(t.Context(), r, kube.Selection{}, func(o controllers.Object) error {
-						versions = append(versions, controllers.Path{"apiVersion"}.String(o))
-						return nil
-					})
-					return err
-				})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if diff := cmp.Diff([]string{want}, versions); diff != "" {
-					t.Errorf("-want +listed:\n%s", diff)
-				}
-			}
-			if diff := cmp.Diff(c.asked, d.asked); diff != "" {
-				t.Errorf("-want +asked:\n%s", diff)
-			}
-		})
+	r := refusing{versions: group("v1", "v1beta2"), served: map[string]string{"/v1beta2/namespaces/apps/buckets/app": `{"apiVersion":"source.toolkit.fluxcd.io/v1beta2"}`}}
+	deprecated := http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Warning", `299 - "v1beta2 Bucket is deprecated, upgrade to v1"`)
+		r.ServeHTTP(w, request)
+	})
+	server := httptest.NewServer(deprecated)
+	t.Cleanup(server.Close)
+	client, err := kube.New(&rest.Config{Host: server.URL, WarningHandler: refuseWarnings{t}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, _ := controllers.FindKind("Bucket")
+	o, err := client.GetKind(t.Context(), bucket, "apps", "app")
+	if got := (controllers.Path{"apiVersion"}).String(o); err != nil || got != "source.toolkit.fluxcd.io/v1beta2" {
+		t.Errorf("read at %q: %v", got, err)
 	}
 }
 

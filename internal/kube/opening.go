@@ -36,7 +36,7 @@ func (o *opening) RoundTrip(r *http.Request) (*http.Response, error) {
 		return o.next.RoundTrip(r)
 	}
 	open := sync.OnceFunc(func() { close(o.opened) })
-	// The other requests continue when the first one ends, also with an error.
+	// The other requests continue when the first one ends, even with an error.
 	defer open()
 	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { open() }}
 	return o.next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))

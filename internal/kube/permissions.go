@@ -53,14 +53,14 @@ func (e *DeniedError) Error() string {
 	return "no permission to " + strings.Join(objects, "; ")
 }
 
-// Access reads what the user of the client is allowed to do.
+// Access reads the permissions of the user of the client.
 type Access struct{ raw rest.Interface }
 
-// Access returns the client for the user's own permissions.
+// Access returns the client for the permissions of the user.
 func (c *Client) Access() Access { return Access{c.raw} }
 
 // Check returns a *DeniedError if the user lacks one of the permissions. It first checks whether
-// everything is allowed, which is a single request for cluster administrators.
+// the user has all permissions, which is a single request for cluster administrators.
 func (a Access) Check(ctx context.Context, permissions []Permission) error {
 	everything, err := a.May(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil || everything {

@@ -43,7 +43,7 @@ type LogStream struct {
 	// Since omits lines older than a time, to the second. It takes precedence over SinceSeconds.
 	Since        time.Time
 	SinceSeconds int64
-	// Tail is the number of recent lines, -1 for all.
+	// Tail is the number of recent lines, or -1 for all lines.
 	Tail int64
 }
 

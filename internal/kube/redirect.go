@@ -8,8 +8,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// RedirectError is returned for a redirect to another server. It is not followed: the transports of
-// client-go add the credentials of the kubeconfig to every request, whichever server it goes to.
+// RedirectError is returned for a redirect to another server. The redirect is not followed, since
+// the transports of client-go add the credentials of the kubeconfig to every request, regardless of
+// the server.
 type RedirectError struct{ From, To string }
 
 func (e *RedirectError) Error() string {

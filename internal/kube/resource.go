@@ -3,7 +3,6 @@ package kube
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -17,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Of returns the resource of a kind of the catalog at its shipped version.
+// Of returns the resource of a kind of the catalog at its newest version.
 func Of(k controllers.Kind) Resource {
 	return Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource},
@@ -25,7 +24,7 @@ func Of(k controllers.Kind) Resource {
 	}
 }
 
-// clusterScoped are the built-in cluster-scoped kinds that flux handles.
+// clusterScoped lists the built-in cluster-scoped kinds that flux handles.
 var clusterScoped = []string{
 	"Namespace", "Node", "PersistentVolume", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
 	"StorageClass", "PriorityClass", "IngressClass", "RuntimeClass", "APIService",
@@ -45,27 +44,27 @@ func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions caches discovered groups, and the other versions in which the server serves kinds.
+// versions caches discovered groups, and the older versions in which the server serves kinds.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
-	chosen map[string]string
+	older  map[string]string
 }
 
 func (v *versions) of(k controllers.Kind) (string, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	version, ok := v.chosen[k.CRD()]
+	version, ok := v.older[k.CRD()]
 	return version, ok
 }
 
 func (v *versions) remember(k controllers.Kind, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.chosen == nil {
-		v.chosen = map[string]string{}
+	if v.older == nil {
+		v.older = map[string]string{}
 	}
-	v.chosen[k.CRD()] = version
+	v.older[k.CRD()] = version
 }
 
 // NotServed reports whether an error means that the server does not serve the resource, in
@@ -82,27 +81,20 @@ func (e *MissingKindError) Error() string {
 	return fmt.Sprintf("the cluster does not serve %s: the CustomResourceDefinition %s is not installed", e.Kind.Kind, e.Kind.CRD())
 }
 
-// WithServedVersion calls do with the shipped version of a kind and, if the server does not serve
-// it or declares it deprecated, with the newest served version of the kind. It caches that version.
-// After a read that was answered with a deprecation, do must return the error of the read.
+// WithServedVersion calls do with the newest version of a kind and, if the server does not serve
+// it, with the newest served one. It caches that version.
 func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
 	r := Of(k)
-	version, known := c.served.of(k)
-	if known {
+	if version, ok := c.served.of(k); ok {
 		r.Version = version
 	}
-	r.supersedable = !known && len(k.Newer) > 0
 	err := do(r)
-	r.supersedable = false
-	versions := slices.Concat(k.Newer, []string{k.Version})
-	switch {
-	case errors.Is(err, errSuperseded):
-	case !NotServed(err):
+	if !NotServed(err) {
 		return err
-	default:
-		if versions, err = c.served.others(ctx, c.raw, k); err != nil {
-			return err
-		}
+	}
+	versions, err := c.served.olderOf(ctx, c.raw, k)
+	if err != nil {
+		return err
 	}
 	for _, version := range versions {
 		r.Version = version
@@ -123,9 +115,9 @@ func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, nam
 	return o, err
 }
 
-// others returns the versions of a kind, except the shipped one, that the server has for its group.
-// Only a request shows whether it serves the kind in them.
-func (v *versions) others(ctx context.Context, raw rest.Interface, k controllers.Kind) ([]string, error) {
+// olderOf returns the older versions of a kind that the server has for its group. Only a request
+// shows whether it serves the kind in them.
+func (v *versions) olderOf(ctx context.Context, raw rest.Interface, k controllers.Kind) ([]string, error) {
 	group, err := v.group(ctx, raw, k.Group)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
@@ -133,7 +125,7 @@ func (v *versions) others(ctx context.Context, raw rest.Interface, k controllers
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(slices.Concat(k.Newer, k.Older), func(version string) bool {
+	return slices.DeleteFunc(slices.Clone(k.Older), func(version string) bool {
 		return !slices.ContainsFunc(group.Versions, func(served metav1.GroupVersionForDiscovery) bool { return served.Version == version })
 	}), nil
 }

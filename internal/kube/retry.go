@@ -204,8 +204,8 @@ func message(response *http.Response) string {
 	return ": " + status.Message
 }
 
-// final returns the result for the caller. Without Retry-After, and with lostError, client-go does
-// not retry the request again.
+// final returns the result for the caller. client-go does not retry the request again, because
+// final removes Retry-After and returns lost connections as lostError.
 func (f *failure) final(response *http.Response, err error) (*http.Response, error) {
 	if f.refused {
 		return nil, err

@@ -49,8 +49,8 @@ func Supports(v *version.Version, oldest []string) (constraint string, supported
 	return constraint, supported, nil
 }
 
-// answer sends a request and returns the body. Its errors have the message of the server, which
-// those of DoRaw do not.
+// answer sends a request and returns the body. Unlike DoRaw, it returns errors with the message of
+// the server.
 func answer(ctx context.Context, request *rest.Request) ([]byte, error) {
 	result := request.Do(ctx)
 	if err := result.Error(); err != nil {

@@ -69,10 +69,10 @@ func apply(ctx context.Context, c *Client, r Resource, o *unstructured.Unstructu
 	return after.Object, nil
 }
 
-// bookkeeping are the fields that the server maintains.
+// bookkeeping lists the fields that the server maintains.
 var bookkeeping = []string{"metadata.managedFields", "metadata.resourceVersion", "metadata.generation", "status"}
 
-// Changes returns the changed fields, sorted, without those that the server maintains.
+// Changes returns the changed fields, sorted, except those that the server maintains.
 func (u Upserted) Changes() []string {
 	changed := map[string]bool{}
 	differences("", u.Before, u.After, changed)

@@ -15,7 +15,7 @@ import (
 // restarting server rejects requests until it has loaded its authorization rules.
 const maxRefusals = 25
 
-// Bound returns a context with a deadline for an operation of a context without one.
+// Bound returns a context with a deadline, for an operation whose context has none.
 type Bound func(context.Context) (context.Context, context.CancelFunc)
 
 // Watch lists the selected objects, calls listed with them, and then calls visit with every change
@@ -45,7 +45,6 @@ func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection
 	if err := listed(objects); err != nil {
 		return err
 	}
-	f.resource.supersedable = false // the version remains for the whole watch
 	return f.run(ctx)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// builtinWords are common kinds by the names that kubectl accepts. They need no discovery.
+// builtinWords lists common kinds by the names that kubectl accepts. They need no discovery.
 var builtinWords = []struct {
 	group, version, kind string
 	words                string
@@ -67,7 +67,7 @@ func (e *UnknownWordError) Error() string {
 // AmbiguousWordError is returned if a name matches resources of several API groups.
 type AmbiguousWordError struct {
 	Word string
-	// Resources are the resources with their groups, such as "clusters.example.com".
+	// Resources lists the resources with their groups, such as "clusters.example.com".
 	Resources []string
 }
 
@@ -79,7 +79,7 @@ func (e *AmbiguousWordError) Error() string {
 // version.
 type NotServedVersionError struct {
 	Kind, Version string
-	// Served are the API versions that have the kind.
+	// Served lists the API versions with the kind.
 	Served []string
 }
 
@@ -253,11 +253,25 @@ func (d Discovery) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGrou
 // resourceTypes discovers the resources of /api or /apis in one request with aggregated discovery,
 // which all supported versions of Kubernetes have.
 func (d Discovery) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
+	body, err := d.Aggregated(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	return ResourceTypes(body)
+}
+
+// Aggregated returns the APIGroupDiscoveryList of /api or /apis.
+func (d Discovery) Aggregated(ctx context.Context, root string) ([]byte, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 	body, err := answer(ctx, d.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
 	if err != nil {
 		return nil, fmt.Errorf("discovering the resource types: %w", err)
 	}
+	return body, nil
+}
+
+// ResourceTypes decodes an APIGroupDiscoveryList.
+func ResourceTypes(body []byte) ([]apidiscovery.APIGroupDiscovery, error) {
 	var list apidiscovery.APIGroupDiscoveryList
 	if err := json.Unmarshal(body, &list); err != nil {
 		return nil, fmt.Errorf("parsing the resource types: %w", err)

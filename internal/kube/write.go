@@ -29,17 +29,27 @@ func (c *Client) MergePatch(ctx context.Context, r Resource, namespace, name str
 	return u.Object, nil
 }
 
-// Annotate sets annotations of an object; a nil value removes the annotation.
+// Annotate sets annotations of an object. A nil value removes the annotation.
 func (c *Client) Annotate(ctx context.Context, r Resource, namespace, name string, annotations map[string]any) (controllers.Object, error) {
 	return c.MergePatch(ctx, r, namespace, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
 
-// Delete deletes an object and, in the background, its dependents. It returns the object while
-// finalizers delay its deletion, else nil.
+// Delete deletes an object and, in the background, its dependents. It returns the object if
+// finalizers delay its deletion, and nil otherwise.
 func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
+	return remove(ctx, c, r, namespace, name, nil)
+}
+
+// Kill deletes a pod without a grace period.
+func (p Pods) Kill(ctx context.Context, namespace, name string) error {
+	_, err := remove(ctx, p.c, podResource(), namespace, name, new(int64))
+	return err
+}
+
+func remove(ctx context.Context, c *Client, r Resource, namespace, name string, grace *int64) (controllers.Object, error) {
 	background := metav1.DeletePropagationBackground
 	options, err := json.Marshal(metav1.DeleteOptions{
-		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, PropagationPolicy: &background,
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}, PropagationPolicy: &background, GracePeriodSeconds: grace,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding the deletion of %s %q: %w", r.Kind, name, err)
@@ -53,7 +63,7 @@ func (c *Client) Delete(ctx context.Context, r Resource, namespace, name string)
 	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("reading the deleted %s %q: %w", r.Kind, name, err)
 	}
-	// For an object that is deleted at once the server returns a Status.
+	// The server returns a Status for an object that is deleted immediately.
 	if (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" {
 		return nil, nil
 	}

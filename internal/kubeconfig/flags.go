@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
@@ -26,6 +27,7 @@ type Flags struct {
 	extra     []string
 	// insideCluster reports whether this process runs in a pod.
 	insideCluster func() bool
+	recordedAt    time.Time
 }
 
 // New returns flags for an environment.
@@ -84,6 +86,7 @@ func (f *Flags) REST() (*rest.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.recordedAt = f.recordedBy(raw)
 	return cfg, impersonate(cfg, overrides.AuthInfo)
 }
 

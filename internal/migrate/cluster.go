@@ -27,12 +27,12 @@ type CRD struct {
 	CRD string
 	// Resource is the kind at its storage version.
 	Resource kube.Resource
-	// Stored are the other versions in status.storedVersions.
+	// Stored lists the other versions in status.storedVersions.
 	Stored []string
-	// Objects are the objects to rewrite.
+	// Objects lists the objects to rewrite.
 	Objects []Object
-	// older is a served version that may have fields which the storage version
-	// does not have, and removed are these.
+	// older is a served version whose objects may have fields that the storage version does not
+	// have. removed lists these fields.
 	older   string
 	removed []controllers.Removed
 }
@@ -40,7 +40,7 @@ type CRD struct {
 // Object is an object to rewrite.
 type Object struct {
 	controllers.Object
-	// Removals are its fields that the storage version does not have.
+	// Removals lists the fields of the object that the storage version does not have.
 	Removals []controllers.Removal
 }
 
@@ -85,7 +85,8 @@ func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Objec
 	return slices.DeleteFunc(all, func(d *CRD) bool { return d == nil || len(d.Stored)+len(d.Objects) == 0 }), nil
 }
 
-// readable returns how to read the objects: in the version with all stored fields.
+// readable returns the resource and the selection to read the objects in the version with all
+// stored fields.
 func (d *CRD) readable() (kube.Resource, kube.Selection) {
 	if len(d.removed) == 0 {
 		return d.Resource, kube.Selection{Without: []string{"spec", "status"}}
@@ -95,7 +96,7 @@ func (d *CRD) readable() (kube.Resource, kube.Selection) {
 	return r, kube.Selection{Without: []string{"status"}}
 }
 
-// object returns an object to rewrite, of whose spec only the removed fields are needed.
+// object returns an object to rewrite. Of its spec, only the removed fields are needed.
 func (d *CRD) object(o controllers.Object) Object {
 	object := Object{Object: o}
 	for _, r := range d.removed {
@@ -109,7 +110,7 @@ func (d *CRD) object(o controllers.Object) Object {
 	return object
 }
 
-// newCRD parses a CRD. It returns nil for one without a storage version.
+// newCRD parses a CRD. It returns nil if the CRD has no storage version.
 func newCRD(crd controllers.Object) *CRD {
 	text := func(path string) string { return controllers.Path{path}.String(crd) }
 	d := &CRD{CRD: controllers.Name(crd)}
@@ -168,7 +169,7 @@ func Permissions(crds []*CRD) []kube.Permission {
 
 // Migrate rewrites every object, so that the server stores it in the storage version, and then
 // removes the other versions from status.storedVersions. If an object cannot be written, the
-// versions are kept and the other objects are rewritten nevertheless.
+// versions are kept and the other objects are still rewritten.
 func (d *CRD) Migrate(ctx context.Context, client *kube.Client, crds kube.Resource) error {
 	var g errgroup.Group
 	g.SetLimit(maxRequests)

@@ -14,7 +14,7 @@ import (
 type Field struct {
 	Line int    `json:"line"`
 	Kind string `json:"kind"`
-	// Outcome is what was done with the field, or has to be done by hand.
+	// Outcome describes how the field was converted, or how to convert it manually.
 	Outcome string `json:"outcome"`
 	Blocked bool   `json:"blocked,omitempty"`
 }
@@ -25,9 +25,9 @@ const blockMax = 32 << 10
 // block is the mapping of an object in a text.
 type block struct {
 	lines []string
-	// start is the index of its first line, end the index after its last.
+	// start is the index of its first line, end the index after its last line.
 	start, end int
-	// edits are the lines that replace a line.
+	// edits maps the index of a line to its replacement lines.
 	edits map[int][]string
 }
 
@@ -78,21 +78,22 @@ func (b block) convert(kind string, removed []controllers.Removed) []Field {
 			}
 		}
 		if removal.Blocked == "" && !b.edit(spec, r) {
-			removal.Blocked = "it cannot be converted here: " + byHand(r)
+			removal.Blocked = "it cannot be converted here: " + r.ByHand()
 		}
 		fields = append(fields, Field{line + 1, kind, removal.Outcome(), removal.Blocked != ""})
 	}
 	return fields
 }
 
-// unread returns the removed fields that an object that is not YAML may have, such as a template.
+// unread returns the removed fields that may be in an object that is not valid YAML, such as a
+// template.
 func (b block) unread(kind string, removed []controllers.Removed) []Field {
 	var fields []Field
 	for _, r := range removed {
 		key := regexp.MustCompile(`(?:^|[\s{,"'])` + r.Field + `["']?\s*:`)
 		for i := b.start; i < b.end; i++ {
 			if key.MatchString(b.lines[i]) {
-				removal := controllers.Removal{Removed: r, Blocked: "the object cannot be parsed: " + byHand(r)}
+				removal := controllers.Removal{Removed: r, Blocked: "the object cannot be parsed: " + r.ByHand()}
 				fields = append(fields, Field{i + 1, kind, removal.Outcome(), true})
 			}
 		}
@@ -100,19 +101,8 @@ func (b block) unread(kind string, removed []controllers.Removed) []Field {
 	return fields
 }
 
-// byHand returns how to convert a field in an editor.
-func byHand(r controllers.Removed) string {
-	switch {
-	case r.Moved != "":
-		return "move it to spec." + r.Moved
-	case r.Instead != "":
-		return "if spec." + r.Instead + " is not set, " + r.Remedy + "; then remove it"
-	default:
-		return "remove it"
-	}
-}
-
-// edit converts a field and reports whether it could: only if it is a line of its own.
+// edit converts a field and reports whether it was converted. It converts only fields on a single
+// line.
 func (b block) edit(spec *yaml.Node, r controllers.Removed) bool {
 	if spec == nil || spec.Style&yaml.FlowStyle != 0 {
 		return false
@@ -133,7 +123,8 @@ func (b block) edit(spec *yaml.Node, r controllers.Removed) bool {
 	return b.move(spec, r, at, key.Column-1, content, end)
 }
 
-// move moves the line of a field below another field of the spec, which it adds if it is missing.
+// move moves the line of a field into another field of the spec, and adds that field if it is
+// missing.
 func (b block) move(spec *yaml.Node, r controllers.Removed, at, column int, content, end string) bool {
 	parent, _ := r.Parent()
 	key, value := child(spec, parent)
@@ -154,7 +145,7 @@ func (b block) move(spec *yaml.Node, r controllers.Removed, at, column int, cont
 	return true
 }
 
-// alone reports whether a key and its value are one line, which has nothing else.
+// alone reports whether a line contains only the key and its value.
 func (b block) alone(key, value *yaml.Node) bool {
 	line := b.lines[b.start+key.Line-1]
 	if strings.TrimSpace(line[:key.Column-1]) != "" {

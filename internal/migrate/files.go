@@ -19,12 +19,13 @@ const sizeMax = 32 << 20
 type File struct {
 	Path string
 	Text
-	// Skipped is the reason why the file was not read, "" if it was.
+	// Skipped is the reason why the file was not read, or "" if it was read.
 	Skipped string
 }
 
-// Find returns the files that contain versions older than those of a release, and those that were
-// not read: files in a folder with one of the extensions, or a single file.
+// Find returns the files with versions that are older than those of a release, and the files that
+// could not be read. It searches a single file, or the files of a folder with one of the
+// extensions.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
 	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
@@ -56,7 +57,7 @@ func read(ctx context.Context, name string, r Release) (File, error) {
 	switch {
 	case err != nil:
 		return File{}, err
-	case !info.Mode().IsRegular(): // to open a named pipe can last forever
+	case !info.Mode().IsRegular(): // opening a named pipe can block indefinitely
 		return File{Path: name, Skipped: "not a regular file"}, nil
 	case info.Size() > sizeMax:
 		return File{Path: name, Skipped: "larger than " + budget.Size(sizeMax)}, nil

@@ -43,8 +43,8 @@ func currentFields(o controllers.Object, apiVersion string, removed []controller
 	return fields, stale
 }
 
-// move removes the removed fields from an entry. The owner of a field that was moved owns the field
-// that has its value.
+// move removes the removed fields from an entry. The owner of a moved field becomes the owner of
+// its new field.
 func move(entry map[string]any, removed []controllers.Removed) {
 	owned, _ := entry["fieldsV1"].(map[string]any)
 	spec, _ := owned["f:spec"].(map[string]any)
@@ -62,7 +62,7 @@ func move(entry map[string]any, removed []controllers.Removed) {
 	}
 }
 
-// union merges two entries of a manager; the later time wins.
+// union merges two entries of a manager and keeps the later time.
 func union(one any, other map[string]any) (map[string]any, bool) {
 	first, ok := one.(map[string]any)
 	if !ok {

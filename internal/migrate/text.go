@@ -22,14 +22,14 @@ type Change struct {
 type Text struct {
 	Content string
 	Changes []Change
-	// Unclear are the numbers of lines with a version that is no longer served, but whose kind
+	// Unclear lists the numbers of lines with a version that is no longer served and a kind that
 	// cannot be determined.
 	Unclear []int
-	// Fields are the fields that the newer versions do not have.
+	// Fields lists the fields that the newer versions do not have.
 	Fields []Field
 }
 
-// Blocked reports whether a field has to be converted by hand before the versions are changed.
+// Blocked reports whether a field must be converted manually before the versions are changed.
 func (t Text) Blocked() bool {
 	return slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Blocked })
 }
@@ -42,9 +42,9 @@ var (
 	named = regexp.MustCompile(`\b([a-z]+\.(?:toolkit|extensions)\.fluxcd\.io)/(v[0-9]+(?:(?:alpha|beta)[0-9]+)?)\b`)
 )
 
-// Rewrite updates the versions of Flux kinds in a text to those of a release: apiVersion beside a
-// kind, and group, version and kind in selectors. It converts the fields that the newer versions
-// do not have. The content of a blocked text is unchanged.
+// Rewrite updates the versions of Flux kinds in a text to the versions of a release: apiVersion
+// next to a kind, and group, version and kind in selectors. It converts the fields that the newer
+// versions do not have. It does not change the content of a blocked text.
 func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	lines := strings.SplitAfter(text, "\n")
 	t := Text{Content: text}
@@ -82,8 +82,8 @@ func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 	return t, nil
 }
 
-// removedFields converts the fields that the new version of an object does not have, if the object,
-// which begins at a line, has not been seen.
+// removedFields converts the fields that the new version of an object does not have, unless the
+// object was converted before. at is the line at which the object starts.
 func removedFields(lines []string, at int, c Change, edits map[int][]string, seen map[[2]int]bool) []Field {
 	group, to, _ := strings.Cut(c.To, "/")
 	_, from, _ := strings.Cut(c.From, "/")

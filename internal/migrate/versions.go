@@ -33,10 +33,10 @@ var since = map[string]map[string]int{
 // Release is a minor version of Flux 2.
 type Release int
 
-// Newest returns the newest release that flux knows.
+// Newest returns the newest embedded release.
 func Newest() Release { return Release(minor(controllers.Distributions[0].Version)) }
 
-// ParseRelease parses a version such as 2.6 or v2.6.1. An empty text is the release that flux
+// ParseRelease parses a version such as 2.6 or v2.6.1. For "" it returns the release that flux
 // installs by default.
 func ParseRelease(text string) (Release, error) {
 	if text == "" {
@@ -74,7 +74,7 @@ func (r Release) Target(group, kind, from string) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	for _, v := range slices.Concat(k.Newer, []string{k.Version}, k.Older) {
+	for _, v := range slices.Concat([]string{k.Version}, k.Older) {
 		if since[k.Kind][v] <= int(r) {
 			return v, version.CompareKubeAwareVersionStrings(v, from) > 0
 		}
@@ -82,7 +82,15 @@ func (r Release) Target(group, kind, from string) (string, bool) {
 	return "", false
 }
 
-// outdated reports whether a version of a group is older than those of all its kinds.
+// Introduced reports whether the release is the first that serves a kind at an API version.
+func (r Release) Introduced(kind, apiVersion string) bool {
+	_, v, _ := strings.Cut(apiVersion, "/")
+	return since[kind][v] == int(r)
+}
+
+func (r Release) String() string { return fmt.Sprintf("2.%d", int(r)) }
+
+// outdated reports whether a version of a group is older than the versions of all its kinds.
 func (r Release) outdated(group, from string) bool {
 	found := false
 	for _, k := range controllers.Kinds {

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// CustomColumns prints the columns of -o custom-columns from rows, which take less memory than the
-// objects. The padding needs all rows.
+// CustomColumns prints the columns of -o custom-columns from rows, which need less memory than the
+// objects. All rows are needed to compute the padding.
 type CustomColumns struct {
 	mu      sync.Mutex // an expression is not safe for concurrent use
 	printer *columnPrinter
@@ -46,14 +46,14 @@ func (c *CustomColumns) Print(w io.Writer, rows [][]string) error { return c.pri
 type columnPrinter struct {
 	headers []string
 	paths   []*jsonpath.JSONPath
-	// noHeader omits the headers, and begun reports whether a row was printed.
+	// noHeader omits the headers. begun is set once a row was printed.
 	noHeader, begun bool
-	// widths are the widths of the columns so far. Later rows keep them.
+	// widths holds the widths of the columns so far. Later rows do not reduce them.
 	widths []int
 }
 
-// leastColumn is the minimum width of a column with its padding, and
-// columnPadding is the padding between columns.
+// leastColumn is the minimum width of a column including padding, and columnPadding the padding
+// between columns.
 const leastColumn, columnPadding = 6, 3
 
 func newColumnPrinter(spec string, noHeader bool) (*columnPrinter, error) {
@@ -73,7 +73,7 @@ func newColumnPrinter(spec string, noHeader bool) (*columnPrinter, error) {
 	return p, nil
 }
 
-// relaxed adds the optional braces and first dot to a JSONPath expression.
+// relaxed adds the optional braces and leading dot to a JSONPath expression.
 func relaxed(path string) string {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
 	if !strings.HasPrefix(path, ".") {
@@ -91,7 +91,7 @@ func (p *columnPrinter) PrintObj(obj runtime.Object, w io.Writer) error {
 	return p.write(w, rows)
 }
 
-// print prints rows, with the headers before the first one.
+// write prints rows, with the headers before the first one.
 func (p *columnPrinter) write(w io.Writer, rows [][]string) error {
 	if !p.begun && !p.noHeader {
 		rows = append([][]string{p.headers}, rows...)

@@ -11,7 +11,7 @@ import (
 type step struct {
 	// header is the column, or "" for all columns without a step of their own.
 	header string
-	// least truncates cells to this width at most.
+	// least is the width to which cells are truncated.
 	least int
 	// form replaces cells with a shorter form.
 	form int
@@ -33,8 +33,8 @@ const (
 	foldedMessage, below = 40, 4
 )
 
-// steps are applied in order until a table fits, starting with the least important columns. Names
-// and readiness are never reduced.
+// steps lists the reductions in the order in which they are applied until a table fits, starting
+// with the least important columns. Names and readiness are never reduced.
 var steps = []step{
 	{header: "SUSPEND REASON", empty: true},
 	{header: "LAST HANDLED", empty: true},
@@ -50,10 +50,10 @@ var steps = []step{
 	{header: "REVISION", form: 2},
 }
 
-// kept are the columns that the step without a header excludes: identifiers and short columns.
+// kept lists the columns that the step without a header excludes: identifiers and short columns.
 var kept = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REVISION", "SUSPENDED", "MESSAGE"}
 
-// whole are the columns that are never truncated, since users copy their cells.
+// whole lists the columns that are never truncated, since users copy their cells.
 var whole = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH"}
 
 // forms is the number of forms of a cell. The first is the full cell.
@@ -64,8 +64,8 @@ var (
 	release   = regexp.MustCompile(`^v?[0-9]`)
 )
 
-// shortened returns a cell in a form. Of a revision it removes the algorithm first, then the less
-// specific part.
+// shortened returns a cell in a form. For a revision, it first removes the algorithm and then the
+// less specific part.
 func shortened(header, cell string, form int) string {
 	if header != "REVISION" || form == 0 {
 		return cell
@@ -93,7 +93,7 @@ func headed(header string, form int) string {
 // measure holds the widths of a column in each form.
 type measure struct {
 	widths [forms]int
-	// says reports whether a cell is "True", and filled whether one is not empty.
+	// says is set if a cell is "True", and filled if a cell is not empty.
 	says, filled bool
 }
 
@@ -154,7 +154,7 @@ func (s Screen) fit(headers []string, measures []measure) []layout {
 	return columns
 }
 
-// over returns by how much the columns exceed the width.
+// over returns the number of characters by which the columns exceed the width.
 func (s Screen) over(columns []layout) int {
 	total := -len(gap)
 	for _, c := range columns {

@@ -30,7 +30,7 @@ type Live struct {
 
 type liveRow struct {
 	cells []string
-	// gone reports whether the object no longer belongs to the table.
+	// gone is set if the object no longer belongs to the table.
 	gone    bool
 	changed int
 }
@@ -57,8 +57,8 @@ const (
 	toLineEnd = "\x1b[K"
 	toEnd     = "\x1b[J"
 	home      = "\x1b[H"
-	// Wrapping is disabled since lines with wide characters may exceed the width,
-	// and would take more lines than are counted.
+	// Wrapping is disabled: lines with wide characters may exceed the width and would then take
+	// more lines than are counted.
 	wrapOff = "\x1b[?7l"
 	wrapOn  = "\x1b[?7h"
 )
@@ -89,8 +89,8 @@ func (l *Live) Erase() error {
 	return err
 }
 
-// Redraw clears the whole screen before it draws: after a change of its size it is unknown which
-// lines were wrapped.
+// Redraw clears the whole screen before it draws: after a change of the size it is unknown which
+// lines are wrapped.
 func (l *Live) Redraw() error {
 	l.drawn = 0
 	if _, err := io.WriteString(l.w, home+toEnd); err != nil {
@@ -131,8 +131,8 @@ func (l *Live) frame(screen Screen) []string {
 // escape matches a sequence that selects a color.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cutLine truncates a line with colors to a width, 0 for any, since tables do not truncate the
-// columns that identify objects.
+// cutLine truncates a line with colors to a width, or not at all if the width is 0. Tables do not
+// truncate the columns that identify objects.
 func cutLine(line string, width int) string {
 	if width == 0 || utf8.RuneCountInString(escape.ReplaceAllString(line, "")) <= width {
 		return line
@@ -163,7 +163,7 @@ func (l *Live) chosen(screen Screen) []int {
 	for i := range places {
 		places[i] = i
 	}
-	room := screen.Height - 1 // the cursor's line
+	room := screen.Height - 1 // excludes the line of the cursor
 	if l.header {
 		room--
 	}

@@ -16,8 +16,8 @@ import (
 // through JSON, which takes three times as long.
 func Manifest(object any) ([]byte, error) { return goyaml.Marshal(object) }
 
-// YAML encodes a value like sigs.k8s.io/yaml, which fails on DEL and C1 control characters in
-// strings, although the API server accepts them.
+// YAML encodes a value like sigs.k8s.io/yaml, but also supports DEL and C1 control characters in
+// strings, which the API server accepts and sigs.k8s.io/yaml does not.
 func YAML(v any) ([]byte, error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Unstructured converts objects to the type that the printers of cli-runtime take.
+// Unstructured converts objects to the type that the printers of cli-runtime accept.
 func Unstructured(objects []controllers.Object) []unstructured.Unstructured {
 	items := make([]unstructured.Unstructured, len(objects))
 	for i, o := range objects {

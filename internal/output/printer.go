@@ -51,7 +51,7 @@ func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, er
 	return nil, unknownFormat(format)
 }
 
-// UnknownFormat returns the error of a command for a value of -o that it does not allow.
+// UnknownFormat returns the error for a value of -o that a command does not support.
 func UnknownFormat(format string, allowed ...string) error {
 	if len(allowed) == 1 {
 		return fmt.Errorf("unknown output format %q: must be %s", format, allowed[0])
@@ -102,8 +102,8 @@ func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	}
 }
 
-// PrintObjects prints objects in a format: a single object if single is true, else a list, or one
-// name a line.
+// PrintObjects prints objects in a format: a single object if single is true, and otherwise a list,
+// or one name per line.
 func PrintObjects(w io.Writer, format string, items []unstructured.Unstructured, single bool, given ...Option) error {
 	p, err := ObjectPrinter(format, given...)
 	if err != nil {

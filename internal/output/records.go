@@ -11,8 +11,9 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Records prints objects one by one: JSON as one object a line, YAML as documents, other formats
-// as one line each. A row of custom columns is omitted if it equals the last row of its object.
+// Records prints objects one by one: one JSON object per line, YAML documents, or one line per
+// object in other formats. A row of custom columns is omitted if it equals the previous row of the
+// same object.
 type Records struct {
 	w      io.Writer
 	format string
@@ -94,7 +95,7 @@ func (r *Records) row(p *columnPrinter, printed map[string][]string, o *unstruct
 	return p.write(r.w, [][]string{row})
 }
 
-// line adds a line break if the format does not, as JSONPath.
+// line adds a line break if the format does not, like JSONPath.
 func (r *Records) line(p printers.ResourcePrinter, o *unstructured.Unstructured) error {
 	var b bytes.Buffer
 	if err := p.PrintObj(o, &b); err != nil {

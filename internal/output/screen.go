@@ -13,14 +13,14 @@ import (
 
 // Screen describes a terminal for tables.
 type Screen struct {
-	// Width is the number of columns, 0 for unlimited.
+	// Width is the number of columns, or 0 if it is unlimited.
 	Width int
-	// Height is the number of lines, 0 if it is unknown.
+	// Height is the number of lines, or 0 if it is unknown.
 	Height int
 	// Color paints objects that are not ready, and dims suspended ones.
 	Color bool
 	// Fold wraps the last column instead of truncating it: within the column if it is wide enough,
-	// else on lines after the row.
+	// and otherwise on lines after the row.
 	Fold bool
 }
 
@@ -114,8 +114,8 @@ func cutEnd(s string, width int) string {
 	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
 }
 
-// cutMiddle truncates in the middle and keeps more of the end, which is the commit of a revision
-// and the name of a reference.
+// cutMiddle truncates a string in the middle. It keeps more of the end, which contains the commit
+// of a revision and the name of a reference.
 func cutMiddle(s string, width int) string {
 	runes := []rune(s)
 	if len(runes) <= width || width < 3 {

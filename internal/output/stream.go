@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// Stream prints rows one by one after a single header. Columns keep their widths and grow only if
-// a cell needs more.
+// Stream prints rows one by one after a single header. A column keeps its width and grows only if a
+// cell needs more.
 type Stream struct {
 	w        io.Writer
 	headers  []string
@@ -20,7 +20,7 @@ type Stream struct {
 	screen   func() (Screen, bool)
 }
 
-// roomFor are the minimum widths of columns whose cells change.
+// roomFor holds the minimum widths of columns whose cells change.
 var roomFor = map[string]int{
 	"NAME": 16, "READY": 7, "SUSPENDED": 9, "REVISION": 20, "TAG": 10,
 	"LAST SCAN": 20, "LAST RUN": 20, "LAST HANDLED": 12, "AGE": 5,
@@ -40,7 +40,7 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 		s.widths[i] = max(utf8.RuneCountInString(h), roomFor[h])
 		s.reserve(i, s.widths[i])
 	}
-	// Limit the width, so that a long message later does not narrow other columns.
+	// The width is limited, so that a long message later does not narrow other columns.
 	last := len(s.widths) - 1
 	s.widths[last] = goodMessage
 	s.reserve(last, goodMessage)
@@ -61,7 +61,7 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 // reserve keeps space for later cells.
 func (s *Stream) reserve(column, width int) {
 	if s.headers[column] == "SUSPENDED" {
-		return // its values are known
+		return // the width of its values is known
 	}
 	for form := range forms {
 		s.measures[column].widths[form] = max(s.measures[column].widths[form], width-5*form)

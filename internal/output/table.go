@@ -18,9 +18,9 @@ type Table struct {
 	Rows    [][]string
 }
 
-// Write prints the table for pipes, as Flux 2.9 does: cells padded to the width of the column,
-// each followed by a tab, except the last header, which is followed by a space. Without headers,
-// their width is ignored. Tables for terminals are printed by Show.
+// Write prints the table for pipes in the format of Flux 2.9: cells are padded to the width of the
+// column and followed by a tab, except for the last header, which is followed by a space. If
+// headers are omitted, their width is ignored. Show prints tables for terminals.
 func (t Table) Write(w io.Writer, headers bool) error {
 	var b strings.Builder
 	table := newTable(&b)
@@ -33,9 +33,9 @@ func (t Table) Write(w io.Writer, headers bool) error {
 	return err
 }
 
-// sameWidths makes characters as wide in every locale: by default those that are ambiguous are wide
-// in the locales of East Asia, and the bytes of a pipe must not depend on the locale.
-var sameWidths = sync.OnceFunc(func() { runewidth.DefaultCondition.EastAsianWidth = false }) //nolint:gochecknoglobals // a once, to be set before the first table
+// sameWidths makes the width of characters independent of the locale: by default, ambiguous
+// characters are wide in East Asian locales, but the bytes in a pipe must not depend on the locale.
+var sameWidths = sync.OnceFunc(func() { runewidth.DefaultCondition.EastAsianWidth = false }) //nolint:gochecknoglobals // a sync.Once that is used before the first table
 
 // newTable returns a table in the style of Flux 2.9.
 func newTable(b *strings.Builder) *tablewriter.Table {

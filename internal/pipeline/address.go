@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// pages are the paths of web pages of pull requests, by kind of host. No path
+// pages are regular expressions for the paths of web pages of pull requests, by kind of host. No path
 // matches two.
 var pages = []struct {
 	host string
-	path *regexp.Regexp
+	path string
 }{
-	{GitLab, regexp.MustCompile(`^(.*?)/([^/]+(?:/[^/]+)+)/-/merge_requests/([0-9]+)$`)},
-	{BitbucketServer, regexp.MustCompile(`^(.*)/((?:projects|users)/[^/]+/repos/[^/]+)/pull-requests/([0-9]+)(?:/overview)?$`)},
-	{BitbucketCloud, regexp.MustCompile(`^()/([^/]+/[^/]+)/pull-requests/([0-9]+)$`)},
-	{GitHub, regexp.MustCompile(`^()/([^/]+/[^/]+)/pull/([0-9]+)$`)},
-	{Gitea, regexp.MustCompile(`^(.*)/([^/]+/[^/]+)/pulls/([0-9]+)$`)},
+	{GitLab, `^(.*?)/([^/]+(?:/[^/]+)+)/-/merge_requests/([0-9]+)$`},
+	{BitbucketServer, `^(.*)/((?:projects|users)/[^/]+/repos/[^/]+)/pull-requests/([0-9]+)(?:/overview)?$`},
+	{BitbucketCloud, `^()/([^/]+/[^/]+)/pull-requests/([0-9]+)$`},
+	{GitHub, `^()/([^/]+/[^/]+)/pull/([0-9]+)$`},
+	{Gitea, `^(.*)/([^/]+/[^/]+)/pulls/([0-9]+)$`},
 }
 
 // fromPage sets the host, the repository and the number from the web page of
@@ -28,7 +28,7 @@ func (p *PullRequest) fromPage(address string) {
 		return
 	}
 	for _, page := range pages {
-		found := page.path.FindStringSubmatch(strings.TrimSuffix(u.Path, "/"))
+		found := regexp.MustCompile(page.path).FindStringSubmatch(strings.TrimSuffix(u.Path, "/"))
 		if found == nil {
 			continue
 		}

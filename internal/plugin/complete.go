@@ -26,9 +26,9 @@ func Complete(ctx context.Context, path, command string, args, env []string) (st
 	cmd := exec.CommandContext(ctx, path, append([]string{command}, args...)...)
 	cmd.Env = env
 	cmd.Stdout = &limitedBuffer{&out}
-	// Children of the plugin may keep the pipe open after the plugin is killed.
-	cmd.WaitDelay = 100 * time.Millisecond
-	if err := cmd.Run(); err != nil {
+	// Children of the plugin may keep the pipe open after the plugin has ended.
+	cmd.WaitDelay = 500 * time.Millisecond
+	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", false
 	}
 	lines := strings.Split(strings.TrimRight(out.String(), "\n"), "\n")

@@ -2,8 +2,6 @@ package plugin
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +12,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // downloadMax is the maximum size of a download.
@@ -81,40 +81,26 @@ func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string)
 		return 0, &DownloadError{r.Name, r.Version, err}
 	}
 	defer body.Close()
-	sum := sha256.New()
+	var sum string
 	err = writeWhole(to, 0o600, func(file *os.File) error {
-		size, err = io.Copy(io.MultiWriter(file, sum), &countedReader{from: io.LimitReader(body, downloadMax+1), total: body.Size, told: f.Downloaded})
+		size, sum, err = body.Copy(file, downloadMax, f.Downloaded)
 		return err
 	})
 	if cause := context.Cause(ctx); err != nil && cause != nil {
 		return 0, cause
 	}
-	switch got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); {
+	var tooLarge *budget.ExceededError
+	switch got := "sha256:" + sum; {
+	case errors.As(err, &tooLarge):
+		return 0, fmt.Errorf("%s is larger than %d MiB", c.address(r.Platform.URL), downloadMax>>20)
 	case err != nil:
 		return 0, &DownloadError{r.Name, r.Version, fmt.Errorf("%s: %w", c.address(r.Platform.URL), err)}
-	case size > downloadMax:
-		return 0, fmt.Errorf("%s is larger than %d MiB", c.address(r.Platform.URL), downloadMax>>20)
 	case got != r.Platform.Checksum:
 		return 0, &ChecksumError{c.address(r.Platform.URL), r.Platform.Checksum, got}
 	case size == 0:
 		return 0, fmt.Errorf("%s is empty", c.address(r.Platform.URL))
 	}
 	return size, nil
-}
-
-// countedReader reports how much was read.
-type countedReader struct {
-	from        io.Reader
-	done, total int64
-	told        func(done, total int64)
-}
-
-func (c *countedReader) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	if c.done += int64(n); c.told != nil {
-		c.told(c.done, c.total)
-	}
-	return n, err
 }
 
 // unpack extracts the program from a verified download.

@@ -15,14 +15,15 @@ import (
 )
 
 const (
-	// shortest is the length from which a secret is masked everywhere. Shorter
-	// ones, which other text may contain, are masked only as words of messages.
+	// shortest is the minimum length of secrets that are masked everywhere. Shorter secrets may
+	// occur in other text by chance and are masked only as words of messages.
 	shortest = 8
-	// leastWord is the length below which a secret is too common to be masked.
+	// leastWord is the minimum length of secrets that are masked as words. Shorter secrets are too
+	// common.
 	leastWord = 6
 )
 
-// Set holds the secrets that a process knows, in the forms in which a server may return them. The
+// Set holds the known secrets of a process, in the forms in which a server may return them. The
 // zero value is an empty set.
 type Set struct {
 	mu    sync.RWMutex
@@ -45,7 +46,7 @@ func (s *Set) Add(secrets ...string) {
 			s.known = map[string]bool{}
 		}
 		s.known[secret] = true
-		if len(secret) < shortest && utf8.ValidString(secret) { // no regular expression matches other bytes
+		if len(secret) < shortest && utf8.ValidString(secret) { // a regular expression matches valid UTF-8 only
 			s.words = append(s.words, regexp.MustCompile(`(^|[^\pL\pN_-])`+regexp.QuoteMeta(secret)+`($|[^\pL\pN_-])`))
 			continue
 		}
@@ -82,7 +83,8 @@ func formsOf(secret string) []string {
 	return forms
 }
 
-// AddLogin adds the password of a user, and both in the encoding of HTTP.
+// AddLogin adds the password of a user, and the user and password in the encoding of HTTP basic
+// authentication.
 func (s *Set) AddLogin(user, password string) {
 	if password == "" {
 		return
@@ -93,7 +95,7 @@ func (s *Set) AddLogin(user, password string) {
 	}
 }
 
-// AddURL adds the credentials in the user information and the query of an address.
+// AddURL adds the credentials in the user information and the query of a URL.
 func (s *Set) AddURL(address string) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -206,7 +208,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes retained text that has the beginning of a secret but is not one.
+// Flush writes retained text that begins like a secret but is not one.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -238,11 +240,11 @@ func (s *Set) begun(text string) int {
 	return longest
 }
 
-// credentialNames are the names of credentials, or their ends, in query parameters, environment
-// variables and flags.
+// credentialNames matches the names of credentials, or their suffixes, in query parameters,
+// environment variables and flags.
 const credentialNames = `(?:access[-_]?token|token|password|passwd|pwd|passphrase|secret|secret[-_]?key|secret[-_]?access[-_]?key|client[-_]?secret|private[-_]?token|api[-_]?key|apikey|age[-_]?key|sig|signature|credentials?|creds|security[-_]?token|pat)`
 
 var credentialName = regexp.MustCompile(`(?i)(?:^|[-_.])` + credentialNames + `$`)
 
-// Named reports whether a name is that of a credential.
+// Named reports whether a name is the name of a credential.
 func Named(name string) bool { return credentialName.MatchString(name) }

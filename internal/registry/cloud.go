@@ -8,15 +8,15 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// provider has the remedies for a login with a cloud provider.
+// provider holds the remedies for a failed login with a cloud provider.
 type provider struct {
-	// registries are the hosts of its registries.
+	// registries describes the hosts of its registries.
 	registries string
-	// identity gets an identity for the command.
+	// identity is the remedy for a missing identity.
 	identity string
-	// exchange is the permission to get credentials of a registry.
+	// exchange is the permission to exchange the identity for registry credentials.
 	exchange string
-	// repository are the permissions in a repository.
+	// repository describes the permissions for a repository.
 	repository string
 }
 

@@ -50,7 +50,7 @@ func Explain(ctx context.Context, access Access, err error) error {
 	return err
 }
 
-// Rejected reports whether a registry rejected the credentials of a request, or missed them.
+// Rejected reports whether a registry rejected a request because of wrong or missing credentials.
 func Rejected(answered *transport.Error) bool {
 	return answered.StatusCode == http.StatusUnauthorized || answered.StatusCode == http.StatusForbidden
 }

@@ -16,23 +16,23 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// ErrLost is returned for an archive whose connection ended, as opposed to one that is malformed.
+// ErrLost is returned if the connection ended before the end of an archive. A malformed archive
+// results in other errors.
 var ErrLost = errors.New("the connection to the registry was lost")
 
 const (
-	// leftOutMax bounds the headers of an archive and the entries that are left
-	// out, which take time and no space.
+	// leftOutMax is the maximum size of headers and excluded entries of an archive, which need time
+	// but no space.
 	leftOutMax = 512 << 20
-	// trailingMax bounds what follows the archive.
+	// trailingMax is the maximum size of the data after the archive.
 	trailingMax = 64 << 20
 )
 
-// Extract writes the files of an archive below a folder, which is created if it
-// does not exist. The archive is read to its end first, into a temporary folder
-// on the same file system: if it is malformed or too large, or ctx ends, the
-// folder is as it was. No file is written outside of the folder. Entries other
-// than files and folders are left out, as source-controller does; their names
-// are returned.
+// Extract writes the files of an archive to a folder, which is created if it does not exist. It
+// first reads the whole archive into a temporary folder on the same file system: if the archive is
+// malformed or too large, or ctx ends, the folder is not changed. No file is written outside of the
+// folder. Entries other than files and folders are excluded, as in source-controller, and their
+// names are returned.
 func Extract(ctx context.Context, archive io.Reader, folder string) (left []string, err error) {
 	folder, err = filepath.Abs(folder)
 	if err != nil {
@@ -57,7 +57,7 @@ func Extract(ctx context.Context, archive io.Reader, folder string) (left []stri
 	return u.left, move(temporary, folder)
 }
 
-// existing returns the folder, or the nearest folder above it that exists.
+// existing returns the folder, or the nearest parent folder that exists.
 func existing(folder string) (string, error) {
 	for at := folder; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -72,7 +72,7 @@ func existing(folder string) (string, error) {
 	}
 }
 
-// move makes a temporary folder the one that was asked for.
+// move renames a temporary folder to the target folder.
 func move(temporary, folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return fmt.Errorf("creating the directory: %w", err)
@@ -86,16 +86,16 @@ func move(temporary, folder string) error {
 	return nil
 }
 
-// unpacking is one archive on its way to a folder.
+// unpacking is the state of the extraction of one archive.
 type unpacking struct {
-	ctx    context.Context //nolint:containedctx // it lives as long as one call
+	ctx    context.Context //nolint:containedctx // unpacking is used for a single call
 	budget *budget.Budget
 	left   []string
-	// read is what was read of the unzipped archive, written the part of it that
-	// was written.
+	// read counts the bytes of the decompressed archive. written is the number of bytes written to
+	// files.
 	read    *counter
 	written int64
-	// folders and files are those unpacked, by their cleaned names and in order.
+	// folders and files hold the unpacked folders and files, by cleaned name and in order.
 	folders, files []string
 }
 
@@ -123,7 +123,7 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 			return fmt.Errorf("unpacking the archive: %w", u.cause(err))
 		}
 	}
-	// The digest is verified at the end of what the registry sends.
+	// The digest is verified at the end of the response.
 	n, err := io.Copy(io.Discard, io.LimitReader(from, trailingMax+1))
 	if err == nil && n > trailingMax {
 		err = &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax)}
@@ -134,7 +134,7 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 	return nil
 }
 
-// cause is why the context has ended, where it has.
+// cause returns the reason why the context ended, or err if it has not.
 func (u *unpacking) cause(err error) error {
 	if u.ctx.Err() != nil {
 		return context.Cause(u.ctx)
@@ -148,7 +148,7 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 	}
 	leftOut := u.read.n - u.written
 	if header.Typeflag != tar.TypeReg {
-		leftOut += header.Size // before it is read
+		leftOut += header.Size // counted before the entry is read
 	}
 	if leftOut > leftOutMax {
 		return &budget.ExceededError{Fact: "the headers and the entries that are left out are larger than " + budget.Size(leftOutMax)}
@@ -189,8 +189,8 @@ func writeFile(root *os.Root, name string, mode fs.FileMode, content io.Reader) 
 	return errors.Join(err, file.Close())
 }
 
-// merge moves what was unpacked into a folder that exists. Everything is
-// checked before the first file is replaced.
+// merge moves unpacked files into an existing folder. It checks all files before it replaces the
+// first one.
 func (u *unpacking) merge(folder, temporary string) (err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -210,7 +210,7 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 	}
 	moved := map[string]bool{}
 	for _, name := range u.files {
-		if moved[name] { // the archive has it twice
+		if moved[name] { // the archive contains the file twice
 			continue
 		}
 		moved[name] = true
@@ -221,7 +221,7 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 	return nil
 }
 
-// counter counts what is read.
+// counter counts the bytes that are read.
 type counter struct {
 	from io.Reader
 	n    int64
@@ -233,9 +233,9 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// interruptible ends when its context does, also where nothing is waited for.
+// interruptible is a reader that returns an error when its context ends, even if no read blocks.
 type interruptible struct {
-	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	ctx  context.Context //nolint:containedctx // interruptible is used for a single call
 	from io.Reader
 }
 

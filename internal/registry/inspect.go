@@ -19,17 +19,17 @@ import (
 
 // Errors of Platforms.
 var (
-	// ErrNoImage is returned if the registry answers that it does not have an image.
+	// ErrNoImage is returned if the registry does not have an image.
 	ErrNoImage = errors.New("the registry does not have the image")
-	// ErrInvalidImage is returned for a text that is no reference to an image.
+	// ErrInvalidImage is returned for an invalid image reference.
 	ErrInvalidImage = errors.New("invalid reference of an image")
 )
 
-// maxDocument bounds a manifest, and the configuration of an image.
+// maxDocument is the maximum size of a manifest or an image configuration.
 const maxDocument = 4 << 20
 
-// Platforms returns the platforms of a container image, such as linux/amd64, sorted. An image
-// whose manifest names none has none.
+// Platforms returns the platforms of a container image, such as linux/amd64, sorted. It returns
+// none if the manifest and the configuration name none.
 func Platforms(ctx context.Context, image string, access Access) ([]string, error) {
 	reference, err := name.ParseReference(image, access.strictness()...)
 	if err != nil {
@@ -90,7 +90,7 @@ func platformsOf(found *remote.Descriptor) ([]string, error) {
 	return slices.Compact(all), nil
 }
 
-// bounded bounds the responses of a registry.
+// bounded limits the size of responses.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.

@@ -49,13 +49,13 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	return found, g.Wait()
 }
 
-// attached reports whether a tag is one of cosign's signatures, attestations and
-// bills of materials.
+// attached reports whether a tag names a signature, an attestation or a bill of materials of
+// cosign.
 func attached(tag string) bool {
 	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att") || strings.HasSuffix(tag, ".sbom")
 }
 
-// manifestOf reads the manifest of a tag, also of an index, in one request.
+// manifestOf returns the manifest or index of a tag in one request.
 func manifestOf(tag name.Tag, options []remote.Option) (Artifact, error) {
 	got, err := remote.Get(tag, options...)
 	if err != nil {

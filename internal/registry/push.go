@@ -19,24 +19,43 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// configMedia is the media type by which source-controller recognizes an artifact of Flux.
+// configMedia is the media type of the configuration by which source-controller recognizes
+// artifacts of Flux.
 const configMedia = "application/vnd.cncf.flux.config.v1+json"
 
-// The annotations with the origin of an artifact.
+// Annotations with the origin of an artifact.
 const (
 	SourceAnnotation   = "org.opencontainers.image.source"
 	RevisionAnnotation = "org.opencontainers.image.revision"
 	CreatedAnnotation  = "org.opencontainers.image.created"
 )
 
-// Push stores an archive of files as an artifact. The same archive,
-// annotations and time give the same digest.
+// Push pushes an archive of files as an artifact. The same archive, annotations and time result in
+// the same digest.
 func Push(ctx context.Context, address string, archive []byte, annotations map[string]string, created time.Time, access Access) (Artifact, error) {
+	return push(ctx, address, archive, media{configMedia, contentMedia}, annotations, created, access)
+}
+
+// PushChart pushes a packed chart as Helm does.
+func PushChart(ctx context.Context, address string, packed []byte, created time.Time, access Access) (Artifact, error) {
+	return push(ctx, address, packed, media{chartConfigMedia, chartMedia}, nil, created, access)
+}
+
+// Media types by which Helm and source-controller recognize charts.
+const (
+	chartConfigMedia = "application/vnd.cncf.helm.config.v1+json"
+	chartMedia       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+)
+
+// media holds the media types of an artifact.
+type media struct{ config, layer types.MediaType }
+
+func push(ctx context.Context, address string, archive []byte, as media, annotations map[string]string, created time.Time, access Access) (Artifact, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {
 		return Artifact{}, err
 	}
-	image, err := assemble(archive, annotations, created)
+	image, err := assemble(archive, as, annotations, created)
 	if err != nil {
 		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
 	}
@@ -50,7 +69,7 @@ func Push(ctx context.Context, address string, archive []byte, annotations map[s
 	return pushed, nil
 }
 
-// write pushes an image and reports what is sent.
+// write pushes an image and reports the progress.
 func write(reference name.Reference, image v1.Image, options []remote.Option, progress func(done, total int64)) error {
 	if progress == nil {
 		return remote.Write(reference, image, options...)
@@ -76,18 +95,18 @@ func write(reference name.Reference, image v1.Image, options []remote.Option, pr
 	return err
 }
 
-func assemble(archive []byte, annotations map[string]string, created time.Time) (v1.Image, error) {
+func assemble(archive []byte, as media, annotations map[string]string, created time.Time) (v1.Image, error) {
 	created = created.UTC().Truncate(time.Second)
 	notes := map[string]string{CreatedAnnotation: created.Format(time.RFC3339)}
 	maps.Copy(notes, annotations)
 	layer, err := tarball.LayerFromOpener(
 		func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(archive)), nil },
-		tarball.WithMediaType(contentMedia),
+		tarball.WithMediaType(as.layer),
 	)
 	if err != nil {
 		return nil, err
 	}
-	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), configMedia)
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), as.config)
 	config, err := image.ConfigFile()
 	if err != nil {
 		return nil, err
@@ -104,9 +123,9 @@ func assemble(archive []byte, annotations map[string]string, created time.Time) 
 	return mutate.Append(annotated, mutate.Addendum{Layer: layer})
 }
 
-// Tag gives more tags to an artifact. Names are checked, and the artifact is
-// fetched, before the first tag is set. It returns the tags that were set, also
-// with an error: the registry may refuse some.
+// Tag adds tags to an artifact. It validates the names and fetches the artifact before it sets the
+// first tag. It returns the tags that were set, also together with an error, because the registry
+// may reject some of them.
 func Tag(ctx context.Context, address string, tags []string, access Access) ([]Artifact, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {

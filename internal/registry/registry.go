@@ -26,29 +26,28 @@ const contentMedia = "application/vnd.cncf.flux.content.v1.tar+gzip"
 // atOnce is the maximum number of concurrent requests.
 const atOnce = 16
 
-// Access has the credentials and the connection settings for a registry.
+// Access holds the credentials and connection settings for a registry.
 type Access struct {
-	// Credentials are user:password, or a token. Without them and without a
-	// provider, the credentials of docker login are used.
+	// Credentials is user:password or a token. Without credentials and without a provider, the
+	// credentials of docker login are used.
 	Credentials string
-	// Provider is the cloud provider that Login asks for credentials; "" and
-	// generic are none.
+	// Provider is the cloud provider for Login. "" and generic select no provider.
 	Provider string
 	// Login returns the credentials of a provider for the host of a registry.
 	Login func(ctx context.Context, provider, host string) (username, password string, err error)
 	// Insecure allows plain HTTP.
 	Insecure bool
-	// CA is trusted besides the system's certificates; Cert and Key are a client
-	// certificate. All are PEM.
+	// CA is trusted in addition to the certificates of the system. Cert and Key are a client
+	// certificate. All are PEM-encoded.
 	CA, Cert, Key []byte
-	// Proxy is the proxy of the registry; nil uses the proxy of the environment.
+	// Proxy is the proxy for the registry. If it is nil, the proxy of the environment is used.
 	Proxy *url.URL
-	// Transport sends the requests; nil uses the default of the library.
+	// Transport sends the requests. If it is nil, the default of the library is used.
 	Transport http.RoundTripper
-	// Restrict returns a transport that refuses hosts. It may be nil.
+	// Restrict returns a transport that rejects requests to some hosts. It may be nil.
 	Restrict func(*http.Transport) http.RoundTripper
-	// Progress receives the number of bytes that were sent or received, and their
-	// total. It may be nil.
+	// Progress is called with the number of bytes that were sent or received and the total. It may
+	// be nil.
 	Progress func(done, total int64)
 }
 
@@ -56,7 +55,7 @@ type Access struct {
 var (
 	// ErrInsecureLogin is returned if the credentials of a provider would be sent without TLS.
 	ErrInsecureLogin = errors.New("the credentials of a cloud provider are sent with TLS only")
-	// ErrTwoLogins is returned for credentials in addition to a provider.
+	// ErrTwoLogins is returned if both credentials and a provider are set.
 	ErrTwoLogins = errors.New("credentials and a cloud provider are mutually exclusive")
 )
 
@@ -67,30 +66,38 @@ const Scheme = "oci://"
 type Artifact struct {
 	// Repository is the address without scheme, tag and digest.
 	Repository string
-	// Tag is empty if the artifact was selected by its digest.
+	// Tag is "" if the artifact was selected by its digest.
 	Tag    string
 	Digest string
 	// Annotations are the annotations of the manifest.
 	Annotations map[string]string
 }
 
-// URL returns the address of the artifact with its digest.
+// URL returns the oci:// URL of the artifact by digest.
 func (a Artifact) URL() string { return Scheme + a.Repository + "@" + a.Digest }
 
-// AddressError is returned for an invalid address of an artifact.
+// name returns the address for errors: with the tag, if the artifact was selected by one.
+func (a Artifact) name() string {
+	if a.Tag == "" {
+		return a.Repository + "@" + a.Digest
+	}
+	return a.Repository + ":" + a.Tag
+}
+
+// AddressError is returned for an invalid artifact address.
 type AddressError struct{ Address string }
 
 func (e *AddressError) Error() string {
 	return fmt.Sprintf("the address %q does not begin with oci://", e.Address)
 }
 
-// Pull returns the archive of files of the artifact at an address oci://….
+// Pull returns the archive of the artifact at an oci:// URL.
 func Pull(ctx context.Context, address string, access Access) ([]byte, error) {
 	_, content, err := Fetch(ctx, address, access)
 	return content, err
 }
 
-// Fetch returns the artifact at an address, and its archive of files.
+// Fetch returns the artifact at an oci:// URL and its archive.
 func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte, error) {
 	found, layer, err := open(ctx, address, access)
 	if err != nil {
@@ -103,8 +110,8 @@ func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte
 	return found, content, nil
 }
 
-// Stream is Fetch without holding the archive in memory. The digest is verified
-// at the end of the reader; until then, the content is not trusted.
+// Stream is like Fetch but does not hold the archive in memory. The reader verifies the digest at
+// its end. Content that was read before must not be trusted.
 func Stream(ctx context.Context, address string, access Access) (Artifact, io.ReadCloser, error) {
 	found, layer, err := open(ctx, address, access)
 	if err != nil {
@@ -115,7 +122,10 @@ func Stream(ctx context.Context, address string, access Access) (Artifact, io.Re
 		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
 	if size, err := layer.Size(); err == nil && access.Progress != nil {
-		return found, &countedCloser{counted{from: content, total: size, progress: access.Progress}, content}, nil
+		return found, struct {
+			io.Reader
+			io.Closer
+		}{budget.Counted(content, size, access.Progress), content}, nil
 	}
 	return found, content, nil
 }
@@ -178,7 +188,7 @@ func (a Access) options(ctx context.Context, registry name.Registry) ([]remote.O
 	return options, nil
 }
 
-// transport returns the transport, nil for the default of the library.
+// transport returns the transport, or nil for the default of the library.
 func (a Access) transport() (http.RoundTripper, error) {
 	usual, ok := remote.DefaultTransport.(*http.Transport)
 	if a.Transport != nil || !ok || len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil && a.Restrict == nil {
@@ -228,7 +238,7 @@ func describe(reference name.Reference, image v1.Image) (Artifact, error) {
 	return a, nil
 }
 
-// contentOf returns the layer with the media type of Flux, else the first layer.
+// contentOf returns the layer with the media type of Flux, or the first layer.
 func contentOf(image v1.Image) (v1.Layer, error) {
 	layers, err := image.Layers()
 	if err != nil {
@@ -245,7 +255,7 @@ func contentOf(image v1.Image) (v1.Layer, error) {
 	return layers[0], nil
 }
 
-// compressed reads a layer as it is stored. The library verifies its digest.
+// compressed returns a layer as it is stored. The library verifies its digest.
 func compressed(layer v1.Layer, progress func(done, total int64)) (content []byte, err error) {
 	reader, err := layer.Compressed()
 	if err != nil {
@@ -253,29 +263,10 @@ func compressed(layer v1.Layer, progress func(done, total int64)) (content []byt
 	}
 	defer func() { err = errors.Join(err, reader.Close()) }()
 	from := io.Reader(reader)
-	if size, err := layer.Size(); err == nil && progress != nil {
-		from = &counted{from: reader, total: size, progress: progress}
+	if size, err := layer.Size(); err == nil {
+		from = budget.Counted(reader, size, progress)
 	}
 	return budget.ReadAll(from, "", "the layer", budget.Default().Stored)
-}
-
-// counted reports the number of bytes that are read.
-type counted struct {
-	from        io.Reader
-	done, total int64
-	progress    func(done, total int64)
-}
-
-func (c *counted) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	c.done += int64(n)
-	c.progress(c.done, c.total)
-	return n, err
-}
-
-type countedCloser struct {
-	counted
-	io.Closer
 }
 
 // keychain returns the credentials for a registry.
@@ -308,7 +299,7 @@ func (a Access) login(ctx context.Context, registry name.Registry) (authn.Keycha
 	return fixed{registry, &authn.Basic{Username: user, Password: password}}, nil
 }
 
-// fixed has the credentials for one registry.
+// fixed is a keychain with the credentials for one registry.
 type fixed struct {
 	registry name.Registry
 	authn.Authenticator

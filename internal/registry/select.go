@@ -18,13 +18,13 @@ import (
 // range of versions, and the range over a tag; the default is the tag latest.
 type Wanted struct {
 	Tag, Digest string
-	// SemVer is a range, of the tags that match the expression Filter.
+	// SemVer is a version range for the tags that match the regular expression Filter.
 	SemVer, Filter string
-	// MediaType is the media type of the layer, "" for the first layer.
+	// MediaType is the media type of the layer, or "" for the first layer.
 	MediaType string
 }
 
-// NoMatchError is returned if no tag is in a range of versions.
+// NoMatchError is returned if no tag is in the version range.
 type NoMatchError struct{ SemVer, Filter string }
 
 func (e *NoMatchError) Error() string {
@@ -34,8 +34,25 @@ func (e *NoMatchError) Error() string {
 	return fmt.Sprintf("no tag is in the range %q", e.SemVer)
 }
 
-// Select returns the wanted artifact and its layer as it is stored.
+// Select returns the selected artifact and its layer as it is stored.
 func Select(ctx context.Context, address string, wanted Wanted, access Access) (Artifact, []byte, error) {
+	found, image, err := wanted.image(ctx, address, access)
+	if err != nil {
+		return Artifact{}, nil, err
+	}
+	layer, err := wanted.layer(image)
+	if err != nil {
+		return found, nil, fmt.Errorf("fetching %s: %w", found.name(), err)
+	}
+	content, err := compressed(layer, access.Progress)
+	if err != nil {
+		return found, nil, fmt.Errorf("fetching %s: %w", found.name(), err)
+	}
+	return found, content, nil
+}
+
+// image reads the manifest of the wanted artifact.
+func (w Wanted) image(ctx context.Context, address string, access Access) (Artifact, v1.Image, error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	if !ok {
 		return Artifact{}, nil, &AddressError{address}
@@ -48,9 +65,9 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	if err != nil {
 		return Artifact{}, nil, err
 	}
-	reference, err := wanted.reference(repository, access, options)
+	reference, err := w.reference(repository, access, options)
 	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("looking into %s: %w", address, err)
+		return Artifact{}, nil, fmt.Errorf("resolving %s: %w", address, err)
 	}
 	image, err := remote.Image(reference, options...)
 	if err != nil {
@@ -60,15 +77,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", reference, err)
 	}
-	layer, err := wanted.layer(image)
-	if err != nil {
-		return found, nil, fmt.Errorf("fetching %s: %w", reference, err)
-	}
-	content, err := compressed(layer, access.Progress)
-	if err != nil {
-		return found, nil, fmt.Errorf("fetching %s: %w", reference, err)
-	}
-	return found, content, nil
+	return found, image, nil
 }
 
 func (w Wanted) reference(repository name.Repository, access Access, options []remote.Option) (name.Reference, error) {
@@ -92,7 +101,7 @@ func (w Wanted) reference(repository name.Repository, access Access, options []r
 	return repository.Tag(name.DefaultTag), nil
 }
 
-// newest returns the tag of the highest version in the range.
+// newest returns the tag with the highest version in the range.
 func (w Wanted) newest(tags []string) (string, error) {
 	constraint, err := budget.Range(w.SemVer)
 	if err != nil {

@@ -14,29 +14,28 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// The limits of the list of tags of a repository, which a registry sends in
-// pages: 32 MiB are some 500,000 tags.
+// Limits of the tag list of a repository, which a registry sends in pages: 32 MiB are about 500,000
+// tags.
 const (
 	maxTagBytes = 32 << 20
 	maxTagPages = 5000
 )
 
-// TagsError is returned for a list of tags that exceeds a limit.
+// TagsError is returned if a tag list exceeds a limit.
 type TagsError struct {
-	// Fact is the quantity that exceeds the limit, with the limit.
+	// Fact is the exceeded quantity and its limit.
 	Fact string
 }
 
 func (e *TagsError) Error() string { return "the registry sends " + e.Fact }
 
-// LimitTags returns a transport for a list of tags, whose responses have the
-// limits of this package. nil is the default transport.
+// LimitTags returns a transport for a tag list that enforces the limits of this package. If next is
+// nil, the default transport is used.
 func LimitTags(next http.RoundTripper) http.RoundTripper {
 	return &pages{next: cmp.Or(next, remote.DefaultTransport), left: maxTagBytes, size: maxTagBytes, most: maxTagPages}
 }
 
-// tagsOf returns the tags of a repository. A list that exceeds the limits is a
-// TagsError.
+// tagsOf returns the tags of a repository, or a TagsError if they exceed the limits.
 func (a Access) tagsOf(repository name.Repository, options []remote.Option) ([]string, error) {
 	return a.list(repository, options, &pages{left: maxTagBytes, size: maxTagBytes, most: maxTagPages})
 }
@@ -50,7 +49,7 @@ func (a Access) list(repository name.Repository, options []remote.Option, limits
 	return remote.List(repository, append(slices.Clone(options), remote.WithTransport(limits))...)
 }
 
-// pages bounds the number and the total size of responses.
+// pages limits the number and the total size of responses.
 type pages struct {
 	next       http.RoundTripper
 	size       int64

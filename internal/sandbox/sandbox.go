@@ -1,4 +1,4 @@
-// Package sandbox runs throw-away sandboxes: a Kubernetes API with the Flux controllers and a Git
+// Package sandbox runs temporary sandboxes: a Kubernetes API with the Flux controllers and a Git
 // server in a temporary folder, which is removed at the end.
 package sandbox
 
@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,8 +39,8 @@ const Branch = "main"
 type Sandbox struct {
 	// Client is a client of the administrator.
 	Client *kube.Client
-	// GitURL is the URL of the Git server.
-	GitURL string
+	// GitURL is the URL of the Git server, and Registry the address of the registry.
+	GitURL, Registry string
 
 	program, dir string
 }
@@ -76,7 +77,7 @@ func (s *Sandbox) start(ctx context.Context, controllers []string) error {
 	for _, m := range exports.FindAllStringSubmatch(string(out), -1) {
 		env[m[1]] = m[2]
 	}
-	s.GitURL = env["GIT_URL"]
+	s.GitURL, s.Registry = env["GIT_URL"], env["REGISTRY"]
 	cfg, err := clientcmd.BuildConfigFromFlags("", env["KUBECONFIG"])
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of the sandbox: %w", err)
@@ -135,6 +136,27 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 	return address, repository.Push(ctx, func(error) {})
 }
 
+// Replace makes a commit with other files in a repository that Serve has returned. There is none if
+// the files are the same.
+func (s *Sandbox) Replace(ctx context.Context, address string, before, files map[string][]byte, now time.Time) (err error) {
+	repository, err := gitrepo.Open(ctx, gitrepo.Remote{URL: address}, Branch)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repository.Close()) }()
+	commit := gitrepo.Change{Message: "Serve another revision", AuthorName: "flux", AuthorEmail: "flux@localhost", When: now, Files: files}
+	for name := range before {
+		if _, kept := files[name]; !kept {
+			commit.Removed = append(commit.Removed, name)
+		}
+	}
+	changed, err := repository.Commit(commit)
+	if err != nil || !changed {
+		return err
+	}
+	return repository.Push(ctx, func(error) {})
+}
+
 // Versions returns the versions of the controllers that run, by name.
 func (s *Sandbox) Versions(ctx context.Context) (map[string]string, error) {
 	// The command exits with 1 if a part is not healthy; the versions are known nevertheless.
@@ -155,4 +177,46 @@ func (s *Sandbox) Versions(ctx context.Context) (map[string]string, error) {
 		}
 	}
 	return versions, nil
+}
+
+// Fault is a fault of a server: one of Down, Status and Delay is set.
+type Fault struct {
+	// Down closes connections without an answer.
+	Down bool
+	// Status is the HTTP status of all answers.
+	Status int
+	// Delay is the time before each answer.
+	Delay time.Duration
+	// For is the time after which the fault ends, 0 for never.
+	For time.Duration
+}
+
+// SetFault makes the Git server or the registry fail.
+func (s *Sandbox) SetFault(ctx context.Context, server string, f Fault) error {
+	args := []string{"fault", "set", server}
+	switch {
+	case f.Down:
+		args = append(args, "--down")
+	case f.Status != 0:
+		args = append(args, "--status="+strconv.Itoa(f.Status))
+	default:
+		args = append(args, "--delay="+f.Delay.String())
+	}
+	if f.For > 0 {
+		args = append(args, "--for="+f.For.String())
+	}
+	_, err := s.run(ctx, args...)
+	return err
+}
+
+// ClearFault ends the fault of a server.
+func (s *Sandbox) ClearFault(ctx context.Context, server string) error {
+	_, err := s.run(ctx, "fault", "clear", server)
+	return err
+}
+
+// RestartAPIServer restarts the API server, and returns when it is ready again.
+func (s *Sandbox) RestartAPIServer(ctx context.Context) error {
+	_, err := s.run(ctx, "restart", "kube-apiserver")
+	return err
 }

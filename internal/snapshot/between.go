@@ -84,8 +84,8 @@ type history struct {
 	met        map[plumbing.Hash]*queuedCommit
 	queue      byTime
 	read       []*queuedCommit
-	// open is the number of queued commits that are not known to be in base, and
-	// oldest is the time of the last such commit that was read.
+	// open is the number of queued commits that are not known to be in base. oldest is the time of
+	// the last such commit that was read.
 	open   int
 	oldest time.Time
 }

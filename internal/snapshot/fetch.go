@@ -17,7 +17,7 @@ const Origin = "origin"
 // all of it is fetched.
 func deepenSteps() []int { return []int{50, 500} }
 
-// Fetcher lets git fetch from origin what a clone does not have.
+// Fetcher runs git to fetch missing objects of a clone from origin.
 type Fetcher struct{ r *Repository }
 
 // Fetcher returns a fetcher for the clone.
@@ -73,7 +73,7 @@ func (f Fetcher) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumb
 	return found, err
 }
 
-// Shallow reports whether the clone has only a part of the history.
+// Shallow reports whether the clone contains only a part of the history.
 func (r *Repository) Shallow() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -95,10 +95,11 @@ func (r *Repository) Partial() bool {
 	return false
 }
 
-// maxRounds bounds how often missing objects are fetched: folders of folders may be missing.
+// maxRounds is the maximum number of fetches of missing objects: nested folders may be missing one
+// level at a time.
 const maxRounds = 20
 
-// Files fetches the files of a commit that a partial clone does not have, in as few requests as
+// Files fetches the files of a commit that are missing in a partial clone, in as few requests as
 // possible.
 func (f Fetcher) Files(ctx context.Context, commit plumbing.Hash) error {
 	for range maxRounds {

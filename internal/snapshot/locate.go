@@ -14,7 +14,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
 )
 
-// Location is where a repository is on disk.
+// Location locates a repository on disk.
 type Location struct {
 	// Folder is a folder in the work tree, or a bare repository.
 	Folder string
@@ -102,7 +102,8 @@ func commonFolder(gitDir string) string {
 	return filepath.Join(gitDir, common)
 }
 
-// storage reads a repository. Packs stay open: thousands of objects are read from them.
+// storage is the storage of a repository. Packs stay open, since thousands of objects are read from
+// them.
 type storage struct{ *filesystem.Storage }
 
 func openStorage(gitDir string) storage {

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -19,14 +20,14 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// ErrNoGit is returned for what only the program git can do if it is not installed.
+// ErrNoGit is returned if an operation requires the program git and it is not installed.
 var ErrNoGit = errors.New("the program git is required for this, and is not in PATH")
 
-// gitWait is how long git may take to end after an interrupt.
+// gitWait is the time that git has to exit after an interrupt.
 const gitWait = 5 * time.Second
 
-// gitStall is how long git waits for a server over HTTP that sends nothing. Its
-// process for HTTP does not end with git.
+// gitStall is the time after which git closes an HTTP connection without data. Its HTTP process
+// does not exit with git.
 const gitStall = time.Minute
 
 // program is git, run in a repository.
@@ -64,9 +65,9 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	return strings.TrimSpace(output.String()), nil
 }
 
-// stall returns the variables that end a connection over HTTP on which nothing
-// arrives, at the latest soon after the deadline, which is reported as such. The
-// variables of the user override them.
+// stall returns environment variables with which git closes an HTTP connection without data soon
+// after the deadline at the latest, so that the deadline is reported. Variables of the user take
+// precedence.
 func stall(ctx context.Context) []string {
 	wait := gitStall
 	if deadline, ok := ctx.Deadline(); ok {
@@ -85,7 +86,7 @@ func (p program) environment(all []string, fetches bool) []string {
 		case strings.HasPrefix(name, "GIT_TRACE"), name == "GIT_CURL_VERBOSE":
 			return true
 		case name == "GIT_DIR", name == "GIT_WORK_TREE":
-			return p.at.GitDir == "" // the repository is the one that was opened
+			return p.at.GitDir == "" // the folder of the location selects the repository
 		}
 		return !fetches && (redact.Named(name) || strings.Contains(value, "://"))
 	})
@@ -105,32 +106,34 @@ func (e *programError) Error() string {
 	return fmt.Sprintf("git %s: %s", e.command, e.text)
 }
 
-// Unwrap returns how git ended.
+// Unwrap returns the error of the process.
 func (e *programError) Unwrap() error { return e.err }
 
-// consequences matches the lines of git that only state that a connection has ended, or that give
-// general advice. What ended it is printed before them, by ssh, curl or the server.
-var consequences = regexp.MustCompile(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
-	`protocol error: bad pack header|expected flush after ref listing|[0-9]+ bytes of body are still expected|early EOF|index-pack failed|` +
-	`the remote end hung up( unexpectedly| upon initial contact)?|fetch-pack: (unexpected disconnect while reading sideband packet|invalid index-pack output)|` +
-	`remote: .*|[Ww]arning: .*|)$`)
+// consequences matches lines of git that only report that a connection has ended, or that give
+// general advice. The cause is in the lines before them, from ssh, curl or the server.
+var consequences = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
+		`protocol error: bad pack header|expected flush after ref listing|[0-9]+ bytes of body are still expected|early EOF|index-pack failed|` +
+		`the remote end hung up( unexpectedly| upon initial contact)?|fetch-pack: (unexpected disconnect while reading sideband packet|invalid index-pack output)|` +
+		`remote: .*|[Ww]arning: .*|)$`)
+})
 
-// causeIn returns the line with the cause in what git printed, without credentials: the last one
-// that is not a consequence.
+// causeIn returns the line with the cause from the output of git, without credentials: the last
+// line that does not match consequences.
 func causeIn(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {
 		lines[i] = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "fatal: "), "error: ")
 	}
 	for _, line := range slices.Backward(lines) {
-		if !consequences.MatchString(line) {
+		if !consequences().MatchString(line) {
 			return redact.Text(line)
 		}
 	}
 	return redact.Text(lines[0])
 }
 
-// parse resolves what only git can resolve, such as dates and the previous branch.
+// parse resolves revisions that only git can resolve, such as dates and the previous branch.
 func (p program) parse(ctx context.Context, revision string) (plumbing.Hash, error) {
 	found, err := p.run(ctx, nil, "rev-parse", "--verify", "--quiet", "--end-of-options", revision+"^{commit}")
 	if err != nil {

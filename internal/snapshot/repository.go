@@ -28,7 +28,7 @@ type Repository struct {
 	// mu guards the store, which does not support concurrent reads.
 	mu       sync.Mutex
 	contents map[plumbing.Hash][]byte
-	// lacking are the objects that a partial clone does not have and that were read.
+	// lacking holds the objects that were read and are missing in a partial clone.
 	lacking map[plumbing.Hash]bool
 	modules modules
 }
@@ -36,7 +36,7 @@ type Repository struct {
 // ErrNoRepository is returned if a folder is not in a clone.
 var ErrNoRepository = errors.New("not in a Git repository")
 
-// ErrPartial is returned for content that a partial clone does not have.
+// ErrPartial is returned if a partial clone does not contain the content of a file.
 var ErrPartial = errors.New("the partial clone does not have the content of this file")
 
 // Open opens the clone that contains a folder.
@@ -160,7 +160,7 @@ func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	defer r.mu.Unlock()
 	for _, name := range []string{revision, "origin/" + revision} {
 		if strings.ContainsAny(revision, "{:") {
-			break // go-git ignores what it does not know of this syntax
+			break // go-git ignores unknown parts of this syntax
 		}
 		if found, err := r.git.ResolveRevision(plumbing.Revision(name)); err == nil {
 			return *found, nil
@@ -170,8 +170,8 @@ func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	return plumbing.ZeroHash, &UnknownError{revision, err == nil && len(shallow) > 0}
 }
 
-// Resolve resolves a revision in any syntax of git. What go-git does not know is left to git, such as
-// abbreviated names and dates.
+// Resolve resolves a revision in any syntax of git. It runs git for syntax that go-git does not
+// support, such as abbreviated names and dates.
 func (r *Repository) Resolve(ctx context.Context, revision string) (plumbing.Hash, error) {
 	found, err := r.Commit(revision)
 	var unknown *UnknownError
@@ -314,6 +314,18 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, map[string]func() (pl
 		}
 	}
 	return nodes, links, nil
+}
+
+// remember returns the hash of a file of the work tree, and caches it like a blob: most files are
+// the same in the commit that it is compared with.
+func (r *Repository) remember(content []byte) plumbing.Hash {
+	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
+	if len(content) < cacheMax {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.contents[hash] = content
+	}
+	return hash
 }
 
 // blob reads a file. It caches small files, since two revisions share most of them.

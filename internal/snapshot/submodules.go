@@ -19,22 +19,24 @@ import (
 )
 
 const (
-	// modulesFile has the paths and names of submodules.
+	// modulesFile lists the paths and names of submodules.
 	modulesFile = ".gitmodules"
-	// maxModules bounds the submodules of a tree, and maxModuleDepth their nesting.
+	// maxModules is the maximum number of submodules in a tree, and maxModuleDepth the maximum
+	// depth of their nesting.
 	maxModules     = 500
 	maxModuleDepth = 8
-	// maxModulesFile bounds the file with submodules in bytes.
+	// maxModulesFile is the maximum size of the file with submodules, in bytes.
 	maxModulesFile = 1 << 20
 )
 
-// SubmoduleError is returned for a submodule that the clone does not have, or not
-// at the commit that is recorded.
+// SubmoduleError is returned if the clone does not contain a submodule, or not the recorded commit
+// of it.
 type SubmoduleError struct {
-	// Path is the folder of the submodule, and Top that of the outermost submodule
-	// around it, which git is told to update.
+	// Path is the folder of the submodule. Top is the folder of the outermost submodule that
+	// contains it, which 'git submodule update' expects.
 	Path, Top string
-	// Commit is the recorded commit if the clone lacks only that, else "".
+	// Commit is the recorded commit if only the commit is missing, or "" if the submodule is
+	// missing.
 	Commit string
 }
 
@@ -45,9 +47,9 @@ func (e *SubmoduleError) Error() string {
 	return fmt.Sprintf("the clone does not have submodule %s", e.Path)
 }
 
-// Submodules returns a tree with the files of its submodules at the recorded
-// commits, recursively. They are read from the clones of the submodules in this
-// repository. A tree without submodules is returned as it is.
+// Submodules returns a tree with the files of its submodules at the recorded commits, recursively.
+// It reads the clones of the submodules in this repository. A tree without submodules is returned
+// unchanged.
 func (r *Repository) Submodules(ctx context.Context, t *Tree) (*Tree, error) {
 	r.modules.mu.Lock()
 	defer r.modules.mu.Unlock()
@@ -91,7 +93,7 @@ func (g grafter) tree(r *Repository, root *node, at string, depth int) (*node, e
 			return nil, err
 		}
 		if !found {
-			continue // git ignores it, too
+			continue // git also ignores it
 		}
 		files, err := g.submodule(r, name, path.Join(at, folder), commit, depth)
 		if err != nil {
@@ -152,7 +154,7 @@ func (g grafter) submodule(r *Repository, name, at string, commit plumbing.Hash,
 	return root, err
 }
 
-// modules are the opened clones of submodules by their names.
+// modules holds the opened clones of submodules by name.
 type modules struct {
 	mu     sync.Mutex
 	opened map[string]*Repository
@@ -198,7 +200,7 @@ func (m *modules) close() error {
 	return errors.Join(errs...)
 }
 
-// graft returns a folder with another folder at a path below it.
+// graft returns a copy of a folder with another folder at a path below it.
 func (n *node) graft(parts []string, files *node) (*node, error) {
 	children, err := n.list()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const (
 	linkMode   = filemode.Symlink
 	folderMode = filemode.Dir
-	// cacheMax is the size below which files are kept in memory.
+	// cacheMax is the maximum size of files that are cached in memory.
 	cacheMax = 1 << 20
 )
 
@@ -32,9 +32,10 @@ type node struct {
 	name   string
 	folder bool
 	hash   plumbing.Hash
-	// executable is set in work trees only.
-	executable bool
-	// links are the commits of the submodules in a folder by name, known once its entries are loaded.
+	// mode returns the mode of a file of a work tree.
+	mode func() (filemode.FileMode, error)
+	// links holds the commits of the submodules in a folder by name. It is set when the entries are
+	// loaded.
 	links map[string]func() (plumbing.Hash, error)
 	// read returns the content of a file, load the entries of a folder.
 	read func() ([]byte, error)
@@ -222,6 +223,6 @@ func readAll(blob *object.Blob) (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = reader.Close() }() // nothing was written
+	defer func() { _ = reader.Close() }() // opened read-only
 	return io.ReadAll(reader)
 }

@@ -31,7 +31,7 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 	if r.root == "" {
 		return nil, ErrBare
 	}
-	w := &walk{ctx: ctx, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}, skipped: map[string]map[string]*node{}, links: map[string]map[string]func() (plumbing.Hash, error){}}
+	w := &walk{ctx: ctx, repository: r, root: r.root, tree: workspace.Folder(r.root), tracked: map[string]bool{}, skipped: map[string]map[string]*node{}, links: map[string]map[string]func() (plumbing.Hash, error){}}
 	r.mu.Lock()
 	index, err := r.git.Storer.Index()
 	r.mu.Unlock()
@@ -46,14 +46,18 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 			w.link(path.Clean(entry.Name), entry.Hash)
 		}
 		if entry.SkipWorktree {
-			w.skip(r, entry)
+			w.skip(entry)
 		}
 	}
 	var patterns []gitignore.Pattern
 	if text, err := util.ReadFile(r.store.Filesystem(), "info/exclude"); err == nil {
 		patterns = parsePatterns(text, nil)
 	}
-	root, err := w.folder(".", patterns)
+	entries, err := w.list(".")
+	if err != nil {
+		return nil, fmt.Errorf("reading the work tree: %w", err)
+	}
+	root, err := w.folder(".", entries, patterns)
 	if err != nil {
 		return nil, fmt.Errorf("reading the work tree: %w", err)
 	}
@@ -77,19 +81,20 @@ func (r *Repository) Committed(ctx context.Context) (head plumbing.Hash, clean b
 }
 
 type walk struct {
-	ctx     context.Context
-	root    string
-	tree    fs.FS
-	tracked map[string]bool
-	// skipped are the files of folders that a sparse checkout does not have on disk, by name, and nil
-	// for folders with such files.
+	ctx        context.Context
+	repository *Repository
+	root       string
+	tree       fs.FS
+	tracked    map[string]bool
+	// skipped holds the files that a sparse checkout excludes, by folder and name. A folder with
+	// such files further below has a nil map.
 	skipped map[string]map[string]*node
-	// links are the submodules of folders by name.
+	// links holds the submodules of folders by name.
 	links map[string]map[string]func() (plumbing.Hash, error)
 }
 
-// link adds a submodule. A commit of all files has the commit that is checked out in
-// it, or the commit of the index if none is.
+// link adds a submodule: the commit that is checked out in it or, if none is, the commit in the
+// index.
 func (w *walk) link(name string, commit plumbing.Hash) {
 	folder := path.Dir(name)
 	if w.links[folder] == nil {
@@ -109,17 +114,17 @@ func (w *walk) link(name string, commit plumbing.Hash) {
 }
 
 // skip adds an entry of the index that is not checked out.
-func (w *walk) skip(r *Repository, entry *index.Entry) {
+func (w *walk) skip(entry *index.Entry) {
 	name := path.Clean(entry.Name)
-	n := &node{name: path.Base(name), executable: entry.Mode == filemode.Executable, hash: entry.Hash}
+	n := &node{name: path.Base(name), mode: func() (filemode.FileMode, error) { return entry.Mode, nil }, hash: entry.Hash}
 	switch entry.Mode {
 	case filemode.Dir:
-		n = r.folder(path.Base(name), entry.Hash)
+		n = w.repository.folder(path.Base(name), entry.Hash)
 	case filemode.Submodule:
 		return
 	case filemode.Symlink:
 	default:
-		n.read = func() ([]byte, error) { return r.blob(entry.Hash) }
+		n.read = func() ([]byte, error) { return w.repository.blob(entry.Hash) }
 	}
 	n.hashed = func() (plumbing.Hash, error) { return entry.Hash, nil }
 	for ; name != "."; name, n = path.Dir(name), nil {
@@ -143,8 +148,11 @@ func (w *walk) missing(name string, present []*node, patterns []gitignore.Patter
 		}
 		n := w.skipped[name][base]
 		if n == nil {
-			var err error
-			if n, err = w.folder(path.Join(name, base), patterns); err != nil {
+			entries, err := w.list(path.Join(name, base))
+			if err != nil {
+				return nil, err
+			}
+			if n, err = w.folder(path.Join(name, base), entries, patterns); err != nil {
 				return nil, err
 			}
 		}
@@ -172,19 +180,31 @@ func parsePatterns(text []byte, domain []string) []gitignore.Pattern {
 	return found
 }
 
-func (w *walk) folder(name string, patterns []gitignore.Pattern) (*node, error) {
+// list returns the entries of a folder on disk, which may not exist if all its files are skipped.
+func (w *walk) list(name string) ([]fs.DirEntry, error) {
 	if err := w.ctx.Err(); err != nil {
 		return nil, err
 	}
 	entries, err := os.ReadDir(filepath.Join(w.root, name))
-	if err != nil && (w.skipped[name] == nil || !errors.Is(err, fs.ErrNotExist)) {
-		return nil, err
+	if errors.Is(err, fs.ErrNotExist) && w.skipped[name] != nil {
+		return nil, nil
 	}
+	return entries, err
+}
+
+// has reports whether a folder has an entry.
+func has(entries []fs.DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+}
+
+func (w *walk) folder(name string, entries []fs.DirEntry, patterns []gitignore.Pattern) (*node, error) {
 	var domain []string
 	if name != "." {
 		domain = strings.Split(name, "/")
 	}
-	patterns = append(slices.Clip(patterns), w.patterns(path.Join(name, ".gitignore"), domain)...)
+	if has(entries, ".gitignore") {
+		patterns = append(slices.Clip(patterns), w.patterns(path.Join(name, ".gitignore"), domain)...)
+	}
 	ignored := gitignore.NewMatcher(patterns)
 	folder := &node{name: path.Base(name), folder: true, links: w.links[name]}
 	var children, listed []*node
@@ -227,10 +247,11 @@ func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (
 	onDisk := filepath.Join(w.root, name)
 	switch {
 	case e.IsDir():
-		if _, err := os.Lstat(filepath.Join(onDisk, ".git")); err == nil {
-			return nil, nil
+		entries, err := w.list(name)
+		if err != nil || has(entries, ".git") {
+			return nil, err
 		}
-		folder, err := w.folder(name, patterns)
+		folder, err := w.folder(name, entries, patterns)
 		if err != nil || len(folder.children) == 0 {
 			return nil, err
 		}
@@ -243,15 +264,36 @@ func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (
 	case !e.Type().IsRegular():
 		return nil, nil
 	}
-	read := sync.OnceValues(func() ([]byte, error) { return fs.ReadFile(w.tree, name) })
-	info, err := e.Info()
-	if err != nil {
-		return nil, err
+	var hash plumbing.Hash
+	read := sync.OnceValues(func() ([]byte, error) {
+		content, err := fs.ReadFile(w.tree, name)
+		if err == nil {
+			hash = w.repository.remember(content)
+		}
+		return content, err
+	})
+	mode := func() (filemode.FileMode, error) {
+		info, err := e.Info()
+		if err == nil && info.Mode()&0o100 != 0 {
+			return filemode.Executable, nil
+		}
+		return filemode.Regular, err
 	}
-	return &node{name: e.Name(), executable: info.Mode()&0o100 != 0, read: read, hashed: func() (plumbing.Hash, error) {
-		content, err := read()
-		return plumbing.ComputeHash(plumbing.BlobObject, content), err
+	return &node{name: e.Name(), mode: mode, read: read, hashed: func() (plumbing.Hash, error) {
+		_, err := read()
+		return hash, err
 	}}, nil
+}
+
+// treeMode returns the mode that the node has in a tree object.
+func (n *node) treeMode() (filemode.FileMode, error) {
+	switch {
+	case n.folder:
+		return filemode.Dir, nil
+	case n.read == nil:
+		return filemode.Symlink, nil
+	}
+	return n.mode()
 }
 
 // hashFolder returns the hash of the tree object that Git would create.
@@ -270,14 +312,9 @@ func hashFolder(children []*node) (plumbing.Hash, error) {
 		if err != nil {
 			return hash, err
 		}
-		mode := filemode.Regular
-		switch {
-		case child.folder:
-			mode = filemode.Dir
-		case child.read == nil:
-			mode = filemode.Symlink
-		case child.executable:
-			mode = filemode.Executable
+		mode, err := child.treeMode()
+		if err != nil {
+			return hash, err
 		}
 		text = fmt.Appendf(text, "%o %s\x00", uint32(mode), child.name)
 		text = append(text, hash[:]...)

@@ -1,5 +1,5 @@
-// Package sops decrypts documents that SOPS encrypted, in the helper process: the library of SOPS
-// and its clients of key services would slow down the start of every command.
+// Package sops decrypts documents that SOPS encrypted. It uses the helper process, since the
+// library of SOPS and its clients of key services would slow down the start of every command.
 package sops
 
 import (
@@ -16,20 +16,20 @@ const Job = "decrypt"
 // ErrNoKey is returned if no available key decrypts a document.
 var ErrNoKey = errors.New("no available key decrypts it")
 
-// Keys are the contents of the Secret for decryption, under the names that kustomize-controller
+// Keys holds the contents of the Secret for decryption, under the names that kustomize-controller
 // reads. The helper process adds the credentials in its environment.
 type Keys struct {
-	// Age are texts with age keys, one a line. Other lines are ignored.
+	// Age holds texts with age keys, one per line. Other lines are ignored.
 	Age []string `json:"age,omitempty"`
-	// PGP are OpenPGP private keys, armored.
+	// PGP holds armored OpenPGP private keys.
 	PGP []string `json:"pgp,omitempty"`
 	// Vault is a token of HashiCorp Vault.
 	Vault string `json:"vault,omitempty"`
-	// AWS are static credentials in YAML.
+	// AWS holds static credentials in YAML.
 	AWS []byte `json:"aws,omitempty"`
-	// Azure are credentials of a service principal in YAML.
+	// Azure holds the credentials of a service principal in YAML.
 	Azure []byte `json:"azure,omitempty"`
-	// GCP are credentials in JSON.
+	// GCP holds credentials in JSON.
 	GCP []byte `json:"gcp,omitempty"`
 }
 
@@ -46,7 +46,7 @@ type Result struct {
 	Clear []byte `json:"clear,omitempty"`
 	// NoKey is set if no key decrypts the document.
 	NoKey bool `json:"noKey,omitempty"`
-	// Failures are the errors of key services.
+	// Failures holds the errors of key services.
 	Failures []string `json:"failures,omitempty"`
 }
 
@@ -56,7 +56,8 @@ type Decrypter struct {
 	Process *helper.Process
 	// Keys returns the available keys. It is called once.
 	Keys func(context.Context) (Keys, error)
-	// Warn receives the name of a document that no key decrypts, and why a key does not. It may be nil.
+	// Warn is called with the name of a document that no key decrypts and the error of a key. It
+	// may be nil.
 	Warn func(document, failure string)
 
 	read   bool
@@ -64,8 +65,9 @@ type Decrypter struct {
 	failed error
 }
 
-// Decrypt returns a decrypted document; its name is for messages. Like kustomize-controller it does not verify the MAC of
-// the document, since the order of keys is lost; each value is authenticated with its path.
+// Decrypt returns a decrypted document. The name of the document is for messages. Like
+// kustomize-controller, it does not verify the MAC of the document, since the order of keys is
+// lost. Each value is authenticated with its path.
 func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error) {
 	if !d.read {
 		d.read = true
@@ -90,9 +92,10 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, f
 	return nil, ErrNoKey
 }
 
-// Environment returns the environment of the helper process: that of the user, in which the clients
-// of key services find credentials. Documents name the keys and may be untrusted, so that
-// the metadata service of a machine is asked for credentials only if a variable of the user says so.
+// Environment returns the environment of the helper process: the environment of the user, in which
+// the clients of key services find credentials. Documents name the keys and may be untrusted, so
+// the metadata service of a machine is used for credentials only if a variable of the user enables
+// it.
 func Environment(environ []string) []string {
 	env := map[string]string{}
 	for _, variable := range environ {
@@ -109,7 +112,8 @@ func Environment(environ []string) []string {
 	return environ
 }
 
-// azureCredentials returns the kind of credentials of Azure that the environment has, or "".
+// azureCredentials returns the type of the Azure credentials in the environment, or "" if there are
+// none.
 func azureCredentials(env map[string]string) string {
 	switch {
 	case env["AZURE_TENANT_ID"] != "" && env["AZURE_CLIENT_ID"] != "" && env["AZURE_CLIENT_SECRET"]+env["AZURE_CLIENT_CERTIFICATE_PATH"]+env["AZURE_USERNAME"] != "":

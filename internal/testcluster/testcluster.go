@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -163,13 +164,23 @@ func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) 
 		for _, v := range versions {
 			version, _ := v.(map[string]any)["name"].(string)
 			r := kube.ResourceFor(schema.GroupVersionKind{Group: group, Version: version, Kind: kind})
-			g.Go(func() error {
-				_, err := c.Client.List(ctx, r, kube.Selection{}, func(controllers.Object) error { return nil })
-				return err
-			})
+			g.Go(func() error { return c.waitServed(ctx, r) })
 		}
 	}
 	return g.Wait()
+}
+
+// waitServed waits until objects of a resource can be listed. A CRD that gets another version remains
+// established, and for a moment the API server answers 404 for that version. Discovery cannot be
+// watched.
+func (c *Cluster) waitServed(ctx context.Context, r kube.Resource) error {
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := c.Client.List(ctx, r, kube.Selection{}, func(controllers.Object) error { return nil })
+		if kube.NotServed(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
 }
 
 // Seed applies the objects of YAML documents and writes their statuses, like

@@ -48,7 +48,7 @@ func Allow(s *fakeapi.Server, allowed bool) {
 
 // Labels returns the labels of the objects of an installation.
 func Labels(extra ...string) map[string]any {
-	labels := map[string]any{kube.PartOfLabel: "flux", kube.InstanceLabel: "flux-system", kube.VersionLabel: "v2.9.6"}
+	labels := map[string]any{kube.PartOfLabel: "flux", kube.InstanceLabel: "flux-system", kube.VersionLabel: "v2.10.0"}
 	for i := 0; i < len(extra); i += 2 {
 		labels[extra[i]] = extra[i+1]
 	}
@@ -106,7 +106,7 @@ func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 		"/apis/rbac.authorization.k8s.io/v1/clusterroles", "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings")
 	s.Put("/api/v1/namespaces/flux-system/services", named("flux-system", "source-controller"))
 	s.Put("/api/v1/namespaces/flux-system/serviceaccounts", named("flux-system", "source-controller"))
-	s.Put(DeploymentPath, Deployment("source-controller", "v1.9.6", 1))
+	s.Put(DeploymentPath, Deployment("source-controller", "v1.10.1", 1))
 	s.Put(PodPath, controllers.Object{"metadata": map[string]any{"name": "source-controller-abc-x", "namespace": "flux-system", "labels": map[string]any{"app": "source-controller"}}})
 	s.Put(NamespacePath, controllers.Object{"metadata": map[string]any{"name": "flux-system", "labels": Labels()}})
 	s.Put(CRDPath, CRD("GitRepository", Labels(), "v1", "v1"))

@@ -25,7 +25,7 @@ type Server struct {
 	conns map[net.Conn]bool
 }
 
-// Handler is what a server does.
+// Handler holds the functions that a server calls.
 type Handler struct {
 	// Serves reports whether a new connection is served. Nil serves all.
 	Serves func(net.Conn) bool
@@ -48,7 +48,7 @@ type Session struct {
 	request *ssh.Request
 }
 
-// Accept tells the client that the command runs.
+// Accept confirms to the client that the command runs.
 func (s *Session) Accept() { _ = s.request.Reply(true, nil) }
 
 // Exit tells the client the exit status.
@@ -56,7 +56,7 @@ func (s *Session) Exit(status uint32) {
 	_, _ = s.Channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{status}))
 }
 
-// Listen returns a server that listens. It serves after Serve.
+// Listen returns a server that listens. It accepts connections after Serve.
 func Listen(handler Handler) (*Server, error) {
 	signer, err := ssh.NewSignerFromKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
@@ -71,7 +71,7 @@ func Listen(handler Handler) (*Server, error) {
 	return s, nil
 }
 
-// Serve begins to serve connections. The handler may be called from now on.
+// Serve starts to accept connections. The handler may be called from then on.
 func (s *Server) Serve() { s.serving.Go(s.accept) }
 
 // Addr returns the host and port of the server.
@@ -80,7 +80,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Closed is closed with the server.
 func (s *Server) Closed() <-chan struct{} { return s.closed }
 
-// Go runs a part of a session until the server is closed.
+// Go runs a function of a session. Close waits for it.
 func (s *Server) Go(f func()) { s.serving.Go(f) }
 
 // Close closes the connections and waits for the sessions.

@@ -1,4 +1,4 @@
-// Package testgit serves Git repositories over SSH to tests, with faults.
+// Package testgit serves Git repositories over SSH for tests, and injects faults.
 package testgit
 
 import (
@@ -20,15 +20,15 @@ import (
 const (
 	// Connect is a connection before the handshake.
 	Connect = "connect"
-	// Authenticate is the authentication with a key.
+	// Authenticate is the public-key authentication.
 	Authenticate = "authenticate"
 	// Command is the request to run git-upload-pack or git-receive-pack.
 	Command = "command"
-	// References is the list of references of the server.
+	// References is the reference list of the server.
 	References = "references"
-	// Transfer is the transfer of objects, after the first bytes of it.
+	// Transfer is the transfer of objects, after its first bytes.
 	Transfer = "transfer"
-	// Done is the end of a command before the client learns of it.
+	// Done is the end of a command, before its exit status is sent.
 	Done = "done"
 )
 
@@ -38,10 +38,10 @@ type Point struct {
 	Service, Stage string
 }
 
-// Fault is what the server does at a point.
+// Fault is the behavior of the server at a point.
 type Fault int
 
-// The faults.
+// Faults.
 const (
 	// None continues.
 	None Fault = iota
@@ -51,13 +51,13 @@ const (
 	Drop
 	// Fail ends the command with an error message.
 	Fail
-	// Garbage sends bytes that are not of the protocol, and ends the command.
+	// Garbage sends bytes that violate the protocol and ends the command.
 	Garbage
 	// Endless sends valid output without end.
 	Endless
 )
 
-// SSH is an SSH server of the Git repositories in a folder.
+// SSH is an SSH server for the Git repositories in a folder.
 type SSH struct {
 	*Server
 	// URL is the URL of the folder.
@@ -147,7 +147,7 @@ func (c *running) faulty(stage string) bool {
 	return true
 }
 
-// endless sends references or progress messages until the client has gone.
+// endless sends references or progress messages until the client disconnects.
 func (c *running) endless(stage string) {
 	line := strings.Repeat("1", 40) + " refs/heads/branch-%09d\x00report-status\n"
 	if stage == Transfer {
@@ -166,7 +166,7 @@ func (c *running) endless(stage string) {
 	}
 }
 
-// git runs Git between the client and the fault.
+// git runs Git and copies data between Git and the client, with the fault.
 func (c *running) git() uint32 {
 	if c.faulty(References) {
 		return 1
@@ -184,7 +184,7 @@ func (c *running) git() uint32 {
 		buffer := make([]byte, 4096)
 		for {
 			n, err := c.Channel.Read(buffer)
-			if n > len("0000") { // a flush means that there is nothing to do
+			if n > len("0000") { // a flush packet means that there is nothing to do
 				c.mu.Lock()
 				c.asked = true
 				c.mu.Unlock()
@@ -204,8 +204,8 @@ func (c *running) git() uint32 {
 	return 0
 }
 
-// Write sends output of Git to the client. Git writes the header of a message and its content one
-// after the other: a header is kept until the content follows.
+// Write sends output of Git to the client. Git writes the header and the content of a message
+// separately: a header is retained until its content follows.
 func (c *running) Write(p []byte) (int, error) {
 	size := len(p)
 	c.mu.Lock()
@@ -239,8 +239,8 @@ func (c *running) Write(p []byte) (int, error) {
 	return 0, io.ErrClosedPipe
 }
 
-// headerSize is the size of the header of a message: its length, and the channel.
+// headerSize is the size of a message header: the length and the channel.
 const headerSize = len("0000\x01")
 
-// contentHeader matches the header of a message with a part of the objects.
+// contentHeader matches the header of a message with pack data.
 var contentHeader = regexp.MustCompile("^[0-9a-f]{4}\x01$")

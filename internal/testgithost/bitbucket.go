@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Bitbucket is a stand-in for Bitbucket Server and Data Center, written after
-// https://developer.atlassian.com/server/bitbucket/rest/: projects and
-// repositories, permissions of groups, access keys, branch restrictions, the
-// branching model, pull requests, errors, rate limits.
+// Bitbucket is a stand-in for Bitbucket Server and Data Center, according to
+// https://developer.atlassian.com/server/bitbucket/rest/. It implements projects and repositories,
+// group permissions, access keys, branch restrictions, the branching model, pull requests, errors
+// and rate limits.
 type Bitbucket struct {
 	*store
 
@@ -38,7 +38,7 @@ type bitbucketRestriction struct {
 	except            []string
 }
 
-// bitbucketRoles are the permissions, the lowest first.
+// bitbucketRoles lists the permissions in ascending order.
 var bitbucketRoles = []string{"none", "read", "write", "admin"}
 
 func level(word string) int {
@@ -144,8 +144,8 @@ func (b *Bitbucket) addProject(key, name string, grants []string) *bitbucketProj
 	return p
 }
 
-// project returns a project by its key, nil for none. A repository in the contents
-// creates its project.
+// project returns a project by its key, or nil if there is none. Adding a repository creates its
+// project.
 func (b *Bitbucket) project(key string) *bitbucketProject {
 	i := slices.IndexFunc(b.projects, func(p *bitbucketProject) bool { return strings.EqualFold(p.key, key) })
 	switch {

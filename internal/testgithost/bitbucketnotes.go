@@ -27,8 +27,8 @@ func noNote() refusal {
 	return bitbucketRefusal(http.StatusNotFound, "comment.NoSuchCommentException", "The comment does not exist.")
 }
 
-// activities lists the events of a pull request, the newest first. An edited comment
-// is in it once more.
+// activities lists the events of a pull request, newest first. An edited comment has an additional
+// event.
 func (c bitbucketNotes) activities() {
 	p := c.notedPull(noPull())
 	if p == nil {

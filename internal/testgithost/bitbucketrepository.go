@@ -33,7 +33,7 @@ func (c *bitbucketCall) createRepository() {
 	key := c.r.PathValue("project")
 	p := c.bitbucket.project(key)
 	if p == nil && strings.EqualFold(key, "~"+c.token.user) {
-		p = c.bitbucket.addProject(key, c.token.user, nil) // a personal project comes with its first repository
+		p = c.bitbucket.addProject(key, c.token.user, nil) // the first repository of a user creates the personal project
 	}
 	slug := notInSlug.ReplaceAllString(strings.ToLower(in.Name), "-")
 	switch {
@@ -60,7 +60,7 @@ func (c *bitbucketCall) editRepository() {
 		return
 	}
 	if in.Project.Key != c.target.Owner || in.Name != c.target.title {
-		c.unknownCall(c.w, c.r) // that would move or rename it
+		c.unknownCall(c.w, c.r) // the project and name would move or rename it
 		return
 	}
 	c.target.Visibility, c.target.Description = bitbucketVisibility[in.Public], in.Description
@@ -167,7 +167,7 @@ func (c *bitbucketCall) addPull() {
 		return
 	}
 	if in.From.Repository.Slug != c.target.Name || in.To.Repository.Project.Key != c.target.Owner {
-		c.unknownCall(c.w, c.r) // from or to a fork
+		c.unknownCall(c.w, c.r) // pull requests between forks are not implemented
 		return
 	}
 	c.openPull(&Pull{Title: in.Title, Body: in.Description, Head: strings.TrimPrefix(in.From.ID, "refs/heads/"), Base: strings.TrimPrefix(in.To.ID, "refs/heads/")})

@@ -29,8 +29,7 @@ func (c *bitbucketCall) forbidden() {
 	c.fail(http.StatusUnauthorized, "AuthorisationException", "You are not permitted to access this resource")
 }
 
-// handle registers the routes; least is the permission that a request on a
-// repository requires.
+// handle registers the routes. least is the permission that a request on a repository requires.
 func (b *Bitbucket) handle() {
 	const repository = "/projects/{project}/repos/{repository}"
 	for _, route := range []struct {
@@ -71,7 +70,7 @@ func (b *Bitbucket) handle() {
 	}
 }
 
-// authenticate responds itself if the token is not valid.
+// authenticate reports whether the token is valid, and responds with an error otherwise.
 func (c *bitbucketCall) authenticate() bool {
 	secret, _ := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	t := c.bitbucket.tokens[secret]
@@ -88,7 +87,8 @@ func (c *bitbucketCall) authenticate() bool {
 	return true
 }
 
-// admit finds the repository. It responds itself if the account has no permission.
+// admit finds the repository and reports whether the account has the permission. It responds with
+// an error otherwise.
 func (c *bitbucketCall) admit(least int) bool {
 	key, slug := c.r.PathValue("project"), c.r.PathValue("repository")
 	c.target = c.repository(key + "/" + slug)
@@ -115,7 +115,7 @@ func describeProject(p *bitbucketProject) map[string]any {
 	return map[string]any{"id": p.id, "key": p.key, "name": p.name, "public": false, "type": kind}
 }
 
-// describe returns a repository of the API.
+// describe returns the API object of a repository.
 func (b *Bitbucket) describe(r *Repository) map[string]any {
 	clone := []map[string]any{{"name": "http", "href": b.web("/scm/" + r.git + ".git")}}
 	if !b.noSSH {
@@ -135,7 +135,7 @@ func (b *Bitbucket) repositoryURL(r *Repository) string {
 	return b.web("/projects/" + r.Owner + "/repos/" + r.Name)
 }
 
-// projects lists the projects that the account can read, or has a permission in.
+// projects lists the projects that the account can read or has a permission in.
 func (c *bitbucketCall) projects() {
 	q := c.r.URL.Query()
 	least := 0
@@ -156,8 +156,8 @@ func (c *bitbucketCall) projects() {
 	c.page(&c.call, all)
 }
 
-// sees reports whether the account can read a project: by a permission in it, or in
-// one of its repositories.
+// sees reports whether the account can read a project: with a permission in the project or in one
+// of its repositories.
 func (c *bitbucketCall) sees(p *bitbucketProject) bool {
 	return c.bitbucket.inProject(c.token, p) > 0 || slices.ContainsFunc(c.repositories, func(r *Repository) bool {
 		return strings.EqualFold(r.Owner, p.key) && c.bitbucket.inRepository(c.token, r) > 0

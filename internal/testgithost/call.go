@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// call is a request to a host; the state is locked.
+// call is a request to a host. The state is locked.
 type call struct {
 	*store
 	w http.ResponseWriter
 	r *http.Request
-	// target is the repository of the path, nil for other paths.
+	// target is the repository of the path, or nil for other paths.
 	target *Repository
 }
 
@@ -35,7 +35,7 @@ func (c *call) read(into any) bool {
 	return true
 }
 
-// number returns a number of the query, or a default outside of the limits.
+// number returns an integer query parameter, or a default if it is missing or out of range.
 func (c *call) number(name string, standard, least, most int) int {
 	n, err := strconv.Atoi(c.r.URL.Query().Get(name))
 	if err != nil || n < least || n > most {
@@ -52,7 +52,7 @@ func (c *call) listKeys() {
 	c.page(c, all)
 }
 
-// addKey adds a key unless it is not valid or the host finds it elsewhere.
+// addKey adds a key unless it is invalid or in use elsewhere.
 func (c *call) addKey(k *Key, taken bool, refused refusal) {
 	fields := strings.Fields(k.Key)
 	switch {
@@ -69,7 +69,7 @@ func (c *call) addKey(k *Key, taken bool, refused refusal) {
 	}
 }
 
-// keyIn returns a key of a repository, nil for none.
+// keyIn returns a key of a repository, or nil if there is none.
 func keyIn(r *Repository, text string) *Key {
 	i := slices.IndexFunc(r.Keys, func(k *Key) bool { return bareKey(k.Key) == bareKey(text) })
 	if i < 0 {

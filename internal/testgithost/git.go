@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// Repositories are bare Git repositories in a folder, by names such as "org/fleet".
+// Repositories holds bare Git repositories in a folder, by names such as "org/fleet".
 type Repositories struct {
 	dir, git string
 }
 
-// preReceive rejects pushes to the branches that are listed in a file, unless the user
-// can bypass it. The rest of a line is the message.
+// preReceive rejects pushes to the branches that are listed in a file, unless the user can bypass
+// the protection. The rest of a line is the message.
 const preReceive = `#!/bin/sh
 [ -z "$PUSH_BYPASS" ] && [ -e protected ] || exit 0
 while read -r old new ref; do
@@ -117,8 +117,8 @@ func (g *Repositories) adopt(repository string) error {
 	return g.SetDefault(repository, branches[0])
 }
 
-// Commit adds a commit with files to a branch as another user. A new branch starts at
-// the default one.
+// Commit adds a commit with files to a branch as another user. A new branch starts at the default
+// branch.
 func (g *Repositories) Commit(repository, branch, message string, files map[string]string) error {
 	work, err := os.MkdirTemp(g.dir, "work-")
 	if err != nil {
@@ -176,8 +176,8 @@ func (g *Repositories) SetDefault(repository, branch string) error {
 	return err
 }
 
-// Log returns author and subject of the commits of a branch, newest first, nil if the
-// branch does not exist.
+// Log returns author and subject of the commits of a branch, newest first, or nil if the branch
+// does not exist.
 func (g *Repositories) Log(repository, branch string) ([]string, error) {
 	if _, err := g.Head(repository, branch); err != nil {
 		return nil, nil //nolint:nilerr // it does not exist

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// GitHub is a stand-in for GitHub Enterprise Server. Its state is set before its first
-// use, or by Edit.
+// GitHub is a stand-in for GitHub Enterprise Server. Set its state before the first request, or
+// with Edit.
 type GitHub struct {
 	*store
 
@@ -20,23 +20,23 @@ type GitHub struct {
 	Organizations map[string]*GitHubOrganization
 	// Renamed redirects from an old full name of a repository to its new one.
 	Renamed map[string]string
-	// UserKeys are SSH keys that belong to users.
+	// UserKeys holds SSH keys of users.
 	UserKeys []string
-	// Limit rejects requests; the zero value does not.
+	// Limit rejects requests. The zero value rejects none.
 	Limit GitHubLimit
 }
 
 // GitHubToken is a token with its permissions.
 type GitHubToken struct {
-	// Login is the account, "" for the installation of an app.
+	// Login is the account, or "" for the installation of an app.
 	Login string
 	// Classic tokens have Scopes, others Permissions such as "administration": "write".
 	Classic     bool
 	Scopes      []string
 	Permissions map[string]string
-	// Sees are the repositories that a fine-grained token can read; nil for all.
+	// Sees lists the repositories that a fine-grained token can read. Nil means all.
 	Sees []string
-	// Expires is when the token expires, zero for never.
+	// Expires is the time at which the token expires. Zero means never.
 	Expires time.Time
 	// SignOn are organizations with single sign-on for which the token is not authorized.
 	SignOn []string
@@ -44,20 +44,20 @@ type GitHubToken struct {
 
 // GitHubOrganization is an organization.
 type GitHubOrganization struct {
-	// Roles are "admin", "member" or "pending" by login.
+	// Roles maps logins to "admin", "member" or "pending".
 	Roles map[string]string
-	// Teams are the members by slug.
+	// Teams maps slugs to members.
 	Teams map[string][]string
 	// NoDeployKeys is the policy that forbids deploy keys.
 	NoDeployKeys bool
-	// MembersCannotCreate are the visibilities that members cannot create.
+	// MembersCannotCreate lists the visibilities of repositories that members cannot create.
 	MembersCannotCreate []string
 }
 
 // GitHubProtection is the classic protection of a branch.
 type GitHubProtection struct {
 	Reviews, Checks, Locked, EnforceAdmins bool
-	// Pushers are the only users who can push; nil for all.
+	// Pushers lists the users who can push. Nil means all.
 	Pushers []string
 }
 
@@ -65,22 +65,22 @@ type GitHubProtection struct {
 type GitHubRule struct {
 	Type    string
 	Ruleset int64
-	// Bypass are the logins that can bypass the rule.
+	// Bypass lists the logins that can bypass the rule.
 	Bypass []string
 }
 
 // GitHubLimit is an exceeded rate limit.
 type GitHubLimit struct {
-	// Until is the end of the limit; RetryAfter sends it in seconds instead, as the
-	// secondary limit of GitHub does.
+	// Until is the end of the limit. If RetryAfter is set, the response has the seconds until then
+	// instead, like the secondary limit of GitHub.
 	Until      time.Time
 	RetryAfter int
 	// Times is the number of rejected requests.
 	Times int
 }
 
-// OpenGitHub starts a host with the users ada and bob and the organization
-// acme, of which ada is an owner and bob a member.
+// OpenGitHub starts a host with the users ada and bob and the organization acme. ada is an owner
+// and bob a member of it.
 func OpenGitHub() (*GitHub, error) {
 	g := &GitHub{
 		store: &store{}, Tokens: map[string]*GitHubToken{}, Users: []string{"ada", "bob"}, Renamed: map[string]string{},
@@ -96,7 +96,7 @@ func OpenGitHub() (*GitHub, error) {
 	return g, nil
 }
 
-// StartGitHub runs such a host until the end of the test.
+// StartGitHub runs the host of OpenGitHub until the end of the test.
 func StartGitHub(t testing.TB) *GitHub {
 	t.Helper()
 	g, err := OpenGitHub()
@@ -141,7 +141,7 @@ func (g *GitHub) AddRepository(fullName, visibility string) *Repository {
 	return g.add(fullName, visibility)
 }
 
-// add adds a repository; a user who owns it is its administrator.
+// add adds a repository. A user who owns it is its administrator.
 func (g *GitHub) add(fullName, visibility string) *Repository {
 	r := g.create(fullName, visibility, "main")
 	if g.Organizations[r.Owner] == nil {
@@ -150,14 +150,14 @@ func (g *GitHub) add(fullName, visibility string) *Repository {
 	return r
 }
 
-// Repository returns a repository, nil for none.
+// Repository returns a repository, or nil if there is none.
 func (g *GitHub) Repository(fullName string) *Repository {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.repository(fullName)
 }
 
-// role returns the role of a login in a repository, "" for none.
+// role returns the role of a login in a repository, or "" if it has none.
 func (g *GitHub) role(r *Repository, login string) string {
 	held := []string{r.Roles[login]}
 	if org := g.Organizations[r.Owner]; org != nil {
@@ -184,7 +184,7 @@ func reaches(role, needed string) bool {
 	return slices.Index(gitHubRoles, role) >= slices.Index(gitHubRoles, needed)
 }
 
-// gitHubRoles are the permissions, the lowest first; each includes the lower ones.
+// gitHubRoles lists the permissions in ascending order. Each includes the lower ones.
 var gitHubRoles = []string{"", "pull", "triage", "push", "maintain", "admin"}
 
 // row implements vendor.
@@ -224,8 +224,8 @@ func (g *GitHub) page(c *call, all []any) {
 	c.reply(http.StatusOK, append([]any{}, all[from:to]...))
 }
 
-// limited implements vendor. GitHub counts the requests of a token, so that calls
-// check the limit themselves.
+// limited implements vendor. It returns false: GitHub counts requests by token, so calls check the
+// limit themselves.
 func (g *GitHub) limited(http.ResponseWriter) bool { return false }
 
 // sees reports whether a token can read a repository.
@@ -280,5 +280,5 @@ func (g *GitHub) closeBranches(r *Repository, login string) {
 	g.must(g.Git.close(r.git, closed))
 }
 
-// refusingRules are the types of rules that reject a push of an ordinary commit.
+// refusingRules lists the types of rules that reject a push of an ordinary commit.
 var refusingRules = []string{"pull_request", "update", "required_status_checks", "creation", "merge_queue"}

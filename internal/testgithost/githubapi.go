@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
-// gitHubCall is a request to GitHub; the state is locked.
+// gitHubCall is a request to GitHub. The state is locked.
 type gitHubCall struct {
 	call
 	gitHubView
@@ -21,7 +21,7 @@ type gitHubCall struct {
 // gitHubRoute is a documented operation of the API.
 type gitHubRoute struct {
 	pattern string
-	// A classic token requires one of scopes, a fine-grained one permission, as in
+	// A classic token requires one of scopes, a fine-grained token requires permission, such as
 	// "administration=write".
 	scopes     []string
 	permission string
@@ -35,7 +35,7 @@ var (
 	orgScopes  = []string{"read:org", "write:org", "admin:org"}
 )
 
-// gitHubRoutes are the implemented operations.
+// gitHubRoutes lists the implemented operations.
 var gitHubRoutes = []gitHubRoute{
 	{"GET /user", nil, "", "", (*gitHubCall).user},
 	{"GET /users/{owner}", nil, "", "", (*gitHubCall).account},
@@ -64,14 +64,14 @@ var gitHubRoutes = []gitHubRoute{
 	{"POST /repos/{owner}/{repo}/statuses/{sha}", []string{"repo:status", "repo"}, "statuses=write", "push", onGitHubNotes(gitHubNotes.status)},
 }
 
-// loaded is a description, or why there is none.
+// loaded is a description, or the error of loading it.
 type loaded struct {
 	description *testopenapi.Description
 	err         error
 }
 
-// gitHubDescription reads GitHub's description of the routes. Stand-ins do
-// without it if it was not downloaded; TestGitHubDescription then fails.
+// gitHubDescription returns the OpenAPI description of the routes. Without a downloaded
+// description, requests are not validated; TestGitHubDescription then fails.
 var gitHubDescription = sync.OnceValue(func() loaded {
 	var operations []string
 	for _, route := range gitHubRoutes {
@@ -89,8 +89,8 @@ func (g *GitHub) handle() {
 	}
 }
 
-// answer checks what GitHub checks before an operation: token, rate limit, single
-// sign-on, visibility of the repository, scopes and permissions, and role.
+// answer responds to a request. Like GitHub, it checks the token, the rate limit, single sign-on,
+// the visibility of the repository, scopes, permissions and the role before the operation.
 func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Request) {
 	c := &gitHubCall{call: call{store: g.store, w: w, r: r}, gitHubView: gitHubView{g}}
 	secret := r.Header.Get("Authorization")
@@ -118,7 +118,7 @@ func (g *GitHub) answer(route gitHubRoute, w http.ResponseWriter, r *http.Reques
 	route.answer(c)
 }
 
-// exceeded reports whether the rate limit of the token is exceeded, and responds then.
+// exceeded reports whether the rate limit of the token is exceeded, and responds in that case.
 func (g *GitHub) exceeded(c *call) bool {
 	h := c.w.Header()
 	h.Set("X-RateLimit-Limit", "5000")
@@ -138,7 +138,7 @@ func (g *GitHub) exceeded(c *call) bool {
 	return true
 }
 
-// admitted reports whether a request is allowed. It responds itself to others.
+// admitted reports whether a request is allowed, and responds with an error otherwise.
 func (c *gitHubCall) admitted(route gitHubRoute) bool {
 	owner := c.r.PathValue("owner")
 	if org := c.r.PathValue("org"); org != "" {
@@ -164,8 +164,8 @@ func (c *gitHubCall) admitted(route gitHubRoute) bool {
 	return c.scoped(route) && c.permitted(route)
 }
 
-// scoped reports whether a classic token has one of the scopes. Reading public
-// repositories requires none.
+// scoped reports whether a classic token has one of the scopes. Requests that read public
+// repositories require none.
 func (c *gitHubCall) scoped(route gitHubRoute) bool {
 	open := c.target != nil && c.target.Visibility == "public" && (c.r.Method == http.MethodGet || slices.Contains(c.token.Scopes, "public_repo"))
 	if !c.token.Classic || len(route.scopes) == 0 || open ||
@@ -180,7 +180,8 @@ func (c *gitHubCall) scoped(route gitHubRoute) bool {
 	return false
 }
 
-// permitted reports whether a fine-grained token and the role of its user suffice.
+// permitted reports whether a fine-grained token and the role of its user have the required
+// permission.
 func (c *gitHubCall) permitted(route gitHubRoute) bool {
 	name, level, _ := strings.Cut(route.permission, "=")
 	has := c.token.Permissions[name]

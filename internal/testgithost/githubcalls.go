@@ -57,7 +57,7 @@ func (c *gitHubCall) membership() {
 	})
 }
 
-// teamThere reports whether the account can read the team of the path.
+// teamThere reports whether the team of the path exists and the account can read it.
 func (c *gitHubCall) teamThere() bool {
 	org := c.github.Organizations[c.r.PathValue("org")]
 	if org != nil && (org.Roles[c.token.Login] != "" || c.token.Login == "") && org.Teams[c.r.PathValue("team")] != nil {

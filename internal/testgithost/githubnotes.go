@@ -51,7 +51,7 @@ func (c gitHubNotes) notes() {
 	c.page(&c.call, all)
 }
 
-// noteBody reads the text of a comment. It responds itself to one that is too long.
+// noteBody reads the text of a comment. It responds with an error if the text is too long.
 func (c gitHubNotes) noteBody() (string, bool) {
 	var in struct {
 		Body string `json:"body"`

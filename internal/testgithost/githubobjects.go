@@ -35,7 +35,7 @@ func (o object) link(names ...string) object {
 	return o
 }
 
-// fill adds a value for fields that the stand-in has no state for.
+// fill sets fields for which the stand-in has no state to a value.
 func (o object) fill(value any, names ...string) object {
 	for _, name := range names {
 		if _, ok := o[name]; !ok {
@@ -50,7 +50,7 @@ func (o object) with(fields object) object {
 	return o
 }
 
-// account returns a user or an organization as other objects refer to it.
+// account returns a user or an organization in the form in which other objects reference it.
 func (v gitHubView) account(login string) object {
 	kind := "User"
 	if v.github.Organizations[login] != nil {
@@ -70,7 +70,7 @@ func (v gitHubView) profile(login string) object {
 		fill(nil, "bio", "blog", "company", "email", "hireable", "location", "name")
 }
 
-// organizationReference returns an organization as other objects refer to it.
+// organizationReference returns an organization in the form in which other objects reference it.
 func (v gitHubView) organizationReference(login string) object {
 	o := v.node("/orgs/" + login).with(object{"login": login, "description": nil, "avatar_url": v.webURL("/avatars/" + login)})
 	return o.link("repos", "events", "hooks", "issues", "members", "public_members")
@@ -97,7 +97,7 @@ func (v gitHubView) teamObject(org, slug string) object {
 	return o
 }
 
-// repositoryObject returns a repository as an account with a role reads it.
+// repositoryObject returns a repository as visible to an account with a role.
 func (v gitHubView) repositoryObject(r *Repository, role string) object {
 	branch, _ := v.github.standard(r)
 	may := map[string]bool{}
@@ -121,7 +121,7 @@ func (v gitHubView) repositoryObject(r *Repository, role string) object {
 		fill(nil, "homepage", "language", "mirror_url", "license")
 }
 
-// fullRepository returns a repository as a request for it alone does.
+// fullRepository returns a repository in the form of a request for a single repository.
 func (v gitHubView) fullRepository(r *Repository, role string) object {
 	return v.repositoryObject(r, role).fill(0, "network_count", "subscribers_count").fill(false, "has_discussions")
 }
@@ -134,8 +134,7 @@ func (v gitHubView) keyObject(r *Repository, k *Key) object {
 	}
 }
 
-// branchObject returns a branch with the part of its protection that every reader
-// gets.
+// branchObject returns a branch with the part of its protection that is visible to every reader.
 func (v gitHubView) branchObject(r *Repository, name, head string) object {
 	path := "/repos/" + r.FullName() + "/branches/" + url.PathEscape(name)
 	commit := v.node("/repos/" + r.FullName() + "/commits/" + head).with(object{
@@ -205,7 +204,7 @@ func (v gitHubView) ruleObject(r *Repository, rule GitHubRule) object {
 	return o
 }
 
-// pullObject returns a pull request as lists have it.
+// pullObject returns a pull request in the form of lists.
 func (v gitHubView) pullObject(r *Repository, p *Pull) object {
 	number := fmt.Sprint(p.Number)
 	o := v.node("/repos/" + r.FullName() + "/pulls/" + number)
@@ -228,12 +227,12 @@ func (v gitHubView) pullObject(r *Repository, p *Pull) object {
 func (v gitHubView) branchOfPull(r *Repository, branch string) object {
 	head, err := v.github.Git.Head(r.FullName(), branch)
 	if err != nil {
-		head = strings.Repeat("0", 40) // a branch that was deleted after the merge
+		head = strings.Repeat("0", 40) // the branch was deleted after the merge
 	}
 	return object{"ref": branch, "label": r.Owner + ":" + branch, "sha": head, "repo": v.repositoryObject(r, "pull"), "user": v.account(r.Owner)}
 }
 
-// fullPull returns a pull request as the request that opens it does.
+// fullPull returns a pull request in the form of the response that creates it.
 func (v gitHubView) fullPull(r *Repository, p *Pull) object {
 	return v.pullObject(r, p).with(object{"merged": p.Merged, "mergeable": true, "mergeable_state": "clean", "maintainer_can_modify": false, "merged_by": nil}).
 		fill(0, "additions", "changed_files", "comments", "commits", "deletions", "review_comments")

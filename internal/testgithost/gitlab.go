@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// GitLab is a stand-in for GitLab, written after the pages of
-// https://docs.gitlab.com/api/ on projects, groups, members, deploy keys,
-// deploy tokens, protected branches, merge requests, personal access tokens,
-// status codes and rate limits.
+// GitLab is a stand-in for GitLab, according to the pages of https://docs.gitlab.com/api/ on
+// projects, groups, members, deploy keys, deploy tokens, protected branches, merge requests,
+// personal access tokens, status codes and rate limits.
 type GitLab struct {
 	*store
 
@@ -21,7 +20,7 @@ type GitLab struct {
 	users  []*gitlabUser
 	tokens map[string]*gitlabToken
 	groups []*gitlabGroup
-	// userKeys are SSH keys of users.
+	// userKeys holds SSH keys of users.
 	userKeys []string
 }
 
@@ -34,7 +33,7 @@ type gitlabUser struct {
 type gitlabToken struct {
 	user   *gitlabUser
 	scopes []string
-	// end is why the token is not valid: "expired", "revoked" or "".
+	// end is the reason why the token is not valid: "expired", "revoked", or "" for a valid token.
 	end string
 }
 
@@ -45,7 +44,7 @@ type gitlabGroup struct {
 	shareLock        bool
 	// protects protects the default branch of new projects from developers.
 	protects bool
-	// members are the roles of users by name.
+	// members maps user names to roles.
 	members map[string]string
 }
 
@@ -55,8 +54,8 @@ type gitlabDeployToken struct {
 	scopes                 []string
 }
 
-// gitlabRoles are the roles, the lowest first. The access level of a role is ten
-// times its position.
+// gitlabRoles lists the roles in ascending order. The access level of a role is ten times its
+// index.
 var gitlabRoles = []string{"noone", "guest", "reporter", "developer", "maintainer", "owner", "admin"}
 
 // gitlabLevel returns the access level of a role.
@@ -191,7 +190,7 @@ func (g *GitLab) user(name string) *gitlabUser {
 	return g.users[i]
 }
 
-// group returns a group by its path or ID, nil for none.
+// group returns a group by its path or ID, or nil if there is none.
 func (g *GitLab) group(name string) *gitlabGroup {
 	for _, group := range g.groups {
 		if strings.EqualFold(group.path, name) || strconv.FormatInt(group.id, 10) == name {
@@ -201,7 +200,7 @@ func (g *GitLab) group(name string) *gitlabGroup {
 	return nil
 }
 
-// groupLevel returns the access level of a user in a group, with inherited ones.
+// groupLevel returns the access level of a user in a group, including inherited levels.
 func (g *GitLab) groupLevel(u *gitlabUser, path string) int {
 	level := 0
 	for _, group := range g.groups {
@@ -224,8 +223,8 @@ func (g *GitLab) level(u *gitlabUser, p *Repository) int {
 	return level
 }
 
-// GitAccess implements API. Personal access tokens work with any user name,
-// deploy tokens with their own.
+// GitAccess implements API. Personal access tokens are valid with any user name, deploy tokens only
+// with their own.
 func (g *GitLab) GitAccess(username, secret, repository string) Access {
 	g.mu.Lock()
 	defer g.mu.Unlock()

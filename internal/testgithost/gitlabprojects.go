@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// project returns a project of the API.
+// project returns the API object of a project.
 func (c *gitlabCall) project(p *Repository) map[string]any {
 	web := c.web("/" + p.FullName())
 	standard, empty := c.standard(p)
@@ -41,8 +41,8 @@ func (c *gitlabCall) project(p *Repository) map[string]any {
 	return body
 }
 
-// permissions returns the permissions that GitLab reports with a project: those of the
-// member and of parent groups, but not of groups that it is shared with.
+// permissions returns the permissions in the API object of a project: those of the member and of
+// parent groups, but not those of groups with which the project is shared.
 func (g *GitLab) permissions(u *gitlabUser, p *Repository) map[string]any {
 	shown := map[string]any{"project_access": nil, "group_access": nil}
 	if l := gitlabLevel(p.Roles[u.name]); l > 0 {

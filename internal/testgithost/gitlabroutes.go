@@ -22,7 +22,7 @@ type gitlabProject struct {
 	level int
 }
 
-// gitlabRefusal returns an error. Its message may have parts.
+// gitlabRefusal returns an error response. Its message may be structured.
 func gitlabRefusal(status int, message any) refusal {
 	return refusal{status, map[string]any{"message": message}}
 }
@@ -32,8 +32,8 @@ func (c *gitlabCall) fail(status int, message any) { c.refuse(gitlabRefusal(stat
 
 func (c *gitlabCall) forbidden() { c.fail(http.StatusForbidden, "403 Forbidden") }
 
-// handle registers the routes. A token requires one of the scopes; least is the
-// role that a request on a project requires.
+// handle registers the routes. A token requires one of the scopes. least is the role that a request
+// on a project requires.
 func (g *GitLab) handle() {
 	read, write := []string{"api", "read_api"}, []string{"api"}
 	for _, route := range []struct {
@@ -98,8 +98,8 @@ func (g *GitLab) route(pattern, prefix string, scopes []string, answer func(*git
 	})
 }
 
-// authenticate returns the account of a request. It responds itself if the token is
-// not valid or lacks the scopes.
+// authenticate sets the account of a request. It responds with an error and returns false if the
+// token is not valid or lacks the scopes.
 func (c *gitlabCall) authenticate(scopes []string) bool {
 	secret, bearer := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -129,8 +129,8 @@ func (c *gitlabCall) authenticate(scopes []string) bool {
 	return false
 }
 
-// admit finds the project. It responds itself, and returns nil, if the user cannot
-// read it or lacks the role.
+// admit returns the project. It responds with an error and returns nil if the user cannot read the
+// project or lacks the role.
 func (c *gitlabCall) admit(least int) *gitlabProject {
 	c.target = c.repository(c.r.PathValue("project"))
 	if c.target == nil {
@@ -180,8 +180,7 @@ func (c *gitlabCall) ownToken() {
 	})
 }
 
-// seenGroup returns the group of the path. It responds itself if the user cannot read
-// it.
+// seenGroup returns the group of the path. It responds with an error if the user cannot read it.
 func (c *gitlabCall) seenGroup(name string) *gitlabGroup {
 	group := c.gitlab.group(name)
 	if group == nil || group.visibility == "private" && !c.user.admin && c.gitlab.groupLevel(c.user, group.path) == 0 {
@@ -201,7 +200,7 @@ func (c *gitlabCall) getGroup() {
 		"id": group.id, "name": name, "path": name, "full_path": group.path, "visibility": group.visibility,
 		"project_creation_level": group.creation, "default_branch_protection": map[bool]int{true: 2, false: 0}[group.protects], "share_with_group_lock": group.shareLock,
 	}
-	if !c.gitlab.old { // the field came with version 17.0
+	if !c.gitlab.old { // added in version 17.0
 		pushers := []map[string]any{{"access_level": gitlabLevel("maintainer")}}
 		if !group.protects {
 			pushers = append(pushers, map[string]any{"access_level": gitlabLevel("developer")})

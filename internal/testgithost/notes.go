@@ -54,7 +54,7 @@ type rejection struct {
 	status, times int
 }
 
-// rejects reports whether a request is rejected, and responds then.
+// rejects reports whether a request is rejected, and responds in that case.
 func (s *store) rejects(w http.ResponseWriter, r *http.Request) bool {
 	if s.rejected == nil || s.rejected.times == 0 || !strings.Contains(r.Method+" "+r.URL.Path, s.rejected.text) {
 		return false
@@ -64,7 +64,7 @@ func (s *store) rejects(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// pull returns a pull request by its number, nil for none.
+// pull returns a pull request by its number, or nil if there is none.
 func (r *Repository) pull(number string) *Pull {
 	i := slices.IndexFunc(r.Pulls, func(p *Pull) bool { return strconv.Itoa(p.Number) == number })
 	if i < 0 {
@@ -103,7 +103,7 @@ func (c *call) setStatus(s CommitStatus) bool {
 	return true
 }
 
-// notedPull finds the pull request of the path. It responds itself if there is none.
+// notedPull returns the pull request of the path. It responds with an error if there is none.
 func (c *call) notedPull(missing refusal) *Pull {
 	p := c.target.pull(c.r.PathValue("number"))
 	if p == nil {

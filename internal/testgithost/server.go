@@ -1,7 +1,7 @@
-// Package testgithost has stand-ins for Git hosts that cannot be run in tests. Each
-// implements the documented API with state, rejects what the host rejects, and fails
-// the test on requests that it does not implement or that are not documented. The
-// repositories are real and served by Git.
+// Package testgithost implements stand-ins for Git hosts that cannot be run in tests. Each
+// implements the documented API with state and rejects the requests that the host rejects. A
+// request that it does not implement or that is not documented fails the test. The repositories are
+// real and served by Git.
 package testgithost
 
 import (
@@ -22,19 +22,17 @@ import (
 	"github.com/fluxkit/flux/internal/testopenapi"
 )
 
-// API is the API of a host, and its permissions for Git.
+// API serves the API of a host and decides on access with Git.
 type API interface {
 	// ServeHTTP serves all requests except those of Git.
 	http.Handler
-	// GitAccess returns the access of credentials to a repository, which is named
-	// without ".git".
+	// GitAccess returns the access of credentials to a repository, whose name has no suffix ".git".
 	GitAccess(username, secret, repository string) Access
 }
 
 // Below is an API whose repositories have a base path over HTTP.
 type Below interface {
-	// GitName returns the name of a repository, which SSH uses too, from its HTTP
-	// path.
+	// GitName returns the name of a repository from its HTTP path. SSH uses the same name.
 	GitName(path string) string
 }
 
@@ -42,7 +40,7 @@ type Below interface {
 type Access struct {
 	// Known reports whether the credentials are valid.
 	Known bool
-	// Read and Write are the permissions; without Read the repository is not found.
+	// Read and Write are the permissions. Without Read, the repository is not found.
 	Read, Write bool
 	// Bypass allows pushes to protected branches.
 	Bypass bool
@@ -50,10 +48,10 @@ type Access struct {
 
 // Request is a request to the server.
 type Request struct {
-	// Number counts from 1; Change counts writes, and is 0 for other requests.
+	// Number starts at 1. Change counts writes and is 0 for other requests.
 	Number, Change int
 	Method, Path   string
-	// Status is the status of the response, 0 before it.
+	// Status is the status of the response, or 0 before it is sent.
 	Status int
 }
 
@@ -68,14 +66,14 @@ type Server struct {
 	// Hostname is the host and port, CA its CA certificate in PEM format.
 	Hostname string
 	CA       []byte
-	// SSHHostname is the host and port of SSH, "" for an API without keys.
+	// SSHHostname is the host and port of SSH, or "" if the API does not implement Keyed.
 	SSHHostname string
 	// KnownHosts is the line of the server for a known_hosts file.
 	KnownHosts string
-	// Git has the repositories.
+	// Git holds the repositories.
 	Git *Repositories
 
-	// description is the published description of the API, nil for none.
+	// description is the published description of the API, or nil if there is none.
 	description *testopenapi.Description
 
 	api  API
@@ -114,8 +112,8 @@ func Open(newAPI func(*Server) API) (*Server, error) {
 	return s, nil
 }
 
-// Close stops the host and removes its repositories. It returns an error for requests
-// that the API does not implement or that differ from the published description.
+// Close stops the host and removes its repositories. It returns an error if a request was not
+// implemented or differs from the published description.
 func (s *Server) Close() error {
 	s.http.Close()
 	var err error
@@ -128,7 +126,7 @@ func (s *Server) Close() error {
 	return errors.Join(append(s.problems, err)...)
 }
 
-// Inject sets the fault of all further requests; nil removes it.
+// Inject sets the fault for all further requests. Nil removes it.
 func (s *Server) Inject(fault Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -194,8 +192,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(answer.Body.Bytes()) // the client may have closed the connection
 }
 
-// serveAPI serves a request of the API, and compares it and its response with
-// the published description.
+// serveAPI serves a request of the API and validates the request and its response against the
+// published description.
 func (s *Server) serveAPI(w *httptest.ResponseRecorder, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -218,7 +216,7 @@ func (s *Server) problem(err error) {
 	s.problems = append(s.problems, err)
 }
 
-// arrived records a request.
+// arrived records a request and returns its number and the fault.
 func (s *Server) arrived(r *http.Request) (int, Fault) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

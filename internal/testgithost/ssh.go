@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/testgit"
 )
 
-// Keyed is an API with SSH keys.
+// Keyed is implemented by APIs with SSH keys.
 type Keyed interface {
 	// KeyAccess returns the access of a key, in authorized_keys format without a
 	// comment, to a repository. For repository "" only Known is set.
@@ -25,7 +25,7 @@ type sshServer struct {
 	keys Keyed
 }
 
-// keyExtension is the permission extension with the key of a connection.
+// keyExtension is the name of the permission extension with the key of a connection.
 const keyExtension = "key"
 
 func openSSH(git *Repositories, keys Keyed) (s *sshServer, err error) {

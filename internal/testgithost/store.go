@@ -18,24 +18,24 @@ type Repository struct {
 	Visibility, Description string
 	// Disabled is set if the repository cannot be used.
 	Archived, Disabled bool
-	// Roles are the permissions of users by name, Teams those of teams or groups.
+	// Roles holds the permissions of users by name, Teams those of teams or groups.
 	Roles, Teams map[string]string
 	Keys         []*Key
 	Pulls        []*Pull
 	Statuses     []CommitStatus
 
-	// Protection and Rules protect branches of GitHub.
+	// Protection and Rules protect branches on GitHub.
 	Protection map[string]*GitHubProtection
 	Rules      map[string][]GitHubRule
 
 	id int64
 	// git is the name in Git.
 	git string
-	// These fields are for GitLab: protected are the roles that can push to a branch.
+	// The following fields are for GitLab. protected holds the roles that can push to a branch.
 	deleting, noRequests bool
 	protected            map[string]string
 	tokens               []*gitlabDeployToken
-	// These fields are for Bitbucket: Name is the slug of title.
+	// The following fields are for Bitbucket. Name is the slug of title.
 	title        string
 	restrictions []bitbucketRestriction
 }
@@ -63,26 +63,26 @@ type Pull struct {
 	removeHead bool
 }
 
-// vendor is what differs between hosts.
+// vendor implements the differences between hosts.
 type vendor interface {
-	// row returns the words of the host.
+	// row returns the terms and rules of the host.
 	row() row
-	// keyObject and pullObject return objects of the API. A pull request is full in
-	// the response to the request that opens it.
+	// keyObject and pullObject return API objects. A pull request is full in the response to the
+	// request that opens it.
 	keyObject(*Repository, *Key) any
 	pullObject(r *Repository, p *Pull, full bool) any
 	// page responds with a part of a list.
 	page(c *call, all []any)
-	// limited reports whether the rate limit is exceeded, and responds then.
+	// limited reports whether the rate limit is exceeded, and responds in that case.
 	limited(w http.ResponseWriter) bool
 }
 
-// row has the words of a host.
+// row holds the terms and rules of a host.
 type row struct {
-	// roles are the permissions on a repository, the lowest first.
+	// roles lists the permissions on a repository in ascending order.
 	roles []string
-	// lower is set if the names of repositories in Git have the owner in lower case,
-	// and gitPath is where they begin over HTTP.
+	// lower is set if repository names in Git have the owner in lower case. gitPath is the base
+	// path of repositories over HTTP.
 	lower   bool
 	gitPath string
 	// team and pull are the names of teams and pull requests in State.
@@ -93,13 +93,13 @@ type row struct {
 	pullExists    func(*Repository, *Pull) refusal
 }
 
-// refusal is the response to a request that is rejected.
+// refusal is an error response to a request.
 type refusal struct {
 	status int
 	body   any
 }
 
-// store is the state that all hosts have.
+// store holds the state that all hosts have.
 type store struct {
 	*Server
 	vendor
@@ -201,7 +201,7 @@ func (s *store) id() int64 {
 	return s.ids
 }
 
-// repository returns a repository by its full name or its ID, nil for none.
+// repository returns a repository by its full name or its ID, or nil if there is none.
 func (s *store) repository(name string) *Repository {
 	i := slices.IndexFunc(s.repositories, func(r *Repository) bool {
 		return strings.EqualFold(r.FullName(), name) || strconv.FormatInt(r.id, 10) == name
@@ -228,7 +228,7 @@ func (s *store) create(fullName, visibility, branch string) *Repository {
 	return r
 }
 
-// must panics for an error of Git: the temporary folder was removed.
+// must panics if err is not nil. Errors of Git occur only after the temporary folder was removed.
 func (s *store) must(err error) {
 	if err != nil {
 		panic(err)
@@ -245,7 +245,7 @@ func (s *store) standard(r *Repository) (branch string, empty bool) {
 	return branch, len(branches) == 0
 }
 
-// rank returns the position of a role, 0 for none.
+// rank returns the index of a role, or 0 if it is unknown.
 func (s *store) rank(role string) int { return max(slices.Index(s.row().roles, role), 0) }
 
 // web returns the URL of a web page.
@@ -282,7 +282,7 @@ func (s *store) merge(repository string) error {
 	return nil
 }
 
-// State returns the repositories, one on each line, with their details below.
+// State returns a text with one line for each repository and its details on the following lines.
 func (s *store) State() (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -324,7 +324,8 @@ func (s *store) State() (string, error) {
 	return out.String(), nil
 }
 
-// quota is the number of accepted requests, and the time without any after them.
+// quota is the number of accepted requests, and the time after them during which all requests are
+// rejected.
 type quota struct {
 	left  int
 	pause time.Duration

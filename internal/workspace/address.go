@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// ComparableAddress is a repository's address without what differs between ways to
-// reach it: ssh://git@example.com/a/b.git and git@example.com:a/b are one.
+// ComparableAddress returns the address of a repository without the parts that depend on the
+// protocol: it is the same for ssh://git@example.com/a/b.git and git@example.com:a/b.
 func ComparableAddress(address string) string {
 	_, rest, hasScheme := strings.Cut(address, "://")
 	if !hasScheme {

@@ -1,10 +1,9 @@
-// Package workspace reads folders on disk that stand for the source of a
-// Kustomization, a HelmRelease or a chart.
+// Package workspace reads local folders that are used as the source of a Kustomization, a
+// HelmRelease or a chart.
 //
-// Repositories are written by others. What is read of them is what
-// source-controller would put into an artifact: regular files and directories
-// below the root. Symbolic links are not followed, and devices, pipes and
-// sockets are not opened, wherever they point.
+// The content of repositories is untrusted. The package reads only files that source-controller
+// would put into an artifact: regular files and directories below the root. It does not follow
+// symbolic links and does not open devices, pipes and sockets, regardless of their target.
 package workspace
 
 import (
@@ -17,12 +16,13 @@ import (
 	"sync"
 )
 
-// ErrSpecial is returned for a path that leads to or through a symbolic link, a
-// device, a named pipe or a socket. Such an error is also [fs.ErrNotExist], as
-// these files do not exist in the artifact of a source.
+// ErrSpecial is returned for a path that is or contains a symbolic link, a device, a named pipe or
+// a socket. Such an error is also [fs.ErrNotExist], since these files are not in the artifact of a
+// source.
 var ErrSpecial = errors.New("neither a regular file nor a directory")
 
-// specialError is returned for a path with a part that is neither a regular file nor a directory.
+// specialError is returned for a path with an element that is neither a regular file nor a
+// directory.
 type specialError struct {
 	part string
 	mode fs.FileMode
@@ -45,8 +45,8 @@ func (e *specialError) Error() string {
 
 func (e *specialError) Is(target error) bool { return target == ErrSpecial || target == fs.ErrNotExist }
 
-// Folder returns the tree below a directory. The directory itself may be a
-// symbolic link; it is opened when the tree is first read.
+// Folder returns the tree of a directory. The directory itself may be a symbolic link. It is opened
+// on the first read.
 func Folder(root string) fs.FS {
 	return &folder{
 		open: sync.OnceValues(func() (*os.Root, error) { return os.OpenRoot(root) }),
@@ -58,8 +58,12 @@ type folder struct {
 	open func() (*os.Root, error)
 
 	mu sync.Mutex
-	// safe are directories of which every element is known to be a directory.
+	// safe holds the paths whose elements are all known to be directories.
 	safe map[string]bool
+	// parent is the directory at, which contains the last file that was read: the next file is
+	// often in the same directory.
+	parent *os.Root
+	at     string
 }
 
 var (
@@ -89,17 +93,34 @@ func (f *folder) Stat(name string) (fs.FileInfo, error) {
 
 // ReadFile implements [fs.ReadFileFS].
 func (f *folder) ReadFile(name string) ([]byte, error) {
-	root, info, err := f.check("open", name)
+	root, err := f.ancestors("open", name)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.parent == nil || f.at != path.Dir(name) {
+		parent, err := root.OpenRoot(path.Dir(name))
+		if err != nil {
+			return nil, located("open", name, err)
+		}
+		if f.parent != nil {
+			_ = f.parent.Close() // opened read-only
+		}
+		f.parent, f.at = parent, path.Dir(name)
+	}
+	info, err := lstat(f.parent, "open", name, path.Base(name))
 	if err != nil {
 		return nil, err
 	}
 	if info.IsDir() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
 	}
-	return root.ReadFile(name)
+	content, err := f.parent.ReadFile(path.Base(name))
+	return content, located("read", name, err)
 }
 
-// ReadDir implements [fs.ReadDirFS]: the entries by name, without those that
+// ReadDir implements [fs.ReadDirFS]. It returns the entries sorted by name and excludes those that
 // cannot be opened.
 func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	root, _, err := f.check("open", name)
@@ -110,37 +131,51 @@ func (f *folder) ReadDir(name string) ([]fs.DirEntry, error) {
 	return regular(entries), err
 }
 
-// check looks at every element of a path. Elements that were directories
-// before are not checked again: the tree does not change during a command.
+// check checks each element of a path.
 func (f *folder) check(op, name string) (*os.Root, fs.FileInfo, error) {
-	fail := func(err error) (*os.Root, fs.FileInfo, error) {
-		var located *fs.PathError
-		if errors.As(err, &located) {
-			err = located.Err // which names the path as the system call had it
-		}
-		return nil, nil, &fs.PathError{Op: op, Path: name, Err: err}
-	}
-	if !fs.ValidPath(name) {
-		return fail(fs.ErrInvalid)
-	}
-	root, err := f.open()
+	root, err := f.ancestors(op, name)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := f.directories(root, path.Dir(name)); err != nil {
-		return fail(err)
-	}
-	info, err := root.Lstat(name)
-	if err != nil {
-		return fail(err)
-	}
-	if !plain(info.Mode()) {
-		return fail(&specialError{name, info.Mode()})
-	}
-	return root, info, nil
+	info, err := lstat(root, op, name, name)
+	return root, info, err
 }
 
-// directories reports the first element of a path that is not a directory.
+// ancestors checks each element of a path except the last one. It does not check directories again,
+// since the tree does not change during a command.
+func (f *folder) ancestors(op, name string) (*os.Root, error) {
+	if !fs.ValidPath(name) {
+		return nil, located(op, name, fs.ErrInvalid)
+	}
+	root, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	return root, located(op, name, f.directories(root, path.Dir(name)))
+}
+
+// lstat returns the file base of a directory, whose name in the tree is name.
+func lstat(directory *os.Root, op, name, base string) (fs.FileInfo, error) {
+	info, err := directory.Lstat(base)
+	if err == nil && !plain(info.Mode()) {
+		err = &specialError{name, info.Mode()}
+	}
+	return info, located(op, name, err)
+}
+
+// located returns an error with the path of a file in the tree.
+func located(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var call *fs.PathError
+	if errors.As(err, &call) {
+		err = call.Err // its path is the one of the system call
+	}
+	return &fs.PathError{Op: op, Path: name, Err: err}
+}
+
+// directories returns an error for the first element of a path that is not a directory.
 func (f *folder) directories(root *os.Root, name string) error {
 	f.mu.Lock()
 	known := f.safe[name]
@@ -172,7 +207,7 @@ func regular(entries []fs.DirEntry) []fs.DirEntry {
 	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return !plain(e.Type()) })
 }
 
-// opened is an open file whose directory entries are those of the tree.
+// opened is an open file whose directory entries are limited to those of the tree.
 type opened struct{ *os.File }
 
 // ReadDir implements [fs.ReadDirFile].

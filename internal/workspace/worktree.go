@@ -19,9 +19,9 @@ type WorkTree struct {
 	Git bool
 }
 
-// Around finds the Git work tree that a directory is in. Where there is
-// none, the root is the current directory if the directory is below it, and
-// else the directory itself: nothing above the root is ever read.
+// Around returns the Git work tree that contains a directory. Outside of Git, the root is the
+// current directory if it contains the directory, and the directory itself otherwise: files above
+// the root are never read.
 func Around(folder string) (WorkTree, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {

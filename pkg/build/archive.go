@@ -16,10 +16,11 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// unzippedMax bounds an archive with its headers, and with what is left out of it.
+// unzippedMax is the maximum unpacked size of an archive, including its headers and the entries
+// that Archive excludes.
 const unzippedMax = 512 << 20
 
-// Archive unpacks a gzipped tar file, such as the artifact of a source, in memory.
+// Archive unpacks a gzipped tar file into memory, such as the artifact of a source.
 func Archive(r io.Reader) (*Tree, error) {
 	unzipped, err := gzip.NewReader(r)
 	if err != nil {
@@ -27,7 +28,7 @@ func Archive(r io.Reader) (*Tree, error) {
 	}
 	files := map[string][]byte{}
 	limits := budget.New(budget.Default())
-	// Entries that are left out take time, too.
+	// Excluded entries are decompressed as well, so they count.
 	bounded := &io.LimitedReader{R: unzipped, N: unzippedMax}
 	for archive := tar.NewReader(bounded); ; {
 		header, err := archive.Next()
@@ -47,7 +48,7 @@ func Archive(r io.Reader) (*Tree, error) {
 			return nil, fmt.Errorf("unpacking the archive: %w", err)
 		}
 		if header.Typeflag != tar.TypeReg {
-			continue // folders come with their files, and source-controller puts no links into artifacts
+			continue // directories follow from their files; source-controller puts no links into artifacts
 		}
 		if err := limits.File(header.Name, header.Size); err != nil {
 			return nil, fmt.Errorf("unpacking the archive: %w", err)
@@ -60,8 +61,8 @@ func Archive(r io.Reader) (*Tree, error) {
 	}
 }
 
-// withoutConflicts returns an error if a path is a file and a folder, which no
-// controller can unpack.
+// withoutConflicts returns an error if a path is both a file and a folder, since no controller can
+// unpack such an archive.
 func withoutConflicts(files map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
@@ -82,7 +83,7 @@ type Tree struct {
 	folders folders
 }
 
-// NewTree returns a tree of files: content by slash-separated path.
+// NewTree returns a tree of files from their contents by slash-separated path.
 func NewTree(files map[string][]byte) *Tree {
 	return &Tree{files: files, folders: foldersOf(maps.Keys(files), func(name string, folder bool) fs.DirEntry {
 		return fs.FileInfoToDirEntry(treeInfo{name: path.Base(name), size: int64(len(files[name])), folder: folder})

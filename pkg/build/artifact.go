@@ -18,20 +18,20 @@ import (
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 )
 
-// ArtifactOptions select the files of an artifact.
+// ArtifactOptions selects the files of an artifact.
 type ArtifactOptions struct {
-	// Ignore are patterns in the format of .gitignore for what to leave out.
+	// Ignore holds patterns in the format of .gitignore for files to exclude.
 	Ignore []string
-	// ResolveSymlinks packs what symbolic links point to. Without it they are
-	// left out, as source-controller does.
+	// ResolveSymlinks packs the targets of symbolic links. Without it, symbolic links are excluded,
+	// as in source-controller.
 	ResolveSymlinks bool
-	// Skip are files to leave out by their absolute paths, such as the artifact itself.
+	// Skip holds the absolute paths of files to exclude, such as the artifact itself.
 	Skip []string
 }
 
-// Artifact packs a folder, or a single file, into a gzipped tar file as
-// source-controller expects it. The same content gives the same bytes:
-// owners and times are left out.
+// Artifact packs a folder or a single file into a gzipped tar file in the format of
+// source-controller. The same content results in the same bytes: owners and modification times are
+// omitted.
 func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) error {
 	from, err := filepath.Abs(from)
 	if err != nil {
@@ -40,7 +40,7 @@ func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) 
 	zipped := gzip.NewWriter(w)
 	p := &packing{ctx: ctx, archive: tar.NewWriter(zipped), options: o}
 	p.matcher = sourceignore.NewMatcher(sourceignore.ReadPatterns(strings.NewReader(strings.Join(o.Ignore, "\n")), nil))
-	info, err := os.Stat(from) // the folder itself may be a link
+	info, err := os.Stat(from) // the folder itself may be a symbolic link
 	if err != nil {
 		return fmt.Errorf("reading the directory: %w", err)
 	}
@@ -66,11 +66,12 @@ type packing struct {
 	archive *tar.Writer
 	matcher gitignore.Matcher
 	options ArtifactOptions
-	// open are the folders above, as they really are: a link back to one has no end.
+	// open holds the real paths of the parent folders: a link to one of them would recurse without
+	// end.
 	open []string
 }
 
-// folder packs what is in a folder on disk, in the order of names.
+// folder packs the entries of a folder on disk, sorted by name.
 func (p *packing) folder(at, name string) error {
 	entries, err := os.ReadDir(at)
 	if err != nil {
@@ -104,10 +105,10 @@ func (p *packing) entry(at, name string) error {
 	case info.Mode().IsRegular():
 		return p.file(at, name, info)
 	}
-	return nil // links, sockets and devices
+	return nil // symbolic links, sockets and devices
 }
 
-// below packs a folder in a folder.
+// below packs a subfolder.
 func (p *packing) below(at, name string) error {
 	real := realPath(at)
 	for _, above := range p.open {
@@ -123,8 +124,8 @@ func (p *packing) below(at, name string) error {
 	return p.folder(at, name)
 }
 
-// header packs the entry of a folder: the one at the top too, and its name
-// without a slash, so that a folder has the digest that Flux has always given it.
+// header packs the entry of a folder, including the root, with a name without a trailing slash, so
+// that the digest of a folder is the same as with the flux CLI of Flux 2.9.
 func (p *packing) header(folder string) error {
 	header := &tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, Format: tar.FormatPAX}
 	if err := p.archive.WriteHeader(header); err != nil {

@@ -14,20 +14,19 @@ import (
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 )
 
-// Part is the part of a source that comes from one tree.
+// Part is the part of a source that one tree provides.
 type Part struct {
 	Tree fs.FS
-	// From is the folder or file of the tree, "" for the whole tree.
+	// From is a folder or file of the tree; "" is the whole tree.
 	From string
-	// At is the path in the source, "" for the root.
+	// At is the path in the source; "" is the root.
 	At string
-	// Only are the prefixes of the paths in the source that are included; nil
-	// includes all.
+	// Only holds the prefixes of the paths in the source to include. Nil includes all paths.
 	Only []string
 }
 
-// Assemble returns the files that source-controller packs into the artifact of
-// a source, in memory. See Select.
+// Assemble returns the files that source-controller packs into the artifact of a source, in memory.
+// Select describes which files these are.
 func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
 	selection, err := Select(ctx, parts, ignore)
 	if err != nil {
@@ -45,10 +44,9 @@ func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
 	return NewTree(kept), nil
 }
 
-// Select returns the files that source-controller packs into the artifact of a
-// source: those of all parts, of which a later one replaces files of earlier
-// ones, except the files that .sourceignore files and spec.ignore exclude, or
-// the default patterns if there are none.
+// Select returns the files that source-controller packs into the artifact of a source: the files of
+// all parts, where a later part replaces files of earlier parts. It excludes the files that match
+// the .sourceignore files and spec.ignore, or the default patterns if there are neither.
 func Select(ctx context.Context, parts []Part, ignore string) (*Selection, error) {
 	a := &assembly{files: map[string]Origin{}}
 	for _, part := range parts {
@@ -90,7 +88,7 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 			return err
 		}
 		if entry.IsDir() && entry.Name() == ".git" && name != from {
-			return fs.SkipDir // it is excluded in any case, and large
+			return fs.SkipDir // always excluded, and large
 		}
 		if !entry.Type().IsRegular() {
 			return nil
@@ -108,9 +106,9 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 	})
 }
 
-// matcher returns the patterns of the .sourceignore files followed by those of
-// the spec, which have precedence, or the default patterns if there are none.
-// Files of Git itself are always excluded.
+// matcher returns the patterns of the .sourceignore files followed by the patterns of spec.ignore,
+// which have precedence, or the default patterns if there are neither. The files of Git itself are
+// always excluded.
 func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	var names []string
 	for name := range a.files {
@@ -118,7 +116,7 @@ func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 			names = append(names, name)
 		}
 	}
-	// Those further up come first.
+	// Files in parent folders come first.
 	slices.SortFunc(names, func(x, y string) int {
 		return strings.Compare(path.Dir("/"+x)+"/", path.Dir("/"+y)+"/")
 	})

@@ -1,6 +1,5 @@
-// Package build renders the objects that Kustomizations and HelmReleases of Flux
-// apply. It works in memory and never writes to the folder, so that builds can
-// run concurrently and on read-only files.
+// Package build renders the objects that Kustomizations and HelmReleases of Flux apply. It works in
+// memory and never writes to the folder, so builds can run concurrently and on read-only files.
 package build
 
 import (
@@ -17,58 +16,58 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Options configure the build of a Kustomization beyond its spec.
+// Options configures the build of a Kustomization in addition to its spec.
 type Options struct {
-	// Path is the folder to build, relative to the root of the tree and with
-	// forward slashes; "" means spec.path.
+	// Path is the folder to build, relative to the root of the tree and with forward slashes. If it
+	// is "", spec.path is built.
 	Path string
-	// Lookup finds the ConfigMaps and Secrets of postBuild.substituteFrom. Nil
-	// means that they are not looked for, as with --dry-run.
+	// Lookup finds the ConfigMaps and Secrets of postBuild.substituteFrom. If it is nil, they are
+	// not looked up, as with --dry-run.
 	Lookup Lookup
-	// Missing is called for a ConfigMap or Secret that cannot be read and is
-	// not optional: true builds without it. Nil fails the build.
+	// Missing is called for a ConfigMap or Secret that cannot be read and is not optional. If it
+	// returns true, the build continues without the object. Nil fails the build.
 	Missing func(object Reference, err error) bool
-	// KeepUnset keeps ${NAME} of variables without a value if Missing let the
-	// build continue, so that texts with different variables stay different.
+	// KeepUnset keeps ${NAME} of variables without a value if Missing let the build continue, so
+	// that texts with different variables remain different.
 	KeepUnset bool
 	// Unset is called for an object with variables that have neither a value nor a
 	// default. It may be nil.
 	Unset func(o *unstructured.Unstructured, names []string)
-	// Vars are variables that override those of the spec.
+	// Vars holds variables that override the variables of the spec.
 	Vars map[string]string
-	// SecretVars are the names of the Vars that come from a Secret.
+	// SecretVars holds the names of the Vars that come from a Secret.
 	SecretVars []string
-	// Strict fails the build when a variable without a default is not set.
+	// Strict fails the build if a variable without a default is not set.
 	Strict bool
-	// Ignore are patterns in the format of .gitignore for files of the folder
-	// to leave out, in addition to those in its .sourceignore files.
+	// Ignore holds patterns in the format of .gitignore for files of the folder to exclude, in
+	// addition to the patterns in its .sourceignore files.
 	Ignore []string
-	// Filter excludes files by the .sourceignore files of the folder. It is not
-	// needed for artifacts, which do not have these files.
+	// Filter excludes files by the .sourceignore files of the folder. Artifacts do not need it:
+	// source-controller has already excluded the files.
 	Filter bool
-	// Generate renders ExternalArtifacts from the objects of a recursive build.
+	// Generate renders sources from the objects of a recursive build, before they are looked up.
 	// It may be nil.
 	Generate Generate
-	// Decrypt returns the decrypter of a Kustomization, whose keys are in a Secret
-	// that the lookup finds. Nil keeps values encrypted by SOPS.
+	// Decrypt returns the decrypter of a Kustomization, whose keys are in a Secret that the lookup
+	// finds. Nil keeps the values that SOPS encrypted.
 	Decrypt func(ks *unstructured.Unstructured, lookup Lookup) Decrypter
-	// Budget counts what builds read and result in; several may share one. Nil
-	// gives each the default limits.
+	// Budget limits the input and output of builds. Several builds may share one. If it is nil,
+	// each build has the default limits.
 	Budget *budget.Budget
-	// Kustomizer runs kustomize where the work is not bounded by what it reads.
-	// Nil runs all of it in this process, which is for input that is trusted.
+	// Kustomizer runs kustomize if the work is not bounded by the size of the input. Nil runs all
+	// work in this process, which is for trusted input only.
 	Kustomizer Kustomizer
 }
 
-// Result is the result of a build.
+// Result holds the objects of a build.
 type Result struct {
-	// Objects are in the order in which kustomize returns them.
+	// Objects holds the built objects in the order in which kustomize returns them.
 	Objects []Object
-	// SecretValues are the values of variables that came from Secrets.
+	// SecretValues holds the values of variables that come from Secrets.
 	SecretValues []string
 }
 
-// Unstructured are the objects alone.
+// Unstructured returns the objects without the facts about their origin.
 func (r *Result) Unstructured() []*unstructured.Unstructured {
 	objects := make([]*unstructured.Unstructured, len(r.Objects))
 	for i, o := range r.Objects {
@@ -77,31 +76,31 @@ func (r *Result) Unstructured() []*unstructured.Unstructured {
 	return objects
 }
 
-// Object is one object with what is known of its origin.
+// Object is an object and its origin.
 type Object struct {
 	*unstructured.Unstructured
-	// Encrypted reports whether SOPS encrypted the object in the source. Without a
-	// Decrypter it still is; with one, the values are in clear.
+	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter its
+	// values are still encrypted, with one they are in plain text.
 	Encrypted bool
-	// Secret are the paths of values that contain variables from Secrets:
-	// keys of maps and indices of lists.
+	// Secret holds the paths of values that contain variables from Secrets. A path consists of map
+	// keys and list indices.
 	Secret [][]string
-	// Unstable are the paths of values that differ on every rendering, with an
-	// empty path for an object whose identity does. See MarkUnstable.
+	// Unstable holds the paths of values that differ on every rendering. An empty path means that
+	// the identity of the object differs. See MarkUnstable.
 	Unstable [][]string
 	// Owner is the Kustomization or HelmRelease that applies the object.
 	Owner Reference
-	// Ahead reports whether the object is applied before a release and not part of
-	// it, like the CRDs in a chart's folder crds: Helm never deletes it.
+	// Ahead reports whether the object is applied before a release and is not part of it, like the
+	// CRDs in the folder crds of a chart. Helm never deletes such an object.
 	Ahead bool
 }
 
-// Reference names an object.
+// Reference identifies an object by kind, namespace and name.
 type Reference struct {
 	Kind, Namespace, Name string
 }
 
-// String is how messages name the object.
+// String returns Kind/namespace/name, for messages.
 func (r Reference) String() string { return r.Kind + "/" + r.Namespace + "/" + r.Name }
 
 // Compare orders references by kind, namespace and name.
@@ -114,8 +113,8 @@ const (
 	kustomizationKind = "Kustomization"
 )
 
-// Kustomization renders what kustomize-controller would apply for a
-// Kustomization whose source holds this tree.
+// Kustomization renders the objects that kustomize-controller would apply for a Kustomization with
+// tree as its source.
 func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
 	folder, err := folderOf(tree, ks, o.Path)
 	if err != nil {
@@ -151,7 +150,7 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 			return nil, err
 		}
 		if strings.HasPrefix(object.GetAPIVersion(), "kustomize.config.k8s.io/") {
-			continue // a kustomization.yaml listed as a resource is nothing to apply
+			continue // a kustomization.yaml that is listed as a resource is not applied
 		}
 		result.Objects = append(result.Objects, object)
 	}
@@ -159,12 +158,12 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	return result, ctx.Err()
 }
 
-// folderOf is the folder to build, "." for the tree's root.
+// folderOf returns the folder to build, or "." for the root of the tree.
 func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string, error) {
 	if folder == "" {
 		folder, _, _ = unstructured.NestedString(ks.Object, "spec", "path")
 	}
-	// An absolute path means the same below the root, as for the controller.
+	// An absolute path is relative to the root of the tree, as in the controller.
 	folder = strings.TrimPrefix(path.Clean("/"+folder), "/")
 	if folder == "" {
 		folder = "."
@@ -202,7 +201,7 @@ func (o *Object) finish(ctx context.Context, decrypt Decrypter, vars *variables)
 	return nil
 }
 
-// describe names an object in messages: Kind/namespace/name.
+// describe returns Kind/namespace/name of an object, for messages.
 func describe(o *unstructured.Unstructured) string {
 	if o.GetNamespace() == "" {
 		return o.GetKind() + "/" + o.GetName()
@@ -210,7 +209,7 @@ func describe(o *unstructured.Unstructured) string {
 	return o.GetKind() + "/" + o.GetNamespace() + "/" + o.GetName()
 }
 
-// addMetadata labels objects with their owner and adds spec.commonMetadata.
+// addMetadata adds the labels of the owner and spec.commonMetadata to objects.
 func addMetadata(objects []Object, ks *unstructured.Unstructured) {
 	labels, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "labels")
 	annotations, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "annotations")

@@ -29,7 +29,7 @@ func (e *SourceError) Error() string {
 	return fmt.Sprintf("reading its source %s: %s", e.Source, e.err)
 }
 
-// Unwrap returns why.
+// Unwrap returns the underlying error.
 func (e *SourceError) Unwrap() error { return e.err }
 
 // chartFinder follows the references of a HelmRelease to its chart.
@@ -37,6 +37,26 @@ type chartFinder struct {
 	ctx     context.Context
 	hr      *unstructured.Unstructured
 	options HelmOptions
+}
+
+// ChartOf returns the chart of a HelmRelease or a HelmChart. Of the options, those for finding and
+// reading sources are used.
+func ChartOf(ctx context.Context, o *unstructured.Unstructured, options HelmOptions) (*Chart, error) {
+	f := &chartFinder{ctx: ctx, hr: o, options: options}
+	var release releaseSpec
+	var chart chartSpec
+	switch {
+	case o.GetKind() == "HelmChart":
+		if err := convert(o.Object["spec"], &chart); err != nil {
+			return nil, fmt.Errorf("reading the spec: %w", err)
+		}
+		return f.templated(chart, o.GetNamespace(), 0)
+	default:
+		if err := convert(o.Object["spec"], &release); err != nil {
+			return nil, fmt.Errorf("reading the spec: %w", err)
+		}
+		return f.chart(&release)
+	}
 }
 
 func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
@@ -52,12 +72,12 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 	return f.templated(spec.Chart.Spec, f.hr.GetNamespace(), f.options.ChartGeneration)
 }
 
-// generated is the chart of the OCIRepository that is created for the release.
+// generated returns the chart of the OCIRepository that is created for the release.
 func (f *chartFinder) generated() (*Chart, error) {
 	namespace, name := f.hr.GetNamespace(), f.hr.GetNamespace()+"-"+f.hr.GetName()
 	source := Reference{"OCIRepository", namespace, name}
 	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
-		return chart, nil // the caller has its content
+		return chart, nil // the caller provides its content
 	}
 	spec, _, err := unstructured.NestedMap(f.hr.Object, "spec", "chart", "spec")
 	if err != nil {
@@ -66,11 +86,11 @@ func (f *chartFinder) generated() (*Chart, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"kind": source.Kind, "spec": spec}}
 	o.SetNamespace(namespace)
 	o.SetName(name)
-	// Nothing tells here whether the release has been reviewed.
+	// Whether the release has been reviewed is not known here.
 	return f.fromOCI(source, o, nil)
 }
 
-// in returns the reference, in namespace unless it has one.
+// in returns the reference with the default namespace if it has none of its own.
 func (s sourceReference) in(namespace string) Reference {
 	if s.Namespace != "" {
 		namespace = s.Namespace
@@ -89,7 +109,7 @@ func (f *chartFinder) find(source Reference) (*unstructured.Unstructured, error)
 	return o, nil
 }
 
-// referred is the chart that spec.chartRef means.
+// referred returns the chart that spec.chartRef references.
 func (f *chartFinder) referred(reference sourceReference) (*Chart, error) {
 	source := reference.in(f.hr.GetNamespace())
 	switch source.Kind {
@@ -106,13 +126,13 @@ func (f *chartFinder) referred(reference sourceReference) (*Chart, error) {
 		}
 		return f.templated(spec, source.Namespace, o.GetGeneration())
 	}
-	return f.inTree(source, chartSpec{Chart: "."}, 0) // an ExternalArtifact is a folder
+	return f.inTree(source, chartSpec{Chart: "."}, 0) // an ExternalArtifact contains the chart in its root
 }
 
-// artifact is a chart that an OCIRepository fetches.
+// artifact returns the chart that an OCIRepository fetches.
 func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
-		return chart, nil // the caller has its content
+		return chart, nil // the caller provides its content
 	}
 	o, err := f.find(source)
 	if err != nil {
@@ -121,7 +141,7 @@ func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 	return f.fromOCI(source, o, o)
 }
 
-// fromOCI is the chart at the address of an OCIRepository.
+// fromOCI returns the chart at the URL of an OCIRepository. Its trust is that of named.
 func (f *chartFinder) fromOCI(source Reference, o, named *unstructured.Unstructured) (*Chart, error) {
 	var spec struct {
 		URL      string `json:"url"`
@@ -137,7 +157,7 @@ func (f *chartFinder) fromOCI(source Reference, o, named *unstructured.Unstructu
 	}
 	chart := &Chart{URL: spec.URL, Tag: spec.Ref.Tag, Digest: spec.Ref.Digest, Version: spec.Ref.SemVer, BuildByDigest: true}
 	if chart.Version != "" {
-		chart.Tag = "" // the controller looks at the range first
+		chart.Tag = "" // in the controller, the range takes precedence
 	} else if chart.Tag == "" && chart.Digest == "" {
 		chart.Tag = "latest"
 	}
@@ -174,7 +194,7 @@ func (f *chartFinder) templated(spec chartSpec, namespace string, generation int
 	return chart, err
 }
 
-// build returns the metadata that source-controller appends to the version of the chart, for a
+// build returns the metadata that source-controller appends to the version of the chart for a
 // revision of its source and a generation of the HelmChart.
 func (s chartSpec) build(revision string, generation int64) string {
 	var parts []string
@@ -187,8 +207,8 @@ func (s chartSpec) build(revision string, generation int64) string {
 	return strings.Join(parts, ".")
 }
 
-// inTree returns a chart in a folder or an archive of a source. Its values files are relative to
-// the source.
+// inTree returns a chart in a folder or an archive of a source. The paths of its values files are
+// relative to the source.
 func (f *chartFinder) inTree(source Reference, spec chartSpec, generation int64) (*Chart, error) {
 	if f.options.Sources == nil {
 		return nil, &SourceError{source, ErrNotFound}
@@ -221,7 +241,7 @@ func (f *chartFinder) inTree(source Reference, spec chartSpec, generation int64)
 	return chart, nil
 }
 
-// access reads the Secrets that a repository names. Its trust is that of named.
+// access reads the Secrets that a repository references. Its trust is that of named.
 func (f *chartFinder) access(repository, named *unstructured.Unstructured) (Access, error) {
 	var spec struct {
 		SecretRef     *sourceReference `json:"secretRef"`
@@ -280,7 +300,7 @@ func AccessOf(ctx context.Context, repository *unstructured.Unstructured, option
 	return access, err
 }
 
-// add takes what a Secret has to give.
+// add adds the credentials of a Secret to the access.
 func (a *Access) add(data map[string][]byte, repository *unstructured.Unstructured) error {
 	for key, field := range map[string]*[]byte{"ca.crt": &a.CA, "tls.crt": &a.Cert, "tls.key": &a.Key} {
 		if value, ok := data[key]; ok {
@@ -297,7 +317,7 @@ func (a *Access) add(data map[string][]byte, repository *unstructured.Unstructur
 	return nil
 }
 
-// login finds the login for a registry in what 'docker login' writes.
+// login reads the credentials for a registry from the format that 'docker login' writes.
 func (a *Access) login(text []byte, address string) error {
 	var config struct {
 		Auths map[string]struct {
@@ -322,8 +342,8 @@ func (a *Access) login(text []byte, address string) error {
 	return nil
 }
 
-// ChartIn reads a chart from a tree: a folder, with those that it refers to
-// by file://, or an archive.
+// ChartIn reads a chart from a tree: an archive, or a folder with the charts that it references by
+// file://.
 func ChartIn(tree fs.FS, name string) (*Chart, error) {
 	name = inside(name)
 	info, err := fs.Stat(tree, name)
@@ -338,7 +358,7 @@ func ChartIn(tree fs.FS, name string) (*Chart, error) {
 	return chart, chart.collect(tree, name, map[string]bool{})
 }
 
-// collect adds the files of a folder, and those of the charts that it refers to.
+// collect adds the files of a folder and of the charts that it references.
 func (c *Chart) collect(tree fs.FS, folder string, seen map[string]bool) error {
 	if seen[folder] {
 		return nil

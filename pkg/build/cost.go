@@ -9,31 +9,30 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// What kustomize may read in this process. Its result, and the memory that it
-// needs, grow with the texts of kustomizations times the number of documents.
+// Limits of what kustomize may read in this process. Its output and its memory grow with the length
+// of the kustomizations times the number of documents.
 const (
 	cheapBytes     = 4 << 20
 	cheapDocuments = 1000
 	cheapProduct   = 16 << 20
 )
 
-// errCostly is returned for a build that needs a process of its own.
+// errCostly is returned if a build needs a process of its own.
 var errCostly = errors.New("the build needs a process of its own")
 
-// cost is what kustomize has read, files that are read again included.
+// cost counts what kustomize has read. A file that is read again counts again.
 type cost struct{ bytes, kustomizations, documents int64 }
 
-// linear are the fields of a kustomization whose result is bounded by its own
-// length for every document. Replacements and plugins are not among them: they
-// can double what they copy with every entry. Nor are deprecated fields, about
-// which kustomize writes to the stderr of its process.
+// linear lists the fields of a kustomization whose output is bounded by their own length for every
+// document. It excludes replacements and plugins, each entry of which can double what it copies,
+// and deprecated fields, for which kustomize writes warnings to the stderr of its process.
 var linear = []string{ //nolint:gochecknoglobals // constant
 	"apiVersion", "kind", "metadata", "resources", "components", "namespace", "namePrefix", "nameSuffix",
 	"images", "replicas", "labels", "commonAnnotations", "patches",
 	"configMapGenerator", "secretGenerator", "generatorOptions", "buildMetadata", "sortOptions",
 }
 
-// read counts a file and returns errCostly where the bounds are exceeded.
+// read counts a file and returns errCostly if a limit is exceeded.
 func (c *cost) read(name string, data []byte) error {
 	c.bytes += int64(len(data))
 	if isKustomizationFile(name) {
@@ -79,8 +78,8 @@ func simpleKustomization(data []byte) bool {
 	return !slices.ContainsFunc(listed.Patches, func(p struct{ Patch string }) bool { return copies(p.Patch) })
 }
 
-// copies reports whether a text may be a JSON patch that copies: every copy can
-// double the document. It is true where that cannot be determined.
+// copies reports whether a text may be a JSON patch with copy operations, each of which can double
+// the document. It returns true if that cannot be determined.
 func copies(text string) bool {
 	for rest := text; ; {
 		line, more, found := strings.Cut(rest, "\n")

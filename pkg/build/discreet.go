@@ -14,10 +14,10 @@ type discreetError struct {
 func (e *discreetError) Error() string { return e.text }
 func (e *discreetError) Unwrap() error { return e.error }
 
-// discreet removes secrets from an error: Helm quotes values.
+// discreet removes secrets from an error, since errors of Helm quote values.
 func discreet(err error, secrets []string) error {
 	text := err.Error()
-	// The longest first, so that none is left over in part.
+	// Longer secrets are replaced first, so that no part of one remains if it contains another.
 	longest := slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return len(b) - len(a) })
 	for _, secret := range longest {
 		if len(secret) >= recognizable {

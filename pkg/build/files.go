@@ -12,33 +12,33 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// files is a tree as kustomize reads it, within the budget of the build. The
-// kustomization that the build generates replaces the folder's own.
+// files is the file system of kustomize for a tree, within the budget of the build. The generated
+// kustomization replaces the one of the folder.
 type files struct {
-	ctx  context.Context //nolint:containedctx // it lives as long as one build
+	ctx  context.Context //nolint:containedctx // files is used for a single build
 	tree fs.FS
-	// generated is the kustomization.yaml that replaces the folder's own.
+	// generated is the path of the kustomization.yaml that the generated one replaces.
 	generated string
 	content   []byte
-	// encrypted are the sources of generators that are decrypted when read.
+	// encrypted holds the source files of generators that are decrypted when they are read.
 	encrypted map[string]string
 	decrypt   Decrypter
 	budget    *budget.Budget
-	// elsewhere runs what is too expensive for this process; nil runs all of it here.
+	// elsewhere runs builds that are too expensive for this process. Nil runs all of them here.
 	elsewhere Kustomizer
-	// cost is what kustomize has read in this process, nil where it has no bound.
+	// cost counts what kustomize has read in this process. It is nil if kustomize has no limit.
 	cost *cost
-	// reads are how often each file was read.
+	// reads counts how often each file was read.
 	reads map[string]int
-	// refused is the first error of a read that the build must not go on after:
-	// kustomize takes a file that cannot be read for one that is not there.
+	// refused is the first read error that must fail the build: kustomize treats a file that cannot
+	// be read as missing.
 	refused error
 }
 
-// maxReads bounds how often one build reads a file, as a base of many others.
+// maxReads limits how often one build reads a file, for example as a base of many overlays.
 const maxReads = 1000
 
-// admit counts a file and checks that its content may be decoded.
+// admit counts a file and returns an error if its content exceeds the limits for decoding.
 func (f *files) admit(name string, data []byte) error {
 	if f.reads == nil {
 		f.reads = map[string]int{}
@@ -60,7 +60,7 @@ func (f *files) refuse(err error) error {
 	return err
 }
 
-// inside is a name of kustomize as fs.FS wants it.
+// inside converts a path of kustomize to a path for fs.FS.
 func inside(name string) string {
 	if clean := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/"); clean != "" {
 		return clean

@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// folders are the entries of all folders of a tree, sorted by name.
+// folders holds the entries of all folders of a tree, sorted by name.
 type folders map[string][]fs.DirEntry
 
-// foldersOf returns the folders that contain files. Entry makes the entry of a file or folder.
+// foldersOf returns the folders that contain files. The function entry returns the entry of a file
+// or folder.
 func foldersOf(files iter.Seq[string], entry func(name string, folder bool) fs.DirEntry) folders {
 	all := folders{".": nil}
 	for name := range files {
@@ -23,7 +24,7 @@ func foldersOf(files iter.Seq[string], entry func(name string, folder bool) fs.D
 	return all
 }
 
-// add adds an entry to its folder, and new folders to theirs.
+// add adds an entry to its folder, and each new folder to its parent.
 func (f folders) add(name string, folder bool, entry func(name string, folder bool) fs.DirEntry) {
 	parent := path.Dir(name)
 	_, known := f[parent]

@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// generate lays a kustomization.yaml over the folder: its own, or one that
-// lists its manifests, with what the Kustomization's spec adds.
+// generate replaces the kustomization.yaml of the folder with its own, or one that lists its
+// manifests, plus the additions of the spec of the Kustomization.
 func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options) error {
 	ignored, err := f.ignored(folder, o)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options
 	return err
 }
 
-// original is the folder's own kustomization, or one made of its manifests.
+// original returns the kustomization of the folder, or one that lists its manifests.
 func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomization, string, error) {
 	k := &kustomize.Kustomization{TypeMeta: kustomize.TypeMeta{
 		APIVersion: kustomize.KustomizationVersion, Kind: kustomize.KustomizationKind,
@@ -54,7 +54,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 			return nil, "", err
 		}
 		if len(k.Resources) == 0 {
-			k.Namespace = "none" // kustomize refuses an empty kustomization
+			k.Namespace = "none" // kustomize returns an error for an empty kustomization
 		}
 		return k, konfig.DefaultKustomizationFileName(), nil
 	}
@@ -71,7 +71,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 	return k, name, nil
 }
 
-// kustomizationIn is the name of the kustomization file of a folder, "" for none.
+// kustomizationIn returns the name of the kustomization file of a folder, or "" if there is none.
 func (f *files) kustomizationIn(folder string) (string, error) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		info, err := fs.Stat(f.tree, path.Join(folder, name))
@@ -85,8 +85,8 @@ func (f *files) kustomizationIn(folder string) (string, error) {
 	return "", nil
 }
 
-// manifests lists the YAML files of a folder and below it, relative to it. A
-// folder that has a kustomization is listed itself.
+// manifests returns the YAML files of a folder and its subfolders, relative to the folder. A
+// subfolder with a kustomization is listed instead of its files.
 func (f *files) manifests(folder string, ignored *ignoring) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(f.tree, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -114,7 +114,7 @@ func (f *files) manifests(folder string, ignored *ignoring) ([]string, error) {
 	return found, err
 }
 
-// below is a name relative to a folder that it is in.
+// below returns a name relative to one of its parent folders.
 func below(folder, name string) string {
 	if folder == "." {
 		return name
@@ -122,7 +122,7 @@ func below(folder, name string) string {
 	return strings.TrimPrefix(name, folder+"/")
 }
 
-// additions are the fields of a Kustomization's spec that kustomize executes.
+// additions holds the fields of the spec of a Kustomization that kustomize processes.
 type additions struct {
 	TargetNamespace         string   `json:"targetNamespace"`
 	NamePrefix              string   `json:"namePrefix"`
@@ -131,7 +131,7 @@ type additions struct {
 	IgnoreMissingComponents bool     `json:"ignoreMissingComponents"`
 	BuildMetadata           []string `json:"buildMetadata"`
 	Patches                 []patch  `json:"patches"`
-	// Deprecated fields of old Kustomizations.
+	// The following fields are deprecated but still supported.
 	StrategicMerge []json.RawMessage `json:"patchesStrategicMerge"`
 	JSON6902       []struct {
 		Patch  json.RawMessage `json:"patch"`
@@ -194,7 +194,7 @@ func (f *files) add(k *kustomize.Kustomization, folder string, spec *additions) 
 		k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
 	}
 	for _, p := range spec.StrategicMerge {
-		k.PatchesStrategicMerge = append(k.PatchesStrategicMerge, kustomize.PatchStrategicMerge(p)) //nolint:staticcheck // old Kustomizations have it
+		k.PatchesStrategicMerge = append(k.PatchesStrategicMerge, kustomize.PatchStrategicMerge(p)) //nolint:staticcheck // for Kustomizations with deprecated fields
 	}
 	for _, p := range spec.JSON6902 {
 		k.PatchesJson6902 = append(k.PatchesJson6902, kustomize.Patch{Patch: string(p.Patch), Target: p.Target.kustomize()}) //nolint:staticcheck // as above
@@ -214,8 +214,8 @@ func (f *files) add(k *kustomize.Kustomization, folder string, spec *additions) 
 	return nil
 }
 
-// setImage replaces an image of a kustomization. A tag and a digest
-// are one thing: who sets one of them replaces both.
+// setImage sets an image of a kustomization. A new tag or digest replaces both the old tag and the
+// old digest.
 func setImage(k *kustomize.Kustomization, image kustomize.Image) {
 	for i := range k.Images {
 		own := &k.Images[i]
@@ -233,8 +233,7 @@ func setImage(k *kustomize.Kustomization, image kustomize.Image) {
 	k.Images = append(k.Images, kustomize.Image{Name: image.Name, NewName: image.NewName, NewTag: image.NewTag, Digest: image.Digest})
 }
 
-// local reports whether a component is a path in the source, not the address of
-// another repository.
+// local reports whether a component is a path in the source and not a URL.
 func local(component string) bool {
 	lower := strings.ToLower(component)
 	for _, prefix := range []string{"git::", "gh:", "git@", "github.com:", "github.com/"} {

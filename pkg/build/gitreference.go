@@ -25,12 +25,10 @@ func (r GitReference) String() string {
 	return "no reference"
 }
 
-// defaultBranch is the branch that source-controller uses for a GitRepository
-// without spec.ref.
+// defaultBranch is the branch of a GitRepository without spec.ref in source-controller.
 const defaultBranch = "master"
 
-// GitReferenceOf returns the reference of a GitRepository, by the precedence of
-// source-controller.
+// GitReferenceOf returns the reference of a GitRepository with the precedence of source-controller.
 func GitReferenceOf(o *unstructured.Unstructured) GitReference {
 	field := func(name string) string {
 		value, _, _ := unstructured.NestedString(o.Object, "spec", "ref", name)

@@ -17,71 +17,72 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// HelmOptions configure the build of a HelmRelease beyond its spec.
+// HelmOptions configures the build of a HelmRelease in addition to its spec.
 type HelmOptions struct {
 	// Renderer renders the chart.
 	Renderer Renderer
-	// Lookup finds the ConfigMaps and Secrets of spec.valuesFrom, and the
-	// Secrets of repositories. Nil means that they are not looked for.
+	// Lookup finds the ConfigMaps and Secrets of spec.valuesFrom and the Secrets of repositories.
+	// If it is nil, they are not looked up.
 	Lookup Lookup
-	// Missing is called for a ConfigMap or Secret that cannot be read and is
-	// not optional: true builds without it. Nil fails the build.
+	// Missing is called for a ConfigMap or Secret that cannot be read and is not optional. If it
+	// returns true, the build continues without the object. Nil fails the build.
 	Missing func(object Reference, err error) bool
 	// Login returns credentials for OCI repositories without a Secret. Nil returns none.
 	Login Login
-	// Find finds the HelmRepository, OCIRepository or HelmChart that the
-	// release refers to. The error for a missing object is ErrNotFound.
+	// Find finds the HelmRepository, OCIRepository or HelmChart that the release references. It
+	// returns ErrNotFound if the object does not exist.
 	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
-	// Untrusted reports whether a repository is named by input that has not
-	// been reviewed: its chart is fetched from public addresses and from Hosts only.
-	// It is called with nil for the repositories of a chart in Sources. Nil trusts
-	// all. Schemas of charts are never trusted.
+	// Untrusted reports whether a repository is named by input that has not been reviewed: its
+	// chart is then fetched from public addresses and from Hosts only. It is called with nil for
+	// the repositories of a chart in Sources. Nil trusts all repositories. Schemas of charts are
+	// never trusted.
 	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool
 	Hosts     []string
-	// Sources finds the trees of charts in Git repositories and buckets.
+	// Sources returns the trees of charts in Git repositories and buckets.
 	Sources Sources
-	// SourceRevision returns the revision of a source, such as main@sha1:…, or ""
-	// if it is not known. source-controller appends it to the version of charts
-	// with the reconcile strategy Revision. Nil knows none.
+	// SourceRevision returns the revision of a source, such as main@sha1:…, or "" if it is not
+	// known. source-controller appends it to the version of charts with the reconcile strategy
+	// Revision. Nil returns "" for all sources.
 	SourceRevision func(ctx context.Context, source Reference) string
-	// ChartGeneration is the metadata.generation of the release's HelmChart, 0 if it
-	// is not known. source-controller appends it to the version of charts with values
-	// files.
+	// ChartGeneration is the metadata.generation of the HelmChart of the release, or 0 if it is not
+	// known. source-controller appends it to the version of charts with values files.
 	ChartGeneration int64
-	// Chart is rendered instead of the release's own, where it is set.
+	// Chart is rendered instead of the chart of the release if it is set.
 	Chart *Chart
-	// Values override those of the release.
+	// Values overrides the values of the release.
 	Values map[string]any
-	// Live finds the objects of the cluster that templates look up. Nil finds none.
+	// Live finds the objects of the cluster that templates look up. Nil finds no objects.
 	Live Finder
-	// Revision is the number of the release that is built; above 1, it is an upgrade.
+	// Revision is the number of the release to build. A number above 1 is an upgrade.
 	Revision int
-	// KubeVersion and APIVersions are what the chart sees of the cluster.
+	// KubeVersion and APIVersions are the capabilities of the cluster in the chart.
 	KubeVersion string
 	APIVersions []string
-	// Kustomizer runs post-renderers whose work is not bounded by what they read.
+	// Kustomizer runs post-renderers whose work is not bounded by the size of their input.
 	Kustomizer Kustomizer
 }
 
-// Login returns credentials for the registry of an OCIRepository or HelmRepository, "" for none.
+// Login returns credentials for the registry of an OCIRepository or HelmRepository, or "" for
+// anonymous access.
 type Login func(ctx context.Context, repository *unstructured.Unstructured) (username, password string, err error)
 
-// HelmResult is the result of building a HelmRelease.
+// HelmResult holds the objects of a HelmRelease.
 type HelmResult struct {
 	Result
-	// CRDs are in the chart's folder crds, and applied before the rest. They
-	// are missing where spec.install.crds, or spec.upgrade.crds, is Skip.
+	// CRDs holds the objects in the folder crds of the chart, which Helm applies before all others.
+	// It is empty if spec.install.crds or spec.upgrade.crds is Skip.
 	CRDs []Object
-	// Hooks are run at certain times and belong to no release.
+	// Hooks holds the hooks, which Helm runs at points of the life of a release and which are not
+	// part of it.
 	Hooks []Object
 	Target
-	// Chart and Version are what was rendered.
+	// Chart and Version are the name and version of the rendered chart.
 	Chart, Version string
-	// Values are what it was rendered with, without those of the chart.
+	// Values holds the values of the release without the default values of the chart.
 	Values map[string]any
 }
 
-// releaseSpec is what a build reads of a HelmRelease's spec.
+// releaseSpec holds the fields of the spec of a HelmRelease that a build reads.
 type releaseSpec struct {
 	TargetNamespace    string            `json:"targetNamespace"`
 	StorageNamespace   string            `json:"storageNamespace"`
@@ -106,7 +107,7 @@ type releaseAction struct {
 	DisableSchemaValidation bool   `json:"disableSchemaValidation"`
 }
 
-// action is what is done at a revision.
+// action returns spec.install for the first revision and spec.upgrade for all others.
 func (s *releaseSpec) action(revision int) releaseAction {
 	if revision > 1 {
 		return s.Upgrade
@@ -120,14 +121,14 @@ type sourceReference struct {
 	Namespace string `json:"namespace"`
 }
 
-// chartTemplate is the object that is created for a release: a HelmChart unless
-// it has another kind.
+// chartTemplate is the object that is created for a release: a HelmChart unless it has another
+// kind.
 type chartTemplate struct {
 	Kind string    `json:"kind"`
 	Spec chartSpec `json:"spec"`
 }
 
-// chartSpec is the part that HelmRelease and HelmChart share.
+// chartSpec holds the fields that HelmRelease and HelmChart share.
 type chartSpec struct {
 	Chart                    string          `json:"chart"`
 	Version                  string          `json:"version"`
@@ -151,7 +152,7 @@ func IsHelmRelease(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "HelmRelease" && strings.HasPrefix(o.GetAPIVersion(), helmToolkit+"/")
 }
 
-// HelmRelease renders what helm-controller would install for a HelmRelease.
+// HelmRelease renders the objects that helm-controller would install for a HelmRelease.
 func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
 	result, err := helmRelease(ctx, hr, o)
 	if err != nil {
@@ -192,7 +193,7 @@ func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 	return result, result.take(ctx, &bounds{budget.New(budget.Default()), o.Kustomizer}, hr, &spec, rendered, o.Revision)
 }
 
-// convert reads a part of an object into a struct.
+// convert decodes a part of an object into a struct.
 func convert(from, into any) error {
 	text, err := json.Marshal(from)
 	if err != nil {
@@ -201,8 +202,8 @@ func convert(from, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// take makes objects of what was rendered and treats them as the controller's
-// post-renderers do.
+// take adds the objects of rendered documents to the result after the post-renderers of the
+// controller.
 func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
 	objects, err := spec.labeled(ctx, limits, hr, rendered)
 	if err != nil {
@@ -222,7 +223,7 @@ func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.
 	crds, err := postRendered(ctx, limits, rendered.CRDs, &releaseSpec{})
 	for _, o := range crds {
 		if o.GetKind() != "CustomResourceDefinition" {
-			continue // the controller ignores what else lies there
+			continue // the controller ignores other kinds in this folder
 		}
 		o.own(hr, nil)
 		o.Ahead = true
@@ -231,10 +232,10 @@ func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.
 	return err
 }
 
-// recognizable is how long a value must be to be looked for within others.
+// recognizable is the minimum length of a secret that is searched for within other values.
 const recognizable = 6
 
-// containing returns the paths of values that are a secret, or hold one.
+// containing returns the paths of values that equal or contain a secret.
 func containing(value any, secrets []string, at []string) [][]string {
 	var paths [][]string
 	switch value := value.(type) {

@@ -12,13 +12,13 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 )
 
-// ignoring matches the files of a folder that a build excludes. Nil excludes none.
+// ignoring matches the files of a folder that a build excludes. Nil matches no files.
 type ignoring struct {
 	tree    fs.FS
 	matcher gitignore.Matcher
 }
 
-// ignored reads the patterns of a folder. Without Filter and Ignore there are none.
+// ignored reads the patterns of a folder. It returns nil without Filter and Ignore.
 func (f *files) ignored(folder string, o Options) (*ignoring, error) {
 	if !o.Filter && len(o.Ignore) == 0 {
 		return nil, nil
@@ -33,7 +33,7 @@ func (f *files) ignored(folder string, o Options) (*ignoring, error) {
 	return &ignoring{f.tree, sourceignore.NewDefaultMatcher(patterns, domain(folder))}, nil
 }
 
-// domain is the scope of the patterns of a folder.
+// domain returns the scope of the patterns of a folder.
 func domain(folder string) []string {
 	if folder == "." {
 		return nil
@@ -41,7 +41,7 @@ func domain(folder string) []string {
 	return strings.Split(folder, "/")
 }
 
-// readPatterns collects the .sourceignore files of a folder and below it.
+// readPatterns reads the .sourceignore files of a folder and its subfolders.
 func readPatterns(tree fs.FS, folder string) ([]gitignore.Pattern, error) {
 	var patterns []gitignore.Pattern
 	err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {

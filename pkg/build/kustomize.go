@@ -18,8 +18,8 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 )
 
-// FileSystem is what kustomize reads of a source. Paths are absolute, with the
-// root of the source as "/".
+// FileSystem is the files of a source that kustomize reads. Paths are absolute; "/" is the root of
+// the source.
 type FileSystem interface {
 	IsDir(name string) bool
 	Exists(name string) bool
@@ -28,8 +28,8 @@ type FileSystem interface {
 	Glob(pattern string) ([]string, error)
 }
 
-// Kustomizer runs kustomize in a process of its own, which is killed when the
-// context ends and has a limit of memory.
+// Kustomizer runs kustomize in a process of its own, with a memory limit, and kills it when the
+// context ends.
 type Kustomizer interface {
 	// Kustomize returns the objects of a folder as JSON.
 	Kustomize(ctx context.Context, folder string, from FileSystem) ([][]byte, error)
@@ -37,14 +37,14 @@ type Kustomizer interface {
 	Allows(host string) bool
 }
 
-// Kustomize builds a folder in this process, without limits of its own.
-// Folders of clones that kustomize makes of remote bases are read from disk.
+// Kustomize builds a folder in this process, without limits of its own. Clones of remote bases,
+// which kustomize creates in temporary folders, are read from disk.
 func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	oneAtATime.Lock()
 	defer oneAtATime.Unlock()
 	source := &readOnly{FileSystem: from}
 	defer func() {
-		// A panic about one odd file must not end a tool that builds many folders.
+		// A panic that one file causes must not end a program that builds many folders.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("kustomize panicked: %v", problem)
 		}
@@ -52,7 +52,7 @@ func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 			openapi.ResetOpenAPI()
 		}
 	}()
-	// As in the controller, files from anywhere in the source may be used, and plugins may not.
+	// As in the controller, files of the whole source may be used and plugins may not.
 	options := &krusty.Options{
 		LoadRestrictions: kustomize.LoadRestrictionsNone,
 		PluginConfig:     kustomize.DisabledPluginConfig(),
@@ -73,17 +73,17 @@ func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 
 var errReadOnly = errors.New("a build does not write")
 
-// readOnly is a source as kustomize wants it, with the clones of remote bases,
-// which kustomize makes in temporary folders and removes.
+// readOnly implements filesys.FileSystem for a source and for the clones of remote bases, which
+// kustomize creates in temporary folders and removes.
 type readOnly struct {
 	FileSystem
-	// schema reports that a kustomization has a schema of its own.
+	// schema is set if a kustomization has an OpenAPI schema of its own.
 	schema bool
 }
 
 var _ filesys.FileSystem = (*readOnly)(nil)
 
-// clones is where kustomize clones remote bases to.
+// clones reports whether a path is in a folder into which kustomize clones remote bases.
 func clones(name string) bool {
 	return strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-"))
 }
@@ -112,7 +112,7 @@ func (r *readOnly) ReadFile(name string) ([]byte, error) {
 	}
 	data, err := read(name)
 	if err == nil && isKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
-		// A schema of its own is meant to add to the built-in one, which must be loaded first.
+		// A custom schema is added to the built-in one, which must be loaded first.
 		r.schema = true
 		openapi.Schema()
 	}
@@ -150,7 +150,7 @@ func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error)
 	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
 }
 
-// RemoveAll implements filesys.FileSystem: kustomize removes what it cloned.
+// RemoveAll implements filesys.FileSystem: kustomize removes its clones.
 func (r *readOnly) RemoveAll(name string) error {
 	if clones(name) {
 		return os.RemoveAll(name)

@@ -14,15 +14,14 @@ import (
 // ErrNotFound is returned for an object that does not exist.
 var ErrNotFound = errors.New("not found")
 
-// Lookup finds ConfigMaps and Secrets: on the cluster, in the repository, or
-// wherever a caller has them.
+// Lookup finds ConfigMaps and Secrets, for example on the cluster or in the repository.
 type Lookup interface {
-	// Data returns the data of a ConfigMap or a Secret, decoded. The error of
-	// one that is not there is ErrNotFound.
+	// Data returns the decoded data of a ConfigMap or a Secret, or ErrNotFound if it does not
+	// exist.
 	Data(ctx context.Context, object Reference) (map[string][]byte, error)
 }
 
-// LookupFunc is a function as a Lookup.
+// LookupFunc is a function that implements Lookup.
 type LookupFunc func(ctx context.Context, object Reference) (map[string][]byte, error)
 
 // Data implements Lookup.
@@ -30,7 +29,7 @@ func (f LookupFunc) Data(ctx context.Context, object Reference) (map[string][]by
 	return f(ctx, object)
 }
 
-// Lookups returns the object from the first lookup that has it.
+// Lookups returns a lookup that queries the given lookups in order until one has the object.
 func Lookups(in ...Lookup) Lookup {
 	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
 		for _, l := range in {
@@ -42,8 +41,7 @@ func Lookups(in ...Lookup) Lookup {
 	})
 }
 
-// FromObjects finds ConfigMaps and Secrets among objects. Of several by one
-// name the last one counts.
+// FromObjects returns a lookup among objects. If several have the same name, the last one is used.
 func FromObjects(objects []*unstructured.Unstructured) Lookup {
 	found := map[Reference]*unstructured.Unstructured{}
 	for _, o := range objects {
@@ -65,8 +63,8 @@ type dataReference struct {
 	optional bool
 }
 
-// Once returns a finder that looks up each object once, so that a chart can be rendered several times
-// with the same answers.
+// Once returns a finder that looks up each object once, so that a chart can be rendered several
+// times with the same objects.
 func Once(find Finder) Finder {
 	if find == nil {
 		return nil
@@ -87,8 +85,8 @@ func Once(find Finder) Finder {
 	}
 }
 
-// DataReferences returns the ConfigMaps and Secrets from which a Kustomization takes variables, and
-// a HelmRelease takes values. Invalid references are left out.
+// DataReferences returns the ConfigMaps and Secrets that the variables of a Kustomization or the
+// values of a HelmRelease come from. Invalid references are skipped.
 func DataReferences(o *unstructured.Unstructured) []Reference {
 	var all []Reference
 	for _, field := range [][]string{{"spec", "postBuild", "substituteFrom"}, {"spec", "valuesFrom"}} {
@@ -100,7 +98,7 @@ func DataReferences(o *unstructured.Unstructured) []Reference {
 	return all
 }
 
-// dataReferences returns the references in a field up to the first invalid one.
+// dataReferences returns the references in a field up to the first invalid reference.
 func dataReferences(o *unstructured.Unstructured, field ...string) ([]dataReference, error) {
 	name := strings.Join(field, ".")
 	items, _, err := unstructured.NestedSlice(o.Object, field...)

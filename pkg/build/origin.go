@@ -13,15 +13,15 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Variable is a variable of postBuild.
+// Variable is a substitution variable of postBuild.
 type Variable struct {
 	Name, Value string
-	// From is the ConfigMap or Secret that it came from, zero for the object itself.
+	// From is the ConfigMap or Secret of the variable, or zero if the Kustomization sets it.
 	From Reference
 }
 
-// Variables returns the variables of a Kustomization, sorted: those of
-// substituteFrom in their order, those of substitute above.
+// Variables returns the variables of a Kustomization, sorted by name. Later entries of
+// substituteFrom override earlier ones, and substitute overrides all of them.
 func Variables(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup) ([]Variable, error) {
 	v, err := variablesOf(ctx, ks, Options{Lookup: lookup})
 	if err != nil {
@@ -34,18 +34,17 @@ func Variables(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup
 	return all, nil
 }
 
-// ValueOrigin says of the values at a path, and of all below it, where they
-// come from.
+// ValueOrigin is the origin of the values at a path and below it.
 type ValueOrigin struct {
-	// Path are the keys, and the places in lists, that lead to the value.
+	// Path holds the map keys and list indices of the value.
 	Path []string
 	From Reference
 	// Key is the key of the ConfigMap or Secret.
 	Key string
 }
 
-// Values returns what the values of a HelmRelease come to, and where those of
-// them come from that spec.values does not give.
+// Values returns the composed values of a HelmRelease and the origin of the values that are not
+// from spec.values.
 func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (map[string]any, []ValueOrigin, error) {
 	var spec releaseSpec
 	if err := convert(hr.Object["spec"], &spec); err != nil {
@@ -64,7 +63,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 			continue
 		}
 		asked[same] = true
-		// What differs with another content of the key comes from there.
+		// A value that differs if the content of the key differs comes from the key.
 		object := Reference{reference.Kind, hr.GetNamespace(), reference.Name}
 		other := LookupFunc(func(ctx context.Context, o Reference) (map[string][]byte, error) {
 			data, err := known.Data(ctx, o)
@@ -78,7 +77,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 		})
 		changed, _, err := releaseValues(ctx, hr, &spec, HelmOptions{Lookup: other})
 		if err != nil {
-			// Its content decides what is a value at all: then all may be its.
+			// The changed content cannot be composed, so all values may come from the key.
 			origins = append(origins, ValueOrigin{nil, object, reference.key()})
 			continue
 		}
@@ -89,7 +88,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 	return values, origins, nil
 }
 
-// remembering reads every object once.
+// remembering returns a lookup that reads each object once.
 func remembering(lookup Lookup) Lookup {
 	found := map[Reference]map[string][]byte{}
 	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
@@ -111,7 +110,7 @@ func remembering(lookup Lookup) Lookup {
 	})
 }
 
-// disguised is another content of a key: the same values, each another one.
+// disguised returns other content for a key: the same structure with different values.
 func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if r.TargetPath != "" {
 		return []byte(disguise(string(text)) + "x"), nil

@@ -21,18 +21,15 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// errNotPlain is returned for a folder that kustomize itself must build, also if
-// only to report its errors.
+// errNotPlain is returned for a folder that kustomize must build, if only to report its errors.
 var errNotPlain = errors.New("not plain")
 
-// plain builds folders whose kustomizations only list files and folders and
-// set a namespace, which most do. It reads YAML with the library of kustomize
-// and returns the same objects, without comparing every object with every
-// other a dozen times. What it does not know to be simple it leaves alone:
-// the answer then is errNotPlain.
+// plain builds folders whose kustomizations only list files and folders and set a namespace, as
+// most do. It reads YAML with the library of kustomize and returns the same objects, but does not
+// compare each object with all others a dozen times. For all other input it returns errNotPlain.
 type plain struct {
 	files *files
-	// open are the folders above the one that is being read.
+	// open holds the parent folders of the current folder.
 	open []string
 }
 
@@ -52,7 +49,7 @@ func (p *plain) folder(folder string) ([]Object, error) {
 	var all []Object
 	for _, entry := range resources {
 		if strings.Contains(entry, ":") || strings.Contains(entry, "//") || strings.Contains(entry, "?") || path.IsAbs(entry) {
-			return nil, errNotPlain // it may be the address of another repository
+			return nil, errNotPlain // may be a URL
 		}
 		name := path.Join(folder, entry)
 		if strings.HasPrefix(name, "..") {
@@ -90,13 +87,13 @@ func (p *plain) entry(name string) ([]Object, error) {
 	return objects, err
 }
 
-// kustomization reads what a folder's kustomization lists.
+// kustomization returns the resources and the namespace of the kustomization of a folder.
 func (p *plain) kustomization(folder string) (resources []string, namespace string, err error) {
 	var text []byte
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		content, err := p.files.read(path.Join(folder, name))
 		if err == nil && text != nil {
-			return nil, "", errNotPlain // two of them
+			return nil, "", errNotPlain // more than one kustomization file
 		}
 		if err == nil {
 			text = content
@@ -118,7 +115,7 @@ func (p *plain) kustomization(folder string) (resources []string, namespace stri
 	return k.Resources, k.Namespace, nil
 }
 
-// setNamespace puts an object into a namespace, unless it is of the cluster.
+// setNamespace sets the namespace of an object unless its kind is cluster-scoped.
 func setNamespace(object map[string]any, namespace string) error {
 	if namespace == "" {
 		return nil
@@ -138,15 +135,15 @@ func clusterScoped(o *unstructured.Unstructured) bool {
 	return known && !namespaced
 }
 
-// Scope reports whether a kind of Kubernetes is namespaced. It is not known for
-// kinds that Kubernetes does not define.
+// Scope reports whether a kind is namespaced. known is false for kinds that are not built into
+// Kubernetes.
 func Scope(gvk schema.GroupVersionKind) (namespaced, known bool) {
 	oneAtATime.RLock()
 	defer oneAtATime.RUnlock()
 	return openapi.IsNamespaceScoped(kyaml.TypeMeta{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind})
 }
 
-// distinct refuses objects that kustomize would take for the same one.
+// distinct returns errNotPlain if kustomize would treat two objects as the same.
 func distinct(objects []Object) error {
 	seen := make(map[[4]string]bool, len(objects))
 	for _, o := range objects {
@@ -165,7 +162,7 @@ func distinct(objects []Object) error {
 
 // plainObjects reads the objects of a file.
 func plainObjects(text []byte) ([]Object, error) {
-	// Annotations in these domains tell kustomize to do something.
+	// Annotations in these domains control kustomize.
 	if bytes.Contains(text, []byte("config.kubernetes.io")) || bytes.Contains(text, []byte("config.k8s.io")) || oddlySeparated(text) {
 		return nil, errNotPlain
 	}
@@ -181,7 +178,7 @@ func plainObjects(text []byte) ([]Object, error) {
 		}
 		root := document.Content[0]
 		if root.Kind == goyaml.ScalarNode && root.ShortTag() == "!!null" {
-			continue // nothing but comments
+			continue // only comments
 		}
 		value, err := plainValue(root)
 		if err != nil {
@@ -195,8 +192,8 @@ func plainObjects(text []byte) ([]Object, error) {
 	}
 }
 
-// oddlySeparated reports whether documents end in another way than with a line
-// of three dashes. Kustomize splits them by itself.
+// oddlySeparated reports whether a document ends with a line other than three dashes. kustomize
+// splits documents with code of its own.
 func oddlySeparated(text []byte) bool {
 	if bytes.ContainsRune(text, '\r') || bytes.HasPrefix(text, []byte("%")) || bytes.Contains(text, []byte("\n%")) || bytes.Contains(text, []byte("\n...")) {
 		return true
@@ -214,7 +211,7 @@ func oddlySeparated(text []byte) bool {
 	}
 }
 
-// linked are kinds in which kustomize looks for references by namespace.
+// linked lists the kinds in which kustomize updates references by namespace.
 var linked = []string{"RoleBinding", "ClusterRoleBinding", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration", "APIService"}
 
 // simple reports whether an object is complete and not a list.
@@ -234,7 +231,7 @@ func simple(object map[string]any) bool {
 	return texts(metadata, "labels") && texts(metadata, "annotations")
 }
 
-// texts reports whether a field is missing or a map of strings.
+// texts reports whether a field is missing or is a map of strings.
 func texts(metadata map[string]any, field string) bool {
 	value, set := metadata[field]
 	if !set {
@@ -259,7 +256,7 @@ func plainValue(node *goyaml.Node) (any, error) {
 		for i, item := range node.Content {
 			value, err := plainValue(item)
 			if err != nil || value == nil {
-				return nil, errNotPlain // kustomize refuses empty items
+				return nil, errNotPlain // kustomize returns an error for empty items
 			}
 			list[i] = value
 		}
@@ -298,7 +295,7 @@ func plainScalar(node *goyaml.Node) (any, error) {
 		return node.Value, nil
 	case "!!null":
 		if node.Value == "" {
-			return nil, errNotPlain // kustomize makes it null or empty text, as it stands
+			return nil, errNotPlain // kustomize returns null or an empty string, depending on the context
 		}
 		return nil, nil
 	case "!!bool", "!!int", "!!float":
@@ -311,7 +308,7 @@ func plainScalar(node *goyaml.Node) (any, error) {
 	return nil, errNotPlain
 }
 
-// plainNumber makes whole numbers integers, as the way through JSON does.
+// plainNumber returns whole numbers as integers, as decoding from JSON does.
 func plainNumber(value any) (any, error) {
 	if truth, ok := value.(bool); ok {
 		return truth, nil

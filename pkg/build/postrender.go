@@ -13,14 +13,14 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// bounds are those of the post-renderers of one release.
+// bounds holds the limits of the post-renderers of a release.
 type bounds struct {
 	budget     *budget.Budget
 	kustomizer Kustomizer
 }
 
-// labeled post-renders manifests and hooks as spec.postRenderStrategy says: in
-// one stream, in two, or the manifests only.
+// labeled post-renders manifests and hooks by spec.postRenderStrategy: together, separately, or the
+// manifests only.
 func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
 	streams, raw := [][]string{append(slices.Clone(rendered.Manifests), rendered.Hooks...)}, []string(nil)
 	switch s.PostRenderStrategy {
@@ -51,15 +51,15 @@ func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructu
 	return all, err
 }
 
-// own labels an object with the HelmRelease that brings it.
+// own adds the labels of the HelmRelease that owns the object.
 func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
 	o.Owner = ReferenceTo(hr)
 	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
 	o.SetLabels(merged(o.GetLabels(), common, origin))
 }
 
-// postRendered reads documents by kustomize, with the patches and images of
-// spec.postRenderers one after the other.
+// postRendered runs documents through kustomize with the patches and images of each entry of
+// spec.postRenderers in order.
 func postRendered(ctx context.Context, limits *bounds, documents []string, spec *releaseSpec) ([]Object, error) {
 	var nonEmpty []string
 	for _, document := range documents {
@@ -102,7 +102,7 @@ func marshalAll(objects []Object) ([]byte, error) {
 	return all, nil
 }
 
-// kustomized reads objects through a kustomization.
+// kustomized returns the objects of manifests after the given kustomization.
 func kustomized(ctx context.Context, limits *bounds, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
 	const rendered, folder = "rendered.yaml", "release"
 	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}

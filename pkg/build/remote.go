@@ -10,12 +10,12 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// RemoteError is returned for a kustomization that refers to another repository
-// or an address on the network that it may not refer to.
+// RemoteError is returned for a kustomization that references a repository or URL on a host that is
+// not allowed.
 type RemoteError struct {
-	// File contains Address; it is "" if it is not known.
+	// File is the file that contains Address, or "" if it is not known.
 	File, Address string
-	// Host is what would have to be allowed, "" where it never is.
+	// Host is the host to allow, or "" if the address can never be allowed.
 	Host string
 }
 
@@ -27,7 +27,7 @@ func (e *RemoteError) Error() string {
 	return fmt.Sprintf("%s refers to %s: remote bases are not allowed", e.File, address)
 }
 
-// withoutUser removes the credentials from an address.
+// withoutUser returns an address without credentials.
 func withoutUser(address string) string {
 	scheme, rest, found := strings.Cut(address, "://")
 	if !found {
@@ -48,12 +48,11 @@ func withoutUser(address string) string {
 	return scheme + "://" + host
 }
 
-// userAt begins addresses such as git@host:path.
+// userAt matches the start of addresses such as git@host:path.
 var userAt = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9-]*@`)
 
-// remoteHost returns the host that kustomize would ask for an entry of a
-// kustomization, and whether it would. The host of ssh and file addresses is "",
-// since they are never read.
+// remoteHost reports whether kustomize would access the network for an entry of a kustomization,
+// and returns the host. The host of ssh and file addresses is "", since they are never read.
 func remoteHost(entry string) (host string, remote bool) {
 	if strings.ContainsRune(entry, '\n') {
 		return "", false // an inline document
@@ -77,7 +76,7 @@ func remoteHost(entry string) (host string, remote bool) {
 	return "", userAt.MatchString(lower)
 }
 
-// checkRemote refuses a kustomization with entries of hosts that are not allowed.
+// checkRemote returns an error for a kustomization with entries on hosts that are not allowed.
 func (f *files) checkRemote(name string, text []byte) error {
 	var k any
 	if budget.Unmarshal(name, text, &k) != nil {
@@ -93,21 +92,21 @@ func (f *files) checkRemote(name string, text []byte) error {
 	return nil
 }
 
-// naming are the fields of a kustomization, in lower case as kustomize does not
-// mind, in which it looks for files and folders.
+// naming lists the fields of a kustomization with files and folders. They are in lower case because
+// kustomize ignores case.
 var naming = map[string]bool{ //nolint:gochecknoglobals // constant
 	"resources": true, "bases": true, "components": true, "crds": true, "configurations": true, "generators": true,
 	"transformers": true, "validators": true, "path": true, "patchesstrategicmerge": true, "files": true, "envs": true,
 	"env": true, "repo": true, "chartrepourl": true, "valuesfile": true, "additionalvaluesfiles": true,
 }
 
-// plainText are the fields whose values are of the user's choice.
+// plainText lists the fields with arbitrary values.
 var plainText = map[string]bool{ //nolint:gochecknoglobals // constant
 	"metadata": true, "commonannotations": true, "commonlabels": true, "labels": true, "annotations": true, "generatoroptions": true,
 	"options": true, "literals": true, "images": true, "valuesinline": true,
 }
 
-// referring returns the texts in the fields that name files, wherever they are.
+// referring returns the strings in the fields that name files, at any depth.
 func referring(value any, found []string) []string {
 	switch value := value.(type) {
 	case map[string]any:
@@ -128,8 +127,8 @@ func referring(value any, found []string) []string {
 	return found
 }
 
-// texting returns a text, or those in a list. An entry of a generator can have
-// a key before it.
+// texting returns a string or the strings of a list, and for an entry key=file of a generator the
+// file in addition.
 func texting(value any, found []string) []string {
 	switch value := value.(type) {
 	case string:

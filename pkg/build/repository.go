@@ -18,18 +18,17 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// manifestMax is the largest file that is searched for manifests.
+// manifestMax is the maximum size of a file that is searched for manifests.
 const manifestMax = 8 << 20
 
-// Manifest is an object in a file of a tree.
+// Manifest is an object and its file in a tree.
 type Manifest struct {
 	*unstructured.Unstructured
 	File string
 }
 
-// Search returns the objects in the YAML files of a tree that match, in the
-// order of their files. Only files that contain all of the words are read as
-// YAML; what is no manifest is passed over.
+// Search returns the objects in the YAML files of a tree that match, in the order of the files.
+// Only files that contain all words are decoded. Files that are not manifests are skipped.
 func Search(ctx context.Context, tree fs.FS, words []string, matches func(*unstructured.Unstructured) bool) ([]Manifest, error) {
 	var found []Manifest
 	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -37,7 +36,7 @@ func Search(ctx context.Context, tree fs.FS, words []string, matches func(*unstr
 		case err != nil && name == ".":
 			return err
 		case err != nil:
-			return nil // what may not be read has nothing to offer
+			return nil // entries without read permission are skipped
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules"):
@@ -74,7 +73,7 @@ func containsAll(text []byte, words []string) bool {
 	return true
 }
 
-// manifestsIn are the objects of a YAML file, up to what is not YAML.
+// manifestsIn returns the objects of a YAML file up to the first invalid document.
 func manifestsIn(text []byte) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
@@ -111,15 +110,14 @@ func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// EncryptedError is returned for the data of an encrypted object. File is the
-// file or the name of the object.
+// EncryptedError is returned if the data of an object is encrypted. File is the file or the name of
+// the object.
 type EncryptedError struct{ File string }
 
 func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
 
-// InRepository finds ConfigMaps and Secrets among the manifests of a tree. A
-// manifest without a namespace counts for all of them, since a kustomization
-// may set it.
+// InRepository returns a lookup among the manifests of a tree. A manifest without a namespace
+// matches all namespaces, since a kustomization may set the namespace.
 func InRepository(tree fs.FS) Lookup {
 	type answer struct {
 		data map[string][]byte
@@ -183,7 +181,7 @@ func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {
 	return DataOf(o)
 }
 
-// sealed reports whether an object is encrypted as a whole or in some of its keys.
+// sealed reports whether an object, or any of its keys, is encrypted.
 func sealed(o *unstructured.Unstructured) bool {
 	return encrypted(o.Object) || len(encryptedKeys(o)) > 0
 }

@@ -11,11 +11,12 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// oneAtATime is held while kustomize builds: it keeps the schema of the kinds
-// in variables of its own package, which two builds would write at once.
+// oneAtATime is held while kustomize builds: kustomize keeps the schema of kinds in package
+// variables, which concurrent builds would write.
 var oneAtATime sync.RWMutex //nolint:gochecknoglobals // guards globals of kustomize
 
-// run builds a folder: by itself where that is simple, else by kustomize.
+// run builds a folder without kustomize if the folder is simple enough, and with kustomize
+// otherwise.
 func (f *files) run(folder string) ([]Object, error) {
 	objects, err := (&plain{files: f}).folder(folder)
 	if err == nil {
@@ -30,8 +31,8 @@ func (f *files) run(folder string) ([]Object, error) {
 	return f.runKustomize(folder)
 }
 
-// runKustomize runs kustomize here where what it can come to is bounded by what
-// it reads, which costs no start of a process, and elsewhere if not.
+// runKustomize runs kustomize in this process if the result is bounded by the size of its input,
+// which saves the start of a process, and elsewhere otherwise.
 func (f *files) runKustomize(folder string) ([]Object, error) {
 	if f.elsewhere == nil {
 		built, err := Kustomize("/"+inside(folder), f)

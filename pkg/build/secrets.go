@@ -9,13 +9,12 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 )
 
-// kubectlCopy is the annotation in which kubectl keeps a copy of the whole object.
+// kubectlCopy is the annotation in which kubectl stores a copy of the whole object.
 const kubectlCopy = "kubectl.kubernetes.io/last-applied-configuration"
 
-// WithoutSecrets returns a copy of an object for people to read, and how many
-// values are masked in it: data and stringData of a Secret, and wherever else a
-// value stands that came out of a Secret. What SOPS has encrypted is masked as
-// Masked does and not counted.
+// WithoutSecrets returns a copy of an object for display and the number of masked values: data and
+// stringData of a Secret, and all values that come from a Secret. Values that SOPS encrypted are
+// masked as in Masked and not counted.
 func WithoutSecrets(o Object) (*unstructured.Unstructured, int) {
 	shown, sealed := Masked(o.Unstructured)
 	secret := o.GetAPIVersion() == "v1" && o.GetKind() == "Secret"
@@ -40,7 +39,7 @@ func WithoutSecrets(o Object) (*unstructured.Unstructured, int) {
 	return shown, masked
 }
 
-// maskAll masks each value of a map; what should be one and is not is masked whole.
+// maskAll masks each value of a map, or the whole field if it is not a map.
 func maskAll(o map[string]any, field string) int {
 	values, isMap := o[field].(map[string]any)
 	if !isMap {
@@ -57,8 +56,8 @@ func maskAll(o map[string]any, field string) int {
 	return masked
 }
 
-// maskAt masks the value at a path, of an object with an empty path all but what
-// identifies it. It returns the number of values that were not masked before.
+// maskAt masks the value at a path. With an empty path it masks all fields of an object except
+// apiVersion, kind and metadata. It returns the number of values that were not masked before.
 func maskAt(value any, path []string) int {
 	if len(path) == 0 {
 		o, _ := value.(map[string]any)
@@ -97,7 +96,7 @@ func maskAt(value any, path []string) int {
 	return 1
 }
 
-// isMask reports whether a value stands for a secret already.
+// isMask reports whether a value is already masked.
 func isMask(value any) bool {
 	text, _ := value.(string)
 	for _, mask := range []string{hidden, hiddenLogin} {

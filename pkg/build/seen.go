@@ -7,13 +7,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// seenSecrets are the values of Secrets that templates have looked up.
+// seenSecrets holds the values of Secrets that templates have looked up.
 type seenSecrets struct {
 	mu     sync.Mutex
 	values []string
 }
 
-// watch takes note of what is found.
+// watch returns a finder that records the values of the Secrets it finds.
 func (s *seenSecrets) watch(find Finder) Finder {
 	if find == nil {
 		return nil
@@ -34,7 +34,7 @@ func (s *seenSecrets) watch(find Finder) Finder {
 			secret := &unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": m["data"]}}
 			data, err := DataOf(secret)
 			if err != nil {
-				continue // it holds nothing that a template could read
+				continue // templates cannot read invalid data either
 			}
 			for _, value := range data {
 				if len(value) > 0 {

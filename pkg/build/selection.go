@@ -18,14 +18,12 @@ type Origin struct {
 	Name string
 }
 
-// Selection is a tree of files that are parts of other trees. A file is read on
-// access.
+// Selection is a tree of files from other trees. A file is read on access.
 type Selection struct {
 	origins map[string]Origin
 	folders folders
 	hashes  map[string]string
-	// whole are the trees from which the files were selected, to explain why a
-	// file is missing.
+	// whole holds the trees from which the files were selected, to explain why a file is missing.
 	whole []fs.FS
 }
 
@@ -41,14 +39,14 @@ func NewSelection(origins map[string]Origin) *Selection {
 	return s
 }
 
-// Has reports whether the tree has a file or folder.
+// Has reports whether the tree contains a file or folder.
 func (s *Selection) Has(name string) bool {
 	_, file := s.origins[name]
 	_, folder := s.folders[name]
 	return file || folder
 }
 
-// Origins returns the files of the tree.
+// Origins returns the origins of the files by path.
 func (s *Selection) Origins() map[string]Origin { return s.origins }
 
 // Hash returns the same value for files and folders with the same content, and
@@ -88,19 +86,18 @@ func (s *Selection) hash(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// excludedError is the error for a file that the source has and its artifact does
-// not.
+// excludedError is returned for a file that is in the source but not in its artifact.
 type excludedError struct{ name string }
 
 func (e excludedError) Error() string {
 	return e.name + " is excluded from the artifact by .sourceignore, spec.ignore or the defaults of source-controller"
 }
 
-// Is makes the file missing.
+// Is reports whether target is fs.ErrNotExist.
 func (e excludedError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// missing returns the error for a name that the tree does not have. Errors of
-// other types than the missing file itself, such as symbolic links, are kept.
+// missing returns the error for a name that is not in the tree. It keeps errors of the original
+// tree other than that the file is missing, such as for symbolic links.
 func (s *Selection) missing(op, name string) error {
 	err := fs.ErrNotExist
 	for _, tree := range s.whole {

@@ -15,20 +15,20 @@ import (
 	"k8s.io/apimachinery/pkg/util/json"
 )
 
-// ErrNoKey is what a Decrypter returns for a document that is encrypted for
-// others. The build keeps the encrypted values.
+// ErrNoKey is returned by a Decrypter if none of its keys decrypts the document. The build then
+// keeps the encrypted values.
 var ErrNoKey = errors.New("no available key decrypts it")
 
-// Decrypter decrypts a document that SOPS has encrypted.
+// Decrypter decrypts documents that SOPS encrypted.
 type Decrypter interface {
-	// Decrypt returns the document in clear. Messages use its name. The format is
-	// json, yaml, dotenv, ini or binary. An object is given as JSON with sorted
-	// keys, as the controller has it: its MAC, which depends on their order in the
-	// file, cannot be verified.
+	// Decrypt returns the decrypted document. The name is for messages. The format is json, yaml,
+	// dotenv, ini or binary. An object is passed as JSON with sorted keys, as in the controller:
+	// its MAC depends on the order of the keys in the file and cannot be verified.
 	Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error)
 }
 
-// decrypterOf is nil where the Kustomization does not ask to decrypt.
+// decrypterOf returns the decrypter of a Kustomization, or nil if its spec does not request
+// decryption.
 func decrypterOf(ks *unstructured.Unstructured, o Options) Decrypter {
 	provider, _, _ := unstructured.NestedString(ks.Object, "spec", "decryption", "provider")
 	if provider != "sops" || o.Decrypt == nil {
@@ -41,19 +41,18 @@ func decrypterOf(ks *unstructured.Unstructured, o Options) Decrypter {
 	return o.Decrypt(ks, lookup)
 }
 
-// encrypted reports whether SOPS has encrypted an object as a whole.
+// encrypted reports whether SOPS encrypted the object as a whole.
 func encrypted(object map[string]any) bool {
 	mac, _, _ := unstructured.NestedString(object, "sops", "mac")
 	return mac != ""
 }
 
-// encryptedFile reports whether text is a document that SOPS has encrypted,
-// in whichever of its formats.
+// encryptedFile reports whether text is a document that SOPS encrypted, in any of its formats.
 func encryptedFile(text []byte) bool {
 	return bytes.Contains(text, []byte("sops")) && bytes.Contains(text, []byte("ENC["))
 }
 
-// encryptedKeys are the keys of a Secret's data that hold encrypted documents.
+// encryptedKeys returns the keys of the data of a Secret that contain encrypted documents.
 func encryptedKeys(o *unstructured.Unstructured) []string {
 	if o.GetKind() != "Secret" || o.GroupVersionKind().Group != "" {
 		return nil
@@ -71,8 +70,8 @@ func encryptedKeys(o *unstructured.Unstructured) []string {
 	return keys
 }
 
-// encryptedValues are the keys that hold a single encrypted value: what a
-// secretGenerator makes of an encrypted dotenv file.
+// encryptedValues returns the keys with a single encrypted value, as a secretGenerator creates them
+// from an encrypted dotenv file.
 func encryptedValues(o *unstructured.Unstructured) []string {
 	if o.GetKind() != "Secret" {
 		return nil
@@ -90,7 +89,7 @@ func encryptedValues(o *unstructured.Unstructured) []string {
 	return keys
 }
 
-// decrypt notes whether the object is encrypted, and decrypts it if there is a way.
+// decrypt sets Encrypted and decrypts the object if there is a decrypter.
 func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 	whole, keys := encrypted(o.Object), encryptedKeys(o.Unstructured)
 	o.Encrypted = whole || len(keys)+len(encryptedValues(o.Unstructured)) > 0
@@ -108,7 +107,7 @@ func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 	return nil
 }
 
-// unlessKeyless ignores ErrNoKey: the values stay encrypted.
+// unlessKeyless ignores ErrNoKey: the values remain encrypted.
 func unlessKeyless(err error) error {
 	if errors.Is(err, ErrNoKey) {
 		return nil
@@ -127,7 +126,7 @@ func (o *Object) decryptWhole(ctx context.Context, with Decrypter) error {
 	}
 	var object map[string]any
 	if err := json.Unmarshal(clear, &object); err != nil {
-		return fmt.Errorf("reading what was decrypted: %w", err)
+		return fmt.Errorf("reading the decrypted object: %w", err)
 	}
 	delete(object, "sops")
 	before := maps.Clone(o.Object)
@@ -154,7 +153,7 @@ func (o *Object) decryptKey(ctx context.Context, with Decrypter, key string) err
 	return unstructured.SetNestedField(o.Object, value, field, key)
 }
 
-// formatOf is the format that SOPS gives a file by its name.
+// formatOf returns the SOPS format of a file by its name.
 func formatOf(name string) string {
 	switch path.Ext(name) {
 	case ".yaml", ".yml":
@@ -169,16 +168,15 @@ func formatOf(name string) string {
 	return "binary"
 }
 
-// What stands for values that SOPS has encrypted. In a Secret with credentials
-// of registries the API server requires JSON.
+// Masks of values that SOPS encrypted. In a Secret with registry credentials the API server
+// requires JSON.
 const (
 	hidden      = "**SOPS**"
 	hiddenLogin = `{"mask":"` + hidden + `"}`
 )
 
-// Masked returns a copy of an object in which nothing is left of what SOPS
-// has encrypted, and whether there was anything. What remains can be applied,
-// if not used.
+// Masked returns a copy of an object with all values masked that SOPS encrypted, and reports whether
+// there were any. The API server accepts the copy, but its values cannot be used.
 func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 	whole, keys := encrypted(o.Object), append(encryptedKeys(o), encryptedValues(o)...)
 	if !whole && len(keys) == 0 {
@@ -217,7 +215,7 @@ func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 	return o, true
 }
 
-// maskLeaves masks the values of a tree that SOPS has encrypted.
+// maskLeaves masks the values that SOPS encrypted.
 func maskLeaves(value any) any {
 	switch value := value.(type) {
 	case map[string]any:

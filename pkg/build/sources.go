@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// noteSources notes the encrypted files that the secretGenerators of a
-// kustomization read, to decrypt them when kustomize does.
+// noteSources records the encrypted files that the secretGenerators of a kustomization read, so
+// that they are decrypted when kustomize reads them.
 func (f *files) noteSources(folder string, text []byte) error {
 	var k kustomize.Kustomization
 	if budget.Unmarshal("", text, &k) != nil {

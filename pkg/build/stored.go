@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Stored reads the manifest that Helm keeps of a release. secrets are values
-// that it may hold, to be known again.
+// Stored returns the objects of the manifest that Helm stores for a release. Values that contain
+// one of the secrets are marked as secret.
 func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([]Object, error) {
 	var objects []Object
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest))); ; {
@@ -32,11 +32,11 @@ func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([
 		}
 		text, err := yaml.YAMLToJSON(document)
 		if err != nil {
-			return nil, errors.New("reading the manifest of the release: it is malformed") // the error may quote it
+			return nil, errors.New("reading the manifest of the release: it is malformed") // the original error may quote the manifest
 		}
 		o := &unstructured.Unstructured{}
 		if json.Unmarshal(text, &o.Object) != nil || len(o.Object) == 0 {
-			continue // a comment
+			continue // only comments
 		}
 		objects = append(objects, Object{Unstructured: o, Owner: ReferenceTo(hr), Secret: containing(o.Object, secrets, nil)})
 	}

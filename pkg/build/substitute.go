@@ -18,17 +18,17 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// variables are what postBuild substitutes.
+// variables holds the variables that postBuild substitutes.
 type variables struct {
 	values map[string]string
-	// secret are the names of those that came from Secrets.
+	// secret holds the names of the variables that come from Secrets.
 	secret map[string]bool
-	// origins are the ConfigMaps and Secrets that they came from.
+	// origins holds the ConfigMaps and Secrets of the variables.
 	origins map[string]Reference
 	strict  bool
-	// idle is set if nothing is substituted.
+	// idle is set if there is nothing to substitute.
 	idle bool
-	// keep is set if unset variables are kept.
+	// keep is set if variables without a value are kept.
 	keep bool
 	// unset is called for an object with variables without a value. It may be nil.
 	unset func(o *unstructured.Unstructured, names []string)
@@ -36,8 +36,8 @@ type variables struct {
 
 var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 
-// variablesOf collects the variables of a Kustomization: those of
-// substituteFrom in their order, those of substitute above, then those given.
+// variablesOf returns the variables of a Kustomization. Later entries of substituteFrom override
+// earlier ones, substitute overrides all of them, and Options.Vars overrides substitute.
 func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) (*variables, error) {
 	v := &variables{values: map[string]string{}, secret: map[string]bool{}, origins: map[string]Reference{}, strict: o.Strict}
 	_, asked, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild")
@@ -72,7 +72,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	return v, nil
 }
 
-// set keeps values, which are one line each: the controller takes line breaks out.
+// set sets variables and removes line breaks from their values, as the controller does.
 func (v *variables) set(values map[string]string, from Reference) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
@@ -109,8 +109,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 	return nil
 }
 
-// VariablesError is returned if a ConfigMap or Secret of
-// postBuild.substituteFrom cannot be read.
+// VariablesError is returned if a ConfigMap or Secret of postBuild.substituteFrom cannot be read.
 type VariablesError struct {
 	Object Reference
 	err    error
@@ -120,7 +119,7 @@ func (e *VariablesError) Error() string {
 	return fmt.Sprintf("reading %s: %s", e.Object, e.err)
 }
 
-// Unwrap returns why.
+// Unwrap returns the underlying error.
 func (e *VariablesError) Unwrap() error { return e.err }
 
 func (v *variables) secretValues() []string {
@@ -134,8 +133,8 @@ func (v *variables) secretValues() []string {
 	return slices.Compact(values)
 }
 
-// substitute puts values for the variables of an object, in its YAML, as the
-// controller does: a value may become a number or a whole map there.
+// substitute replaces the variables of an object in its YAML, as the controller does: a value may
+// become a number or a map.
 func (v *variables) substitute(o *Object) error {
 	const switched = toolkit + "/substitute"
 	if v.idle && v.unset == nil || o.GetLabels()[switched] == "disabled" || o.GetAnnotations()[switched] == "disabled" {
@@ -163,7 +162,7 @@ func (v *variables) substitute(o *Object) error {
 		return err
 	}
 	if fromSecret {
-		// What differs with other secrets holds a part of one.
+		// A value that differs with other secrets contains a part of one.
 		other, err := v.evaluate(string(text), func(name string) string {
 			if v.secret[name] {
 				return disguise(v.values[name])
@@ -180,7 +179,7 @@ func (v *variables) substitute(o *Object) error {
 	return nil
 }
 
-// disguise returns another value of the same length, so that substrings differ, too.
+// disguise returns a different string of the same length, so that substrings differ as well.
 func disguise(value string) string {
 	return strings.Map(func(r rune) rune {
 		if r == 'x' {
@@ -190,11 +189,11 @@ func disguise(value string) string {
 	}, value)
 }
 
-// substitutedMax bounds the text of one object after its substitution.
+// substitutedMax is the maximum size of one object after substitution.
 const substitutedMax = 64 << 20
 
-// amplification is how often an expression can repeat what a value holds: the
-// replacement of ${NAME//PATTERN/REPLACEMENT} is put in for every match.
+// amplification returns how often an expression can repeat the value of a variable: the replacement
+// of ${NAME//PATTERN/REPLACEMENT} is inserted for each match.
 func amplification(text string) int {
 	longest := 1
 	for _, expression := range strings.Split(text, "${")[1:] {
@@ -226,7 +225,7 @@ func (v *variables) evaluate(text string, value func(string) string) (map[string
 		return nil, &budget.ExceededError{Fact: "its variables are substituted to more than " + budget.Size(substitutedMax)}
 	}
 	if err != nil {
-		// Those before the last one had a default.
+		// The variables before the last one have a default.
 		if last := len(missing) - 1; last >= 0 && strings.Contains(err.Error(), strconv.Quote(missing[last])) {
 			return nil, &UnsetError{missing[last]}
 		}
@@ -237,32 +236,31 @@ func (v *variables) evaluate(text string, value func(string) string) (map[string
 	}
 	content, err := yaml.YAMLToJSON([]byte(replaced))
 	if err != nil {
-		return nil, fmt.Errorf("reading the YAML that substitution made: %w", err)
+		return nil, fmt.Errorf("parsing the substituted object: %w", err)
 	}
 	var object map[string]any
 	if err := json.Unmarshal(content, &object); err != nil {
-		return nil, fmt.Errorf("reading what substitution made: %w", err)
+		return nil, fmt.Errorf("decoding the substituted object: %w", err)
 	}
 	return object, nil
 }
 
-// plainVariable matches a variable without a default or another operation, and
-// the dollar signs before it.
+// plainVariable matches a variable without a default or another operation, and the preceding dollar
+// signs.
 var plainVariable = regexp.MustCompile(`(\$*)\$\{([_[:alpha:]][_[:alnum:]]*)\}`)
 
-// escapeUnset escapes variables without a value, so that substitution keeps
-// them.
+// escapeUnset escapes variables without a value, so that substitution keeps them.
 func (v *variables) escapeUnset(text string) string {
 	return plainVariable.ReplaceAllStringFunc(text, func(found string) string {
 		parts := plainVariable.FindStringSubmatch(found)
 		if _, set := v.values[parts[2]]; set || len(parts[1])%2 == 1 {
-			return found // it has a value, or is escaped already
+			return found // it has a value or is already escaped
 		}
 		return parts[1] + "$${" + parts[2] + "}"
 	})
 }
 
-// without returns the variables in a text that have neither a value nor a default.
+// without returns the variables of a text that have neither a value nor a default.
 func (v *variables) without(text string) []string {
 	var names []string
 	for _, parts := range plainVariable.FindAllStringSubmatch(text, -1) {
@@ -292,7 +290,7 @@ func different(a, b any, at []string) [][]string {
 		for _, key := range slices.Sorted(maps.Keys(a)) {
 			value, ok := b[key]
 			if !ok {
-				return [][]string{at} // a key was made of a secret
+				return [][]string{at} // a key contains a secret
 			}
 			paths = append(paths, different(a[key], value, append(slices.Clone(at), key))...)
 		}

@@ -10,9 +10,9 @@ import (
 
 // Target is the Helm release that a HelmRelease manages.
 type Target struct {
-	// Name and Namespace are the release's.
+	// Name and Namespace identify the Helm release.
 	Name, Namespace string
-	// Storage is the namespace of Helm's release Secrets.
+	// Storage is the namespace of the release Secrets of Helm.
 	Storage string
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// MergeValues lays values over others: maps are merged, all else is replaced.
+// MergeValues returns below merged with above: above overrides, maps are merged and all other
+// values are replaced.
 func MergeValues(below, above map[string]any) map[string]any {
 	all := maps.Clone(below)
 	if all == nil {
@@ -32,7 +33,7 @@ func MergeValues(below, above map[string]any) map[string]any {
 	return all
 }
 
-// valuesReference is an entry of a HelmRelease's spec.valuesFrom.
+// valuesReference is an entry of spec.valuesFrom of a HelmRelease.
 type valuesReference struct {
 	Kind       string `json:"kind"`
 	Name       string `json:"name"`
@@ -42,8 +43,8 @@ type valuesReference struct {
 	Literal    bool   `json:"literal"`
 }
 
-// releaseValues composes the values of a HelmRelease: valuesFrom in their
-// order, spec.values above. It also returns what of them came from Secrets.
+// releaseValues returns the composed values of a HelmRelease and the values that come from Secrets.
+// Later entries of valuesFrom override earlier ones, and spec.values overrides all of them.
 func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, o HelmOptions) (map[string]any, []string, error) {
 	values := map[string]any{}
 	var secrets []string
@@ -58,7 +59,7 @@ func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *rel
 		}
 		var layer map[string]any
 		if reference.TargetPath != "" {
-			// A path is set among the inline values, as the controller does it.
+			// A target path is set in the inline values, as in the controller.
 			values = MergeValues(values, spec.Values)
 			if items += reference.items(string(text)); items > maxListItems {
 				return nil, nil, &budget.ExceededError{Name: fmt.Sprintf("spec.valuesFrom[%d]", i), Fact: fmt.Sprintf("the indices of targetPath make lists of more than %d items", maxListItems)}
@@ -83,7 +84,7 @@ func (r valuesReference) key() string {
 	return r.ValuesKey
 }
 
-// read returns the text that a reference names, and whether there is one.
+// read returns the referenced text and reports whether it exists.
 func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptions) ([]byte, bool, error) {
 	if o.Lookup == nil {
 		return nil, false, nil
@@ -109,28 +110,28 @@ func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptio
 	return text, ok, nil
 }
 
-// maxListItems bounds the lists that indices of paths make: a[65536] is a list of
-// as many items and one more, and such lists nest.
+// maxListItems limits the lists that indices of target paths create: a[65536] creates a list of
+// 65537 items, and such lists nest.
 const maxListItems = 100_000
 
 var listIndex = regexp.MustCompile(`\[\+?(\d+)`)
 
-// items is how many items of lists the indices of a path can make. A value that is
-// not literal can continue with further paths.
+// items returns the number of list items that the indices of a target path can create. A value that
+// is not literal can contain further paths.
 func (r valuesReference) items(text string) int64 {
 	if r.Literal {
 		text = ""
 	}
 	var items int64
 	for _, index := range listIndex.FindAllStringSubmatch(strings.ReplaceAll(r.TargetPath+text, `\`, ""), -1) {
-		if n, err := strconv.Atoi(index[1]); err == nil && n <= strvals.MaxIndex { // Helm refuses others
+		if n, err := strconv.Atoi(index[1]); err == nil && n <= strvals.MaxIndex { // Helm returns an error for larger indices
 			items += int64(n) + 1
 		}
 	}
 	return items
 }
 
-// set puts one value at a path, in the notation of Helm's --set.
+// set sets a value at the target path, with the syntax of --set of Helm.
 func (r valuesReference) set(values map[string]any, text string) error {
 	if r.Literal {
 		return strvals.ParseLiteralInto(r.TargetPath+"="+text, values)
@@ -143,7 +144,7 @@ func (r valuesReference) set(values map[string]any, text string) error {
 	return strvals.ParseInto(r.TargetPath+"="+text, values)
 }
 
-// remember collects the values that came from a Secret.
+// remember appends the values that come from a Secret to secrets.
 func (r valuesReference) remember(secrets []string, value any) []string {
 	if r.Kind != "Secret" {
 		return secrets
@@ -161,7 +162,7 @@ func (r valuesReference) remember(secrets []string, value any) []string {
 		if value != "" {
 			secrets = append(secrets, value)
 		}
-	case nil, bool: // there are too few of them to be a secret
+	case nil, bool: // too few different values to be secret
 	default:
 		secrets = append(secrets, fmt.Sprint(value))
 	}

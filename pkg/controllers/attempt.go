@@ -2,13 +2,13 @@ package controllers
 
 import "strings"
 
-// Attempt is the field with the attempted revision of a kind of source.
+// Attempt is the field of a kind that holds the attempted revision of a source.
 type Attempt struct {
-	// Of is the kind of source, "" for every kind.
+	// Of is the kind of source, or "" for every kind.
 	Of string
 	// Path holds the revision in the format of the source's artifact.
 	Path Path
-	// Digest marks a Path that holds only the part after "@".
+	// Digest is set if Path holds only the part after "@".
 	Digest bool
 }
 

@@ -116,7 +116,7 @@ var Kinds = []Kind{
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
-		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller", Release: true,
+		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller", Release: true, Actions: []string{"install", "upgrade"},
 		Keep: Setting{"helm.sh/resource-policy", "keep"},
 		Attempts: []Attempt{
 			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},
@@ -155,7 +155,7 @@ var Kinds = []Kind{
 		Fetch: Fetch{Credentials: "spec.secretRef", Login: "receiver"}, Secrets: []string{"spec.secretRef"},
 	},
 	{
-		Group: notificationGroup, Version: "v1beta3", Newer: []string{"v1"}, Older: []string{"v1beta2", "v1beta1"}, Kind: "Provider", Resource: "providers",
+		Group: notificationGroup, Version: "v1", Older: []string{"v1beta3", "v1beta2", "v1beta1"}, Portable: "v1beta3", Kind: "Provider", Resource: "providers",
 		Removed: []Removed{
 			{Field: "interval", In: "v1"},
 			{Field: "proxy", In: "v1", Instead: "proxySecretRef", Remedy: "create a Secret with the URL under the key address, and set spec.proxySecretRef"},
@@ -167,7 +167,7 @@ var Kinds = []Kind{
 		Secrets: []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef"},
 	},
 	{
-		Group: notificationGroup, Version: "v1beta3", Newer: []string{"v1"}, Older: []string{"v1beta2", "v1beta1"}, Kind: "Alert", Resource: "alerts",
+		Group: notificationGroup, Version: "v1", Older: []string{"v1beta3", "v1beta2", "v1beta1"}, Portable: "v1beta3", Kind: "Alert", Resource: "alerts",
 		Removed:    []Removed{{Field: "summary", In: "v1", Moved: "eventMetadata.summary"}},
 		Examples:   Examples{Names: [2]string{"on-call", "deployments"}},
 		Controller: "notification-controller", Word: "alert", Plural: "alerts",

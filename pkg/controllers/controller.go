@@ -7,7 +7,7 @@ type Controller struct {
 	Name string
 	// APIModule is the Go module that defines the kinds of the controller.
 	APIModule string
-	// Extra marks a controller that only --components-extra installs.
+	// Extra is set if only --components-extra installs the controller.
 	Extra bool
 }
 
@@ -32,7 +32,7 @@ func Find(name string) (Controller, bool) {
 	return Controller{}, false
 }
 
-// Names returns the names of the controllers for which keep is true, in order.
+// Names returns the names of the controllers for which keep returns true, in order.
 func Names(keep func(Controller) bool) []string {
 	var names []string
 	for _, c := range All {

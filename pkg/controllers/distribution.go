@@ -7,11 +7,11 @@ import (
 
 // DefaultVersion is the version of Flux that is installed without --version,
 // without a leading "v". The command-line tool has its own version.
-const DefaultVersion = "2.9.6"
+const DefaultVersion = "2.10.0"
 
-// Distribution is a version of Flux whose manifests are embedded: its facts that
-// differ between versions. The module tools/distributions/VERSION pins the API
-// modules from which its CRDs are generated.
+// Distribution describes a version of Flux whose manifests are embedded, with the facts that differ
+// between versions. The module tools/distributions/VERSION pins the API modules from which its CRDs
+// are generated.
 type Distribution struct {
 	// Version is the version of Flux without a leading "v".
 	Version string
@@ -19,16 +19,15 @@ type Distribution struct {
 	// of Kubernetes, in ascending order. Later minor versions are supported as
 	// well.
 	Kubernetes []string
-	// Tags are the image tags of the controllers.
+	// Tags maps the controllers to their image tags.
 	Tags map[string]string
-	// OpenWebhooks admits ingress to all ports of notification-controller, and
-	// not only to that of Receivers.
+	// OpenWebhooks allows ingress to all ports of notification-controller, instead of only to the
+	// port of Receivers.
 	OpenWebhooks bool
-	// TokenRequests lets the controllers create tokens for ServiceAccounts.
+	// TokenRequests allows the controllers to create tokens for ServiceAccounts.
 	TokenRequests bool
-	// Probed lists the controllers that report on the port for probes whether
-	// they are the leader. Of older versions, only the file server of the leader
-	// listens.
+	// Probed lists the controllers that report on the port for probes whether they are the leader.
+	// In older versions, only the file server of the leader listens.
 	Probed []string
 }
 
@@ -84,9 +83,9 @@ func DefaultDistribution() Distribution {
 	return d
 }
 
-// FindDistribution returns the embedded distribution of a version such as 2.9.6,
-// v2.9.6 or 2.9, which selects the patch version of 2.9 that is embedded. An
-// empty version selects the default.
+// FindDistribution returns the embedded distribution of a version such as 2.9.6, v2.9.6 or 2.9. A
+// minor version such as 2.9 selects its embedded patch version. An empty version selects the
+// default.
 func FindDistribution(version string) (Distribution, bool) {
 	if version == "" {
 		version = DefaultVersion
@@ -101,8 +100,8 @@ func FindDistribution(version string) (Distribution, bool) {
 	return Distributions[i], true
 }
 
-// SameMinor returns the embedded distribution with the minor version of a version
-// such as v2.9.1.
+// SameMinor returns the embedded distribution with the same minor version as a version such as
+// v2.9.1.
 func SameMinor(version string) (Distribution, bool) {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(parts) < 2 {

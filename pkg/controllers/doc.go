@@ -1,7 +1,7 @@
-// Package controllers is the catalog of Flux: Kinds has a row for each custom
-// resource, All has a row for each controller.
+// Package controllers is the catalog of Flux: Kinds has a row for each custom resource, All has a
+// row for each controller.
 //
-// A row holds every fact about a kind that commands need, so that a command is
-// written once for all kinds. The functions are pure: they read decoded objects
-// and know neither the cluster nor the command line.
+// A row holds all facts about a kind that commands need, so that a command is written once for all
+// kinds. The functions are pure: they read decoded objects and access neither the cluster nor the
+// command line.
 package controllers

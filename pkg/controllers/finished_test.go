@@ -34,6 +34,27 @@ func TestFinished(t *testing.T) {
 			t.Errorf("%s: finished is %v", name, got)
 		}
 	}
+	hr, _ := FindKind("HelmRelease")
+	action := func(name string) map[string]any {
+		return map[string]any{"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "Running '" + name + "' action with timeout of 5m0s"}
+	}
+	for name, c := range map[string]struct {
+		kind     Kind
+		object   Object
+		finished bool
+	}{
+		"install failed":                   {hr, object(1, -1, 1, "False", "InstallFailed", action("install")), true},
+		"upgrade failed":                   {hr, object(2, 1, 2, "False", "UpgradeFailed", action("upgrade")), true},
+		"install in progress":              {hr, object(1, -1, 1, "Unknown", "Progressing", action("install")), false},
+		"upgrade after a change":           {hr, object(2, 1, 1, "False", "UpgradeFailed", action("upgrade")), false},
+		"remediation in progress":          {hr, object(1, -1, 1, "False", "InstallFailed", action("uninstall")), false},
+		"next attempt in progress":         {hr, object(1, -1, 1, "False", "InstallFailed", progressing), false},
+		"kind without actions in progress": {k, object(1, -1, 1, "False", "BuildFailed", action("install")), false},
+	} {
+		if got := c.kind.Finished(c.object); got != c.finished {
+			t.Errorf("%s: finished is %v", name, got)
+		}
+	}
 	alert, _ := FindKind("Alert")
 	if !alert.Finished(Object{}) {
 		t.Error("an Alert is not finished, although it never has conditions")
@@ -85,6 +106,14 @@ func TestSettled(t *testing.T) {
 		return Object{"status": map[string]any{"lastHandledReconcileAt": "now", "conditions": conditions}}
 	}
 	k, _ := FindKind("GitRepository")
+	hr, _ := FindKind("HelmRelease")
+	installing := map[string]any{"type": "Reconciling", "status": "True", "reason": "Progressing", "message": "Running 'install' action with timeout of 5m0s"}
+	if !hr.Settled(handled(installing, map[string]any{"type": "Ready", "status": "False", "reason": "InstallFailed"}), "now") {
+		t.Error("a release that could not be installed is not settled")
+	}
+	if hr.Settled(handled(installing, map[string]any{"type": "Ready", "status": "Unknown", "reason": "Progressing"}), "now") {
+		t.Error("a release is settled while it is installed")
+	}
 	for name, c := range map[string]struct {
 		object  Object
 		settled bool

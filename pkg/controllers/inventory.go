@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// InventoryID identifies an object in the inventory of a Kustomization or
-// HelmRelease: the field id of an entry.
+// InventoryID identifies an object in the inventory of a Kustomization or HelmRelease. It is the
+// field id of an entry.
 type InventoryID struct {
 	// Namespace is empty for cluster-scoped objects.
 	Namespace, Name string

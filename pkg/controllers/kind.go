@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -8,7 +9,7 @@ import (
 // Verb is a set of verbs that a kind supports.
 type Verb uint
 
-// The verbs of the catalog.
+// Verbs of the catalog.
 const (
 	Get Verb = 1 << iota
 	Export
@@ -23,77 +24,79 @@ const (
 // Kind is a row of the catalog: a custom resource and the facts that commands
 // need.
 type Kind struct {
+	// Version is the newest API version, which the default version of Flux stores.
 	Group, Version, Kind, Resource string
-	// Newer lists the API versions that newer Flux versions serve, newest first. A
-	// cluster that declares Version deprecated is asked for them.
-	Newer []string
 	// Older lists the API versions that older Flux versions serve, newest
 	// first.
 	Older []string
-	// Removed are the fields that newer versions do not have.
+	// Portable is the API version in which create exports manifests, if it is not Version: the
+	// newest version that all embedded versions of Flux serve. A manifest must be valid without
+	// access to the cluster, and both before and after an upgrade: Flux 2.9 serves Alerts and
+	// Providers only in v1beta3, and 2.10 still serves it.
+	Portable string
+	// Removed lists the fields that newer versions do not have.
 	Removed []Removed
 	// Controller is the name of the controller that reconciles the kind.
 	Controller string
 
-	// Family is the command above Word: "source", "image", "artifact", or "" if
-	// the kind is a direct subcommand of the verb.
+	// Family is the command above Word: "source", "image" or "artifact". It is "" if the kind is a
+	// direct subcommand of the verb.
 	Family string
-	// Word, Plural and Short name the kind on the command line.
+	// Word, Plural and Short are the names of the kind on the command line.
 	Word, Plural, Short string
 
-	// Examples are the objects in the help of commands.
+	// Examples holds the objects in the help of commands.
 	Examples Examples
 
-	// Verbs are the supported verbs.
+	// Verbs holds the supported verbs.
 	Verbs Verb
-	// Columns are the columns between NAME and READY in the output of get.
+	// Columns lists the columns between NAME and READY in the output of get.
 	Columns []Column
-	// Source refers to the source, as --show-source and --with-source need it.
+	// Source is the reference to the source, for --show-source and --with-source.
 	Source *Ref
-	// Refs are the references to other objects, except the source.
+	// Refs lists the references to other objects, except the source.
 	Refs []Ref
-	// Results refers to the objects whose results an object of the kind
-	// records. Only its status names them.
+	// Results is the reference to the objects whose results an object of the kind records. Only its
+	// status names them.
 	Results *Ref
 	// Suspension describes how to suspend an object.
 	Suspension Suspension
 	// Static reports whether an object has no Ready condition and is always
 	// ready. It is nil for kinds that always have the condition.
 	Static func(Object) bool
-	// Done is the message of a finished reconciliation, with "%s" for Result.
+	// Done is the message after a reconciliation, with "%s" for Result.
 	Done string
 	// Result is the outcome of a reconciliation: a revision, an image or a
 	// count.
 	Result Path
-	// Attempts are the fields with the attempted revision, for each kind of
-	// source.
+	// Attempts lists the fields with the attempted revision, for each kind of source.
 	Attempts []Attempt
-	// Inventory is the list of objects that an object of the kind manages.
+	// Inventory holds the list of objects that an object of the kind manages.
 	Inventory Path
-	// Recreate is the annotation whose value "enabled" lets the controller
-	// delete and recreate objects with changed immutable fields.
+	// Recreate is the annotation whose value "enabled" allows the controller to delete and recreate
+	// objects with changed immutable fields.
 	Recreate string
-	// Keep is the annotation that excludes an object from deletion when it is
-	// removed from the source.
+	// Keep is the annotation that prevents the deletion of an object when it is removed from the
+	// source.
 	Keep Setting
 	// Fetch names the fields of the spec with the address and the credentials
 	// of a server.
 	Fetch Fetch
-	// Secrets are the fields that refer to a Secret: {name}, or a list of
-	// these.
+	// Secrets lists the fields that reference a Secret: {name}, or a list of such references.
 	Secrets []string
-	// Attempted are the conditions that still report a failed action after
-	// Ready reports its remediation.
+	// Attempted lists the conditions that still report a failed action after Ready reports its
+	// remediation.
 	Attempted []string
-	// Drift is the field that enables drift correction. It is empty for kinds
-	// whose controller corrects drift in every reconciliation.
+	// Drift is the field that enables drift correction. It is nil for kinds whose controller
+	// corrects drift in every reconciliation.
 	Drift Path
-	// Recorded marks a kind whose status.history has every reconciliation. The
-	// history of a HelmRelease has releases, which do not determine the next
-	// reconciliation.
+	// Recorded is set if status.history lists every reconciliation. The history of a HelmRelease
+	// lists releases, which do not determine the next reconciliation.
 	Recorded bool
-	// Release marks a kind that manages a Helm release: the release storage has
-	// the desired state.
+	// Actions are the names of the actions in messages of Reconciling during which Ready is Unknown.
+	Actions []string
+	// Release is set if the kind manages a Helm release. The release storage then holds the desired
+	// state.
 	Release bool
 	// Decryption is the field that enables the decryption of SOPS secrets.
 	Decryption Path
@@ -101,19 +104,20 @@ type Kind struct {
 	Manager string
 }
 
-// Examples has the names of two objects of a kind, and a revision of one. Without
-// a revision, there is no example with one.
+// Examples holds the names of two objects of a kind and a revision of one of them. Without a
+// revision, the help has no example with one.
 type Examples struct {
 	Names    [2]string
 	Revision string
 }
 
-// Fetch names the fields of a spec with the address and credentials of a
-// server. A field that the kind does not have is "".
+// Fetch names the fields of a spec with the address and credentials of a server. A field is "" if
+// the kind does not have it.
 type Fetch struct {
-	// Address is the URL, endpoint or image. Revision selects a part of it.
+	// Address is the field with the URL, endpoint or image. Revision is the field that selects a
+	// revision of it.
 	Address, Revision string
-	// Credentials refers to the Secret with the credentials, CA to the Secret
+	// Credentials is the field that references the Secret with the credentials, and CA the Secret
 	// with the CA certificate.
 	Credentials, CA string
 	// Login is the subcommand of `flux create secret` that creates the
@@ -130,24 +134,23 @@ type Column struct {
 	Value func(Kind, Object) string
 }
 
-// Ref is a reference to other objects.
+// Ref describes references to other objects.
 type Ref struct {
 	// Relation is the purpose of the reference: source, chart, dependency,
 	// provider, image or resource.
 	Relation string
-	// Path is the field with {kind, name, namespace}, or with a list of these.
+	// Path is the field with {kind, name, namespace}, or with a list of such references.
 	Path Path
-	// Kinds are the kinds that the reference may have. A single one is the
-	// default.
+	// Kinds lists the kinds that the reference may have. A single kind is the default.
 	Kinds []string
-	// CrossNamespace permits a reference to another namespace.
+	// CrossNamespace allows a reference to another namespace.
 	CrossNamespace bool
-	// Keyed marks a Path to a map with the names as keys.
+	// Keyed is set if Path is a map with the names as keys.
 	Keyed bool
 }
 
-// Suspension describes how to suspend an object: a boolean field, or an
-// annotation with a value.
+// Suspension describes how to suspend an object: with a boolean field, or with an annotation and
+// its value.
 type Suspension struct {
 	Field             Path
 	Annotation, Value string
@@ -189,6 +192,10 @@ func (k Kind) CRD() string { return k.Resource + "." + k.Group }
 
 // APIVersion returns the group and version, as in manifests.
 func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
+
+// PortableAPIVersion returns the group and version of manifests that all embedded
+// versions of Flux serve.
+func (k Kind) PortableAPIVersion() string { return k.Group + "/" + cmp.Or(k.Portable, k.Version) }
 
 // FindKind returns the row with the given Kind, ignoring case.
 func FindKind(kind string) (Kind, bool) {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// durationFields are the fields of type duration. Flux decodes them into
-// numbers and encodes 60s as 1m0s. Manifests are compared as text, so a
-// duration needs a canonical form.
+// durationFields lists the fields of type duration. Flux decodes them into numbers and encodes 60s
+// as 1m0s. Manifests are compared as text, so a duration needs a canonical form.
 var durationFields = []string{
 	"spec.interval", "spec.timeout", "spec.retryInterval",
 	"spec.chart.spec.interval",
@@ -18,7 +17,7 @@ var durationFields = []string{
 	"spec.rollback.timeout", "spec.test.timeout", "spec.uninstall.timeout",
 }
 
-// secretFields are the references to Secrets in the namespace of the object.
+// secretFields lists the references to Secrets in the namespace of the object.
 var secretFields = []string{
 	"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef",
 	"spec.sts.secretRef", "spec.sts.certSecretRef",
@@ -26,11 +25,11 @@ var secretFields = []string{
 	"spec.kubeConfig.secretRef", "spec.decryption.secretRef", "spec.git.commit.signingKey.secretRef",
 }
 
-// defaultFalse are the optional fields with the default false. Flux omits them
-// from manifests, although the API server or resume may have set them.
+// defaultFalse lists the optional fields with the default false. Flux omits them from manifests,
+// although the API server or resume may have set them.
 var defaultFalse = []string{"spec.suspend", "spec.force", "spec.postBuild.substituteFrom[].optional"}
 
-// valueFields are the lists of Secrets and ConfigMaps with values.
+// valueFields lists the fields that reference Secrets and ConfigMaps with values.
 var valueFields = []string{"spec.valuesFrom", "spec.postBuild.substituteFrom"}
 
 // Manifest returns the object as a user would write it: without the status and
@@ -136,17 +135,38 @@ type SecretRef struct {
 	Name string
 	// Field is the path of the reference.
 	Field string
-	// Optional marks a Secret that may be missing.
+	// Optional is set if the Secret may be missing.
 	Optional bool
 }
 
-// SecretsOf returns the Secrets that an object refers to, in the order of
-// secretFields and valueFields.
+// SecretsOf returns the Secrets that an object references, in the order of secretFields and
+// valueFields.
 func SecretsOf(o Object) []SecretRef {
 	var refs []SecretRef
+	for _, r := range DataOf(o) {
+		if r.Kind == "Secret" {
+			refs = append(refs, r.SecretRef)
+		}
+	}
+	return refs
+}
+
+// DataRef is a reference to a Secret or ConfigMap in the namespace of the object.
+type DataRef struct {
+	Kind string
+	SecretRef
+	// Key is the key with the values of a HelmRelease, and Path the value that it sets. "" selects
+	// the default of each.
+	Key, Path string
+}
+
+// DataOf returns the Secrets and ConfigMaps that an object references, in the order of secretFields
+// and valueFields.
+func DataOf(o Object) []DataRef {
+	var refs []DataRef
 	for _, field := range secretFields {
 		if name := (Path{field + ".name"}).String(o); name != "" {
-			refs = append(refs, SecretRef{Name: name, Field: field})
+			refs = append(refs, DataRef{Kind: "Secret", SecretRef: SecretRef{Name: name, Field: field}})
 		}
 	}
 	for _, field := range valueFields {
@@ -154,9 +174,10 @@ func SecretsOf(o Object) []SecretRef {
 		list, _ := v.([]any)
 		for _, item := range list {
 			m, _ := item.(Object)
-			if (Path{"kind"}).String(m) == "Secret" {
-				refs = append(refs, SecretRef{Path{"name"}.String(m), field, Path{"optional"}.String(m) == "true"})
-			}
+			refs = append(refs, DataRef{
+				Kind: Path{"kind"}.String(m), SecretRef: SecretRef{Path{"name"}.String(m), field, Path{"optional"}.String(m) == "true"},
+				Key: Path{"valuesKey"}.String(m), Path: Path{"targetPath"}.String(m),
+			})
 		}
 	}
 	return refs

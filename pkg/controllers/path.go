@@ -24,7 +24,7 @@ func (p Path) Lookup(o Object) (any, bool) {
 	return nil, false
 }
 
-// String returns the field as text, "" if it is missing or not a scalar.
+// String returns the field as a string, or "" if it is missing or not a scalar.
 func (p Path) String(o Object) string {
 	v, _ := p.Lookup(o)
 	switch v := v.(type) {
@@ -41,7 +41,7 @@ func (p Path) String(o Object) string {
 	}
 }
 
-// Strings returns the strings of a list, without its other elements.
+// Strings returns the strings of a list. It skips elements of other types.
 func (p Path) Strings(o Object) []string {
 	v, _ := p.Lookup(o)
 	list, _ := v.([]any)
@@ -91,11 +91,11 @@ func cutIndex(step string) (name string, index int, indexed bool) {
 // Name returns metadata.name.
 func Name(o Object) string { return Path{"metadata.name"}.String(o) }
 
-// Namespace returns metadata.namespace, "" for cluster-scoped objects.
+// Namespace returns metadata.namespace, or "" for cluster-scoped objects.
 func Namespace(o Object) string { return Path{"metadata.namespace"}.String(o) }
 
-// Annotation returns the value of an annotation. Keys contain dots and slashes,
-// so a Path cannot name them.
+// Annotation returns the value of an annotation. Since keys contain dots and slashes, a Path cannot
+// select an annotation.
 func Annotation(o Object, key string) string {
 	v, _ := Path{"metadata.annotations"}.Lookup(o)
 	m, _ := v.(map[string]any)

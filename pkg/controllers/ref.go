@@ -42,7 +42,7 @@ func (r Ref) Targets(o Object) []Target {
 	return targets
 }
 
-// keyed returns the objects that the keys of a map name, sorted by name.
+// keyed returns the objects named by the keys of a map, sorted by name.
 func (r Ref) keyed(v any, namespace string) []Target {
 	m, _ := v.(map[string]any)
 	var targets []Target
@@ -64,9 +64,9 @@ func (r Ref) target(m map[string]any, namespace string) Target {
 	return t
 }
 
-// SourceOf returns the sources of an object, nil if its kind has none. The source
-// of a release whose chart is not a HelmChart is the object that is created for
-// it, because its spec has the address.
+// SourceOf returns the sources of an object, or nil if its kind has none. If the chart of a release
+// is not a HelmChart, its source is the object that is created for it, since the spec of that
+// object has the address.
 func (k Kind) SourceOf(o Object) []Target {
 	if k.Source == nil {
 		return nil
@@ -80,8 +80,8 @@ func (k Kind) SourceOf(o Object) []Target {
 	return targets
 }
 
-// Waits reports whether an object becomes ready only after the objects of the
-// reference. Alerts and Receivers do not wait for the objects that they watch.
+// Waits reports whether an object becomes ready only after the referenced objects. Alerts and
+// Receivers do not wait for the objects that they reference.
 func (r Ref) Waits() bool { return r.Relation != "resource" }
 
 // AllRefs returns every reference of the kind, the source first.

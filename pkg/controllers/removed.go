@@ -10,22 +10,22 @@ import (
 
 // Removed is a field of the spec that newer versions of a kind do not have.
 type Removed struct {
-	// Field is the name of the field, In the first version without it.
+	// Field is the name of the field. In is the first version without it.
 	Field, In string
-	// Moved is the field of the spec that takes the value, for example
-	// "eventMetadata.summary". It must not be set as well.
+	// Moved is the field of the spec that replaces the field with the same value, for example
+	// "eventMetadata.summary". The conversion requires that it is not set.
 	Moved string
-	// Instead is the field that replaces it with another kind of value. If it is
-	// set, the removed field has no effect. Remedy is how to set it. A field
-	// with neither Moved nor Instead never has an effect.
+	// Instead is the field that replaces it with a different kind of value. If it is set, the
+	// removed field has no effect. Remedy describes how to set it. A field with neither Moved nor
+	// Instead never has an effect.
 	Instead, Remedy string
 }
 
 // Removal is a removed field of an object.
 type Removal struct {
 	Removed
-	// Blocked is the remedy if the field cannot be converted, and "" if Moved has
-	// its meaning or it has no effect.
+	// Blocked is the remedy if the field cannot be converted. It is "" if Moved replaces the field
+	// or if the field has no effect.
 	Blocked string
 }
 
@@ -41,14 +41,14 @@ func (r Removal) Outcome() string {
 	}
 }
 
-// RemovedBetween returns the fields that a version has and a newer one does not.
+// RemovedBetween returns the fields that exist in a version but not in a newer one.
 func (k Kind) RemovedBetween(from, to string) []Removed {
 	return slices.DeleteFunc(slices.Clone(k.Removed), func(r Removed) bool {
 		return version.CompareKubeAwareVersionStrings(from, r.In) >= 0 || version.CompareKubeAwareVersionStrings(to, r.In) < 0
 	})
 }
 
-// Of returns how the field of an object is converted, if the object has it.
+// Of returns how the field of an object is converted, and false if the object does not have it.
 func (r Removed) Of(o Object) (Removal, bool) {
 	has := func(field string) bool {
 		_, ok := Path{"spec." + field}.Lookup(o)
@@ -65,6 +65,18 @@ func (r Removed) Of(o Object) (Removal, bool) {
 		removal.Blocked = r.Remedy
 	}
 	return removal, true
+}
+
+// ByHand describes how to convert the field manually.
+func (r Removed) ByHand() string {
+	switch {
+	case r.Moved != "":
+		return fmt.Sprintf("move spec.%s to spec.%s", r.Field, r.Moved)
+	case r.Instead != "":
+		return fmt.Sprintf("if spec.%s is not set, %s; then remove spec.%s", r.Instead, r.Remedy, r.Field)
+	default:
+		return "remove spec." + r.Field
+	}
 }
 
 // Parent returns the object field of Moved and the name of the field in it.

@@ -2,10 +2,10 @@ package controllers
 
 import "strings"
 
-// Setting is an annotation with the value that takes effect.
+// Setting is an annotation and the value that has an effect.
 type Setting struct{ Key, Value string }
 
-// String returns the annotation as in a manifest.
+// String returns the annotation in the form of a manifest.
 func (s Setting) String() string { return s.Key + ": " + s.Value }
 
 // HasSetting reports whether an object has the label or annotation with the value,

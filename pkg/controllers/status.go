@@ -43,7 +43,7 @@ func ConditionTypes() []string {
 type Readiness struct {
 	// Status is "True", "False" or "Unknown".
 	Status string
-	// Reason is "" without a Ready condition.
+	// Reason is the reason of the condition, or "" without a Ready condition.
 	Reason string
 	// Message has full digests.
 	Message string
@@ -64,8 +64,8 @@ func (k Kind) Ready(o Object) Readiness {
 // HasConditions reports whether objects of the kind can have a Ready condition.
 func (k Kind) HasConditions() bool { return k.Static == nil || k.Done != "" }
 
-// IsReady reports whether an object is ready at its current generation: the Ready
-// condition may be about an earlier one.
+// IsReady reports whether an object is ready at its current generation. The Ready condition may
+// refer to an earlier one.
 func (k Kind) IsReady(o Object) bool {
 	return k.Ready(o).Status == "True" && (k.Static != nil && k.Static(o) || Observed(o))
 }
@@ -79,10 +79,9 @@ func (k Kind) staticNoun() string {
 	return k.Kind
 }
 
-// Observed reports whether the status and its Ready condition are about the
-// current generation of the spec. Each may record the generation: kstatus reads
-// that of the status, kubectl wait that of the condition, and controllers set the
-// latter first.
+// Observed reports whether the status and its Ready condition refer to the current generation of
+// the spec. Each may record the generation: kstatus reads the one of the status, kubectl wait the
+// one of the condition, and controllers set the latter first.
 func Observed(o Object) bool {
 	generation, _ := Path{"metadata.generation"}.Lookup(o)
 	c, found := FindCondition(o, "Ready")
@@ -96,7 +95,7 @@ func Observed(o Object) bool {
 	return integer(observed) >= integer(generation)
 }
 
-// Stalled returns the message of the Stalled condition and whether it is True.
+// Stalled returns the message of the Stalled condition and reports whether the condition is True.
 func Stalled(o Object) (string, bool) {
 	c, ok := FindCondition(o, "Stalled")
 	return c.Message, ok && c.Status == "True"
@@ -118,6 +117,19 @@ func noConditions(o Object) bool {
 	return !ok
 }
 
+// progressing reports whether a reconciliation is in progress. helm-controller sets Ready to Unknown
+// while it installs or upgrades a release. If that fails before a release is stored, for example because
+// the chart cannot be rendered, it leaves Reconciling as it was until the next attempt.
+func (k Kind) progressing(o Object) bool {
+	c, ok := FindCondition(o, "Reconciling")
+	if !ok || c.Status != "True" || c.Reason != "Progressing" {
+		return false
+	}
+	return k.Ready(o).Status != "False" || !slices.ContainsFunc(k.Actions, func(action string) bool {
+		return strings.HasPrefix(c.Message, "Running '"+action+"' action")
+	})
+}
+
 // Settled reports whether the controller has finished the reconciliation
 // request with the token: it has recorded the token, is not progressing, and
 // has set Ready to True or False. A failed object may be retried, and only its
@@ -126,7 +138,7 @@ func (k Kind) Settled(o Object, token string) bool {
 	if (Path{"status.lastHandledReconcileAt"}).String(o) != token {
 		return false
 	}
-	if c, ok := FindCondition(o, "Reconciling"); ok && c.Status == "True" && c.Reason == "Progressing" {
+	if k.progressing(o) {
 		return false
 	}
 	ready := k.Ready(o)
@@ -140,8 +152,8 @@ func (k Kind) Settled(o Object, token string) bool {
 	}
 }
 
-// pending are the reasons of Ready=False that the controller resolves itself
-// once another object is ready.
+// pending lists the reasons of Ready=False that are resolved without intervention once another
+// object is ready.
 var pending = []string{"DependencyNotReady", "SourceNotReady"}
 
 // Pending reports whether an object waits for another object.
@@ -156,7 +168,7 @@ func (k Kind) Finished(o Object) bool {
 	if k.Static != nil && k.Static(o) {
 		return true
 	}
-	if c, ok := FindCondition(o, "Reconciling"); ok && c.Status == "True" && c.Reason == "Progressing" {
+	if k.progressing(o) {
 		return false
 	}
 	switch k.Ready(o).Status {

@@ -6,10 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Upstream returns the objects from which an object takes its content, one
-// level up: the HelmChart of a HelmRelease rather than its repository, the
-// ImageRepository of an ImagePolicy. It returns nil for an object without a
-// source.
+// Upstream returns the objects from which an object takes its content, one level up: for a
+// HelmRelease, the HelmChart and not its repository, for an ImagePolicy, the ImageRepository. It
+// returns nil for an object without a source.
 func (k Kind) Upstream(o Object) []Target {
 	if k.Release {
 		if chart, ok := chartOf(o); ok {
@@ -41,8 +40,8 @@ func (k Kind) imageRef() (Ref, bool) {
 	return Ref{}, false
 }
 
-// defaultChart is the kind that helm-controller creates for spec.chart. Since
-// Flux 2.10, spec.chart.kind selects another one.
+// defaultChart is the kind of the object that helm-controller creates for spec.chart. Since Flux
+// 2.10, spec.chart.kind selects another kind.
 const defaultChart = "HelmChart"
 
 // chartOf returns the object that helm-controller creates for spec.chart: a
@@ -56,8 +55,8 @@ func chartOf(o Object) (Target, bool) {
 	if kind == "" {
 		kind = defaultChart
 	}
-	// NAMESPACE/NAME, or KIND/NAMESPACE/NAME. It names the former object until
-	// the controller has seen a changed kind.
+	// The format is NAMESPACE/NAME or KIND/NAMESPACE/NAME. The field names the previous object
+	// until the controller has observed a changed kind.
 	switch parts := strings.Split(Path{"status.helmChart"}.String(o), "/"); {
 	case len(parts) == 2 && kind == defaultChart:
 		return Target{Kind: kind, Namespace: parts[0], Name: parts[1]}, true

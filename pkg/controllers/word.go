@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// abbreviations are the short names of the CRDs for kinds without Short.
+// abbreviations maps kinds without Short to the short names of their CRDs.
 var abbreviations = map[string]string{
 	"gitrepo": "GitRepository", "ocirepo": "OCIRepository", "helmrepo": "HelmRepository", "hc": "HelmChart",
 	"ea": "ExternalArtifact", "ag": "ArtifactGenerator",
@@ -13,8 +13,8 @@ var abbreviations = map[string]string{
 	"iua": "ImageUpdateAutomation", "imgupd": "ImageUpdateAutomation", "imgauto": "ImageUpdateAutomation",
 }
 
-// Words returns the names of the kind that users may type, in lower case, with
-// the preferred one first.
+// Words returns the names of the kind that users may enter, in lower case, with the preferred name
+// first.
 func (k Kind) Words() []string {
 	singular := strings.ToLower(k.Kind)
 	words := []string{k.Word, k.Plural, singular, k.Resource, k.Resource + "." + k.Group}

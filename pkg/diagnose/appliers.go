@@ -14,10 +14,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// applier is a Flux object whose inventory contains requested objects.
+// applier is a Flux object whose inventory contains some of the requested objects.
 type applier struct {
 	kind controllers.Kind
-	// object has no inventory. has is the requested part of it.
+	// object is the Flux object without its inventory. has lists the requested objects in the
+	// inventory.
 	object controllers.Object
 	has    []controllers.Target
 }
@@ -59,7 +60,7 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 			return nil
 		})
 	}
-	_ = g.Wait() // every error is in unknown
+	_ = g.Wait() // all errors are in unknown
 	slices.SortFunc(found, func(a, b applier) int {
 		return strings.Compare(targetOf(a.kind, a.object).String(), targetOf(b.kind, b.object).String())
 	})

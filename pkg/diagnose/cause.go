@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// revision is the annotation with the revision of a Deployment or
-	// ReplicaSet, hash the label with the hash of the pod template.
+	// revision is the annotation with the revision of a Deployment or ReplicaSet. hash is the label
+	// with the hash of the pod template.
 	revision = "deployment.kubernetes.io/revision"
 	hash     = "pod-template-hash"
 
-	// logLines is the number of log lines to print. afterthought is the timeout
-	// for collecting the cause after a wait has timed out.
+	// logLines is the maximum number of log lines to print. afterthought is the timeout for finding
+	// causes after a wait has timed out.
 	logLines     = 5
 	afterthought = 5 * time.Second
 )

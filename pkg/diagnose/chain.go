@@ -15,8 +15,7 @@ var upstream = []string{
 	"HelmChartNotReady", "Progressing", "ProgressingWithRetry", "",
 }
 
-// chain returns the findings from an object to its root cause, nil for a
-// healthy object.
+// chain returns the findings from an object to its root cause, or nil if the object is healthy.
 func (s *judge) chain(t controllers.Target) []Finding {
 	var chain []Finding
 	at := map[controllers.Target]int{}
@@ -70,8 +69,8 @@ func cycle(chain []Finding) Finding {
 	}
 }
 
-// blame replaces the finding of a waiting object by the failure in its own
-// message, if no dependency has a problem.
+// blame replaces the finding of a waiting object with the failure in its own message if none of its
+// dependencies has a problem.
 func (s *judge) blame(f *Finding) {
 	o, there := s.objects[f.Object]
 	if !there || f.Code != "waiting" {
@@ -82,10 +81,10 @@ func (s *judge) blame(f *Finding) {
 	}
 }
 
-// holdUp returns the object that an object waits for: its source before its
-// dependencies, and the first with a problem. A ready source may block an
-// object that reports that it waits: it is suspended at an earlier revision, or
-// its artifact is unavailable because its controller is down.
+// holdUp returns the object that an object waits for. Sources precede dependencies, and the first
+// object with a problem is returned. A ready source may block an object that reports that it waits:
+// the source is suspended at an earlier revision, or its artifact is unavailable because its
+// controller is down.
 func (s *judge) holdUp(t controllers.Target, says bool) (controllers.Target, bool) {
 	for _, relation := range []string{"source", "image", "dependency", "provider"} {
 		for _, e := range s.graph.From(vertex(t)) {

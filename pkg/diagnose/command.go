@@ -7,14 +7,14 @@ import (
 	"github.com/fluxkit/flux/internal/shell"
 )
 
-// A remedy with a command is the command, or ends with ": " and the command, so
-// that users and programs can copy it. Placeholders are in angle brackets.
+// A remedy with a command is the command itself or ends with ": " and the command, so that users
+// and programs can copy it. Placeholders are in angle brackets.
 
 // anyName is the placeholder for a name that the user chooses.
 const anyName = "<name>"
 
-// withoutPassword removes the password from a URL. It replaces an invalid URL,
-// which may contain a password anywhere.
+// withoutPassword removes the password from a URL. It replaces an invalid URL completely, since the
+// password may be anywhere in it.
 func withoutPassword(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -35,8 +35,7 @@ func inNamespace(namespace string) string {
 	return " -n " + shell.Quote(namespace)
 }
 
-// createSecret returns the command that creates the Secret to which a field of
-// the spec refers.
+// createSecret returns the command that creates the Secret referenced by a field of the spec.
 func (s origin) createSecret(field, namespace, name string) string {
 	if field == s.kind.Fetch.Credentials && s.kind.Fetch.Login != "" {
 		return s.login(namespace, name)
@@ -55,7 +54,7 @@ func (s origin) login(namespace, name string) string {
 	case oci || word == "oci":
 		word = "oci"
 		host, _, _ := strings.Cut(registry, "/")
-		if !strings.ContainsAny(host, ".:") { // Docker Hub: its registry has another host name
+		if !strings.ContainsAny(host, ".:") { // the registry of Docker Hub has another host name
 			return shell.Command("kubectl -n %s create secret generic %s --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>", namespace, name)
 		}
 		flags = append([]string{"--url=" + shell.Quote(host)}, password...)

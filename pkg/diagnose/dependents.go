@@ -21,17 +21,17 @@ import (
 type dependents struct {
 	Doctor
 	of []controllers.Target
-	// without are the controllers that are not installed. Objects of their
-	// kinds are rare and are not reconciled.
+	// without lists the controllers that are not installed. Objects of their kinds are rare and are
+	// not reconciled.
 	without []string
 
 	mu     sync.Mutex
 	listed map[string]bool
 	found  []controllers.Object
-	// charts are the existing HelmCharts. A HelmRelease waits for its chart
-	// instead of the repository.
+	// charts holds the existing HelmCharts. A HelmRelease waits for its chart and not for the
+	// repository.
 	charts map[controllers.Target]bool
-	// missed are the kinds that could not be listed in all namespaces.
+	// missed holds the kinds that could not be listed in all namespaces, with the errors.
 	missed map[string]error
 }
 
@@ -87,7 +87,7 @@ func (d *dependents) list(ctx context.Context, kinds []controllers.Kind) error {
 	return g.Wait()
 }
 
-// large are the fields that are not needed for dependencies.
+// large lists the fields that are not needed for dependencies.
 var large = []string{
 	"metadata.managedFields", "metadata.labels", "metadata.annotations", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild",
 	"status.inventory", "status.history",
@@ -103,7 +103,7 @@ func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace str
 	})
 }
 
-// take keeps an object that may wait for one of the requested objects.
+// take keeps an object if it may wait for one of the requested objects.
 func (d *dependents) take(k controllers.Kind, o controllers.Object) {
 	t := targetOf(k, o)
 	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.Target) bool { return slices.Contains(d.of, up) })
@@ -160,7 +160,7 @@ func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
 	return vertices
 }
 
-// healthy returns a ready object without further content.
+// healthy returns a ready object with no other content.
 func healthy(t controllers.Target) controllers.Object {
 	k, _ := controllers.FindKind(t.Kind)
 	return controllers.Object{

@@ -18,9 +18,8 @@ import (
 // leftMark is a label or annotation and its effect.
 type leftMark struct{ key, value, effect string }
 
-// leaveAlone are the labels and annotations with which users exclude an object
-// from reconciliation (kustomize-controller, "Controlling the apply behavior of
-// resources").
+// leaveAlone lists the labels and annotations with which users exclude an object from
+// reconciliation (kustomize-controller, "Controlling the apply behavior of resources").
 var leaveAlone = []leftMark{
 	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "nothing is applied to it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "Ignore", "nothing is applied to it"},
@@ -105,7 +104,7 @@ func (s *diagnosis) deployed(ctx context.Context, v *Verdict, trace *tree.Trace,
 	for i := range v.Cases[own:] {
 		c := &v.Cases[own+i]
 		c.Object = object
-		if c.Chain[0].Object != object { // start the chain at the object
+		if c.Chain[0].Object != object { // the chain starts at the object
 			c.Chain = append([]Finding{{Object: object, Code: "applied", Message: "it is applied by " + trace.Applier.Object.String()}}, c.Chain...)
 		}
 	}

@@ -19,14 +19,14 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// desired is the desired state of an applier, rendered again.
+// desired is the desired state of an applier, which is rendered again.
 type desired struct {
 	objects []build.Object
 	secrets []string
 	release *diff.Release
 	// defaultNamespace is the namespace of objects without one.
 	defaultNamespace string
-	// named are the objects by group, kind and name.
+	// named holds the objects by group, kind and name.
 	named map[[3]string][]build.Object
 }
 
@@ -40,11 +40,11 @@ func (d *desired) indexed() *desired {
 	return d
 }
 
-// errSuperseded is returned when the source no longer has the applied revision.
+// errSuperseded is returned if the source no longer has the applied revision.
 var errSuperseded = errors.New("its source no longer has the applied revision")
 
-// desiredOf renders what an applier has applied last: a Kustomization from the
-// artifact of its source, a HelmRelease from the release storage of Helm.
+// desiredOf renders the objects that an applier last applied: for a Kustomization from the artifact
+// of its source, for a HelmRelease from the release storage of Helm.
 func (s *contents) desiredOf(ctx context.Context, sub subject) (*desired, error) {
 	if sub.kind.Release {
 		return s.released(ctx, sub)

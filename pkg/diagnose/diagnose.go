@@ -49,11 +49,11 @@ import (
 type Cause struct {
 	// Message is the cause in one line.
 	Message string
-	// Remedy is the fix, "" if there is none.
+	// Remedy is the fix, or "" if there is none.
 	Remedy string
-	// Final marks a cause that waiting cannot resolve.
+	// Final is set if waiting cannot resolve the cause.
 	Final bool
-	// Vague marks mere progress, which a healthy workload passes through.
+	// Vague is set if the cause is only progress, which also occurs in a healthy rollout.
 	Vague bool
 	// Log is the end of the log of the terminated container.
 	Log []string
@@ -77,7 +77,7 @@ type NotReadyError struct {
 	Namespace string
 	// Troubles has at least one entry.
 	Troubles []Trouble
-	// Err is the error of the context if that ended the wait, nil otherwise.
+	// Err is the error of the context if it ended the wait, and nil otherwise.
 	Err error
 }
 

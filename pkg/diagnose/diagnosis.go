@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// diagnosis answers one question about the cluster. It reads the objects and
-// the controllers, and puts the findings of its parts together to a verdict.
+// diagnosis performs one diagnosis of the cluster. It reads the objects and the controllers and
+// combines the findings of its parts into a verdict.
 type diagnosis struct {
 	*judge
 	workloads  *workloads
@@ -22,8 +22,8 @@ type diagnosis struct {
 	examiner   *examiner
 	verifier   *verifier
 	deliveries *deliveries
-	// needing are objects whose dependents are required even if they block
-	// none. dependent are these dependents and those of the roots.
+	// needing lists objects whose dependents are required even if they block none. dependent holds
+	// the dependents of these objects and of the roots.
 	needing   []controllers.Target
 	dependent *dependents
 }

@@ -24,6 +24,9 @@ type Doctor struct {
 	Now  time.Time
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
+	// Recording is true if the cluster is a recording, which has an index of some artifacts instead of
+	// their files.
+	Recording bool
 }
 
 // newRevisionGrace is the time that a controller has to start reconciling a new

@@ -37,7 +37,7 @@ type suspect struct {
 	target   controllers.Target
 	desired  build.Object
 	managers []fieldManager
-	// fields are the fields that the applier no longer owns.
+	// fields lists the fields that the applier no longer owns.
 	fields [][]string
 }
 
@@ -90,7 +90,7 @@ func sent(o controllers.Object) controllers.Object {
 	if encoded, ok := o["data"].(map[string]any); ok {
 		maps.Copy(data, encoded)
 	}
-	maps.Copy(data, plain) // values are not compared, so they are not encoded
+	maps.Copy(data, plain) // values are not compared, so they are not base64-encoded
 	o = maps.Clone(o)
 	delete(o, "stringData")
 	o["data"] = data
@@ -170,7 +170,10 @@ func (s *verifier) drifted(sub subject, of suspect, change diff.Change) Finding 
 		}
 	}
 	if len(by) > 0 {
-		f.Message += fmt.Sprintf(": changed by %s at %s", strings.Join(names, " and "), by[0].at.UTC().Format(time.RFC3339))
+		f.Message += ": changed by " + strings.Join(names, " and ")
+		if at := by[0].at; !at.IsZero() { // a change of the subresource scale is recorded without its time
+			f.Message += at.UTC().Format(" at " + time.RFC3339)
+		}
 	}
 	secret := of.target.Kind == "Secret"
 	for _, field := range change.Fields[:min(len(change.Fields), driftFields)] {

@@ -42,7 +42,7 @@ func (s *examiner) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 		root.Details = append(root.Details, said)
 	}
 	if asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
-		c.settle() // events would only report the timeout
+		c.settle() // events only report the timeout
 		return false
 	}
 	*root = s.contents.locate(ctx, *root, sub)

@@ -8,28 +8,27 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Facts are the applied revision, the revision of the source, and the times of
-// the next reconciliations.
+// Facts describes the applied revision, the revision of the source, and the times of the next
+// reconciliations.
 type Facts struct {
 	// Object is the requested object, or its applier.
 	Object controllers.Target
-	// Applied is the applied revision and AppliedAt the time of the last
-	// successful reconciliation, zero if unknown.
+	// Applied is the applied revision. AppliedAt is the time of the last successful reconciliation,
+	// or zero if it is unknown.
 	Applied   string
 	AppliedAt time.Time
-	// NextReconciliation is the time of the next reconciliation, zero if
-	// unknown.
+	// NextReconciliation is the time of the next reconciliation, or zero if it is unknown.
 	Interval           time.Duration
 	NextReconciliation time.Time
-	// Source provides the revisions. Fetched is its current revision and
-	// FetchedAt the time of that artifact. Address is the address of its
-	// server, "" if the kind has none.
+	// Source is the object that provides the revisions. Fetched is its current revision and
+	// FetchedAt the time of that artifact. Address is the address of its server, or "" if the kind
+	// has none.
 	Source    controllers.Target
 	Address   string
 	Fetched   string
 	FetchedAt time.Time
-	// NextFetch is the time of the next fetch. It is zero if it is only known
-	// to be within SourceInterval, and for a suspended source.
+	// NextFetch is the time of the next fetch. It is zero if the fetch is only known to occur
+	// within SourceInterval, and for a suspended source.
 	SourceInterval  time.Duration
 	NextFetch       time.Time
 	SourceSuspended bool
@@ -37,7 +36,7 @@ type Facts struct {
 	Fetch string
 }
 
-// factsOf returns the facts of an object, nil if it has no source.
+// factsOf returns the facts of an object, or nil if it has no source.
 func (s *judge) factsOf(t controllers.Target) *Facts {
 	o, there := s.objects[t]
 	k := kindOf(t)
@@ -107,7 +106,8 @@ func (f *Facts) fetched(s *judge, k controllers.Kind, o controllers.Object) {
 	}
 }
 
-// nextReconciliation returns when an object is due, zero if unknown or overdue.
+// nextReconciliation returns the time of the next reconciliation, or zero if it is unknown or
+// overdue.
 func nextReconciliation(sub subject, now time.Time) time.Time {
 	if next := (tree.Link{Kind: sub.kind, Live: sub.object}).Schedule().Next; next.After(now) {
 		return next
@@ -138,7 +138,7 @@ func (d Doctor) correction(sub subject) (detail string, remedies []string) {
 	return detail, []string{sub.command("reconcile", "--force"), fmt.Sprintf("to correct drift automatically, set %s: enabled in %s", sub.kind.Drift[0], targetOf(sub.kind, sub.object))}
 }
 
-// duration reads a field such as spec.interval, zero if it is missing.
+// duration returns a field such as spec.interval, or zero if it is missing.
 func duration(o controllers.Object, field string) time.Duration {
 	d, err := time.ParseDuration(controllers.Path{field}.String(o))
 	if err != nil {
@@ -147,7 +147,7 @@ func duration(o controllers.Object, field string) time.Duration {
 	return d
 }
 
-// moment parses a time, zero if it is missing.
+// moment parses a time. It returns zero if the time is missing.
 func moment(text string) time.Time {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

@@ -20,10 +20,9 @@ type Failed struct {
 // examined is the maximum number of root causes to examine in detail.
 const examined = 10
 
-// Failed diagnoses why commands have failed. Objects with the same root cause
-// are one case; an object without a failure is in none. The verdict supplements
-// an error that was reported already, so errors are not returned:
-// Unknown contains what could not be read before ctx ends.
+// Failed diagnoses why commands have failed. Objects with the same root cause are one case, and an
+// object without a failure is in no case. The verdict supplements an error that was already
+// reported, so Failed returns no error: Unknown describes what could not be read before ctx ended.
 func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	if len(failed) == 0 {
 		return Verdict{}

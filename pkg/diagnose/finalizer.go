@@ -32,8 +32,8 @@ type finalizerOwner struct {
 	skips string
 }
 
-// finalizerOwners are the common finalizers, more specific ones first. Other
-// finalizers are attributed to their domain.
+// finalizerOwners lists common finalizers, more specific ones first. Other finalizers are
+// attributed to their domain.
 var finalizerOwners = []finalizerOwner{
 	{"kubernetes.io/pvc-protection", "kube-controller-manager", "a Pod still uses the PersistentVolumeClaim", ""},
 	{"kubernetes.io/pv-protection", "kube-controller-manager", "a PersistentVolumeClaim is still bound to the PersistentVolume", ""},
@@ -70,8 +70,8 @@ func ownerOfFinalizer(finalizer string) finalizerOwner {
 	return finalizerOwner{finalizer, owner, "the controller has not finished its cleanup, or no longer runs", "the cleanup of that controller"}
 }
 
-// deletedAt returns when the deletion of an object was requested, and false if
-// it was not.
+// deletedAt returns the time at which the deletion of an object was requested, and false if it was
+// not requested.
 func deletedAt(o controllers.Object) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, controllers.Path{"metadata.deletionTimestamp"}.String(o))
 	return at, err == nil
@@ -120,7 +120,7 @@ func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) 
 	finalizers := kube.Finalizers(o)
 	f := Finding{Object: key(t), Code: "deleting", Since: at}
 	f.Message = fmt.Sprintf("deletion was requested at %s", at.UTC().Format(time.RFC3339))
-	if len(finalizers) == 0 { // a Namespace has its finalizer in its spec
+	if len(finalizers) == 0 { // the finalizer of a Namespace is in its spec
 		f.Message += " and has not finished"
 		f.Remedies = []string{"check its conditions and events: " + kubectl(t, "describe")}
 		return f, true

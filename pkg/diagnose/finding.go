@@ -15,13 +15,13 @@ type Finding struct {
 	Code string
 	// Message describes the problem in one line.
 	Message string
-	// Details are quoted conditions, events and logs.
+	// Details holds quoted conditions, events and logs.
 	Details []string
-	// Remedies are fixes. A remedy with a command ends with the command.
+	// Remedies lists fixes. A remedy with a command ends with the command.
 	Remedies []string
-	// Cycle are the objects of a circular dependency.
+	// Cycle lists the objects of a circular dependency.
 	Cycle []controllers.Target
-	// Since is the start of the problem, zero if unknown.
+	// Since is the start of the problem, or zero if it is unknown.
 	Since time.Time
 }
 
@@ -29,33 +29,32 @@ type Finding struct {
 type Case struct {
 	// Object is the requested object.
 	Object controllers.Target
-	// Also are further requested objects with the same root cause.
+	// Also lists further requested objects with the same root cause.
 	Also []controllers.Target
 	// Root is the root cause.
 	Root Finding
 	// Chain leads from the object to the root, both included.
 	Chain []Finding
-	// Blocks are the objects that wait for the object of the root.
+	// Blocks lists the objects that wait for the object of the root.
 	Blocks []controllers.Target
 }
 
 // Verdict is the result of a diagnosis.
 type Verdict struct {
-	// Cases are the problems, sorted by the number of blocked objects. It is
-	// empty if no problem was found.
+	// Cases lists the problems, sorted by the number of blocked objects. It is empty if no problem
+	// was found.
 	Cases []Case
 	// Looked is the number of diagnosed objects.
 	Looked int
 	// Problems is the number of objects with a problem, including controllers.
 	Problems int
-	// RootCauses is the number of cases; Cases may be truncated.
+	// RootCauses is the total number of cases. Cases may be truncated.
 	RootCauses int
 	// Unknown describes what could not be read, and why.
 	Unknown []string
-	// Progress are reconciliations that have just started: neither failed nor
-	// successful.
+	// Progress lists reconciliations that have just started and have neither failed nor succeeded.
 	Progress []Case
-	// Facts are the revisions of the requested object, nil if it has no source.
+	// Facts holds the revisions of the requested object, or nil if it has no source.
 	Facts *Facts
 }
 

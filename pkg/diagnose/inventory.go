@@ -33,16 +33,16 @@ const (
 // inventory is the live state of the objects in an inventory.
 type inventory struct {
 	subject
-	// targets are the entries with their API versions.
+	// targets lists the entries with their API versions.
 	targets []controllers.Target
-	// live has the metadata of existing objects, absent the missing ones.
-	// Objects in neither map could not be checked.
+	// live holds the metadata of existing objects, and absent the missing objects. An object in
+	// neither map could not be checked.
 	live   map[controllers.Target]controllers.Object
 	absent map[controllers.Target]bool
 	// unknown describes what could not be checked, and why.
 	unknown []string
-	// rendered is the desired state, nil if it is unknown. suspects are the
-	// objects that may differ from it.
+	// rendered is the desired state, or nil if it is unknown. suspects lists the objects that may
+	// differ from it.
 	rendered *desired
 	suspects []suspect
 
@@ -89,19 +89,19 @@ func (s *verifier) readInventory(ctx context.Context, sub subject, rendered *des
 			return nil
 		})
 	}
-	_ = g.Wait() // every error is in unknown
+	_ = g.Wait() // all errors are in unknown
 	inv.lookUp(ctx, s.Client, scopes)
 	slices.Sort(inv.unknown)
 	return inv
 }
 
-// inventoryScope are the objects of one kind.
+// inventoryScope holds the objects of one kind.
 type inventoryScope struct {
 	resource kube.Resource
 	// namespace is "" for several namespaces and for cluster-scoped objects.
 	namespace string
 	targets   []controllers.Target
-	// done marks a kind that is not served or cannot be listed.
+	// done is set if the kind is not served or cannot be listed.
 	done bool
 }
 
@@ -187,8 +187,7 @@ func servedAs(ctx context.Context, client *kube.Client, r kube.Resource) (kube.R
 	return served, nil
 }
 
-// withoutContent are the fields that the diagnosis of an inventory does not
-// need.
+// withoutContent lists the fields that the diagnosis of an inventory does not need.
 var withoutContent = []string{"spec", "status", "data", "binaryData", "stringData"}
 
 // lookUp reads the objects that no list returned: they are missing, or have
@@ -220,7 +219,7 @@ func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []
 	}
 }
 
-// metadataOf returns the metadata of one object, nil if it does not exist.
+// metadataOf returns the metadata of one object, or nil if it does not exist.
 func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t controllers.Target) (found controllers.Object, err error) {
 	_, err = client.List(ctx, r, kube.Selection{Namespace: t.Namespace, Name: t.Name, OnlyMetadata: true, Without: withoutContent}, func(o controllers.Object) error {
 		found = o

@@ -14,7 +14,7 @@ import (
 type judge struct {
 	*snapshot
 	*installation
-	// judged caches the findings of local: many objects wait for the same few.
+	// judged caches the findings of local, since many objects wait for the same few objects.
 	judged map[controllers.Target]judgment
 }
 
@@ -23,9 +23,8 @@ type judgment struct {
 	waits   bool
 }
 
-// local returns the finding for one object according to its own status, nil if
-// it is healthy. waits reports whether it waits for other objects, which may
-// have the root cause.
+// local returns the finding for one object according to its own status, or nil if it is healthy.
+// waits reports whether the object waits for other objects, which may have the root cause.
 func (s *judge) local(t controllers.Target) (f *Finding, waits bool) {
 	known, ok := s.judged[t]
 	if !ok {
@@ -130,7 +129,7 @@ func (s *judge) behind(sub subject) *Finding {
 // missing returns the finding for a referenced object that does not exist.
 func (s *judge) missing(t controllers.Target) *Finding {
 	if s.hidden(t) != nil {
-		return nil // its existence is unknown
+		return nil // whether it exists is unknown
 	}
 	f := &Finding{Object: t, Code: "missing", Message: "it does not exist"}
 	elsewhere := slices.Clone(s.namesakes(t))

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// quiet are the codes of roots without a failure of their own: their controller
-// may be inactive although its Deployment is available.
+// quiet lists the codes of roots without a failure of their own. Their controller may be inactive
+// although its Deployment is available.
 var quiet = []string{"unreconciled", "behind", "progressing", "waiting", "deleting"}
 
 // doubtful reports whether the controllers of an object may be inactive: it is
@@ -44,7 +44,7 @@ func (s *installation) dropUnused(targets []controllers.Target) {
 		}
 		s.uninstalled = append(s.uninstalled, name)
 		if !used[name] {
-			delete(s.down, name) // not installed and not needed
+			delete(s.down, name) // it is not installed and not needed
 		}
 	}
 }

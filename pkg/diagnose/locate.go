@@ -3,6 +3,7 @@ package diagnose
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,13 +16,14 @@ import (
 
 	"github.com/fluxkit/flux/internal/artifact"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/recording"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// contents reads what sources and the storage of Helm contain: the archive of
-// each source once, and the desired state of an applier.
+// contents reads the contents of sources and of the release storage of Helm: the archive of each
+// source once, and the desired state of an applier.
 type contents struct {
 	Doctor
 	*snapshot
@@ -62,7 +64,7 @@ func groupVersion(f failure.Failure) (group, version string) {
 func (s *contents) served(ctx context.Context, group, kind string) []string {
 	resources, err := s.Client.Discovery().NamedInGroup(ctx, group, kind)
 	if err != nil {
-		return nil // the kind is not served, or discovery failed
+		return nil // the kind is not served, or discovery has failed
 	}
 	var versions []string
 	for _, r := range resources {
@@ -97,17 +99,11 @@ func (s *contents) providers(ctx context.Context, but controllers.Target, group 
 // file returns the file in the source that defines the object of a failure, or
 // "". Patches may have the same name, so there may be several files.
 func (s *contents) file(ctx context.Context, sub subject) string {
-	sources := sub.kind.SourceOf(sub.object)
-	f := sub.failure
-	if len(sources) != 1 || f.In(failure.Install, failure.Upgrade) {
+	source, ok := sub.searched()
+	if !ok {
 		return ""
 	}
-	files, err := s.artifact(ctx, key(sources[0]))
-	if err != nil {
-		return ""
-	}
-	words, matches := sought(f)
-	found, err := build.Search(ctx, files, words, matches)
+	found, err := s.manifests(ctx, source, sub.failure)
 	if err != nil {
 		return ""
 	}
@@ -126,6 +122,62 @@ func (s *contents) file(ctx context.Context, sub subject) string {
 		inside = outside
 	}
 	return strings.Join(inside[:min(len(inside), mostShown)], " or ")
+}
+
+// searched returns the source that defines the object of a failure, false if the failure is not about
+// an object of a source.
+func (s subject) searched() (controllers.Target, bool) {
+	sources := s.kind.SourceOf(s.object)
+	if len(sources) != 1 || s.failure.In(failure.Install, failure.Upgrade) {
+		return controllers.Target{}, false
+	}
+	return key(sources[0]), true
+}
+
+// Searched returns the source in whose artifact the diagnosis of an object looks for the file of a
+// rejected object, false if it does not.
+func Searched(k controllers.Kind, o controllers.Object) (controllers.Target, bool) {
+	sub := newSubject(k, o)
+	if found, ok := recognize(sub); k.IsReady(o) || !ok || !found.located {
+		return controllers.Target{}, false
+	}
+	sub.failure = failure.Parse(sub.attempt().Message)
+	return sub.searched()
+}
+
+// manifests returns the manifests of the object of a failure in the artifact of a source.
+func (s *contents) manifests(ctx context.Context, source controllers.Target, f failure.Failure) ([]build.Manifest, error) {
+	words, matches := sought(f)
+	if s.Recording {
+		return s.indexed(ctx, source, matches)
+	}
+	files, err := s.artifact(ctx, source)
+	if err != nil {
+		return nil, err
+	}
+	return build.Search(ctx, files, words, matches)
+}
+
+// indexed returns the manifests that match in the recorded index of an artifact.
+func (s *contents) indexed(ctx context.Context, source controllers.Target, matches func(*unstructured.Unstructured) bool) ([]build.Manifest, error) {
+	text, err := s.Client.Raw(ctx, recording.IndexPath(source))
+	if err != nil {
+		return nil, err
+	}
+	var index recording.Index
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("reading the index of the artifact of %s: %w", source, err)
+	}
+	var found []build.Manifest
+	for _, m := range index.Manifests {
+		u := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": m.APIVersion, "kind": m.Kind, "metadata": map[string]any{"namespace": m.Namespace, "name": m.Name},
+		}}
+		if matches(u) {
+			found = append(found, build.Manifest{Unstructured: u, File: m.File})
+		}
+	}
+	return found, nil
 }
 
 // errNoArtifact is returned for a source without an artifact.

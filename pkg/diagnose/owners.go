@@ -108,7 +108,7 @@ func (c *claims) has(ctx context.Context, owner, t controllers.Target) bool {
 	return slices.ContainsFunc(managed, func(m controllers.Target) bool { return key(m) == key(t) })
 }
 
-// applier returns an applier, nil if it does not exist.
+// applier returns an applier, or nil if it does not exist.
 func (c *claims) applier(ctx context.Context, t controllers.Target) controllers.Object {
 	if o := c.objects[t]; o != nil {
 		return o

@@ -16,8 +16,8 @@ import (
 // available.
 const maxRestarts = 3
 
-// definitive are the registry errors that a retry does not resolve, unlike rate
-// limits and connection errors.
+// definitive lists the registry errors that a retry does not resolve, in contrast to rate limits
+// and connection errors.
 var definitive = []failure.Type{failure.Unauthenticated, failure.NoRevision, failure.NoRepository, failure.NoPlatform}
 
 // Pod returns why a pod is not ready. It returns false if the pod is ready or

@@ -8,15 +8,15 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// progress returns the finding for an object that is neither ready nor failed,
-// nil for any other.
+// progress returns the finding for an object that is neither ready nor failed, and nil for other
+// objects.
 func progress(sub subject) *Finding {
 	o := sub.object
 	f := &Finding{Object: targetOf(sub.kind, o), Code: "unreconciled", Remedies: []string{sub.logs(), sub.command("reconcile")}}
 	switch {
 	case sub.ready.Reason == "" && sub.ready.Status != "True":
 		f.Message, f.Since = "not reconciled yet", moment(controllers.Path{"metadata.creationTimestamp"}.String(o))
-	case sub.ready.Status == "True": // of an earlier generation
+	case sub.ready.Status == "True": // it refers to an earlier generation
 		f.Message, f.Since = "latest change not reconciled yet", specChanged(o)
 	case sub.ready.Status == "Unknown":
 		message := sub.ready.Message
@@ -47,12 +47,11 @@ func (s subject) since(types ...string) time.Time {
 	return newest
 }
 
-// failures are the conditions that report a failed attempt while the controller
-// retries.
+// failures lists the conditions that report a failed attempt while the controller retries.
 var failures = []struct{ typ, status string }{{"FetchFailed", "True"}, {"StorageOperationFailed", "True"}, {"Released", "False"}, {"TestSuccess", "False"}, {"Remediated", "False"}}
 
-// lastFailure returns the failure of the previous attempt, "" if it succeeded,
-// had another revision or only waited for another object.
+// lastFailure returns the failure of the previous attempt. It is "" if the attempt succeeded, was
+// for another revision, or only waited for another object.
 func (s subject) lastFailure() string {
 	for _, f := range failures {
 		if c, ok := controllers.FindCondition(s.object, f.typ); ok && c.Status == f.status && !slices.Contains(upstream, c.Reason) {

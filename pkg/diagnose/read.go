@@ -25,7 +25,7 @@ const (
 	elsewhereAsked = 5
 )
 
-// unwanted are large fields that no diagnosis reads.
+// unwanted lists large fields that no diagnosis reads.
 var unwanted = []string{"metadata.managedFields.fieldsV1"}
 
 // reader reads Flux objects one by one and follows their references.
@@ -35,8 +35,8 @@ type reader struct {
 
 	mu      sync.Mutex
 	objects map[controllers.Target]controllers.Object
-	// absent are the requested objects that do not exist. unread are the errors
-	// of those that could not be read.
+	// absent holds the requested objects that do not exist. unread holds the errors of objects that
+	// could not be read.
 	absent map[controllers.Target]bool
 	unread map[controllers.Target]error
 }
@@ -169,7 +169,7 @@ func (r *reader) list(ctx context.Context, k controllers.Kind, targets []control
 		})
 		return err
 	})
-	if apierrors.IsForbidden(err) { // get may be allowed where list is not
+	if apierrors.IsForbidden(err) { // the user may have permission for get but not for list
 		for _, t := range targets {
 			if err := r.get(ctx, k, t); err != nil {
 				return err

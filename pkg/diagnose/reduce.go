@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// sharedReady are the conditions of all reduced objects.
+// sharedReady holds the conditions of all reduced objects.
 var sharedReady = []any{map[string]any{"type": "Ready", "status": "True"}}
 
 // reduced returns a healthy object with only the fields that the diagnosis of
@@ -158,7 +158,7 @@ func (s *snapshot) suspects(down map[string]Finding) []controllers.Object {
 	for t := range s.well.text {
 		k := kindOf(t)
 		if _, broken := down[k.Controller]; len(k.Attempts) == 0 && !broken {
-			continue // a source has no attempted revision
+			continue // sources have no attempted revision
 		}
 		if o := s.object(t); s.suspect(t, o, down) {
 			take(t, o)
@@ -175,8 +175,8 @@ func (s *snapshot) object(t controllers.Target) controllers.Object {
 	return s.well.get(t)
 }
 
-// revision returns the revision of a source, and false for one that was not
-// read. Many objects have the same source, which is decoded once.
+// revision returns the revision of a source, and false if the source was not read. A source is
+// decoded once, since many objects reference it.
 func (s *snapshot) revision(t controllers.Target) (string, bool) {
 	r, known := s.revisions[t]
 	if !known {

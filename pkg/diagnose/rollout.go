@@ -34,8 +34,8 @@ type Rollout struct {
 	// Waiting is called once with the Deployments that are not ready at first
 	// and have no problem. It may be nil.
 	Waiting func(names []string)
-	// AnyCause gives up a Deployment at any known cause and continues with the
-	// others. Otherwise the first cause that is final ends the wait for all.
+	// AnyCause stops waiting for a Deployment at any known cause and continues to wait for the
+	// others. If it is false, the first final cause ends the wait for all Deployments.
 	AnyCause bool
 
 	mu          sync.Mutex
@@ -196,7 +196,7 @@ func (r *Rollout) end(ctx context.Context, err error) error {
 func (r *Rollout) listPods(ctx context.Context) error {
 	version, err := r.Client.List(ctx, pods(), kube.Selection{Namespace: r.Namespace}, r.takePod)
 	if apierrors.IsForbidden(err) {
-		r.podsHidden = true // the Deployments still report readiness
+		r.podsHidden = true // Deployments still report their readiness
 		return nil
 	}
 	r.podVersion = version

@@ -6,12 +6,11 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// rule assigns a code, a message and remedies to failures. A failure matches if
-// its kind, reason, type and step are in the respective list; nil matches any.
+// rule assigns a code, a message and remedies to failures. A failure matches if its kind, reason,
+// type and step are in the corresponding lists. Nil matches all values.
 type rule struct {
 	code string
-	// kinds are the kinds of the Flux object, reasons the reasons of its
-	// condition.
+	// kinds lists the kinds of the Flux object, reasons the reasons of its condition.
 	kinds, reasons []string
 	types          []failure.Type
 	steps          []failure.Step
@@ -19,9 +18,9 @@ type rule struct {
 	when     func(subject) bool
 	message  func(subject) string
 	remedies func(subject) []string
-	// upstream marks failures whose source may have the root cause.
+	// upstream is set if the source may have the root cause.
 	upstream bool
-	// located marks rules whose message and remedies name the file.
+	// located is set if the message and the remedies name the file.
 	located bool
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// applyRules are the rules for applied objects: errors of the API server, and
-// errors of the build.
+// applyRules holds the rules for applied objects: errors of the API server, and errors of the
+// build.
 var applyRules = []rule{
 	{
 		code: "access-denied", kinds: []string{"Kustomization", "HelmRelease", "ImagePolicy", "ImageUpdateAutomation"}, reasons: []string{"AccessDenied"},

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// releaseRules are the rules for Helm releases.
+// releaseRules holds the rules for Helm releases.
 var releaseRules = []rule{
 	{
 		code: "values-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues},
@@ -80,7 +80,7 @@ func (s rejection) history() string {
 // notFound reports whether a detail is a NotFound error of the API server.
 func notFound(detail string) bool { return failure.Parse(detail).Type == failure.NotFound }
 
-// imageRules are the rules for image policies.
+// imageRules holds the rules for image policies.
 var imageRules = []rule{
 	{
 		code: "image-policy", kinds: []string{"ImagePolicy"}, reasons: []string{"InvalidPolicy"},

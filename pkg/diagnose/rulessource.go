@@ -8,12 +8,12 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// fetchers are the kinds that fetch from a server, gitKinds those that use Git,
-// and appliers those that apply objects.
+// fetchers lists the kinds that fetch from a server, gitKinds the kinds that use Git, and appliers
+// the kinds that apply objects.
 var (
 	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
-	appliers = kindsWith(controllers.Kind.Applies) //nolint:gochecknoglobals // data, taken from the catalog
+	appliers = kindsWith(controllers.Kind.Applies) //nolint:gochecknoglobals // taken from the catalog
 )
 
 // kindsWith returns the names of the kinds in the catalog that keep accepts.
@@ -27,9 +27,9 @@ func kindsWith(keep func(controllers.Kind) bool) []string {
 	return names
 }
 
-// sourceRules are the rules for fetching: source-controller, scans of
-// image-reflector-controller, and clones of image-automation-controller. The
-// reasons are those of their API documentation.
+// sourceRules holds the rules for fetching: for source-controller, scans of
+// image-reflector-controller, and clones of image-automation-controller. The reasons are those in
+// the API documentation of the controllers.
 var sourceRules = []rule{
 	{
 		code: "secret-missing", types: []failure.Type{failure.NotFound}, when: missesSecret, upstream: true,

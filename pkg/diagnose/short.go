@@ -23,8 +23,8 @@ type podOwner struct {
 	want, have controllers.Path
 }
 
-// podOwners are the kinds that report rejected pods only in events, unlike
-// Deployments, which have a condition.
+// podOwners lists the kinds that report rejected pods only in events, in contrast to Deployments,
+// which have a condition.
 var podOwners = []podOwner{
 	{appsv1.SchemeGroupVersion, "StatefulSet", controllers.Path{"spec.replicas"}, controllers.Path{"status.replicas"}},
 	{appsv1.SchemeGroupVersion, "DaemonSet", controllers.Path{"status.desiredNumberScheduled"}, controllers.Path{"status.currentNumberScheduled"}},

@@ -10,21 +10,19 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// snapshot has the Flux objects that were read, and their dependency graph. It
-// sends no requests.
+// snapshot holds the Flux objects that were read, and their dependency graph. It sends no requests.
 type snapshot struct {
-	// objects are the objects that were read. In a survey, healthy objects are
-	// reduced, and well has those that no object with a problem depends on.
+	// objects holds the objects that were read. In a survey, healthy objects are reduced, and well
+	// holds those on which no object with a problem depends.
 	objects map[controllers.Target]controllers.Object
 	well    store
 	graph   *tree.Graph
 	// revisions caches the revisions of sources.
 	revisions map[controllers.Target]string
-	// now are the current versions of objects that are diagnosed in an earlier
-	// version.
+	// now holds the current versions of objects that are diagnosed in an earlier version.
 	now map[controllers.Target]controllers.Object
 	view
-	// names are the namespaces of the objects with a kind and name.
+	// names holds the namespaces of the objects with a kind and name.
 	names map[[2]string][]string
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// lostLease is the age of a lease, in lease durations, from which it has no
+// lostLease is the age of a lease, as a multiple of the lease duration, after which it has no
 // holder.
 const lostLease = 3
 
@@ -27,12 +27,12 @@ const lostLease = 3
 // controller may have no leader.
 type installation struct {
 	Doctor
-	// down are the failed controllers by name. blind describes why they could
-	// not be read.
+	// down holds the failed controllers by name. blind describes why the controllers could not be
+	// read.
 	down  map[string]Finding
 	blind string
-	// leadersAsked is set once the leases of the controllers were read.
-	// uninstalled are the controllers that are not installed.
+	// leadersAsked is set once the leases of the controllers were read. uninstalled lists the
+	// controllers that are not installed.
 	leadersAsked bool
 	uninstalled  []string
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// subject is a Flux object with its failure, as rules read it.
+// subject is a Flux object and its failure. Rules read it.
 type subject struct {
 	kind   controllers.Kind
 	object controllers.Object
@@ -25,13 +25,13 @@ type subject struct {
 	evidence
 }
 
-// evidence are the details that need further requests.
+// evidence holds the details that need further requests.
 type evidence struct {
 	// file is the path of the rejected object in the artifact of the source.
 	file string
-	// providers are the objects that apply CRDs of a group that is not served.
+	// providers lists the objects that apply CRDs of a group that is not served.
 	providers []string
-	// served are the served versions of the kind.
+	// served lists the served versions of the kind.
 	served []string
 }
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// longest is the maximum length of a foreign message in a line.
+// longest is the maximum length of a message in one line.
 const longest = 400
 
 // oneLine joins the lines of a message and truncates it.

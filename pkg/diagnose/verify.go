@@ -12,9 +12,8 @@ import (
 // problem.
 const youngProgress = time.Minute
 
-// verifier checks what an applier has applied. It lists the metadata of the
-// objects in the inventory, other inventories, renders the desired state, and
-// sends dry runs.
+// verifier checks the applied objects of an applier. It lists the metadata of the objects in the
+// inventory and other inventories, renders the desired state, and sends dry runs.
 type verifier struct {
 	*judge
 	contents *contents
@@ -110,8 +109,8 @@ func (d *desired) expires(t controllers.Target) bool {
 	return expires
 }
 
-// grace returns the time that a finding may last before it is a problem,
-// zero for findings that do not resolve themselves.
+// grace returns the time for which a finding is not yet a problem, or zero if the finding does not
+// resolve without intervention.
 func (f Finding) grace() time.Duration {
 	switch f.Code {
 	case "progressing", "unreconciled", "waiting":

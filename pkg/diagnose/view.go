@@ -16,17 +16,17 @@ import (
 
 // view describes which Flux objects were read, and which could not be.
 type view struct {
-	// listed reports whether the objects of namespace ("" for all) were listed.
+	// listed reports whether the objects of namespace were listed, where "" means all namespaces.
 	// Other objects are read one by one if they are referenced.
 	listed    bool
 	namespace string
-	// refused are the errors of kinds that could not be listed. narrowed are
-	// the errors of kinds that could be listed only in one namespace.
+	// refused holds the errors of kinds that could not be listed. narrowed holds the errors of
+	// kinds that could be listed only in one namespace.
 	refused, narrowed map[string]error
 	// within is that namespace.
 	within string
-	// absent are the requested objects that do not exist. unread are the errors
-	// of those that could not be read.
+	// absent holds the requested objects that do not exist. unread holds the errors of objects that
+	// could not be read.
 	absent map[controllers.Target]bool
 	unread map[controllers.Target]error
 }
@@ -83,8 +83,8 @@ func (v view) covers(t controllers.Target) bool {
 	}
 }
 
-// hidden returns why the existence of an object is unknown, nil if the object
-// does not exist.
+// hidden returns the reason why the existence of an object is unknown, or nil if the object does
+// not exist.
 func (v view) hidden(t controllers.Target) error {
 	switch {
 	case v.covers(t), v.absent[t]:

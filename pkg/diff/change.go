@@ -71,7 +71,7 @@ const (
 	Encrypted Action = "encrypted"
 )
 
-// Danger is a reason to review a change before it is merged. Package review has the rules.
+// Danger is a reason to review a change before it is merged. The rules are in package review.
 type Danger struct {
 	// Rule is the ID of the rule.
 	Rule string `json:"rule"`
@@ -79,11 +79,11 @@ type Danger struct {
 	Detail string `json:"detail,omitempty"`
 	// Notice reports whether the danger is for information only.
 	Notice bool `json:"notice,omitempty"`
-	// Allowed is what allows the danger: a flag or an annotation.
+	// Allowed is the flag or annotation that allows the danger.
 	Allowed string `json:"allowed,omitempty"`
 }
 
-// The dangers that only the dry run on a server reveals.
+// Dangers that only the dry run on a server detects.
 const (
 	// DangerImmutable marks a change of an immutable field.
 	DangerImmutable = "immutable"
@@ -91,10 +91,10 @@ const (
 	DangerLost = "deleted-and-not-recreated"
 )
 
-// Op is the way in which a field differs.
+// Op is the type of a difference between fields.
 type Op string
 
-// The operations on a field.
+// Operations on a field.
 const (
 	Added     Op = "added"
 	Removed   Op = "removed"
@@ -125,26 +125,26 @@ type Image struct {
 	Container string `json:"container"`
 	Before    string `json:"before,omitempty"`
 	After     string `json:"after,omitempty"`
-	// Registry is the answer for the image of After, if the registry was asked.
+	// Registry is the result of the image check of After, or nil if it was not checked.
 	Registry *ImageCheck `json:"registry,omitempty"`
 }
 
-// ImageState is the answer of a registry.
+// ImageState is the result of an image check.
 type ImageState string
 
-// The answers of a registry. An image is unknown if the registry could not be asked.
+// Results of an image check. An image is unknown if the registry could not be queried.
 const (
 	ImageFound   ImageState = "found"
 	ImageMissing ImageState = "missing"
 	ImageUnknown ImageState = "unknown"
 )
 
-// ImageCheck is what a registry answers for an image.
+// ImageCheck is the result of looking up an image in its registry.
 type ImageCheck struct {
 	State ImageState `json:"state"`
-	// Platforms are those of an image that is found, such as linux/amd64.
+	// Platforms holds the platforms of an image that is found, such as linux/amd64.
 	Platforms []string `json:"platforms,omitempty"`
-	// Reason is why the image is missing or unknown.
+	// Reason is the reason why the image is missing or unknown.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -152,20 +152,25 @@ type ImageCheck struct {
 type Change struct {
 	Object Ref    `json:"object"`
 	Action Action `json:"action"`
-	// Reason is why an object is skipped or recreated, or the error with which the controller will
-	// fail.
+	// Reason is the reason why an object is skipped or recreated, or the error with which the
+	// controller will fail.
 	Reason  string   `json:"reason,omitempty"`
 	Fields  []Field  `json:"fields,omitempty"`
 	Images  []Image  `json:"images,omitempty"`
 	Dangers []Danger `json:"dangers,omitempty"`
-	// Orphaned reports whether the object leaves the source and stays on the cluster, because
-	// nothing prunes it.
+	// Orphaned reports whether the object is removed from the source and remains on the cluster,
+	// because nothing prunes it.
 	Orphaned bool `json:"orphaned,omitempty"`
 	// IgnoredFields is the number of fields that differ and are ignored.
 	IgnoredFields int `json:"ignoredFields,omitempty"`
-	// Notes are facts that could not be determined, such as a value that cannot be decrypted here.
+	// Moved is the previous owner of an object that moves here from the build of another owner, or the
+	// next one of an object that is skipped because it moves there.
+	Moved *Ref `json:"-"`
+	// Notes holds facts that could not be determined, such as a value that cannot be decrypted
+	// here.
 	Notes []string `json:"notes,omitempty"`
-	// Digest identifies the values that are masked: it differs if they do. It is empty if none is.
+	// Digest identifies the masked values: it differs if they differ. It is empty if no value is
+	// masked.
 	Digest string `json:"-"`
 	// Before and After are the object without the fields that the server maintains, with secret
 	// values masked. One of them is nil for an object that is created or deleted.
@@ -178,7 +183,7 @@ func (c Change) Different() bool {
 	return c.Action != Unchanged && c.Action != Skipped && c.Action != Unstable && c.Action != Ignored
 }
 
-// Left reports whether the object differs and the controller leaves it as it is.
+// Left reports whether the object differs and the controller does not change it.
 func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }
 
 // Result holds the changes that a Kustomization or a HelmRelease makes.
@@ -197,36 +202,37 @@ type Result struct {
 	Step Step `json:"step,omitempty"`
 	// Hooks are the Helm hooks of the step. They are not part of the release and are not compared.
 	Hooks []Ref `json:"hooks,omitempty"`
-	// Changes has one entry for each object: those of the build in its order, then those that are
-	// no longer in it.
+	// Changes has one entry for each object: the objects of the build in order, then the objects
+	// that are no longer in the build.
 	Changes []Change `json:"changes"`
 	// Warnings concern the owner, such as a suspended Kustomization.
 	Warnings []string `json:"warnings,omitempty"`
 	// Suspended reports whether the owner is suspended.
 	Suspended bool `json:"suspended,omitempty"`
-	// Withheld is set if a suspended Kustomization keeps the owner as it is on the cluster.
+	// Withheld is set if a suspended Kustomization prevents the change of the owner.
 	Withheld *Withholding `json:"withheld,omitempty"`
 	// Dangers concern the owner.
 	Dangers []Danger `json:"dangers,omitempty"`
-	// NotCompared is set if the objects of the owner could not be compared, or not all of them.
+	// NotCompared is set if some or all objects of the owner could not be compared.
 	NotCompared *Omission `json:"notCompared,omitempty"`
 	// Builds reports whether two builds were compared, without a cluster.
 	Builds bool `json:"-"`
 }
 
-// Withholding is a change of an owner that is not applied, because what defines it is suspended.
+// Withholding is a change of an owner that is not applied, because the Kustomization that defines
+// it is suspended.
 type Withholding struct {
-	// By is the suspended Kustomization: the one that applies the owner, or one above it.
+	// By is the suspended Kustomization that applies the owner, directly or indirectly.
 	By Ref `json:"by"`
-	// Action is what is not done: the owner is not created, changed or pruned.
+	// Action is the action that is not performed: the owner is not created, changed or pruned.
 	Action Action `json:"action"`
 }
 
-// Omission is why the objects of an owner were not compared.
+// Omission describes why the objects of an owner were not compared.
 type Omission struct {
 	Reason string `json:"reason"`
-	// Affected reports whether the objects may change. It is false if neither the definition of
-	// the owner nor that of its source changes.
+	// Affected reports whether the objects may change. It is false if neither the definition of the
+	// owner nor the definition of its source changes.
 	Affected bool `json:"affected"`
 }
 
@@ -241,12 +247,12 @@ func (r *Result) Count(a Action) int {
 	return n
 }
 
-// Orphans reports whether an object leaves the source and stays on the cluster.
+// Orphans reports whether an object is removed from the source and remains on the cluster.
 func (r *Result) Orphans() bool {
 	return slices.ContainsFunc(r.Changes, func(c Change) bool { return c.Orphaned })
 }
 
-// Different reports whether any object changes, or may change and was not compared.
+// Different reports whether any object changes, or may change but was not compared.
 func (r *Result) Different() bool {
 	if r.NotCompared != nil && r.NotCompared.Affected {
 		return true

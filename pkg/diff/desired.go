@@ -19,7 +19,7 @@ import (
 // source. One side is nil for an owner that is added or removed.
 type Desired struct {
 	Before, After *Side
-	// Kept reports whether the owner stays on the cluster although it is no longer in the source,
+	// Kept reports whether the owner remains on the cluster although it is no longer in the source,
 	// because nothing prunes it.
 	Kept bool
 }
@@ -42,8 +42,8 @@ func (s *Side) key(o build.Object) Ref {
 	return ref
 }
 
-// Builds compares builds with builds, without a cluster: it does not see fields that a server
-// would default. An object that moves from one owner to another is a change of the second.
+// Builds compares builds with builds, without a cluster: it does not include the defaults of a
+// server. An object that moves from one owner to another is a change of the second.
 func Builds(all []Desired) []*Result {
 	known := scopesOf(all)
 	known.completeAll(all)
@@ -55,7 +55,7 @@ func Builds(all []Desired) []*Result {
 	return results
 }
 
-// identified are the objects of a build by identity.
+// identified holds the objects of a build by identity.
 type identified map[Ref]build.Object
 
 func (s *Side) objects() identified {
@@ -117,11 +117,14 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 			key := d.After.key(o)
 			old, was := before[key]
 			var note string
+			var from *Ref
 			if m, moved := moves[key]; moved && !was {
-				old, was = m.object, true
+				old, was, from = m.object, true, &m.from
 				note = fmt.Sprintf("moves here from %s: if %[1]s is pruned first, the object is deleted and recreated", m.from)
 			}
-			result.Changes = append(result.Changes, known.note(d.After, c.desired(ref, old, was, o, note)))
+			change := known.note(d.After, c.desired(ref, old, was, o, note))
+			change.Moved = from
+			result.Changes = append(result.Changes, change)
 		}
 	}
 	if d.Before != nil {
@@ -132,7 +135,7 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 				continue
 			}
 			if m, moved := moves[key]; moved {
-				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "moves to " + m.to.String()})
+				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "moves to " + m.to.String(), Moved: &m.to})
 				continue
 			}
 			result.Changes = append(result.Changes, known.note(d.Before, d.removed(c, ref, o)))
@@ -163,8 +166,8 @@ func (d Desired) secrets() []string {
 // between compares the objects of two builds.
 type between struct {
 	secrets []string
-	// renamed are the kinds of which both builds have an object whose name
-	// differs on every rendering.
+	// renamed holds the kinds for which both builds have an object whose name differs on every
+	// rendering.
 	renamed map[schema.GroupKind]bool
 }
 
@@ -201,7 +204,7 @@ func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, n
 // removed returns the change of an object that is no longer in the source.
 func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
 	change := Change{Object: ref, Action: Skipped}
-	if c.unstableName(o) { // its counterpart is shown
+	if c.unstableName(o) { // its counterpart is reported
 		return Change{Object: ref, Action: Skipped, Reason: unstableName}
 	}
 	owner := d.owner().Object
@@ -280,7 +283,8 @@ func stillEncrypted(o build.Object) bool {
 	return o.Unstructured != nil && item{Unstructured: o.Unstructured, built: o}.encrypted()
 }
 
-// maskedDigest returns a digest of both versions of an object if values of it are masked, else "".
+// maskedDigest returns a digest of both versions of an object if any of their values is masked, or
+// "" otherwise.
 func maskedDigest(old, young build.Object, before, after *unstructured.Unstructured) string {
 	if sameContent(old, before) && sameContent(young, after) {
 		return ""
@@ -296,7 +300,7 @@ func maskedDigest(old, young build.Object, before, after *unstructured.Unstructu
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// sameContent reports whether nothing of an object is masked in what is shown of it.
+// sameContent reports whether the shown copy of an object has no masked values.
 func sameContent(o build.Object, shown *unstructured.Unstructured) bool {
 	return o.Unstructured == nil || apiequality.Semantic.DeepEqual(content(tidy(o.Object)), content(shown))
 }

@@ -26,7 +26,7 @@ type Engine struct {
 	client     *kube.Client
 	kinds      *kinds
 	normalizer *normalizer
-	// self has the permissions of the user, actors those of service accounts.
+	// self has the permissions of the user, actors has those of service accounts.
 	self   *actor
 	acting sync.Mutex
 	actors map[string]*actor
@@ -55,11 +55,11 @@ func New(cfg *rest.Config) (*Engine, error) {
 }
 
 // Compare returns the changes that the controller would make for a plan. Errors that concern one
-// object are part of its change, also if the controller will fail with them; a returned error
-// means that the comparison is incomplete.
+// object are part of its change, even if the controller will fail with them. A returned error means
+// that the comparison is incomplete.
 //
 // Compare sends at most two requests for each object and, once, a discovery request for each group
-// version that Kubernetes does not define.
+// version that is not built into Kubernetes.
 func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	parsed, err := p.parsed(e.normalizer)
 	if err != nil {
@@ -83,7 +83,7 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	if gone {
 		c.prune, c.stay = false, "its service account does not exist"
 	}
-	// Lists are shared by all objects: they use ctx, not that of the first caller.
+	// Lists are shared by all objects: they use ctx, not the context of the first caller.
 	c.live = newLive(ctx, e.client, parsed.by.labels(parsed.ref), c.scopes())
 	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
 	if p.Progress != nil {

@@ -11,9 +11,9 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 )
 
-// names are the fields that identify the elements of lists, in the order in which they are tried.
-// The first field that all elements have, with distinct values, identifies them; elements of other
-// lists are compared by content.
+// names holds the fields that identify the elements of lists, in the order in which they are tried.
+// The first field that all elements have, with distinct values, identifies them. Without such a
+// field, elements are compared by content.
 var names = []string{"name", "key", "id", "mountPath", "devicePath", "containerPort", "port", "topologyKey", "path", "host", "type", "ip"}
 
 // Fields returns the differences between two objects, sorted by name. Empty and missing values are
@@ -198,7 +198,7 @@ func text(v any) string {
 	return fmt.Sprint(v)
 }
 
-// canonical returns a text that is the same only for equal values: keys are sorted in JSON.
+// canonical returns a string that is the same only for equal values, as JSON with sorted keys.
 func canonical(v any) string {
 	data, err := json.Marshal(v)
 	if err != nil { // not for values decoded from JSON

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// builtin are the group versions that every supported version of Kubernetes serves and that
+// builtin holds the group versions that every supported version of Kubernetes serves and that
 // kube.ResourceFor knows, so that they need no discovery.
 var builtin = []string{
 	"v1", "apps/v1", "batch/v1", "rbac.authorization.k8s.io/v1", "networking.k8s.io/v1", "policy/v1", "autoscaling/v2",

@@ -15,15 +15,15 @@ import (
 // than a request for each object.
 const listThreshold = 3
 
-// scope is what one list request covers.
+// scope is the kind and namespace of one list request.
 type scope struct {
 	resource  kube.Resource
 	namespace string
 }
 
 // live reads live objects. It lists objects that already have the labels of the owner by kind and
-// namespace, which halves the number of requests, and reads other objects, and those that may not
-// be listed, one by one.
+// namespace, which halves the number of requests. It reads other objects, and objects for which the
+// user has no list permission, one by one.
 type live struct {
 	client *kube.Client
 	labels string
@@ -48,12 +48,12 @@ func (l *live) list(ctx context.Context, s scope) (map[string]controllers.Object
 		return nil
 	})
 	if apierrors.IsForbidden(err) || apierrors.IsNotFound(err) {
-		return nil, nil // reading single objects may be allowed
+		return nil, nil // the user may have permission to get single objects
 	}
 	return found, err
 }
 
-// listed returns an object from a list, or nil if the list does not have it.
+// listed returns an object from a list, or nil if it is not in the list.
 func (l *live) listed(s scope, name string) (controllers.Object, error) {
 	list, ok := l.lists[s]
 	if !ok {
@@ -66,7 +66,7 @@ func (l *live) listed(s scope, name string) (controllers.Object, error) {
 	return found[name], nil
 }
 
-// get reads one object, which is nil if it does not exist.
+// get returns an object, or nil if it does not exist.
 func (l *live) get(ctx context.Context, s scope, name string) (controllers.Object, error) {
 	o, err := l.client.Get(ctx, s.resource, s.namespace, name)
 	if apierrors.IsNotFound(err) {

@@ -18,9 +18,9 @@ var leftovers = map[string][]string{
 	"labels":      {"fluxcd.io/sync-gc-mark"},
 }
 
-// takeOver removes from the result of a dry run what the controller removes before it applies: it
-// takes over the fields of kubectl, so that those which are not in the build disappear. A dry run
-// does not show that.
+// takeOver removes from the result of a dry run the fields that the controller removes before it
+// applies: it takes over the fields of kubectl, so that fields that are not in the build are
+// removed. A dry run does not include this step.
 func (c *comparison) takeOver(ctx context.Context, r kube.Resource, o item, before, after map[string]any) {
 	if c.marked(o.Object, "ssa", "Merge") || c.marked(before, "ssa", "Merge") {
 		return

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// The masks of secret values. A changed value has different masks before and after.
+// Masks of secret values. A changed value has different masks before and after.
 const (
 	maskSame   = "***"
 	maskBefore = "*** (before)"
 	maskAfter  = "*** (after)"
 )
 
-// lastAppliedAnnotation is the annotation in which kubectl keeps a copy of the object.
+// lastAppliedAnnotation is the annotation in which kubectl stores a copy of the object.
 const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 
 // mask replaces secret values in both versions of an object, in place: the data of a Secret, and
@@ -112,7 +112,7 @@ func maskText(before, after any, secrets []string, encrypted bool) (any, any) {
 	return before, after
 }
 
-// short is the length below which a value is too likely to be in other texts by chance.
+// short is the length below which a value is too likely to occur in other texts by chance.
 const short = 4
 
 func holds(text, secret string) bool { return len(secret) >= short && strings.Contains(text, secret) }

@@ -26,13 +26,13 @@ import (
 )
 
 // normalizer converts objects to the form in which kustomize-controller applies them. The
-// controller decodes objects of Kubernetes' own kinds into their Go types and encodes them again,
-// which drops unknown fields and normalizes quantities.
+// controller decodes objects of built-in kinds into their Go types and encodes them again, which
+// drops unknown fields and normalizes quantities.
 type normalizer struct{ types *runtime.Scheme }
 
 // newNormalizer registers the stable API versions. Servers do not serve beta versions by default
-// (since Kubernetes 1.24). client-go's own scheme has all of them, and would add 2 ms and 7 MiB to
-// every start of the program.
+// (since Kubernetes 1.24). The scheme of client-go contains all versions, and would add 2 ms and 7
+// MiB to every start of the program.
 func newNormalizer() (*normalizer, error) {
 	n := &normalizer{runtime.NewScheme()}
 	err := (&runtime.SchemeBuilder{

@@ -16,7 +16,7 @@ const (
 	group   = "kustomize.toolkit.fluxcd.io"
 )
 
-// Plan is what a Kustomization or a HelmRelease would apply.
+// Plan holds the objects that a Kustomization or a HelmRelease would apply, and how.
 type Plan struct {
 	// Owner is the Kustomization or HelmRelease with its desired spec and, if it exists, its live
 	// status: the inventory determines what is pruned.
@@ -67,7 +67,7 @@ type plan struct {
 	rules   []rule
 	force   bool
 	prune   bool
-	// stay is why nothing is pruned.
+	// stay is the reason why nothing is pruned, or "" if the plan prunes.
 	stay string
 	by   applier
 }

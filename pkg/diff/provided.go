@@ -95,7 +95,7 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	return nil, nil
 }
 
-// probeError is the error of a probe with the name of the object in place of that of the probe.
+// probeError is the error of a probe with the name of the object instead of the name of the probe.
 type probeError struct {
 	error
 	name string

@@ -109,7 +109,7 @@ func content(u *unstructured.Unstructured) map[string]any {
 	return u.Object
 }
 
-// keptMetadata are the fields of metadata that a build can set and the controller compares.
+// keptMetadata lists the fields of metadata that a build can set and the controller compares.
 var keptMetadata = []string{"name", "namespace", "labels", "annotations"}
 
 // tidy returns a copy of an object without status and the metadata that the server maintains.

@@ -24,8 +24,8 @@ const (
 // Step is the operation of helm-controller on a release.
 type Step string
 
-// The operations on a release. Keep leaves the deployed revision in place: the
-// controller corrects drift at most.
+// Operations on a release. Keep does not replace the deployed revision: the controller only
+// corrects drift, if at all.
 const (
 	Install   Step = "install"
 	Upgrade   Step = "upgrade"
@@ -38,13 +38,13 @@ type Release struct {
 	// Name and Namespace identify the Helm release.
 	Name, Namespace string
 	Step            Step
-	// Ahead are the objects that are applied before the release and are not part of it: a
+	// Ahead holds the objects that are applied before the release and are not part of it: a
 	// namespace, and the CRDs from crds/.
 	Ahead []build.Object
-	// Last are the objects of the deployed revision. Those that the plan no longer has are
+	// Last holds the objects of the deployed revision. Those that are no longer in the plan are
 	// removed.
 	Last []*unstructured.Unstructured
-	// Hooks are the Helm hooks of the step.
+	// Hooks holds the Helm hooks of the step.
 	Hooks []Ref
 	// ClientSide reports whether objects are patched, as by Helm 3, and not applied.
 	ClientSide bool
@@ -54,7 +54,7 @@ type Release struct {
 	NoAdoption bool
 	// CreateOnly keeps existing CRDs as they are.
 	CreateOnly bool
-	// Warnings are differences that the plan cannot show.
+	// Warnings holds the differences that the plan cannot show.
 	Warnings []string
 }
 
@@ -166,7 +166,7 @@ func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref Ref, o i
 	if len(after) == 0 {
 		after = overlay(s.before, o.Object)
 	}
-	_ = unstructured.SetNestedField(after, ref.Name, "metadata", "name") // it has metadata
+	_ = unstructured.SetNestedField(after, ref.Name, "metadata", "name") // every object has metadata
 	return c.finish(change, o, s.before, after), nil
 }
 

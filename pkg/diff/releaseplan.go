@@ -46,7 +46,7 @@ type releasePlan struct {
 	history          *release.History
 	historyForbidden bool // no permission to read the history
 	result           *build.HelmResult
-	revision         int // of result
+	revision         int // revision of result
 	plan             Plan
 }
 
@@ -230,7 +230,7 @@ func plain(v any) any {
 	return simple
 }
 
-// field returns a field of an object as text.
+// field returns a field of an object as a string.
 func field(o *unstructured.Unstructured, path string) string {
 	return controllers.Path{path}.String(o.Object)
 }

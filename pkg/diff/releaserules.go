@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A nil *Release is the one of a Kustomization: none of the rules below applies to it.
+// A nil *Release is the release of a Kustomization: none of the rules below applies to it.
 
 func hasKeepPolicy(o map[string]any) bool {
 	return textMap(o, "metadata", "annotations")[keepPolicy] == "keep"
@@ -49,7 +49,8 @@ func (r *Release) replaces(ref Ref, live map[string]any) bool {
 	return r != nil && r.Step == Reinstall && live != nil && r.last(ref) != nil && !r.isKept(ref, live)
 }
 
-// tolerate ignores labels and annotations of others, which are not drift for the controller.
+// tolerate removes labels and annotations of other field managers from the comparison, which the
+// controller does not treat as drift.
 func (r *Release) tolerate(before, after map[string]any) {
 	if r == nil || r.Step != Keep {
 		return
@@ -60,7 +61,7 @@ func (r *Release) tolerate(before, after map[string]any) {
 			continue
 		}
 		maps.Copy(all, textMap(after, "metadata", at))
-		_ = unstructured.SetNestedStringMap(after, all, "metadata", at) // it has metadata
+		_ = unstructured.SetNestedStringMap(after, all, "metadata", at) // every object has metadata
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/internal/release"
 )
 
-// oldSecrets returns the values of the deployed revision that may come from Secrets: those that
-// are in no spec, if a spec refers to Secrets.
+// oldSecrets returns the values of the deployed revision that may come from Secrets: those that are
+// not in a spec, if a spec references Secrets.
 func (o *releasePlan) oldSecrets() []string {
 	if o.history == nil || !o.refersToSecrets() {
 		return nil

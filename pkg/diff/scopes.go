@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// scopes reports for the kinds whose CRDs are built whether they are namespaced.
+// scopes maps the kinds whose CRDs are built to whether they are namespaced.
 type scopes map[schema.GroupKind]bool
 
 func scopesOf(all []Desired) scopes {
@@ -39,8 +39,8 @@ func (s scopes) ref(side *Side, o build.Object) Ref {
 	return ref
 }
 
-// note says which namespace an object of a release has if its kind is namespaced, which is not
-// known.
+// note adds a note to the change of an object of a release whose scope is not known: the namespace
+// that the object has if its kind is namespaced.
 func (s scopes) note(side *Side, change Change) Change {
 	_, known := s.scope(change.Object)
 	if change.Different() && !known && side.Namespace != "" && change.Object.Namespace == "" {
@@ -49,8 +49,8 @@ func (s scopes) note(side *Side, change Change) Change {
 	return change
 }
 
-// complete sets the namespace of the objects of a release that have none and are of kinds that are
-// known to be namespaced.
+// complete sets the namespace of the objects of a release that have none and whose kinds are known
+// to be namespaced.
 func (s scopes) complete(side *Side) {
 	if side == nil || side.Namespace == "" {
 		return

@@ -11,7 +11,7 @@ import (
 // does not serve yet.
 type shape map[string]any
 
-// alwaysThere are the fields that every object has, also if its schema does not declare them.
+// alwaysThere lists the fields of every object, which a schema need not declare.
 var alwaysThere = []string{"apiVersion", "kind", "metadata"}
 
 // undeclared returns the fields of an object that its schema does not declare. The server refuses

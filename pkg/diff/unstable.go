@@ -13,7 +13,7 @@ import (
 
 const unstableName = "its name differs on every rendering"
 
-// renamed returns the kinds of which both builds have an object whose name differs on every
+// renamed returns the kinds for which both builds have an object whose name differs on every
 // rendering.
 func renamed(before, after identified) map[schema.GroupKind]bool {
 	kinds := func(objects identified) map[schema.GroupKind]bool {
@@ -58,7 +58,7 @@ func stabilized(old, young build.Object) (build.Object, build.Object, []string) 
 	return old, young, paths
 }
 
-// hideUnstable replaces the values that the controller will generate anew, in an object as it will
+// hideUnstable replaces the values that the controller will generate again, in an object as it will
 // be applied, and returns a note about them.
 func hideUnstable(after *unstructured.Unstructured, o build.Object) []string {
 	if after == nil || len(o.Unstable) == 0 {
@@ -71,7 +71,7 @@ func hideUnstable(after *unstructured.Unstructured, o build.Object) []string {
 	for _, path := range o.Unstable {
 		path = slices.Clone(path)
 		if isSecret(RefOf(o.Unstructured)) && path[0] == "stringData" {
-			path[0] = "data" // the server converts it
+			path[0] = "data" // the server converts stringData to data
 		}
 		if replaceAt(after, path) {
 			paths = append(paths, strings.Join(path, "."))

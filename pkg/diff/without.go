@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// Without returns a change without the fields for which ignore is true. It passes paths as in Field.
-// A change of which nothing is left becomes Ignored; its dangers stay.
+// Without returns a change without the fields for which ignore returns true. It passes paths as in
+// Field. A change without remaining fields becomes Ignored and keeps its dangers.
 func (c Change) Without(ignore func(path string) bool) Change {
 	if c.Action != Changed || c.Before == nil || c.After == nil {
 		return c
@@ -35,8 +35,8 @@ func (c Change) Without(ignore func(path string) bool) Change {
 	return c
 }
 
-// equalized returns a copy of after in which each differing field for which ignore is true has the
-// value of before.
+// equalized returns a copy of after in which each differing field for which ignore returns true has
+// the value of before.
 func equalized(path string, before, after any, ignore func(path string) bool) any {
 	old, isMap := before.(map[string]any)
 	young, areMaps := after.(map[string]any)
@@ -52,7 +52,7 @@ func equalized(path string, before, after any, ignore func(path string) bool) an
 		case apiequality.Semantic.DeepEqual(was, is):
 		case ignore(at):
 			is, isSet = was, wasSet
-		default: // a missing map is an empty one
+		default: // a missing map is equal to an empty one
 			is = equalized(at, mapIfMissing(was, is), mapIfMissing(is, was), ignore)
 			isSet = isSet || !empty(is)
 		}
@@ -77,8 +77,8 @@ func mapIfMissing(v, other any) any {
 	return v
 }
 
-// equalizedList is equalized for lists. It compares elements that have the same name, or no name, at
-// the same position; other elements stay as they are.
+// equalizedList is equalized for lists. It compares elements with the same name, or elements
+// without a name at the same position. Other elements are not changed.
 func equalizedList(path string, before, after any, ignore func(path string) bool) any {
 	old, isList := before.([]any)
 	young, areLists := after.([]any)

@@ -10,23 +10,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 // comparison compares what the two versions have made of the same input.
 type comparison struct {
-	from, to *side
+	from, to *testrun.Run
 	report   *Report
 	// manifests are the manifests of the Flux objects of both sides.
 	manifests map[diff.Ref]*unstructured.Unstructured
 }
 
-func compare(ctx context.Context, from, to *side) (*Report, error) {
+func compare(ctx context.Context, from, to *testrun.Run) (*Report, error) {
 	c := &comparison{from: from, to: to, manifests: map[diff.Ref]*unstructured.Unstructured{}, report: &Report{
-		From: from.distribution.Version, To: to.distribution.Version, Path: from.repository.Path,
+		From: from.Distribution.Version, To: to.Distribution.Version, Path: from.Repository.Path,
 		Findings: []Finding{}, NotRehearsed: []Omission{}, Changes: []*diff.Result{},
 	}}
 	for _, step := range []func(context.Context) error{c.compareManifests, c.compareStates, c.compareEvents} {
@@ -54,27 +56,27 @@ func (c *comparison) find(f Finding) {
 
 // locate adds the files of the objects.
 func (c *comparison) locate(ctx context.Context) {
-	if c.from.Repository == nil {
+	if c.from.Exported != nil {
 		return
 	}
 	for i := range c.report.Findings {
 		f := &c.report.Findings[i]
-		f.File = c.from.Repository.fileOf(ctx, f.Object.Kind, f.Object.Name)
+		f.File = c.from.Repository.FileOf(ctx, f.Object.Kind, f.Object.Name)
 	}
 }
 
 func (c *comparison) listUnsettled() {
-	for _, s := range []*side{c.from, c.to} {
-		if s.unsettled == nil {
+	for _, s := range []*testrun.Run{c.from, c.to} {
+		if s.Unsettled == nil {
 			continue
 		}
-		for t, f := range s.flux {
-			if f.kind.HasConditions() && !f.kind.Finished(f.object) && !f.kind.Suspension.Is(f.object) {
-				c.report.Unsettled = append(c.report.Unsettled, t.String()+" with Flux "+s.distribution.Version+": "+f.kind.Ready(f.object).Message)
+		for t, f := range s.Flux {
+			if f.Kind.HasConditions() && !f.Kind.Finished(f.Object) && !f.Kind.Suspension.Is(f.Object) {
+				c.report.Unsettled = append(c.report.Unsettled, t.String()+" with Flux "+s.Distribution.Version+": "+f.Kind.Ready(f.Object).Message)
 			}
 		}
 		if len(c.report.Unsettled) == 0 {
-			c.report.Unsettled = []string{"Flux " + s.distribution.Version + ": not all objects were reconciled in time"}
+			c.report.Unsettled = []string{"Flux " + s.Distribution.Version + ": not all objects were reconciled in time"}
 		}
 	}
 	slices.Sort(c.report.Unsettled)
@@ -88,8 +90,8 @@ var unknowns = []struct{ field, text string }{
 
 // listControllers lists the controllers, and what is not known because they ran in other versions.
 func (c *comparison) listControllers() {
-	for _, name := range c.from.repository.components {
-		controller := Controller{Name: name, From: c.from.distribution.Tags[name], To: c.to.distribution.Tags[name], Ran: c.to.versions[name]}
+	for _, name := range c.from.Repository.Components {
+		controller := Controller{Name: name, From: c.from.Distribution.Tags[name], To: c.to.Distribution.Tags[name], Ran: c.to.Versions[name]}
 		controller.Exact = controller.Ran == controller.To
 		if !controller.Exact {
 			controller.Unknown = c.unknown(name)
@@ -101,14 +103,14 @@ func (c *comparison) listControllers() {
 // unknown describes the objects of a controller whose reconciliation by the next version is not known.
 func (c *comparison) unknown(controller string) string {
 	count, special := map[string]int{}, []string{}
-	for _, t := range slices.SortedFunc(maps.Keys(c.to.flux), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }) {
-		f := c.to.flux[t]
-		if f.kind.Controller != controller {
+	for _, t := range sorted(c.to.Flux) {
+		f := c.to.Flux[t]
+		if f.Kind.Controller != controller {
 			continue
 		}
-		count[f.kind.Kind]++
+		count[f.Kind.Kind]++
 		for _, u := range unknowns {
-			value, _ := (controllers.Path{u.field}).Lookup(f.object)
+			value, _ := (controllers.Path{u.field}).Lookup(f.Object)
 			if list, _ := value.([]any); len(list) > 0 || isMap(value) {
 				special = append(special, t.String()+" ("+u.text+")")
 			}
@@ -138,12 +140,12 @@ func (c *comparison) compareObjects() {
 	owners := map[diff.Ref]*diff.Desired{}
 	var order []diff.Ref
 	seen := map[diff.Ref]bool{}
-	add := func(s *side, side func(*diff.Desired) **diff.Side) {
-		for _, ref := range slices.SortedFunc(maps.Keys(s.objects), func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) }) {
-			o := s.objects[ref]
+	add := func(s *testrun.Run, side func(*diff.Desired) **diff.Side) {
+		for _, ref := range sorted(s.Objects) {
+			o := s.Objects[ref]
 			seen[ref] = true
 			owner := c.owner(o)
-			key := identity(owner)
+			key := testrun.Identity(owner)
 			if owners[key] == nil {
 				owners[key] = &diff.Desired{}
 				order = append(order, key)
@@ -180,7 +182,7 @@ func (c *comparison) compareObjects() {
 // rendered it in both sandboxes.
 func (c *comparison) explain(owner diff.Ref, change diff.Change) diff.Change {
 	k, _ := controllers.FindKind(owner.Kind)
-	if k.Release && change.Action == diff.Changed && c.from.versions[k.Controller] == c.to.versions[k.Controller] {
+	if k.Release && change.Action == diff.Changed && c.from.Versions[k.Controller] == c.to.Versions[k.Controller] {
 		change.Notes = append(change.Notes, "rendered by the same version of "+k.Controller+
 			": the chart generates the value at each rendering, or depends on the API versions of the cluster")
 	}
@@ -191,7 +193,7 @@ func (c *comparison) explain(owner diff.Ref, change diff.Change) diff.Change {
 // that fails to apply objects does not delete them.
 func (c *comparison) keep(result *diff.Result) {
 	result.Warnings = nil
-	blocked := c.blocker(result.Owner, len(c.from.flux))
+	blocked := c.blocker(result.Owner, len(c.from.Flux))
 	if blocked == "" {
 		return
 	}
@@ -199,7 +201,7 @@ func (c *comparison) keep(result *diff.Result) {
 	result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Pruned || unowned(change) })
 	if kept -= len(result.Changes); kept > 0 {
 		result.NotCompared = &diff.Omission{
-			Reason: quantity(kept, "object") + " not applied with Flux " + c.report.To + ", because " + blocked + " is not ready", Affected: true,
+			Reason: output.Amount(kept, "object") + " not applied with Flux " + c.report.To + ", because " + blocked + " is not ready", Affected: true,
 		}
 	}
 }
@@ -214,18 +216,18 @@ func unowned(change diff.Change) bool {
 // that is not, else "".
 func (c *comparison) blocker(owner diff.Ref, depth int) string {
 	t := controllers.Target{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}
-	if is, ok := c.to.flux[t]; ok || depth == 0 {
-		if !ok || is.kind.IsReady(is.object) {
+	if is, ok := c.to.Flux[t]; ok || depth == 0 {
+		if !ok || is.Kind.IsReady(is.Object) {
 			return ""
 		}
 		return t.String()
 	}
-	was, ok := c.from.flux[t]
+	was, ok := c.from.Flux[t]
 	if !ok {
 		return ""
 	}
-	above := c.owner(&unstructured.Unstructured{Object: was.object})
-	return c.blocker(identity(above), depth-1)
+	above := c.owner(&unstructured.Unstructured{Object: was.Object})
+	return c.blocker(testrun.Identity(above), depth-1)
 }
 
 // owner returns the Kustomization or HelmRelease that has applied an object, or the Kustomization of
@@ -242,12 +244,12 @@ func (c *comparison) owner(o *unstructured.Unstructured) *unstructured.Unstructu
 	if owners := controllers.Owners(o.Object); len(owners) > 0 {
 		return named(owners[0].Kind, owners[0].Namespace, owners[0].Name)
 	}
-	for _, root := range c.from.initial() {
+	for _, root := range c.from.Initial() {
 		if k, ok := controllers.KindOf(root.GroupVersionKind().Group, root.GetKind()); ok && k.Applies() {
 			return named(k.Kind, root.GetNamespace(), root.GetName())
 		}
 	}
-	return named("Kustomization", c.from.repository.namespace, "flux-system")
+	return named("Kustomization", c.from.Repository.Namespace, "flux-system")
 }
 
 // withoutDefaults removes the differences of a Flux object that no manifest causes: defaults of the
@@ -275,50 +277,75 @@ func (c *comparison) withoutDefaults(change diff.Change) diff.Change {
 }
 
 // serverFields are the fields that the API server and its controllers set, with values that differ
-// between two clusters.
+// between two clusters. A field of a list is that of each element.
 var serverFields = []string{
 	"status", "metadata.managedFields", "metadata.uid", "metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
-	"metadata.selfLink", "spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort", "spec.volumeName",
+	"metadata.selfLink", "metadata.ownerReferences.uid", "spec.claimRef.uid", "spec.claimRef.resourceVersion",
+	"spec.ports.nodePort", "spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort", "spec.volumeName",
 }
 
-// serverKeys are such labels and annotations; a key that ends with a slash is a prefix.
+// serverKeys are such labels, of an object, its selector and its pod template, and annotations.
 var serverKeys = []string{
 	controllers.RequestAnnotation, "deployment.kubernetes.io/revision", "controller-uid", "batch.kubernetes.io/controller-uid",
 }
 
 // normalized returns an object without what differs between any two clusters.
-func (c *comparison) normalized(s *side, o *unstructured.Unstructured) *unstructured.Unstructured {
+func (c *comparison) normalized(s *testrun.Run, o *unstructured.Unstructured) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	for _, field := range serverFields {
-		unstructured.RemoveNestedField(o.Object, strings.Split(field, ".")...)
+		remove(o.Object, strings.Split(field, "."))
 	}
 	// Objects are read in the version in which each side stores them, so that it shows what is stored.
 	if k, ok := controllers.KindOf(o.GroupVersionKind().Group, o.GetKind()); ok {
-		o.SetAPIVersion(c.to.storage(k))
+		o.SetAPIVersion(c.to.Storage(k))
 	}
-	o.Object, _ = s.portable(o.Object).(map[string]any)
+	o.Object, _ = portable(s, o.Object).(map[string]any)
 	return o
 }
 
+// remove removes a field from an object, and from each element of a list.
+func remove(value any, field []string) {
+	switch v := value.(type) {
+	case []any:
+		for _, element := range v {
+			remove(element, field)
+		}
+	case map[string]any:
+		if len(field) == 1 {
+			delete(v, field[0])
+			return
+		}
+		remove(v[field[0]], field[1:])
+	}
+}
+
 // portable returns a value without keys and addresses of this sandbox.
-func (s *side) portable(value any) any {
+func portable(s *testrun.Run, value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		kept := map[string]any{}
 		for key, field := range v {
-			if !slices.Contains(serverKeys, key) && key != "nodePort" && key != "uid" {
-				kept[key] = s.portable(field)
+			if !slices.Contains(serverKeys, key) {
+				kept[key] = portable(s, field)
 			}
 		}
 		return kept
 	case []any:
 		kept := make([]any, len(v))
 		for i, element := range v {
-			kept[i] = s.portable(element)
+			kept[i] = portable(s, element)
 		}
 		return kept
 	case string:
-		return strings.ReplaceAll(v, s.sandbox.GitURL, "https://repository.invalid")
+		return strings.ReplaceAll(v, s.Sandbox.GitURL, "https://repository.invalid")
 	}
 	return value
+}
+
+// sorted returns the keys of a map in the order of their names.
+func sorted[K interface {
+	comparable
+	fmt.Stringer
+}, V any](m map[K]V) []K {
+	return slices.SortedFunc(maps.Keys(m), func(a, b K) int { return strings.Compare(a.String(), b.String()) })
 }

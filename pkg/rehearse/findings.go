@@ -3,10 +3,10 @@ package rehearse
 import (
 	"context"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,23 +19,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/testrun"
 )
-
-func quantity(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 // compareManifests tries the manifest of each Flux object in both versions.
 func (c *comparison) compareManifests(ctx context.Context) error {
 	var mu examined
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(maxRequests)
+	g.SetLimit(testrun.MaxRequests)
 	for _, m := range c.fluxManifests() {
 		k, _ := controllers.KindOf(m.GroupVersionKind().Group, m.GetKind())
-		ref := identity(m)
+		ref := testrun.Identity(m)
 		c.manifests[ref] = m
 		g.Go(func() error {
 			e, err := examine(ctx, c.from, c.to, k, m)
@@ -56,16 +50,16 @@ func (c *comparison) compareManifests(ctx context.Context) error {
 // they were applied in the sandbox.
 func (c *comparison) fluxManifests() []*unstructured.Unstructured {
 	found := map[diff.Ref]*unstructured.Unstructured{}
-	for _, s := range []*side{c.to, c.from} {
-		for _, o := range s.objects {
-			if m, ok := authored(o); ok && kube.IsFluxGroup(o.GroupVersionKind().Group) {
-				found[identity(o)] = m
+	for _, s := range []*testrun.Run{c.to, c.from} {
+		for _, o := range s.Objects {
+			if m, ok := testrun.Applied(o); ok && kube.IsFluxGroup(o.GroupVersionKind().Group) {
+				found[testrun.Identity(o)] = m
 			}
 		}
 	}
 	for _, o := range c.from.Exported {
 		if kube.IsFluxGroup(o.GroupVersionKind().Group) {
-			found[identity(o)] = o
+			found[testrun.Identity(o)] = o
 		}
 	}
 	var all []*unstructured.Unstructured
@@ -89,37 +83,37 @@ func (c *comparison) judge(e *examination) {
 		c.find(f)
 	}
 	switch {
-	case e.before.notServed:
+	case e.before.NotServed:
 		return
-	case e.after.notServed:
-		with(Breaks, "not-served", fmt.Sprintf("%s is not served by Flux %s", version, c.to.distribution.Version), migrate...)
-	case e.after.err != nil && e.before.err == nil:
-		with(Breaks, "rejected", "rejected by the API server: "+e.after.err.Error())
+	case e.after.NotServed:
+		with(Breaks, "not-served", fmt.Sprintf("%s is not served by Flux %s", version, c.to.Distribution.Version), migrate...)
+	case e.after.Err != nil && e.before.Err == nil:
+		with(Breaks, "rejected", "rejected by the API server: "+e.after.Err.Error())
 	}
-	removed := slices.Clone(e.after.removed)
-	for _, field := range e.next.removed {
+	removed := slices.Clone(e.after.Removed)
+	for _, field := range e.next.Removed {
 		if !slices.Contains(removed, field) {
 			removed = append(removed, field)
 		}
 	}
 	for _, field := range removed {
-		if slices.Contains(e.before.removed, field) {
+		if slices.Contains(e.before.Removed, field) {
 			continue
 		}
 		where := version
-		if slices.Contains(e.next.removed, field) {
+		if slices.Contains(e.next.Removed, field) {
 			where = e.newest
 		}
 		with(Breaks, "field-removed", fmt.Sprintf("%s does not exist in %s: its value is dropped", field, where),
-			append([]string{"remove " + field + c.deprecation(e.kind, version, field)}, migrate...)...)
+			append([]string{conversion(e.kind, field)}, migrate...)...)
 	}
-	for _, warning := range e.after.warnings {
-		if !slices.Contains(e.before.warnings, warning) {
+	for _, warning := range e.after.Warnings {
+		if !slices.Contains(e.before.Warnings, warning) {
 			with(Migrate, "deprecated", warning, migrate...)
 		}
 	}
-	if e.next.err != nil && e.after.err == nil {
-		with(Migrate, "rejected", fmt.Sprintf("not valid in %s: %v", newest.Version, e.next.err))
+	if e.next.Err != nil && e.after.Err == nil {
+		with(Migrate, "rejected", fmt.Sprintf("not valid in %s: %v", newest.Version, e.next.Err))
 	}
 }
 
@@ -130,62 +124,48 @@ func (c *comparison) migration(e *examination, newest string) []string {
 	}
 	when := "before the upgrade"
 	if !e.early {
-		when = fmt.Sprintf("with or after the upgrade, because Flux %s does not serve %s", c.from.distribution.Version, newest)
+		when = fmt.Sprintf("with or after the upgrade, because Flux %s does not serve %s", c.from.Distribution.Version, newest)
 	}
-	return []string{fmt.Sprintf("migrate the files %s: flux migrate -f . --version %s", when, c.to.distribution.Minor())}
+	return []string{fmt.Sprintf("migrate the files %s: flux migrate -f . --version %s", when, c.to.Distribution.Minor())}
 }
 
-// deprecation returns the note in the description of a field that says what replaces it, in
-// parentheses, or "".
-func (c *comparison) deprecation(k controllers.Kind, apiVersion, field string) string {
-	for _, o := range c.from.set.Unstructured() {
-		if o.GetName() != k.CRD() {
-			continue
-		}
-		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
-		for _, v := range versions {
-			version, _ := v.(map[string]any)
-			if k.Group+"/"+(controllers.Path{"name"}).String(version) != apiVersion {
-				continue
-			}
-			at := []string{"schema", "openAPIV3Schema"}
-			for _, name := range strings.Split(field, ".") {
-				at = append(at, "properties", name)
-			}
-			text, _, _ := unstructured.NestedString(version, append(at, "description")...)
-			if i := strings.Index(text, "Deprecated"); i >= 0 {
-				return " (" + strings.Join(strings.Fields(text[i:]), " ") + ")"
-			}
+// conversion returns how to convert a field that does not exist any more.
+func conversion(k controllers.Kind, field string) string {
+	for _, r := range k.Removed {
+		if "spec."+r.Field == field {
+			return r.ByHand()
 		}
 	}
-	return ""
+	return "remove " + field
 }
 
 // volatile matches what differs in the messages of any two clusters: digests, times and addresses.
-var volatile = regexp.MustCompile(`(sha1|sha256):[0-9a-f]{7,64}|[0-9a-f]{40}|\b[0-9.]+(ms|s|m)\b|127\.\d+\.\d+\.\d+(:\d+)?|\b\d{1,2}:\d{2}:\d{2}\S*`)
+var volatile = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(sha1|sha256):[0-9a-f]{7,64}|[0-9a-f]{40}|\b[0-9.]+(ms|s|m)\b|127\.\d+\.\d+\.\d+(:\d+)?|\b\d{1,2}:\d{2}:\d{2}\S*`)
+})
 
-func stable(message string) string { return volatile.ReplaceAllString(message, "…") }
+func stable(message string) string { return volatile().ReplaceAllString(message, "…") }
 
 // compareStates compares the conditions and inventories of the Flux objects.
 func (c *comparison) compareStates(ctx context.Context) error {
 	var failed []diagnose.Failed
-	for _, t := range slices.SortedFunc(maps.Keys(c.from.flux), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }) {
-		was := c.from.flux[t]
-		is, there := c.to.flux[t]
+	for _, t := range sorted(c.from.Flux) {
+		was := c.from.Flux[t]
+		is, there := c.to.Flux[t]
 		if !there {
 			continue // an object that differs
 		}
 		if c.omitted(t, is) {
 			continue
 		}
-		ready, stays := was.kind.IsReady(was.object), is.kind.IsReady(is.object)
-		before, after := was.kind.Ready(was.object), is.kind.Ready(is.object)
+		ready, stays := was.Kind.IsReady(was.Object), is.Kind.IsReady(is.Object)
+		before, after := was.Kind.Ready(was.Object), is.Kind.Ready(is.Object)
 		f := Finding{Level: Changes, Object: refOf(t), Message: after.Message}
 		switch {
 		case ready && stays:
 			c.compareInventory(was, is)
 		case ready:
-			failed = append(failed, diagnose.Failed{Target: t, Last: is.object})
+			failed = append(failed, diagnose.Failed{Target: t, Last: is.Object})
 		case stays:
 			f.Rule, f.Message = "ready", "becomes ready; before: "+before.Message
 			c.find(f)
@@ -210,30 +190,20 @@ func (c *comparison) omit(t controllers.Target, reason string, intended bool) {
 }
 
 // omitted lists an object that was suspended, and reports whether it was.
-func (c *comparison) omitted(t controllers.Target, f flux) bool {
-	if !f.kind.Suspension.Is(f.object) {
+func (c *comparison) omitted(t controllers.Target, f testrun.Flux) bool {
+	suspended := f.Suspended()
+	if suspended == nil {
 		return false
 	}
-	for _, o := range outward {
-		if o.resource != f.kind.Resource || o.group != f.kind.Group {
-			continue
-		}
-		_, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(f.object)
-		if o.when == remoteCluster && !remote {
-			break
-		}
-		if o.reason != "" {
-			c.omit(t, o.reason, o.when != remoteCluster)
-		}
-		return true
+	if suspended.Reason != "" {
+		c.omit(t, suspended.Reason, suspended.Intended)
 	}
-	c.omit(t, "suspended in its manifest", true)
 	return true
 }
 
 // diagnose adds a finding for each root cause of objects that are no longer ready.
 func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
-	doctor := diagnose.Doctor{Client: c.to.sandbox.Client, Home: c.to.set.Namespace, Now: c.to.Now()}
+	doctor := diagnose.Doctor{Client: c.to.Sandbox.Client, Home: c.to.Set.Namespace, Now: c.to.Now()}
 	verdict := doctor.Failed(ctx, failed)
 	explained := map[controllers.Target]bool{}
 	for _, found := range verdict.Cases {
@@ -259,22 +229,22 @@ func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 	}
 	for _, f := range failed {
 		if !explained[f.Target] {
-			c.find(Finding{Level: Breaks, Rule: "not-ready", Object: refOf(f.Target), Message: c.to.flux[f.Target].kind.Ready(f.Last).Message})
+			c.find(Finding{Level: Breaks, Rule: "not-ready", Object: refOf(f.Target), Message: c.to.Flux[f.Target].Kind.Ready(f.Last).Message})
 		}
 	}
 }
 
 // compareInventory compares the API versions in the inventories of two ready objects. The objects
 // themselves are compared as objects.
-func (c *comparison) compareInventory(was, is flux) {
+func (c *comparison) compareInventory(was, is testrun.Flux) {
 	before := map[diff.Ref]string{}
-	for _, t := range was.kind.Managed(was.object) {
+	for _, t := range was.Kind.Managed(was.Object) {
 		before[refOf(t)] = t.APIVersion
 	}
-	for _, t := range is.kind.Managed(is.object) {
+	for _, t := range is.Kind.Managed(is.Object) {
 		if old, ok := before[refOf(t)]; ok && old != t.APIVersion {
 			c.find(Finding{
-				Level: Changes, Rule: "inventory", Object: refOf(is.target()),
+				Level: Changes, Rule: "inventory", Object: refOf(is.Target()),
 				Message: fmt.Sprintf("the inventory has %s in %s instead of %s", t, t.APIVersion, old),
 			})
 		}
@@ -294,12 +264,12 @@ func (c *comparison) compareEvents(ctx context.Context) error {
 	}
 	for key, e := range after {
 		t := controllers.Target{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-		f, ok := c.to.flux[t]
+		f, ok := c.to.Flux[t]
 		_, known := before[key]
 		reported := slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
 			return f.Object == refOf(t) || slices.Contains(f.Also, refOf(t))
 		})
-		if !ok || known || reported || f.kind.HasConditions() && f.kind.IsReady(f.object) {
+		if !ok || known || reported || f.Kind.HasConditions() && f.Kind.IsReady(f.Object) {
 			continue
 		}
 		c.find(Finding{Level: Changes, Rule: "event", Object: refOf(t), Message: e.Reason + ": " + e.Message})
@@ -308,16 +278,16 @@ func (c *comparison) compareEvents(ctx context.Context) error {
 }
 
 // warningEvents returns the last warning of each object and reason.
-func warningEvents(ctx context.Context, s *side) (map[string]event.Event, error) {
+func warningEvents(ctx context.Context, s *testrun.Run) (map[string]event.Event, error) {
 	found := map[string]event.Event{}
-	_, err := s.sandbox.Client.List(ctx, event.Resource(), kube.Selection{}, func(o controllers.Object) error {
+	_, err := s.Sandbox.Client.List(ctx, event.Resource(), kube.Selection{}, func(o controllers.Object) error {
 		if e := event.Of(o); e.Type == "Warning" {
 			found[strings.Join([]string{e.Kind, e.Namespace, e.Name, e.Reason, stable(e.Message)}, " ")] = e
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("listing the events with Flux %s: %w", s.distribution.Version, err)
+		return nil, fmt.Errorf("listing the events with Flux %s: %w", s.Distribution.Version, err)
 	}
 	return found, nil
 }

@@ -1,18 +1,19 @@
 // Package rehearse runs a repository, or the exported objects of a cluster, through two versions of
-// Flux in throw-away sandboxes, and compares the results. It prints nothing.
+// Flux in temporary sandboxes, and compares the results. It prints nothing.
 package rehearse
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 // Rehearsal is a rehearsal of an upgrade. Either Repository or Exported is set.
@@ -23,16 +24,13 @@ type Rehearsal struct {
 	From *controllers.Distribution
 	To   controllers.Distribution
 	// Repository is the repository of a cluster.
-	Repository *Repository
+	Repository *testrun.Repository
 	// Exported are the objects of a cluster, in the order in which they are applied.
 	Exported []*unstructured.Unstructured
 	// Now is the clock.
 	Now func() time.Time
 	// Progress is called with the steps of each version, possibly concurrently.
 	Progress func(version, step string)
-
-	repository *Repository
-	own        own
 }
 
 // Run rehearses the upgrade. It returns an error if there is no result; the sandboxes are removed in
@@ -41,11 +39,16 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 	if err := r.prepare(ctx); err != nil {
 		return nil, err
 	}
-	from, to := &side{Rehearsal: r, distribution: *r.From}, &side{Rehearsal: r, distribution: r.To}
+	from, to := r.run(*r.From), r.run(r.To)
 	defer func() { err = errors.Join(err, closeAll(from, to)) }()
 	g, running := errgroup.WithContext(ctx)
-	for _, s := range []*side{from, to} {
-		g.Go(func() error { return s.run(running) })
+	for _, s := range []*testrun.Run{from, to} {
+		g.Go(func() error {
+			if err := s.Run(running); err != nil {
+				return fmt.Errorf("with Flux %s: %w", s.Distribution.Version, err)
+			}
+			return nil
+		})
 	}
 	if err := g.Wait(); err != nil {
 		if ctx.Err() != nil {
@@ -54,36 +57,41 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	r.Progress(r.To.Version, "comparing")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readTime)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testrun.ReadTime)
 	defer cancel()
 	return compare(ctx, from, to)
 }
 
+// run returns the run with a version of Flux.
+func (r *Rehearsal) run(d controllers.Distribution) *testrun.Run {
+	return &testrun.Run{
+		Program: r.Program, Distribution: d, Repository: r.Repository, Exported: r.Exported, Now: r.Now,
+		Progress: func(step string) { r.Progress(d.Version, step) },
+	}
+}
+
 // closeAll removes the sandboxes.
-func closeAll(sides ...*side) error {
+func closeAll(runs ...*testrun.Run) error {
 	var g errgroup.Group
-	for _, s := range sides {
-		if s.sandbox != nil {
-			g.Go(s.sandbox.Close)
-		}
+	for _, r := range runs {
+		g.Go(r.Close)
 	}
 	return g.Wait()
 }
 
 // prepare reads the repository and determines the present version.
 func (r *Rehearsal) prepare(ctx context.Context) error {
-	r.repository = r.Repository
-	if r.repository == nil {
-		r.repository = &Repository{}
-		if err := r.repository.readInstallation(); err != nil {
-			return err
-		}
-	} else if err := r.repository.load(ctx); err != nil {
+	var err error
+	if r.Repository == nil {
+		r.Repository, err = testrun.Empty()
+	} else {
+		err = r.Repository.Load(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	r.own = r.repository.own(workspace.ComparableAddress)
 	if r.From == nil {
-		d, ok := controllers.SameMinor(r.repository.version)
+		d, ok := controllers.SameMinor(r.Repository.Version)
 		if !ok {
 			return hint.Errorf("set it with --from", "the present version of Flux is not known")
 		}

@@ -104,13 +104,16 @@ func (c *cluster) judge(o *object, v verdict.Verdict) {
 		f := c.finding(o, p)
 		if v.Assumed && c.Assumed && f.Severity == Invalid {
 			f.Severity, f.Rule = Unknown, RuleNotValidated
-			f.Message += "; in the CustomResourceDefinition of Flux " + c.FluxVersion + ", which the cluster may not have"
-			f.Fix = "set the version of Flux on the cluster with --flux-version"
+			c.qualify(&f)
 		}
 		c.add(o, f)
 	}
 	if v.Deprecated != "" {
-		c.add(o, Finding{Severity: Warning, Rule: RuleDeprecated, Field: "apiVersion", Message: v.Deprecated, Fix: migration(o)})
+		f := Finding{Severity: Warning, Rule: RuleDeprecated, Field: "apiVersion", Message: v.Deprecated, Fix: migration(o)}
+		if v.Assumed && c.Assumed {
+			c.qualify(&f) // an older Flux may not serve the newer version
+		}
+		c.add(o, f)
 	}
 	if v.Namespaced && o.ref.Namespace == "" && build.IsKustomization(o.side.Owner) {
 		c.add(o, Finding{
@@ -118,6 +121,12 @@ func (c *cluster) judge(o *object, v verdict.Verdict) {
 			Fix: "set metadata.namespace, or spec.targetNamespace of " + build.ReferenceTo(o.side.Owner).String(),
 		})
 	}
+}
+
+// qualify adds to a finding that the cluster may have another version of Flux.
+func (c *cluster) qualify(f *Finding) {
+	f.Message += "; in the CustomResourceDefinition of Flux " + c.FluxVersion + ", which the cluster may not have"
+	f.Fix = "set the version of Flux on the cluster with --flux-version"
 }
 
 // finding returns the finding about a problem. It has no values of Secrets.

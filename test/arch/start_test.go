@@ -20,6 +20,7 @@ var heavy = map[string]string{
 	"helm.sh/helm/v4/pkg/action":               "takes 6 ms to initialize: flux-helper has it",
 	"github.com/getsops/sops/v3":               "links the SDKs of cloud providers: flux-helper has it",
 	"github.com/fluxcd/pkg/auth":               "links the SDKs of cloud providers: flux-helper has it",
+	"k8s.io/apiserver/pkg/cel/environment":     "compiles the declarations of CEL: flux-helper has it",
 	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialize: flux-helper has it",
 }
 

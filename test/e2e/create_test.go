@@ -159,7 +159,7 @@ func (s *story) sopsSecrets() {
 		s.Fatalf("the Secret is not encrypted:\n%s", encrypted)
 	}
 	s.commit("Keep a secret", map[string]string{"deploy/secret.yaml": string(encrypted)})
-	s.run("kubectl", "create", "secret", "generic", "age", "--namespace=sops", "--from-file="+key)
+	s.run("flux", "create", "secret", "sops", "age", "--namespace=sops", "--age-key-file="+key)
 	s.gitRepository()
 	s.kustomization("GitRepository/app", s.head(), "--decryption-provider=sops", "--decryption-secret=age")
 	s.has(secrets, "app", "data.token", "b3BlbiBzZXNhbWU=")

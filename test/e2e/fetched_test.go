@@ -2,7 +2,10 @@ package e2e_test
 
 import (
 	"context"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 )
@@ -26,5 +29,38 @@ func (s *story) fetched() {
 		if out := s.run("flux", "diff", "kustomization", name, "--namespace=apps"); out != "" {
 			s.Errorf("%s differs from the artifact of %s:\n%s", name, chain[1], out)
 		}
+	}
+	for source, file := range map[string][2]string{
+		"git app": {"git/app.yaml", configMapNamed("ks-git")}, "oci manifests": {"oci/app.yaml", configMapNamed("ks-oci")},
+		"bucket app": {"bucket/app.yaml", configMapNamed("ks-bucket")}, "chart own": {"app/templates/app.yaml", releaseTemplate},
+		"external manifests": {"external/app.yaml", configMapNamed("ks-external")},
+	} {
+		s.pulled(strings.Fields(source), file[0], file[1])
+	}
+	index := strings.TrimSpace(s.run("flux", "pull", "source", "helm", "app", "--namespace=apps", "--list"))
+	if !strings.HasPrefix(index, "index-") || !strings.HasSuffix(index, ".yaml") {
+		s.Errorf("the artifact of the HelmRepository has the files %q", index)
+	}
+}
+
+// pulled compares a file in the artifact of a source with its content, and the list of files with
+// those that are unpacked.
+func (s *story) pulled(source []string, name, content string) {
+	s.Helper()
+	args := append([]string{"pull", "source", "--namespace=apps"}, source...)
+	folder := filepath.Join(s.TempDir(), "pulled")
+	s.run("flux", append(slices.Clone(args), "--output="+folder)...)
+	if got, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name))); err != nil || string(got) != content {
+		s.Errorf("%s of %s is %q (%v), want %q", name, source, got, err, content)
+	}
+	var files []string
+	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() {
+			files = append(files, name)
+		}
+		return err
+	})
+	if list := strings.Fields(s.run("flux", append(args, "--list")...)); err != nil || !slices.Equal(list, files) {
+		s.Errorf("the list of files of %s is %q, want %q (%v)", source, list, files, err)
 	}
 }

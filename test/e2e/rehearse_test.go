@@ -9,11 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testtemp"
 )
 
 // rehearsed is a report of flux rehearse in JSON.
@@ -213,15 +215,7 @@ func (s *story) checkRemoved(dir string) {
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	s := newUser(t)
-	tmp, err := os.MkdirTemp("", "r-") // short, because it contains sockets
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(tmp); err != nil {
-			t.Error(err)
-		}
-	})
+	tmp := testtemp.Short(t)
 	s.env = append(s.env, "TMPDIR="+tmp)
 	t.Run("same", func(t *testing.T) { s.as(t).rehearseSame(tmp) })
 	t.Run("upgrade", func(t *testing.T) { s.as(t).rehearseUpgrade(tmp) })
@@ -283,7 +277,7 @@ func (s *story) rehearseUpgrade(tmp string) {
 		// Flux 2.9 does not serve the API version to which the files are migrated.
 		remedies := []string{"migrate the files with or after the upgrade, because Flux 2.9.6 does not serve v1: flux migrate -f . --version 2.10"}
 		if f.Rule == "field-removed" {
-			remedies = append([]string{"remove spec.summary (Deprecated: Use EventMetadata instead.)"}, remedies...)
+			remedies = append([]string{"move spec.summary to spec.eventMetadata.summary"}, remedies...)
 		}
 		if f.File != "clusters/demo/notifications.yaml" || !slices.Equal(f.Remedies, remedies) {
 			s.Errorf("finding %+v", f)
@@ -375,7 +369,23 @@ func (s *story) rehearseInterrupted(tmp string) {
 		if err := cmd.Process.Signal(signal); err != nil {
 			s.Fatal(err)
 		}
+		waited, end := context.WithCancel(ctx)
+		var senders sync.WaitGroup
+		if signal == syscall.SIGTERM { // only a second interrupt ends the process at once
+			senders.Go(func() {
+				for {
+					select {
+					case <-waited.Done():
+						return
+					case <-time.After(10 * time.Millisecond):
+						_ = cmd.Process.Signal(signal) // fails once the process has ended
+					}
+				}
+			})
+		}
 		err := cmd.Wait()
+		end()
+		senders.Wait()
 		cancel()
 		const interrupted = 130
 		if cmd.ProcessState.ExitCode() != interrupted {
@@ -406,7 +416,7 @@ func (w *awaited) Write(p []byte) (int, error) {
 func (s *story) rehearseCluster() {
 	cluster := testcluster.Start(s.T, "none")
 	s.env = append(slices.Clone(s.env), "KUBECONFIG="+cluster.Kubeconfig)
-	if err := cluster.InstallCRDs(s.Context()); err != nil {
+	if err := cluster.Upgrade(s.Context(), "2.9"); err != nil { // which stores the fields that 2.10 does not have
 		s.Fatal(err)
 	}
 	seed := `apiVersion: v1

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -31,10 +32,7 @@ func TestSandboxOfAVersion(t *testing.T) {
 	t.Parallel()
 	s := newUser(t)
 	newest := controllers.Distributions[0]
-	dir, err := os.MkdirTemp("", "flux-e2e-") // short, because it contains sockets
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := testtemp.Short(t)
 	_, stderr, err := s.try("flux", "sandbox", "up", "--flux=2.7", "--dir="+dir)
 	if err == nil || !strings.Contains(stderr, `unknown version of Flux "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
 		t.Errorf("an unknown version: %v\n%s", err, stderr)
@@ -85,4 +83,11 @@ func TestSandboxOfAVersion(t *testing.T) {
 	if running != len(newest.Tags) {
 		t.Errorf("%d controllers run, want %d: %v", running, len(newest.Tags), status)
 	}
+	// The CRDs of Flux 2.10 have no default for the timeout, without which older controllers panic.
+	s.run("kubectl", "apply", "-f", s.write("untimed.yaml", `apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: untimed, namespace: default}
+spec: {interval: 1h, url: "oci://127.0.0.1:1/none"}
+`))
+	s.run("kubectl", "-n", "default", "wait", "--timeout=60s", "--for=condition=FetchFailed", "ocirepository/untimed")
 }

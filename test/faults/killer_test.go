@@ -91,7 +91,9 @@ func (k *killer) proxy(t *testing.T, target string, transport http.RoundTripper,
 // certificate.
 func (k *killer) tlsProxy(t *testing.T, target string) (address, ca string) {
 	t.Helper()
-	server := httptest.NewTLSServer(k.handler(t, target, http.DefaultTransport, func(*http.Request) bool { return true }))
+	// A reused connection that the Git server closes meanwhile would be a fault of the proxy.
+	transport := &http.Transport{DisableKeepAlives: true}
+	server := httptest.NewTLSServer(k.handler(t, target, transport, func(*http.Request) bool { return true }))
 	t.Cleanup(server.Close)
 	ca = filepath.Join(t.TempDir(), "ca.crt")
 	check(t, os.WriteFile(ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}), 0o600))

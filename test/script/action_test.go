@@ -30,13 +30,15 @@ func runAction(ts *testscript.TestScript, neg bool, args []string) {
 		Runs struct {
 			Using string
 			Steps []struct {
-				Shell, Run string
-				Env        map[string]string
+				Shell, Run, Uses string
+				Env, With        map[string]string
 			}
 		}
 	}
 	readAction(ts, args[1], &action)
-	values := map[string]string{"runner.temp": ts.MkAbs("temp"), "github.token": ts.Getenv("GITHUB_TOKEN")}
+	values := map[string]string{
+		"runner.temp": ts.MkAbs("temp"), "runner.os": "Linux", "runner.arch": "X64", "github.token": ts.Getenv("GITHUB_TOKEN"),
+	}
 	given := inputs(args[2:])
 	for name, input := range action.Inputs {
 		value, ok := given[name]
@@ -53,14 +55,19 @@ func runAction(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("unknown inputs %v, or no steps", given)
 	}
 	ts.Check(os.MkdirAll(ts.MkAbs("temp"), 0o700))
-	ts.Setenv("GITHUB_ACTION_PATH", filepath.Join(testcluster.Root(), "action"))
+	ts.Setenv("GITHUB_ACTION_PATH", filepath.Join(testcluster.Root(), "action", filepath.Dir(args[1])))
 	for _, name := range []string{"GITHUB_PATH", "GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY"} {
 		file := ts.MkAbs("temp/" + name)
 		ts.Check(os.WriteFile(file, nil, 0o600))
 		ts.Setenv(name, file)
 	}
+	var caches []cached
 	code, path, token := 0, ts.Getenv("PATH"), ts.Getenv("GITHUB_TOKEN")
 	for _, step := range action.Runs.Steps {
+		if step.Uses != "" {
+			caches = append(caches, restore(ts, step.Uses, expand(ts, step.With["key"], values), expand(ts, step.With["path"], values)))
+			continue
+		}
 		for name, value := range step.Env {
 			ts.Setenv(name, expand(ts, value, values))
 		}
@@ -75,7 +82,33 @@ func runAction(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Setenv("PATH", path)
 	ts.Setenv("GITHUB_TOKEN", token)
+	for _, c := range caches {
+		c.save(ts, code)
+	}
 	expectCode(ts, args[0], code)
+}
+
+// cached is a directory that a step keeps for later jobs.
+type cached struct{ path, kept string }
+
+// restore does what actions/cache does at the start of a job. The caches are in the folder caches.
+func restore(ts *testscript.TestScript, uses, key, path string) cached {
+	if !strings.HasPrefix(uses, "actions/cache@v") || key == "" || path == "" {
+		ts.Fatalf("unknown step %s", uses)
+	}
+	c := cached{path, ts.MkAbs("caches/" + key)}
+	ts.Check(os.RemoveAll(path)) // every job has a machine of its own
+	if _, err := os.Stat(c.kept); err == nil {
+		ts.Check(os.CopyFS(path, os.DirFS(c.kept)))
+	}
+	return c
+}
+
+// save does what actions/cache does at the end of a job that has not failed.
+func (c cached) save(ts *testscript.TestScript, code int) {
+	if _, err := os.Stat(c.kept); code == 0 && err != nil {
+		ts.Check(os.CopyFS(c.kept, os.DirFS(c.path)))
+	}
 }
 
 // runGitLabJob runs the job of a GitLab component with inputs: gitlabjob CODE FILE INPUT=VALUE…
@@ -164,10 +197,17 @@ func expectCode(ts *testscript.TestScript, want string, got int) {
 	}
 }
 
-// TestActionWorkflow requires that the workflow for Gitea gives the action inputs that it has, and
-// those that it requires.
+// TestActionWorkflow requires that the workflows for Gitea give the actions inputs that they have, and
+// those that they require.
 func TestActionWorkflow(t *testing.T) {
 	t.Parallel()
+	for workflow, action := range map[string]string{"gitea.yml": "action", "gitea-test.yml": "action/test"} {
+		checkWorkflow(t, workflow, action)
+	}
+}
+
+func checkWorkflow(t *testing.T, name, folder string) {
+	t.Helper()
 	read := func(name string, into any) {
 		text, err := os.ReadFile(filepath.Join(testcluster.Root(), "action", name))
 		if err == nil {
@@ -188,12 +228,12 @@ func TestActionWorkflow(t *testing.T) {
 			}
 		}
 	}
-	read("action.yml", &action)
-	read("gitea.yml", &workflow)
+	read(filepath.Join("..", folder, "action.yml"), &action)
+	read(name, &workflow)
 	checked := 0
 	for _, job := range workflow.Jobs {
 		for _, step := range job.Steps {
-			if !strings.Contains(step.Uses, "/fluxkit/flux/action@") {
+			if !strings.Contains(step.Uses, "/fluxkit/flux/"+folder+"@") {
 				continue
 			}
 			checked++

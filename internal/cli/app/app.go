@@ -98,6 +98,7 @@ func (a *App) connectOnce() func() (*kube.Client, error) {
 		if err != nil {
 			return nil, err
 		}
+		a.Now = a.Global.Kube.Clock(a.Now)
 		client, err = kube.New(cfg)
 		return client, err
 	}

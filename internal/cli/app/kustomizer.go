@@ -16,10 +16,12 @@ import (
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandboxrelease"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -32,6 +34,7 @@ type Helpers struct {
 	decryption  *helper.Process
 	cloud       *cloud.Client
 	schemas     *verdict.Process
+	expressions *expression.Process
 	// reported are the lines that were printed by reporter.
 	reported sync.Map
 }
@@ -56,6 +59,9 @@ func (h *Helpers) Close() error {
 	if h.schemas != nil {
 		err = errors.Join(err, h.schemas.Close())
 	}
+	if h.expressions != nil {
+		err = errors.Join(err, h.expressions.Close())
+	}
 	return err
 }
 
@@ -69,6 +75,17 @@ func (h *Helpers) Schemas() verdict.Schemas {
 		h.schemas = &process
 	}
 	return h.schemas
+}
+
+// Expressions returns the process that evaluates CEL expressions. Run closes it when the command ends.
+func (h *Helpers) Expressions() expression.Evaluator {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.expressions == nil {
+		process := expression.NewProcess(FindHelper)
+		h.expressions = &process
+	}
+	return h.expressions
 }
 
 // RemoteBases holds the hosts of --allow-remote-bases.
@@ -99,6 +116,11 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, h.reporter(a.UI, "kustomize"))
 	}
 	return h.kustomizers[key], nil
+}
+
+// ChartFetcher returns a process that fetches charts into a folder. The caller closes it.
+func (h *Helpers) ChartFetcher(a *App, folder string) *isolated.Charts {
+	return isolated.NewCharts(FindHelper, folder, h.reporter(a.UI, "helm"))
 }
 
 // Charts returns the process that renders charts. Run closes it when the command ends.
@@ -169,15 +191,24 @@ func FindHelper() (string, error) {
 	return path, err
 }
 
-// FindSandbox returns the path of flux-sandbox. Unlike the helper program, it may be on PATH, because
-// users run it directly.
-func FindSandbox() (string, error) {
+// FindSandbox returns the path of flux-sandbox: beside flux, the one that 'flux sandbox pull' has
+// downloaded for this version, or, unlike the helper program, on PATH, because users run it directly.
+func FindSandbox(a *App) (string, error) {
 	path, err := helper.Find(helper.Sandbox)
-	if err != nil {
-		path, err = exec.LookPath(helper.Sandbox)
+	if err == nil {
+		return path, nil
 	}
-	if err != nil {
-		err = hint.Errorf("build it with 'make sandbox', or add it to PATH", "%s not found in the directory of flux or on PATH", helper.Sandbox)
+	if store, err := sandboxrelease.Open(); err == nil {
+		if path := store.Find(a.Build.Version); path != "" {
+			return path, nil
+		}
 	}
-	return path, err
+	if path, err = exec.LookPath(helper.Sandbox); err == nil {
+		return path, nil
+	}
+	remedy := "download it with 'flux sandbox pull', or build it in a clone with 'make sandbox controllers'"
+	if !sandboxrelease.IsRelease(a.Build.Version) {
+		remedy = "build it with 'make sandbox controllers', or download that of a release with 'flux sandbox pull --version VERSION'"
+	}
+	return "", hint.Errorf(remedy, "%s not found in the directory of flux, among the downloaded ones or on PATH", helper.Sandbox)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
@@ -202,6 +203,9 @@ func (c *checkup) prerequisites() error {
 	if !supported {
 		r.Status, r.Message = checkFailed, fmt.Sprintf("too old: Flux %s requires %s", flux.Version, constraint)
 		c.check(r, "Kubernetes %s is too old: Flux %s requires %s", c.server, flux.Version, constraint)
+		if older, found := manifests.Newest(c.server); found && c.find(kube.InstalledCRD) == nil {
+			c.app.UI.Line("  upgrade the cluster, or install Flux %s, which supports it, with --version=%[1]s", older.Version)
+		}
 		return nil
 	}
 	c.check(r, "Kubernetes %s %s", c.server, constraint)

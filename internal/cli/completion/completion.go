@@ -19,7 +19,7 @@ var shells = []struct {
   . <(flux completion bash)
 
   # Load completion in every session: add that line to ~/.bashrc`,
-		func(root *cobra.Command, w io.Writer) error { return root.GenBashCompletionV2(w, true) }},
+		writeBash},
 	{"fish", `  # Load completion in the current session
   flux completion fish | source
 
@@ -37,6 +37,31 @@ var shells = []struct {
   # Load completion in every session
   flux completion zsh > "${fpath[1]}/_flux"`,
 		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
+}
+
+// bashWords splits the command line where the package bash-completion, which the script of cobra
+// needs, is not loaded. Unlike COMP_WORDS, the words contain = and :.
+const bashWords = `
+if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+    __flux_init_completion()
+    {
+        local line=${COMP_LINE:0:COMP_POINT}
+        COMPREPLY=()
+        IFS=$' \t' read -r -a words <<<"${line}"
+        [[ ${line} == *[[:space:]] ]] && words+=("")
+        cword=$((${#words[@]} - 1))
+        cur=${words[cword]}
+        prev=${words[cword > 0 ? cword - 1 : 0]}
+    }
+fi
+`
+
+func writeBash(root *cobra.Command, w io.Writer) error {
+	if err := root.GenBashCompletionV2(w, true); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, bashWords)
+	return err
 }
 
 // NewCommand returns the completion command.

@@ -63,6 +63,14 @@ that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
 files that .sourceignore or spec.ignore excludes are excluded. What cannot be
 rendered, such as the content of another repository, is listed as not compared.
 
+With --timeline, everything is rendered, and the report is the order in which the
+controllers are expected to make the changes, by dependsOn, wait and the objects
+that define each other: what is restarted, recreated, deleted before its
+replacement exists, released by Helm, and what fails because a field is immutable.
+Changes of the same step are made in any order. What depends on timing is marked.
+Defaults of the API server, webhooks, health checks and drift are not known;
+'flux test --base' observes them in a sandbox.
+
 With --comment, the result is a comment on the pull request of the CI system, which
 later runs update, also when the comparison fails. With --status, it is the status
 of the commit. The token is read from the environment only: GITHUB_TOKEN,
@@ -81,6 +89,9 @@ if anything is not compared.`
 
   # Show the changes of a pull request in a CI system
   flux diff --base auto --path clusters/production
+
+  # Show in which order the controllers make the changes
+  flux diff --base main --path clusters/production --timeline
 
   # Show the changes on all clusters
   flux diff --base main --path 'clusters/*'
@@ -102,6 +113,7 @@ if anything is not compared.`
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
+	fs.BoolVar(&o.timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")
 	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
@@ -179,13 +191,15 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if err != nil {
 		return err
 	}
-	results, failures := compareClusters(ctx, announce, paths, several, base, head, options)
+	options.Timeline = o.timeline
+	results, timelines, failures := compareClusters(ctx, announce, paths, several, base, head, options)
 	if n := repository.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
 	}
 	if results == nil {
 		return failures
 	}
+	o.timelines = timelines
 	if err := o.verify(ctx, a, options.Hosts, results); err != nil {
 		return err
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
 
-// compareClusters compares one cluster, or several.
-func compareClusters(ctx context.Context, announce func(string, ...any), paths []string, several bool, base, head revision.Revision, options revision.Options) ([]*diff.Result, error) {
+// compareClusters compares one cluster, or several. It returns a timeline for each if the options request it.
+func compareClusters(ctx context.Context, announce func(string, ...any), paths []string, several bool, base, head revision.Revision, options revision.Options) ([]*diff.Result, []*timeline.Prediction, error) {
 	var clusters []revision.Cluster
 	var failures error
 	if several {
@@ -25,6 +26,7 @@ func compareClusters(ctx context.Context, announce func(string, ...any), paths [
 		}
 	}
 	var results []*diff.Result
+	var timelines []*timeline.Prediction
 	rendered, followed, shared := 0, 0, 0
 	for _, c := range clusters {
 		rendered, followed, shared = rendered+c.Rendered, followed+c.Followed, shared+c.Shared
@@ -32,6 +34,10 @@ func compareClusters(ctx context.Context, announce func(string, ...any), paths [
 			c.Results = []*diff.Result{{Cluster: c.Path, Owner: c.Root, Revision: head.Name, Builds: true}}
 		}
 		results = append(results, c.Results...)
+		if c.Timeline != nil {
+			c.Timeline.Cluster = c.Path
+			timelines = append(timelines, c.Timeline)
+		}
 	}
 	if len(clusters) > 0 {
 		announce("rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", rendered, followed)
@@ -39,7 +45,7 @@ func compareClusters(ctx context.Context, announce func(string, ...any), paths [
 	if shared > 0 {
 		announce("renderings that clusters share: %d", shared)
 	}
-	return results, failures
+	return results, timelines, failures
 }
 
 // unchangedIn reports the clusters without changes, if there are others.

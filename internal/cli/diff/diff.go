@@ -100,7 +100,7 @@ func addOutput(cmd *cobra.Command, o *options) {
 	fs.BoolVar(&o.progress, "progress-bar", true, "print progress on standard error")
 	fs.StringArrayVar(&o.ignoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
 	fs.BoolVar(&o.images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
-	fs.VarP(outputFlag{&o.outputs}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
+	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 
 // runKustomization compares the Kustomization and, with --with-helm, the

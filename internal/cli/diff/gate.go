@@ -49,9 +49,15 @@ func checkGate(cmd *cobra.Command, o *options) error {
 		}
 		o.failOn = failOnError
 	}
+	if o.images && o.timeline {
+		return hint.Errorf("use one of them", "--images and --timeline are mutually exclusive")
+	}
 	for _, output := range o.outputs {
-		if o.images && !slices.Contains(render.ImageFormats(), output.format) {
-			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.format)
+		if o.images && !slices.Contains(render.ImageFormats(), output.Format) {
+			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.Format)
+		}
+		if o.timeline && !slices.Contains(render.TimelineFormats(), output.Format) {
+			return hint.Errorf("use -o json, or omit --timeline", "--timeline has no %s format", output.Format)
 		}
 	}
 	var unknown *review.UnknownRuleError

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/hint"
@@ -15,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
 
 // options has the values of the flags.
@@ -33,9 +35,12 @@ type options struct {
 	// allow has the IDs of the dangers that do not count.
 	allow []string
 	// outputs are the formats of the report; none is human on standard output.
-	outputs []output
+	outputs []command.Output
 	// images reports only the images that change.
 	images bool
+	// timeline reports only the timelines, of which there is one for each cluster.
+	timeline  bool
+	timelines []*timeline.Prediction
 	// verifyImages asks the registries for images, which need to have the platforms.
 	verifyImages bool
 	platforms    []string
@@ -45,9 +50,6 @@ type options struct {
 	// for the current artifact.
 	revision, branch string
 }
-
-// output is a format and the file that it is written to, or "" for standard output.
-type output struct{ format, file string }
 
 // addRevision adds the flags that select a revision of the source.
 func addRevision(cmd *cobra.Command, o *options) {

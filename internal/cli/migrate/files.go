@@ -8,6 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/migrate"
+	"github.com/fluxkit/flux/internal/output"
 )
 
 // migratedFile is a file in JSON output.
@@ -41,6 +42,9 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 			due = append(due, file)
 		}
 		report = append(report, migratedFile{file.Path, append([]migrate.Change{}, file.Changes...), file.Fields, file.Unclear, file.Skipped})
+	}
+	if o.version == "" {
+		warnOfNewest(a, release, due)
 	}
 	if len(due) > 0 {
 		if err := writeMigrated(ctx, a, o, due); err != nil {
@@ -86,13 +90,28 @@ func show(a *app.App, file migrate.File) {
 	}
 }
 
+// warnOfNewest lists the API versions that only the release serves: a cluster with an older Flux
+// rejects the migrated manifests.
+func warnOfNewest(a *app.App, release migrate.Release, files []migrate.File) {
+	listed := map[migrate.Change]bool{}
+	for _, file := range files {
+		for _, c := range file.Changes {
+			id := migrate.Change{Kind: c.Kind, To: c.To}
+			if release.Introduced(c.Kind, c.To) && !listed[id] {
+				listed[id] = true
+				a.UI.Warning("%s %s requires Flux %s: upgrade the clusters first, or set --version to their version", c.Kind, c.To, release)
+			}
+		}
+	}
+}
+
 // writeMigrated writes the files with changes.
 func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.File) error {
 	changes := 0
 	for _, file := range files {
 		changes += len(file.Changes)
 	}
-	where := fmt.Sprintf("%s in %s", inWords(changes, "line"), inWords(len(files), "file"))
+	where := fmt.Sprintf("%s in %s", output.Amount(changes, "line"), output.Amount(len(files), "file"))
 	if o.dryRun {
 		a.UI.Success("%s would be changed", where)
 		return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/migrate"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -46,7 +47,8 @@ from the CRD. Field ownership is preserved.
 In files, the lines with an older API version of a Flux kind are changed,
 including selectors and inline patches. Comments and layout are preserved. Lines
 whose kind cannot be determined are listed and left unchanged. --version selects
-the version of Flux (default: the one that flux installs).
+the version of Flux on the clusters (default: the one that flux installs). An older
+Flux may not serve the new API versions: upgrade it before its manifests.
 
 A field that the newer version does not have is moved to the field that replaces
 it, or removed if it has no effect. If neither is possible, the field is listed
@@ -64,11 +66,8 @@ with the remedy, and the object or file is left unchanged.`,
   # Include chart templates
   flux migrate -f ./charts --extensions=.yaml,.yml,.tpl
 
-  # Migrate manifests for clusters that run Flux 2.6
-  flux migrate -f . --version=2.6
-
-  # Show what to migrate with an upgrade to Flux 2.10
-  flux migrate -f . --version=2.10 --dry-run`,
+  # Migrate manifests for clusters that run Flux 2.9
+  flux migrate -f . --version=2.9`,
 		Args:              cobra.NoArgs,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
@@ -88,7 +87,7 @@ with the remedy, and the object or file is left unchanged.`,
 func releases() []string {
 	var all []string
 	for i := range int(migrate.Newest()) + 1 {
-		all = append(all, fmt.Sprintf("2.%d", i))
+		all = append(all, migrate.Release(i).String())
 	}
 	return all
 }
@@ -189,7 +188,7 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 }
 
 func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *migrate.CRD, dryRun bool) error {
-	what := fmt.Sprintf("%s: %s", d.CRD, inWords(len(d.Objects), "object"))
+	what := fmt.Sprintf("%s: %s", d.CRD, output.Amount(len(d.Objects), "object"))
 	stored := strings.Join(d.Stored, " and ")
 	blocked := 0
 	for _, f := range fieldsOf(d) {
@@ -206,7 +205,7 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 			a.UI.Action("%s: %s to remove from the stored versions", d.CRD, stored)
 		}
 		if blocked > 0 {
-			return fmt.Errorf("%s cannot be rewritten", inWords(blocked, "object"))
+			return fmt.Errorf("%s cannot be rewritten", output.Amount(blocked, "object"))
 		}
 		return nil
 	}
@@ -218,12 +217,4 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 	}
 	a.UI.Success("%s rewritten as %s%s", what, d.Resource.Version, stored)
 	return nil
-}
-
-// inWords formats a count with its noun.
-func inWords(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
 }

@@ -2,7 +2,6 @@ package rehearse
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -13,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/rehearse"
+	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 // exported sets the objects of the cluster: the Namespaces, stubs of the Secrets, and the manifests
@@ -46,7 +46,7 @@ func exported(ctx context.Context, a *app.App, r *rehearse.Rehearsal) error {
 		for _, ref := range controllers.SecretsOf(o) {
 			secrets[namespace+"/"+ref.Name] = stub(namespace, ref.Name)
 		}
-		if m := rehearse.Authored(o); m != nil {
+		if m := testrun.Authored(o); m != nil {
 			manifests = append(manifests, m)
 		}
 	}
@@ -77,7 +77,7 @@ func installed(ctx context.Context, client *kube.Client, r *rehearse.Rehearsal) 
 	version := kube.Label(crd, kube.VersionLabel)
 	d, ok := controllers.SameMinor(version)
 	if !ok {
-		return hint.Errorf("select an embedded version with --from", "the version of Flux on the cluster is not embedded: %s", fmt.Sprintf("%q", version))
+		return hint.Errorf("select an embedded version with --from", "the version of Flux on the cluster is not embedded: %q", version)
 	}
 	r.From = &d
 	return nil

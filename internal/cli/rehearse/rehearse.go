@@ -2,21 +2,17 @@
 package rehearse
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/snapshot"
-	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/rehearse"
 )
@@ -33,7 +29,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "rehearse",
-		Short: "Rehearse an upgrade of Flux in throw-away sandboxes",
+		Short: "Rehearse an upgrade of Flux in temporary sandboxes",
 		Long: `Rehearse an upgrade of Flux: run a repository through the present and the next
 version of Flux in two sandboxes on this machine, and compare the results. The
 report lists what breaks, what to migrate first, and what changes: the
@@ -80,9 +76,8 @@ rehearsal failed, or if nothing differs but something could not be rehearsed.`,
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
 	command.AddOutput(fs, &o.format, "format of the report", formats...)
-	for _, flag := range []string{"from", "to"} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(controllers.EmbeddedVersions(), cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
-	}
+	command.CompleteEmbeddedVersion(cmd, "from")
+	command.CompleteEmbeddedVersion(cmd, "to")
 	return cmd
 }
 
@@ -97,13 +92,13 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		err = exported(ctx, a, r)
 	} else {
 		var done func() error
-		r.Repository, done, err = o.repository(ctx)
+		r.Repository, done, err = buildflags.Served(ctx, o.path, "")
 		defer func() { _ = done() }() // read-only
 	}
 	if err != nil {
 		return err
 	}
-	if r.Program, err = app.FindSandbox(); err != nil {
+	if r.Program, err = app.FindSandbox(a); err != nil {
 		return err
 	}
 	progress, end := progressOf(a)
@@ -139,59 +134,19 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 	to := controllers.Distributions[0]
 	var err error
 	if o.to != "" {
-		if to, err = find("--to", o.to); err != nil {
+		if to, err = command.EmbeddedVersion("--to", o.to); err != nil {
 			return nil, err
 		}
 	}
 	r := &rehearse.Rehearsal{To: to, Now: a.Now}
 	if o.from != "" {
-		from, err := find("--from", o.from)
+		from, err := command.EmbeddedVersion("--from", o.from)
 		if err != nil {
 			return nil, err
 		}
 		r.From = &from
 	}
 	return r, nil
-}
-
-func find(flag, version string) (controllers.Distribution, error) {
-	d, ok := controllers.FindDistribution(version)
-	if !ok {
-		return d, hint.Errorf("the embedded versions are "+strings.Join(controllers.EmbeddedVersions(), ", "), "%s: Flux %s is not embedded", flag, version)
-	}
-	return d, nil
-}
-
-// repository returns the repository that contains --path or the current directory. Files that Git
-// ignores are not part of a clone.
-func (o *options) repository(ctx context.Context) (*rehearse.Repository, func() error, error) {
-	done := func() error { return nil }
-	tree, err := workspace.Around(o.path)
-	if err != nil {
-		return nil, done, err
-	}
-	r := &rehearse.Repository{Tree: tree.Tree()}
-	if o.path != "" {
-		if r.Path, err = tree.Inside(o.path); err != nil {
-			return nil, done, err
-		}
-	}
-	if !tree.Git {
-		return r, done, nil
-	}
-	for address := range tree.Remotes() {
-		r.Remotes = append(r.Remotes, address)
-	}
-	clone, err := snapshot.Open(tree.Root)
-	if err != nil {
-		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(tree.Root), err)
-	}
-	files, err := clone.WorkTree(ctx)
-	if err != nil {
-		return nil, clone.Close, err
-	}
-	r.Tree = files
-	return r, clone.Close, nil
 }
 
 // progressOf reports each step of both versions: on a terminal in one line, else once.

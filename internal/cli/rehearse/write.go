@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -109,24 +110,17 @@ func conclusion(r *rehearse.Report) string {
 	var sentence string
 	switch r.Result {
 	case rehearse.Same:
-		sentence = fmt.Sprintf("Nothing differs between Flux %s and %s in %s.", r.From, r.To, count(r.Objects, "object"))
+		sentence = fmt.Sprintf("Nothing differs between Flux %s and %s in %s.", r.From, r.To, output.Amount(r.Objects, "object"))
 	case rehearse.Different:
-		sentence = fmt.Sprintf("Flux %s differs from %s: %s in %s.", r.To, r.From, render.Totals(r.Changes), count(r.Objects, "object"))
+		sentence = fmt.Sprintf("Flux %s differs from %s: %s in %s.", r.To, r.From, render.Totals(r.Changes), output.Amount(r.Objects, "object"))
 	default:
 		sentence = fmt.Sprintf("The upgrade from Flux %s to %s could not be rehearsed completely.", r.From, r.To)
 	}
 	if others > 0 {
 		sentence += fmt.Sprintf(" %d of %s did not run in the version of Flux %s: what only these versions change is not known.",
-			others, count(len(r.Controllers), "controller"), r.To)
+			others, output.Amount(len(r.Controllers), "controller"), r.To)
 	}
 	return sentence
-}
-
-func count(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }
 
 // text writes the report for people.

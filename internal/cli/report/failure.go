@@ -195,7 +195,7 @@ func brief(d time.Duration) string {
 
 // Doctor returns the diagnosis of the cluster.
 func Doctor(a *app.App, client *kube.Client) diagnose.Doctor {
-	d := diagnose.Doctor{Client: client, Home: a.FluxNamespace(), Now: a.Now()}
+	d := diagnose.Doctor{Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording()}
 	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // fails for invalid hosts only
 	return d
 }

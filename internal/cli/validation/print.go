@@ -7,6 +7,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cireport"
 	"github.com/fluxkit/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -118,7 +119,7 @@ func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severi
 	}
 	slices.Sort(order)
 	for _, message := range order {
-		fmt.Fprintf(b, "  %s: %s\n", plural(counts[message], "object"), printable.Line(message))
+		fmt.Fprintf(b, "  %s: %s\n", output.Amount(counts[message], "object"), printable.Line(message))
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/desired"
@@ -104,7 +105,7 @@ change it.`,
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: the directories that a Kustomization in them applies)")
 	fs.StringVar(&o.revision, "revision", "", "revision to validate: branch, tag or commit (default: the work tree)")
 	complete.Flag(cmd, "revision", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return revisions(), cobra.ShellCompDirectiveNoFileComp
+		return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
 	})
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version of the schemas and for chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
 	complete.Flag(cmd, "kube-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -112,9 +113,7 @@ change it.`,
 	})
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of CustomResourceDefinitions that the repository does not have: "+strings.Join(controllers.EmbeddedVersions(), ", "))
-	complete.Flag(cmd, "flux-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return controllers.EmbeddedVersions(), cobra.ShellCompDirectiveNoFileComp
-	})
+	command.CompleteEmbeddedVersion(cmd, "flux-version")
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and validate the charts of HelmReleases")
 	fs.BoolVar(&o.sandbox, "sandbox", false, "also ask the API server of a temporary sandbox, which takes some seconds for each cluster")
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
@@ -124,20 +123,6 @@ change it.`,
 	o.AddRemote(fs)
 	command.AddOutput(fs, &o.format, "output format", formats...)
 	return cmd
-}
-
-// revisions returns the branches and tags of the clone in the current directory, for completion.
-func revisions() []string {
-	repository, err := snapshot.Open(".")
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = repository.Close() }() // read-only
-	branches, tags, err := repository.Names()
-	if err != nil {
-		return nil
-	}
-	return append(branches, tags...)
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err error) {
@@ -181,7 +166,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	}
 	schemas := a.Helpers.Schemas()
 	if o.sandbox {
-		if asked.Program, err = app.FindSandbox(); err != nil {
+		if asked.Program, err = app.FindSandbox(a); err != nil {
 			return err
 		}
 		asked.Schemas, asked.Announce = schemas, a.UI.Action
@@ -205,10 +190,11 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 
 // fluxCRDs returns the CustomResourceDefinitions of a version of Flux.
 func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
-	if _, known := controllers.FindDistribution(version); !known {
-		return nil, hint.Errorf("use one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "unknown Flux version %q", version)
+	d, err := command.EmbeddedVersion("--flux-version", version)
+	if err != nil {
+		return nil, err
 	}
-	return manifests.CRDs(version)
+	return manifests.CRDs(d.Version)
 }
 
 // at returns the revision to validate.
@@ -318,10 +304,10 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 	}
 	switch {
 	case invalid > 0:
-		a.UI.Failure("%d of %d objects validated: %s", validated, objects, plural(invalid, "error"))
+		a.UI.Failure("%d of %d objects validated: %s", validated, objects, output.Amount(invalid, "error"))
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	case unknown > 0:
-		a.UI.Failure("%d of %d objects validated and valid; %s could not be determined: exiting with 2", validated, objects, plural(unknown, "result"))
+		a.UI.Failure("%d of %d objects validated and valid; %s could not be determined: exiting with 2", validated, objects, output.Amount(unknown, "result"))
 		if len(flags) > 0 {
 			a.UI.Line("  accept missing schemas and sources with %s", strings.Join(flags, " "))
 		}
@@ -332,14 +318,7 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 		a.UI.Failure("no objects to validate")
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	default:
-		a.UI.Success("%s validated and valid", plural(objects, "object"))
+		a.UI.Success("%s validated and valid", output.Amount(objects, "object"))
 	}
 	return nil
-}
-
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

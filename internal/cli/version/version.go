@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -71,7 +72,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.format == "json" && a.Build.Commit != "" {
 		// Omitted in YAML, which scripts for Flux 2.9 parse.
-		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date})
+		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date}, entry{"go", runtime.Version()})
 	}
 	if o.client {
 		return printVersions(a, o.format, entries)

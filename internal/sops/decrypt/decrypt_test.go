@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/sops/sopstest"
+	"github.com/fluxkit/flux/internal/testtemp"
 )
 
 const secretYAML = `# of the team
@@ -169,16 +170,10 @@ func TestPGPKeyOfUser(t *testing.T) {
 	master := pgp.NewMasterKeyFromFingerprint(fingerprint)
 	master.EncryptedKey = enc
 	sealed := seal(t, "yaml", secretYAML, dataKey, master)
-	home, err := os.MkdirTemp("", "gpg") // t.TempDir is too long for sockets
-	if err != nil {
-		t.Fatal(err)
-	}
+	home := testtemp.Short(t)
 	env := []string{"GNUPGHOME=" + home, "PATH=" + os.Getenv("PATH")}
 	t.Cleanup(func() {
 		gpg(t, env, "", "gpgconf", "--kill", "all")
-		if err := os.RemoveAll(home); err != nil {
-			t.Error(err)
-		}
 	})
 	without := newDecrypter(t, sops.Keys{}, env...)
 	if _, err := without.Decrypt(t.Context(), sealed, "yaml"); !errors.Is(err, sops.ErrNoKey) || len(without.warnings) > 0 {

@@ -55,7 +55,7 @@ func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, err
 	case err == nil:
 		return tree, nil
 	case errors.As(err, &absent) && f.Work.Git:
-		return f.fetchFromWorkTree(ctx, source) // the repository may define it
+		return f.fetchFromWorkTree(ctx, source) // the source may be defined in the work tree only
 	case errors.As(err, &absent):
 		return nil, build.ErrNotFound
 	case source.Kind == "OCIRepository" && ctx.Err() == nil:

@@ -51,13 +51,13 @@ type Credentials struct {
 // OCITree pulls an artifact and filters its files like source-controller. Without
 // credentials of the source, those of docker login are used.
 func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted registry.Wanted, credentials Credentials) (StoredSource, error) {
-	access, err := ociAccess(ctx, repository, credentials)
+	access, err := OCIAccess(ctx, repository, credentials)
 	if err != nil {
 		return StoredSource{}, err
 	}
 	found, layer, err := registry.Select(ctx, Text(repository, "spec", "url"), wanted, access)
 	if err != nil {
-		return StoredSource{}, explainOCI(ctx, access, repository, err)
+		return StoredSource{}, ExplainOCI(ctx, access, repository, err)
 	}
 	revision := found.Digest
 	if found.Tag != "" {
@@ -74,9 +74,9 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 	return StoredSource{tree, revision}, err
 }
 
-// ociAccess returns the connection settings and credentials for the registry
+// OCIAccess returns the connection settings and credentials for the registry
 // of an OCIRepository.
-func ociAccess(ctx context.Context, repository *unstructured.Unstructured, credentials Credentials) (registry.Access, error) {
+func OCIAccess(ctx context.Context, repository *unstructured.Unstructured, credentials Credentials) (registry.Access, error) {
 	from, err := build.AccessOf(ctx, repository, build.HelmOptions{Lookup: credentials.Lookup, Missing: credentials.Missing, Login: credentials.Login})
 	if err != nil {
 		return registry.Access{}, err
@@ -88,8 +88,8 @@ func ociAccess(ctx context.Context, repository *unstructured.Unstructured, crede
 	return access, nil
 }
 
-// explainOCI adds a remedy to a registry error.
-func explainOCI(ctx context.Context, access registry.Access, repository *unstructured.Unstructured, err error) error {
+// ExplainOCI adds a remedy to a registry error.
+func ExplainOCI(ctx context.Context, access registry.Access, repository *unstructured.Unstructured, err error) error {
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {

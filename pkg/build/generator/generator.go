@@ -73,8 +73,11 @@ func Find(ctx context.Context, source build.Reference, objects []*unstructured.U
 	return nil, build.ErrNotFound
 }
 
-// Generate is the build.Generate of ArtifactGenerators.
+// Generate implements build.Generate for ArtifactGenerators.
 func Generate(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured, sources build.Sources) (fs.FS, error) {
+	if source.Kind != "ExternalArtifact" {
+		return nil, build.ErrNotFound
+	}
 	tree, err := Find(ctx, source, objects, func(source build.Reference) (fs.FS, error) { return sources(ctx, source) })
 	if err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ func digestOf(packed []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// cached returns a chart by its digest, nil where it is not in the cache, or
-// not what it should be any more.
+// cached returns a chart by its digest, or nil if it is not in the cache or its content does not
+// match the digest.
 func (r *Renderer) cached(digest string) []byte {
 	if _, err := hex.DecodeString(digest); r.Cache == "" || digest == "" || err != nil {
 		return nil
@@ -27,7 +27,7 @@ func (r *Renderer) cached(digest string) []byte {
 	return packed
 }
 
-// keep puts a chart into the cache, whole or not at all.
+// keep writes a chart to the cache atomically.
 func (r *Renderer) keep(packed []byte) (err error) {
 	if r.Cache == "" {
 		return nil

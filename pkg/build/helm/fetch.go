@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// chartMax bounds a packed chart, and indexMax an index: those of large
-	// repositories have some tens of megabytes.
+	// chartMax is the maximum size of a packed chart, and indexMax of an index: the indexes of
+	// large repositories have tens of megabytes.
 	chartMax, indexMax = 128 << 20, 64 << 20
 )
 
-// fetch returns a packed chart from a repository, a registry or the cache,
-// and what of its digest is to be appended to its version.
+// fetch returns a packed chart from a repository, a registry or the cache, and the part of its
+// digest that is appended to its version.
 func (r *Renderer) fetch(ctx context.Context, from build.Chart) (packed []byte, digest string, err error) {
 	u, err := url.Parse(from.URL)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Renderer) fetch(ctx context.Context, from build.Chart) (packed []byte, 
 	return nil, "", fmt.Errorf("chart %s: %q is not the address of a repository: https:// or oci:// is", from.Name, from.URL)
 }
 
-// index is what is read of a repository's index.yaml.
+// index holds the fields of index.yaml that are used.
 type index struct {
 	Entries map[string][]indexEntry `yaml:"entries"`
 }
@@ -54,7 +54,7 @@ type indexEntry struct {
 	Digest  string   `yaml:"digest"`
 }
 
-// indexOnce is an index that is fetched once, however many charts are in it.
+// indexOnce is an index that is fetched once for all charts in it.
 type indexOnce struct {
 	once  sync.Once
 	index *index
@@ -92,7 +92,7 @@ func (r *Renderer) download(ctx context.Context, from build.Chart) ([]byte, erro
 	return packed, r.keep(packed)
 }
 
-// resolve makes an address of an index absolute.
+// resolve returns the absolute URL of an address in an index.
 func resolve(repository, address string) (string, error) {
 	base, err := url.Parse(repository)
 	if err != nil {
@@ -139,7 +139,7 @@ func parseIndex(repository string, text []byte) (*index, error) {
 	return parsed, nil
 }
 
-// choose finds the newest entry that fits, or the one of exactly that version.
+// choose returns the newest entry in the version range, or the entry with exactly that version.
 func choose(entries []indexEntry, from build.Chart) (*indexEntry, error) {
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("there is no chart %q in %s", from.Name, from.URL)
@@ -155,7 +155,7 @@ func choose(entries []indexEntry, from build.Chart) (*indexEntry, error) {
 	return &entries[slices.Index(versions, version)], nil
 }
 
-// newest is the highest version in a range, "" meaning any release.
+// newest returns the highest version in a range; "" is the range of all releases.
 func newest(versions []string, wanted string) (string, error) {
 	if slices.Contains(versions, wanted) {
 		return wanted, nil
@@ -180,8 +180,8 @@ func newest(versions []string, wanted string) (string, error) {
 	return text, nil
 }
 
-// get fetches a file. The password goes to the repository's own host only,
-// unless it is meant for others too.
+// get fetches a file. The credentials are sent to the host of the repository only, unless
+// PassCredentials is set.
 func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access, limit int64) (_ []byte, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -216,7 +216,7 @@ func (r *Renderer) client(access build.Access) (*http.Client, error) {
 	return &http.Client{Transport: transport}, err
 }
 
-// transport returns how a repository is reached. Nil is the default.
+// transport returns the transport for a repository, or nil for the default.
 func (r *Renderer) transport(access build.Access) (http.RoundTripper, error) {
 	if len(access.CA) > 0 || len(access.Cert) > 0 || access.Public {
 		own, err := transportFor(access)

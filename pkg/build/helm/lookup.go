@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// templates renders a chart. Its lookup function asks find, where there is one.
+// templates renders a chart. The lookup function of its templates calls find if it is not nil.
 func (r *Renderer) templates(ctx context.Context, c *chart.Chart, values common.Values, find build.Finder) (map[string]string, error) {
 	if find == nil {
 		return engine.Render(c, values)
@@ -23,19 +23,19 @@ func (r *Renderer) templates(ctx context.Context, c *chart.Chart, values common.
 	return engine.RenderWithClientProvider(c, values, provider{ctx, find})
 }
 
-// provider is the cluster, as far as templates see it.
+// provider is the cluster for the lookup function of templates.
 type provider struct {
 	ctx  context.Context
 	find build.Finder
 }
 
-// GetClientFor implements engine.ClientProvider. Whether a kind is in
-// namespaces is known to who finds its objects.
+// GetClientFor implements engine.ClientProvider. It reports every kind as namespaced: only the
+// finder knows the scope of a kind.
 func (p provider) GetClientFor(apiVersion, kind string) (dynamic.NamespaceableResourceInterface, bool, error) {
 	return &finder{provider: p, wanted: build.Wanted{APIVersion: apiVersion, Kind: kind}}, true, nil
 }
 
-// finder reads objects of a kind, and can do nothing else.
+// finder reads the objects of a kind. All other operations are unsupported.
 type finder struct {
 	dynamic.NamespaceableResourceInterface
 	provider

@@ -18,11 +18,10 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// chartLayer is the media type by which Helm pushes charts.
+// chartLayer is the media type of the layer of a chart that Helm pushes.
 const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-// pull fetches a chart from a registry. What its digest says is in the cache
-// already is not fetched again.
+// pull fetches a chart from a registry. A chart whose digest is in the cache is not fetched again.
 func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, appended string, err error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(from.URL, "oci://"), "/")
 	if from.Name != "" {
@@ -71,7 +70,7 @@ func registryOptions(ctx context.Context, access build.Access, transport http.Ro
 	if access.Username != "" {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: access.Username, Password: access.Password}))
 	} else {
-		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // the credentials of docker login
+		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // use the credentials of docker login
 	}
 	if transport != nil {
 		options = append(options, remote.WithTransport(transport))
@@ -79,7 +78,7 @@ func registryOptions(ctx context.Context, access build.Access, transport http.Ro
 	return options
 }
 
-// referenceOf returns the digest, the tag, or the newest tag in a range.
+// referenceOf returns a reference by digest, by tag, or by the newest tag in a version range.
 func referenceOf(address string, from build.Chart, options []remote.Option) (name.Reference, error) {
 	var strict []name.Option
 	if from.Access.Insecure {
@@ -100,7 +99,7 @@ func referenceOf(address string, from build.Chart, options []remote.Option) (nam
 		return nil, fmt.Errorf("listing the versions of chart oci://%s: %w", address, err)
 	}
 	for i := range tags {
-		tags[i] = strings.ReplaceAll(tags[i], "_", "+") // a tag cannot have a plus
+		tags[i] = strings.ReplaceAll(tags[i], "_", "+") // a tag cannot contain a plus sign
 	}
 	version, err := newest(tags, from.Version)
 	if err != nil {
@@ -109,7 +108,7 @@ func referenceOf(address string, from build.Chart, options []remote.Option) (nam
 	return repository.Tag(strings.ReplaceAll(version, "+", "_")), nil
 }
 
-// layerOf is the layer with the chart: Helm's, or the first.
+// layerOf returns the layer with the media type of Helm charts, or the first layer.
 func layerOf(image v1.Image) (v1.Layer, error) {
 	layers, err := image.Layers()
 	if err != nil {
@@ -126,7 +125,7 @@ func layerOf(image v1.Image) (v1.Layer, error) {
 	return layers[0], nil
 }
 
-// readLayer reads a layer; the library compares its digest at the end.
+// readLayer reads a layer. The library verifies its digest at the end of the layer.
 func readLayer(layer v1.Layer) (_ []byte, err error) {
 	content, err := layer.Compressed()
 	if err != nil {

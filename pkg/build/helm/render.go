@@ -1,6 +1,6 @@
-// Package helm renders charts by Helm's SDK: fetched from repositories and
-// registries and kept in a cache, or given as files. Nothing is installed, and
-// no cluster is asked.
+// Package helm renders charts with the SDK of Helm. Charts are fetched from repositories and
+// registries and kept in a cache, or passed as files. It installs nothing and sends no request to a
+// cluster.
 package helm
 
 import (
@@ -29,11 +29,11 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// Renderer implements build.Renderer. Renders may go on at once.
+// Renderer implements build.Renderer. It is safe for concurrent use.
 type Renderer struct {
-	// Cache is the folder where fetched charts are kept by digest; "" keeps none.
+	// Cache is the folder for fetched charts, by digest. If it is "", charts are not cached.
 	Cache string
-	// HTTP sends requests to repositories that need no certificates of their own.
+	// HTTP sends requests to repositories without certificates of their own.
 	HTTP *http.Client
 
 	mu      sync.Mutex
@@ -64,11 +64,11 @@ func (r *Renderer) Render(ctx context.Context, release build.Release) (*build.Re
 	return sorted(c, files)
 }
 
-// sorted splits what was rendered into documents, in the order of installation.
+// sorted splits rendered files into documents, in the order of installation.
 func sorted(c *chart.Chart, files map[string]string) (*build.Rendered, error) {
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
-		return nil, fmt.Errorf("reading what chart %s rendered: %w", c.Name(), err)
+		return nil, fmt.Errorf("reading the output of chart %s: %w", c.Name(), err)
 	}
 	rendered := &build.Rendered{Chart: c.Name(), Version: c.Metadata.Version}
 	for _, crd := range c.CRDObjects() {
@@ -83,7 +83,8 @@ func sorted(c *chart.Chart, files map[string]string) (*build.Rendered, error) {
 	return rendered, nil
 }
 
-// valuesOf are the values that templates see, those of the chart below.
+// valuesOf returns the values for the templates: the values of the release merged over those of the
+// chart.
 func valuesOf(ctx context.Context, c *chart.Chart, release build.Release) (common.Values, error) {
 	caps := common.DefaultCapabilities.Copy()
 	if release.KubeVersion != "" {
@@ -149,7 +150,7 @@ func chooseValues(c *chart.Chart, asked build.Chart) error {
 	return nil
 }
 
-// load reads a chart and the charts that it depends on.
+// load reads a chart and its dependencies.
 func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, error) {
 	if from.Files != nil {
 		c, err := (&folderLoader{renderer: r, from: from}).load(ctx, from.Folder)
@@ -172,7 +173,7 @@ func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, er
 	return c, appendBuild(c, from.Build)
 }
 
-// appendBuild makes 1.2.3+digest of a chart's version 1.2.3.
+// appendBuild appends build metadata to the version of a chart, such as 1.2.3+digest.
 func appendBuild(c *chart.Chart, digest string) error {
 	if digest == "" {
 		return nil
@@ -191,7 +192,8 @@ func appendBuild(c *chart.Chart, digest string) error {
 
 var errNoChart = errors.New("there is no Chart.yaml in it")
 
-// folderCharts bounds the charts of a tree that one release is made of: dependencies may be circular.
+// folderCharts is the maximum number of charts of a tree in one release, since dependencies may be
+// circular.
 const folderCharts = 200
 
 // folderLoader reads a chart and its dependencies from the folders of a tree.
@@ -244,8 +246,8 @@ func hidden(tree *build.Tree, rules *ignore.Rules, prefix, name string) bool {
 	return false
 }
 
-// addMissing loads the dependencies that are not in the chart's charts folder,
-// as source-controller does when it packs a chart.
+// addMissing loads the dependencies that are not in the folder charts of the chart, as
+// source-controller does when it packs a chart.
 func (l *folderLoader) addMissing(ctx context.Context, c *chart.Chart, folder string) error {
 	for _, d := range c.Metadata.Dependencies {
 		if slices.ContainsFunc(c.Dependencies(), func(have *chart.Chart) bool { return have.Name() == d.Name }) {

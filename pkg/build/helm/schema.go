@@ -17,14 +17,15 @@ import (
 )
 
 const (
-	// schemaMax bounds a document that a schema refers to, and schemasMax their number.
+	// schemaMax is the maximum size of a document that a schema references, and schemasMax the
+	// maximum number of such documents.
 	schemaMax, schemasMax = 8 << 20, 50
 	// schemaFile is the address of the schema of a chart, against which references are resolved.
 	schemaFile = "file:///values.schema.json"
 )
 
-// validate checks the values of a chart and of the charts in it against their schemas, like Helm,
-// whose validation reads any file and asks any host that a schema refers to.
+// validate validates the values of a chart and of its dependencies against their schemas. Unlike
+// the validation of Helm, it reads no files and restricts the hosts that a schema may reference.
 func validate(ctx context.Context, c *chart.Chart, values common.Values, hosts egress.Hosts) error {
 	given, err := values.Table("Values")
 	if err != nil {
@@ -59,7 +60,7 @@ func validateChart(loader *schemaLoader, c *chart.Chart, values map[string]any) 
 
 func validateSchema(loader *schemaLoader, text []byte, values map[string]any) (err error) {
 	defer func() {
-		if failed := recover(); failed != nil { // as Helm does for what the library cannot compile
+		if failed := recover(); failed != nil { // as in Helm, for schemas on which the library panics
 			err = fmt.Errorf("unable to validate schema: %v", failed)
 		}
 	}()
@@ -82,10 +83,10 @@ func validateSchema(loader *schemaLoader, text []byte, values map[string]any) (e
 	return compiled.Validate(values)
 }
 
-// schemaLoader loads the documents that a schema refers to: over HTTP from public addresses and
-// allowed hosts, and no files.
+// schemaLoader loads the documents that a schema references over HTTP from public addresses and
+// allowed hosts. It loads no files.
 type schemaLoader struct {
-	ctx    context.Context //nolint:containedctx // the library passes none
+	ctx    context.Context //nolint:containedctx // the library passes no context
 	hosts  egress.Hosts
 	loaded int
 }
@@ -99,7 +100,7 @@ func (l *schemaLoader) Load(address string) (any, error) {
 	switch scheme {
 	case "http", "https":
 		return l.fetch(address)
-	case "urn": // Helm accepts any value there
+	case "urn": // Helm accepts any value for URNs
 		return true, nil
 	}
 	return nil, errors.New("a schema cannot refer to files")

@@ -85,6 +85,27 @@ func lookUp(ctx context.Context, find build.Finder, question json.RawMessage) (a
 	return found{encoded}, err
 }
 
+// FetchJob is a job of the same process as RenderJob. It fetches charts.
+const FetchJob = "fetch"
+
+// Fetch implements build.ChartFetcher.
+func (c *Charts) Fetch(ctx context.Context, chart build.Chart) (*build.Fetched, error) {
+	var fetched *build.Fetched
+	err := c.process.Do(ctx, helper.Call{Job: FetchJob, Title: "fetching chart " + chart.Name, Input: chart}, &fetched)
+	return fetched, err
+}
+
+// Fetch returns the job that fetches charts with a fetcher.
+func Fetch(fetcher build.ChartFetcher) helper.Job {
+	return func(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
+		var chart build.Chart
+		if err := json.Unmarshal(input, &chart); err != nil {
+			return nil, err
+		}
+		return fetcher.Fetch(ctx, chart)
+	}
+}
+
 // Close stops the helper process.
 func (c *Charts) Close() error { return c.process.Close() }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // revised plans the build of another revision of the source. Children with the
@@ -77,7 +76,7 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 		return desired.StoredSource{}, err
 	}
 	defer func() { _ = folders.Close() }() // the temporary directory is removed a day later if this fails
-	only := sparse(repository)
+	only := build.SparseCheckout(repository)
 	for _, dir := range only {
 		if !folders.Has(dir) {
 			return desired.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, revision)
@@ -87,46 +86,18 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 	for _, f := range folders.Folders {
 		parts = append(parts, build.Part{Tree: f.Tree, At: f.At, Only: only})
 	}
-	included, err := includes(ctx, stored, repository)
+	included, err := build.Included(repository, func(other build.Reference) (fs.FS, error) {
+		tree, err := stored.Tree(ctx, other)
+		if err != nil {
+			return nil, fmt.Errorf("reading %s of spec.include: %w", other, err)
+		}
+		return tree, nil
+	})
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
 	tree, err := build.Assemble(ctx, append(parts, included...), desired.Text(repository, "spec", "ignore"))
 	return desired.StoredSource{Tree: tree, Revision: revision}, err
-}
-
-// sparse returns the path prefixes that a GitRepository checks out, or nil for
-// all paths.
-func sparse(repository *unstructured.Unstructured) []string {
-	var only []string
-	dirs, _, _ := unstructured.NestedStringSlice(repository.Object, "spec", "sparseCheckout")
-	for _, dir := range dirs {
-		only = append(only, strings.TrimPrefix(dir, "./"))
-	}
-	return only
-}
-
-// includes returns the current artifacts of the GitRepositories in
-// spec.include.
-func includes(ctx context.Context, stored *desired.StoredSources, repository *unstructured.Unstructured) ([]build.Part, error) {
-	list, _, _ := unstructured.NestedSlice(repository.Object, "spec", "include")
-	var parts []build.Part
-	for _, item := range list {
-		m, _ := item.(map[string]any)
-		name := controllers.Path{"repository.name"}.String(m)
-		part := build.Part{From: controllers.Path{"fromPath"}.String(m), At: controllers.Path{"toPath"}.String(m)}
-		if part.At == "" {
-			part.At = name
-		}
-		other := build.Reference{Kind: "GitRepository", Namespace: repository.GetNamespace(), Name: name}
-		tree, err := stored.Tree(ctx, other)
-		if err != nil {
-			return nil, fmt.Errorf("reading %s of spec.include: %w", other, err)
-		}
-		part.Tree = tree
-		parts = append(parts, part)
-	}
-	return parts, nil
 }
 
 // gitFolders returns the files of a revision from the Git server, or from the
@@ -137,7 +108,7 @@ func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unst
 	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
-	if only := sparse(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
+	if only := build.SparseCheckout(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
 		submodules = false // .gitmodules is not checked out
 	}
 	if submodules {

@@ -1,11 +1,9 @@
 package render
 
 import (
-	"fmt"
 	"io"
-	"slices"
-	"strings"
 
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -19,21 +17,6 @@ func Formats() []string {
 		names[i] = f.name
 	}
 	return names
-}
-
-// UnknownFormatError is returned for a format that does not exist.
-type UnknownFormatError struct{ Format string }
-
-func (e *UnknownFormatError) Error() string {
-	return fmt.Sprintf("unknown output format %q: must be one of %s", e.Format, strings.Join(Formats(), ", "))
-}
-
-// Known returns an UnknownFormatError for a format that does not exist.
-func Known(format string) error {
-	if !slices.Contains(Formats(), format) {
-		return &UnknownFormatError{Format: format}
-	}
-	return nil
 }
 
 // ImageFormats are the formats of a report of images.
@@ -54,7 +37,7 @@ func Write(w io.Writer, format string, results []*diff.Result, s Style) error {
 			return f.write(w, results, s)
 		}
 	}
-	return &UnknownFormatError{Format: format}
+	return output.UnknownFormat(format, Formats()...)
 }
 
 var formats = []struct {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
 
 // Tree is the content of a repository at one revision.
@@ -71,6 +72,8 @@ type Options struct {
 	Warn, Note func(text string)
 	// All renders everything, including what cannot have changed.
 	All bool
+	// Timeline predicts the order of the changes, for which everything is rendered.
+	Timeline bool
 	// Unset is as in build.Options.
 	Unset func(o *unstructured.Unstructured, names []string)
 
@@ -90,6 +93,8 @@ type Outcome struct {
 	Followed, Rendered int
 	// Shared is the number of renderings that were taken over from another cluster.
 	Shared int
+	// Timeline is set if it was requested.
+	Timeline *timeline.Prediction
 }
 
 // Compare compares two revisions. Objects that cannot be built are omitted and named in the error,
@@ -117,7 +122,7 @@ func compare(ctx context.Context, base, head Revision, o Options) (*Outcome, []*
 // walk follows the Kustomizations and HelmReleases of both revisions from the cluster's folder, and
 // calls finally.
 func walk(ctx context.Context, base, head Revision, o Options, finally func(*walker)) (*walker, pair, error) {
-	o.Path = clean(o.Path)
+	o.Path, o.All = clean(o.Path), o.All || o.Timeline
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, withheld: map[build.Reference]*diff.Withholding{}, report: newReport(o)}
@@ -146,7 +151,8 @@ func walk(ctx context.Context, base, head Revision, o Options, finally func(*wal
 // outcome returns the results of all pairs that were followed.
 func (w *walker) outcome(roots pair) *Outcome {
 	outcome := &Outcome{Root: diff.RefOf(roots.either()), Followed: w.followed, Rendered: len(w.found)}
-	for _, r := range diff.Builds(w.found) {
+	all := diff.Builds(w.found)
+	for _, r := range all {
 		r.Revision, r.NotCompared, r.Withheld = w.head.Name, w.omitted[r.Owner], w.withheld[identity(r.Owner)]
 		delete(w.omitted, r.Owner)
 		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil || r.Count(diff.Unstable) > 0 || r.Orphans() {
@@ -162,7 +168,26 @@ func (w *walker) outcome(roots pair) *Outcome {
 		r.Revision = w.head.Name
 		outcome.Results = append(outcome.Results, r)
 	}
+	if w.Timeline {
+		outcome.Timeline = predict(w, all)
+	}
 	return outcome
+}
+
+// predict returns the expected order of the changes of all owners.
+func predict(w *walker, all []*diff.Result) *timeline.Prediction {
+	p := timeline.Predict(w.found, all)
+	for _, ref := range w.omissions {
+		if omission := w.omitted[ref]; omission != nil {
+			p.Unknown = append(p.Unknown, ref.String()+": "+omission.Reason)
+		}
+	}
+	for _, r := range w.blocked {
+		for _, c := range r.Changes {
+			p.Blocked = append(p.Blocked, timeline.Blocked{Object: c.Object, Reason: strings.Join(c.Notes, "; ")})
+		}
+	}
+	return p
 }
 
 // BuildError is returned when an object cannot be built at one of the revisions, or at both for the

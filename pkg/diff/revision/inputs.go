@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -83,12 +84,14 @@ func (r *inputs) kustomization(ks *unstructured.Unstructured, folder string) boo
 	}
 	text, err := json.Marshal(ks.Object["spec"])
 	r.leaf = r.leaf && err == nil && !mayContainFlux(text)
-	r.opaque = r.opaque || changedNames.Match(text)
+	r.opaque = r.opaque || changedNames().Match(text)
 	return same
 }
 
 // changedNames matches text that changes the names of objects.
-var changedNames = regexp.MustCompile(`name(Prefix|Suffix)|replacements|name["']?\s*:[^\n]*\$\{|/name\b`)
+var changedNames = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`name(Prefix|Suffix)|replacements|name["']?\s*:[^\n]*\$\{|/name\b`)
+})
 
 // contains reports whether the files may contain an object with all of the words.
 func (r *inputs) contains(words []string) bool {
@@ -96,7 +99,7 @@ func (r *inputs) contains(words []string) bool {
 		r.named = true
 		r.opaque = r.opaque || slices.ContainsFunc(r.read, func(name string) bool {
 			text, err := fs.ReadFile(r.head, name)
-			return err != nil || changedNames.Match(text)
+			return err != nil || changedNames().Match(text)
 		})
 	}
 	if r.opaque {
@@ -169,14 +172,16 @@ func (r *inputs) folder(name string) bool {
 
 // fluxMarkers matches text of a file that may contain a Kustomization or HelmRelease: an API
 // version of Flux, or an API version or kind that is substituted, escaped or an alias.
-var fluxMarkers = regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
+var fluxMarkers = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
+})
 
 // mayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
 // is slow, so texts without any of its parts are excluded first.
 func mayContainFlux(text []byte) bool {
 	for _, part := range []string{"toolkit.fluxcd.io/v", "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
 		if bytes.Contains(text, []byte(part)) {
-			return fluxMarkers.Match(text)
+			return fluxMarkers().Match(text)
 		}
 	}
 	return bytes.IndexByte(text, 0) >= 0 // UTF-16

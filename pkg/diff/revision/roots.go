@@ -16,7 +16,7 @@ func (w *walker) roots() (pair, error) {
 	for _, s := range []struct {
 		*side
 		to **unstructured.Unstructured
-	}{{w.base, &p.base}, {w.head, &p.head}} {
+	}{{w.head, &p.head}, {w.base, &p.base}} { // the work tree first: the commit takes what is the same from it
 		found, err := s.root(w.ctx, w.Path, w.Namespace)
 		if err != nil {
 			return p, err

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -168,8 +167,8 @@ func (s *side) follows(reference build.GitReference) bool {
 	return false
 }
 
-// parts returns what source-controller packs into the artifact of a
-// GitRepository besides its own files: those of spec.include.
+// parts returns the parts of the artifact of a GitRepository: its own files, which are in tree, those of
+// its submodules, and those of spec.include.
 func (s *side) parts(o *unstructured.Unstructured, tree Tree) ([]build.Part, error) {
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(tree, ".gitmodules"); err == nil {
@@ -181,28 +180,8 @@ func (s *side) parts(o *unstructured.Unstructured, tree Tree) ([]build.Part, err
 			}
 		}
 	}
-	part := build.Part{Tree: tree}
-	dirs, _, _ := unstructured.NestedStringSlice(o.Object, "spec", "sparseCheckout")
-	for _, dir := range dirs {
-		part.Only = append(part.Only, strings.TrimPrefix(dir, "./"))
-	}
-	parts := []build.Part{part}
-	included, _, _ := unstructured.NestedSlice(o.Object, "spec", "include")
-	for _, item := range included {
-		m, _ := item.(map[string]any)
-		include := unstructured.Unstructured{Object: m}
-		name := text(&include, "repository", "name")
-		tree, err := s.content(build.Reference{Kind: "GitRepository", Namespace: o.GetNamespace(), Name: name})
-		if err != nil {
-			return nil, err
-		}
-		at := text(&include, "toPath")
-		if at == "" {
-			at = name
-		}
-		parts = append(parts, build.Part{Tree: tree, From: text(&include, "fromPath"), At: at})
-	}
-	return parts, nil
+	included, err := build.Included(o, func(other build.Reference) (fs.FS, error) { return s.content(other) })
+	return append([]build.Part{{Tree: tree, Only: build.SparseCheckout(o)}}, included...), err
 }
 
 // generated returns the files of an ExternalArtifact, which an

@@ -57,9 +57,10 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flux-sandbox",
 		Short: "A real Kubernetes API and the real Flux controllers, without containers",
-		Long: `flux-sandbox runs etcd, the Kubernetes API server, its controller manager and scheduler, a fake kubelet, a Git
-server, an OCI registry and the Flux controllers as plain processes on this machine. Everything listens on loopback only,
-and all state is in one folder, so several sandboxes can run side by side.`,
+		Long: `flux-sandbox runs etcd, the Kubernetes API server, its controller manager and
+scheduler, a fake kubelet, a Git server, an OCI registry and the Flux
+controllers as plain processes on this machine. Everything listens on loopback
+only, and all state is in one folder, so several sandboxes can run side by side.`,
 		Example: `  # Start a sandbox and use it
   flux-sandbox up
   eval "$(flux-sandbox env)"
@@ -79,6 +80,7 @@ and all state is in one folder, so several sandboxes can run side by side.`,
 	root.AddCommand(
 		newUpCommand(folder), newDownCommand(folder), newStatusCommand(folder), newEnvCommand(folder),
 		newLogsCommand(folder), newPartCommand(folder),
+		newFaultCommand(folder), newRestartCommand(folder),
 		newGitCommand(func() string { return dir }),
 	)
 	return root

@@ -22,15 +22,18 @@ func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox",
-		Long: `Up starts the sandbox and returns when it is ready. Objects, repositories and ports of an earlier run are kept, also
-		after a crash. Ctrl-C before the sandbox is ready stops everything that was started.
+		Long: `Up starts the sandbox and returns when it is ready. Objects, repositories and
+ports of an earlier run are kept, also after a crash. Ctrl-C before the sandbox
+is ready stops everything that was started.
 
-		A Flux controller selected by --controllers runs as a real process while a pod with its image is in the cluster; the pods
-		of other controllers are simulated like any other pod.
+A Flux controller selected by --controllers runs as a real process while a pod
+with its image is in the cluster; the pods of other controllers are simulated
+like any other pod.
 
-		With --flux, an embedded version of Flux is installed with flux, which must be beside flux-sandbox or on PATH: its CRDs,
-		RBAC, arguments and network policies. The controllers run in the versions that could be built; up reports those that
-		differ.`,
+With --flux, an embedded version of Flux is installed with flux, which must be
+beside flux-sandbox or on PATH: its CRDs, RBAC, arguments and network policies.
+The controllers run in the versions that could be built; up reports those that
+differ.`,
 		Example: `  # Start a sandbox with all Flux controllers
   flux-sandbox up
 
@@ -92,8 +95,9 @@ func newDownCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox",
-		Long: `Down stops every process of the sandbox and returns when all have exited. The data is kept for the next up, unless
-		--purge is given. Down succeeds when the sandbox is not up.`,
+		Long: `Down stops every process of the sandbox and returns when all have exited. The
+data is kept for the next up, unless --purge is given. Down succeeds when the
+sandbox is not up.`,
 		Example: `  # Stop the sandbox and keep its data
   flux-sandbox down
 

@@ -44,6 +44,12 @@ func parseCall(r *http.Request) (call, bool) {
 	return call{}, false
 }
 
+// fetches reports whether a request is part of a fetch. Faults of the server do not affect pushes.
+func fetches(r *http.Request) bool {
+	asked, _ := parseCall(r)
+	return asked.service != receivePack
+}
+
 // ServeHTTP serves a request of a Git client. It authenticates first, so that an unauthenticated client cannot find out
 // which repositories exist.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
+	"github.com/fluxkit/flux/sandbox/internal/fault"
 	"github.com/fluxkit/flux/sandbox/internal/loopback"
 )
 
@@ -166,7 +167,7 @@ func (s *server) tlsDoor(root string) (func(context.Context, net.Listener) error
 // serveHTTP closes connections at once when ctx is canceled: clients can retry an interrupted clone or push.
 func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
 	web := &http.Server{
-		Handler:           s,
+		Handler:           fault.Handler(s.repositories.root, fetches, s),
 		ReadHeaderTimeout: 10 * time.Second,
 		ErrorLog:          s.log,
 		BaseContext:       func(net.Listener) context.Context { return ctx },

@@ -69,6 +69,14 @@ func (i Identity) waitGone(ctx context.Context) error {
 	return nil
 }
 
+// Signal sends a signal to the process, if it is still running.
+func (i Identity) Signal(sig syscall.Signal) error {
+	if !i.Alive() {
+		return nil
+	}
+	return i.signal(sig)
+}
+
 func (i Identity) signal(sig syscall.Signal) error {
 	err := syscall.Kill(i.PID, sig)
 	if err == nil || errors.Is(err, syscall.ESRCH) {

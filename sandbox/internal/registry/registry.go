@@ -17,6 +17,7 @@ import (
 	oci "github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
+	"github.com/fluxkit/flux/sandbox/internal/fault"
 	"github.com/fluxkit/flux/sandbox/internal/loopback"
 )
 
@@ -64,8 +65,13 @@ func newHandler(root string, logger *log.Logger) (http.Handler, error) {
 	if err := kept.restore(); err != nil {
 		return nil, err
 	}
-	return guard{credentials: credentials.In(root), next: kept, log: logger}, nil
+	guarded := guard{credentials: credentials.In(root), next: kept, log: logger}
+	return fault.Handler(root, affected, guarded), nil
 }
+
+// affected reports whether a fault affects a request. Registries with a rate limit answer the first
+// request of a client, which finds out about authentication, nevertheless.
+func affected(r *http.Request) bool { return r.URL.Path != "/v2/" && r.URL.Path != "/v2" }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *log.Logger) error {
 	ctx, stop := context.WithCancel(ctx)

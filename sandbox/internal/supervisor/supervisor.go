@@ -9,10 +9,13 @@ import (
 	"io"
 	"log"
 	"os"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
+	"github.com/fluxkit/flux/sandbox/internal/part"
 	"github.com/fluxkit/flux/sandbox/internal/process"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
@@ -27,7 +30,9 @@ type Supervisor struct {
 	stages  [][]spec
 	log     *log.Logger
 	failed  chan error
-	awaits  sync.WaitGroup
+	// restarts has the requests to restart the API server.
+	restarts chan os.Signal
+	awaits   sync.WaitGroup
 
 	mu       sync.Mutex
 	status   state.Status
@@ -50,8 +55,10 @@ func Run(ctx context.Context, folder state.Folder, binary string, out io.Writer)
 	s := &Supervisor{
 		folder: folder, binary: binary, starter: process.NewStarter(background),
 		stages: stages(folder, config), log: log.New(out, "", log.LstdFlags|log.LUTC),
-		failed: make(chan error, 1), children: map[string]*process.Child{},
+		failed: make(chan error, 1), restarts: make(chan os.Signal, 1), children: map[string]*process.Child{},
 	}
+	signal.Notify(s.restarts, syscall.SIGUSR1)
+	defer signal.Stop(s.restarts)
 	s.status = state.Status{Supervisor: process.Self(), Phase: state.Starting, Started: time.Now().UTC()}
 	for _, stage := range s.stages {
 		for _, spec := range stage {
@@ -143,6 +150,9 @@ func (s *Supervisor) await(spec spec, child *process.Child) {
 	<-child.Done()
 	wanted := false
 	s.setPart(spec.name, func(p *state.Part) {
+		if wanted = s.children[spec.name] != child; wanted {
+			return // it was restarted
+		}
 		wanted = p.Phase == state.Stopping
 		p.Phase = state.Stopped
 		if !wanted {
@@ -176,8 +186,30 @@ func (s *Supervisor) watch(ctx context.Context) error {
 		case err := <-s.failed:
 			s.log.Print(err)
 			s.setPhase(state.Failed, err.Error())
+		case <-s.restarts:
+			if err := s.restart(ctx, part.APIServer); err != nil && ctx.Err() == nil {
+				s.log.Print(err)
+				s.setPhase(state.Failed, err.Error())
+			}
 		}
 	}
+}
+
+// restart stops a part and starts it again.
+func (s *Supervisor) restart(ctx context.Context, name string) error {
+	for _, stage := range s.stages {
+		for _, spec := range stage {
+			if spec.name != name {
+				continue
+			}
+			s.mu.Lock()
+			child := s.children[name]
+			s.mu.Unlock()
+			s.stopPart(spec, child)
+			return s.startPart(ctx, spec)
+		}
+	}
+	return nil
 }
 
 // stop stops the parts in reverse order of their stages and waits for each.

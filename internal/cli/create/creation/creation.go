@@ -90,8 +90,8 @@ type Creation struct {
 	*Flags
 	validate.Input
 	Labels map[string]any
-	// required is the value of a flag that needs a newer version of Flux than the
-	// default one.
+	// required is the value of a flag that the older supported versions of Flux do
+	// not have.
 	required string
 }
 
@@ -115,25 +115,21 @@ func New(a *app.App, cmd *cobra.Command, o *Flags, args []string) *Creation {
 	return c
 }
 
-// RequireFlux records that a value of a flag needs a version of Flux that is newer than the default.
+// RequireFlux records that a value of a flag needs a version of Flux, which the cluster may not have.
 func (c *Creation) RequireFlux(flag, value, version string) {
 	c.required = fmt.Sprintf("--%s=%s requires Flux %s", flag, value, version)
 }
 
-// APIVersion returns the API version of an exported object: that of the default
-// version of Flux, unless a flag needs a newer one.
+// APIVersion returns the API version of an exported object: the portable one,
+// unless a flag needs a newer version of Flux.
 func (c *Creation) APIVersion(k controllers.Kind) string {
-	version := k.APIVersion()
 	if c.required == "" {
-		return version
-	}
-	if len(k.Newer) > 0 {
-		version = k.Group + "/" + k.Newer[0]
+		return k.PortableAPIVersion()
 	}
 	if c.Export {
-		c.App.UI.Warning("%s: the %s is exported as %s", c.required, k.Kind, version)
+		c.App.UI.Warning("%s: the %s is exported as %s", c.required, k.Kind, k.APIVersion())
 	}
-	return version
+	return k.APIVersion()
 }
 
 // Metadata returns the metadata of the object.
@@ -194,15 +190,8 @@ func CompleteReferences(a *app.App, kinds []string) cobra.CompletionFunc {
 
 // namesOf returns the names of the objects of a kind, or nil if they cannot be listed.
 func namesOf(ctx context.Context, client *kube.Client, namespace, kind string) []string {
-	r := kube.BuiltIn("v1", kind)
-	if k, ok := controllers.FindKind(kind); ok {
-		r = kube.Of(k)
-	}
-	var names []string
-	if _, err := client.List(ctx, r, kube.Selection{Namespace: namespace}, func(o controllers.Object) error {
-		names = append(names, controllers.Name(o))
-		return nil
-	}); err != nil {
+	names, err := complete.ByWord(kind)(ctx, client, namespace)
+	if err != nil {
 		return nil
 	}
 	return names

@@ -42,7 +42,7 @@ anything is written.`
 
 func builders() []builder {
 	return []builder{
-		secretGit(), secretGitHubApp(), secretHelm(), secretNotation(), secretOCI(), secretProxy(), secretReceiver(), secretTLS(),
+		secretGit(), secretGitHubApp(), secretHelm(), secretNotation(), secretOCI(), secretProxy(), secretReceiver(), secretSOPS(), secretTLS(),
 	}
 }
 

@@ -1,0 +1,56 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Output is a format and the file that it is written to, "" for standard output.
+type Output struct{ Format, File string }
+
+// Outputs is the value of a flag that can be repeated: formats, each with the file for it.
+type Outputs struct {
+	List    *[]Output
+	Allowed []string
+}
+
+// String returns the value of the flag.
+func (o Outputs) String() string {
+	if o.List == nil {
+		return ""
+	}
+	var all []string
+	for _, output := range *o.List {
+		all = append(all, strings.TrimSuffix(output.Format+"="+output.File, "="))
+	}
+	return strings.Join(all, ",")
+}
+
+// Type implements pflag.Value.
+func (Outputs) Type() string { return "stringArray" }
+
+// Choices returns the allowed formats.
+func (o Outputs) Choices() []string { return o.Allowed }
+
+// Set adds an output.
+func (o Outputs) Set(value string) error {
+	format, file, toFile := strings.Cut(value, "=")
+	if !slices.Contains(o.Allowed, format) {
+		return fmt.Errorf("must be one of %s", strings.Join(o.Allowed, ", "))
+	}
+	if toFile && file == "" {
+		return fmt.Errorf("no file in %q: use %s=FILE", value, format)
+	}
+	for _, output := range *o.List {
+		if output.File == file {
+			if toFile {
+				return fmt.Errorf("two formats for the file %s", file)
+			}
+			return errors.New("two formats for standard output: use FORMAT=FILE for one of them")
+		}
+	}
+	*o.List = append(*o.List, Output{format, file})
+	return nil
+}

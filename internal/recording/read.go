@@ -1,0 +1,148 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+)
+
+// The limits of a recording: its size without compression, a line, the number of lines, and the
+// compression ratio of more than ratioFrom bytes.
+const (
+	sizeMax   = 512 << 20
+	lineMax   = 8 << 20
+	linesMax  = 2_000_000
+	ratioMax  = 250
+	ratioFrom = 64 << 20
+)
+
+// ErrIncomplete is returned for a recording without an end.
+var ErrIncomplete = errors.New("the recording is incomplete: its end is missing")
+
+// Raw is a line whose object is not decoded.
+type Raw struct {
+	Line
+	Object json.RawMessage `json:"object,omitempty"`
+}
+
+// Read calls visit with each line after the header. The file is not trusted: its size is limited.
+func Read(r io.Reader, visit func(Raw) error) (Header, error) {
+	stored := &counter{r: r}
+	zip, err := gzip.NewReader(bufio.NewReader(stored))
+	if err != nil {
+		return Header{}, unreadable("not a recording: %w", err)
+	}
+	lines := bufio.NewScanner(&bounded{r: zip, stored: stored})
+	lines.Buffer(make([]byte, 64<<10), lineMax)
+	var h *Header
+	ended := false
+	for n := 1; lines.Scan(); n++ {
+		if n > linesMax {
+			return Header{}, &budget.ExceededError{Fact: fmt.Sprintf("the recording has more than %d lines", linesMax)}
+		}
+		if ended {
+			return Header{}, unreadable("line %d: after the end of the recording", n)
+		}
+		l, err := parse(lines.Bytes())
+		if lines.Err() != nil {
+			break // the line is the part before an error
+		}
+		if err != nil {
+			return Header{}, unreadable("line %d: %w", n, err)
+		}
+		switch {
+		case n == 1:
+			if h, err = header(l); err != nil {
+				return Header{}, err
+			}
+			continue
+		case l.Header != nil:
+			return Header{}, unreadable("line %d: a second header", n)
+		}
+		ended = l.End != nil
+		if err := visit(l); err != nil {
+			return Header{}, fmt.Errorf("line %d: %w", n, err)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return Header{}, &budget.ExceededError{Fact: "a line of the recording is longer than " + budget.Size(lineMax)}
+	case errors.Is(err, io.ErrUnexpectedEOF), err == nil && !ended:
+		return Header{}, hint.Errorf("copy the file again, or record the cluster again", "%w", ErrIncomplete)
+	case err != nil:
+		return Header{}, fmt.Errorf("reading the recording: %w", err)
+	}
+	return *h, nil
+}
+
+func unreadable(format string, args ...any) error {
+	return hint.Errorf("record the cluster with 'flux record'", format, args...)
+}
+
+// parse decodes a line, which has exactly one field.
+func parse(text []byte) (Raw, error) {
+	var l Raw
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&l); err != nil {
+		return l, err
+	}
+	fields := 0
+	for _, is := range []bool{l.Header != nil, l.Document != nil, l.Object != nil, l.List != nil, l.Log != nil, l.End != nil} {
+		if is {
+			fields++
+		}
+	}
+	if fields != 1 {
+		return l, errors.New("not a line of a recording")
+	}
+	return l, nil
+}
+
+func header(l Raw) (*Header, error) {
+	switch {
+	case l.Header == nil:
+		return nil, unreadable("not a recording: it has no header")
+	case l.Header.Format != Format && l.Header.Format != formatV1:
+		return nil, hint.Errorf("use the version of flux that wrote it", "the recording has the format %.40q, not %s", l.Header.Format, Format)
+	}
+	return l.Header, nil
+}
+
+// counter counts the bytes that are read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// bounded limits the size and the compression ratio of what is decompressed.
+type bounded struct {
+	r      io.Reader
+	stored *counter
+	n      int64
+}
+
+func (b *bounded) Read(p []byte) (int, error) {
+	n, err := b.r.Read(p)
+	b.n += int64(n)
+	switch {
+	case b.n > sizeMax:
+		return 0, &budget.ExceededError{Fact: "the recording is larger than " + budget.Size(sizeMax) + " without compression"}
+	case b.n > ratioFrom && b.n > ratioMax*b.stored.n:
+		return 0, &budget.ExceededError{Fact: fmt.Sprintf("the recording is compressed more than %d times", ratioMax)}
+	}
+	return n, err
+}

@@ -1,0 +1,109 @@
+// Package recording writes and reads recordings of clusters: what the commands that read a cluster
+// look at, in one file without secrets. docs/recording.md describes the format.
+package recording
+
+import (
+	"encoding/json"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Format identifies the format and its version. formatV1 has no indexes of artifacts.
+const (
+	Format   = "flux-recording/v2"
+	formatV1 = "flux-recording/v1"
+)
+
+// Line is a line of the file. It has one field.
+type Line struct {
+	Header   *Header            `json:"header,omitempty"`
+	Document *Document          `json:"document,omitempty"`
+	Object   controllers.Object `json:"object,omitempty"`
+	List     *List              `json:"list,omitempty"`
+	Log      *Log               `json:"log,omitempty"`
+	End      *End               `json:"end,omitempty"`
+}
+
+// Header is the first line.
+type Header struct {
+	Format string `json:"format"`
+	// Time is when the recording began.
+	Time time.Time `json:"time"`
+	// Flux is the version of the program that wrote the file.
+	Flux string `json:"flux"`
+	// Home is the namespace of the controllers.
+	Home string `json:"home"`
+	// Namespaces are the recorded namespaces, empty for all.
+	Namespaces []string `json:"namespaces,omitempty"`
+}
+
+// Document is the response to a request that is not about objects.
+type Document struct {
+	Path  string          `json:"path"`
+	Body  json.RawMessage `json:"body,omitempty"`
+	Error *metav1.Status  `json:"error,omitempty"`
+}
+
+// IndexPath returns the path of the document with the Index of a source's artifact. No API server
+// serves it.
+func IndexPath(source controllers.Target) string {
+	return "/flux-recording/artifacts/" + source.Kind + "/" + source.Namespace + "/" + source.Name
+}
+
+// Index is the body of the document about an artifact: its manifests without their contents.
+type Index struct {
+	Manifests []Manifest `json:"manifests"`
+}
+
+// Manifest is the name of an object, and its file in an artifact.
+type Manifest struct {
+	APIVersion string `json:"apiVersion,omitempty"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	File       string `json:"file"`
+}
+
+// List describes the objects of the lines between it and the list before.
+type List struct {
+	Group    string `json:"group,omitempty"`
+	Version  string `json:"version"`
+	Resource string `json:"resource"`
+	Kind     string `json:"kind"`
+	// Namespace is "" for all namespaces and for cluster-scoped objects.
+	Namespace string `json:"namespace,omitempty"`
+	// Part is true if the objects are not all of the resource: those that match one of Selectors,
+	// and single objects. Absent are the single objects that do not exist, as namespace/name.
+	Part      bool     `json:"part,omitempty"`
+	Selectors []string `json:"selectors,omitempty"`
+	Absent    []string `json:"absent,omitempty"`
+	// MetadataOnly is true if only the metadata was read.
+	MetadataOnly bool `json:"metadataOnly,omitempty"`
+	// ResourceVersion is the version of the list.
+	ResourceVersion string `json:"resourceVersion,omitempty"`
+	// Error is the response if the objects could not be read.
+	Error *metav1.Status `json:"error,omitempty"`
+}
+
+// Log is the end of a container's log.
+type Log struct {
+	Namespace string `json:"namespace"`
+	Pod       string `json:"pod"`
+	Container string `json:"container"`
+	Previous  bool   `json:"previous,omitempty"`
+	// Cut is true if the log has earlier lines.
+	Cut bool `json:"cut,omitempty"`
+	// Text has a time before each line.
+	Text  string         `json:"text,omitempty"`
+	Error *metav1.Status `json:"error,omitempty"`
+}
+
+// End is the last line.
+type End struct {
+	Objects int `json:"objects"`
+	// Unknown describes what could not be read.
+	Unknown []string `json:"unknown,omitempty"`
+}

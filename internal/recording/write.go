@@ -1,0 +1,46 @@
+package recording
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+// Writer writes a recording. It keeps nothing of what it has written.
+type Writer struct {
+	buffer *bufio.Writer
+	zip    *gzip.Writer
+	lines  *json.Encoder
+	end    End
+}
+
+// NewWriter returns a writer of a recording, and writes its header.
+func NewWriter(w io.Writer, h Header) (*Writer, error) {
+	h.Format = Format
+	h.Time = h.Time.UTC()
+	buffer := bufio.NewWriter(w)
+	zip := gzip.NewWriter(buffer)
+	lines := json.NewEncoder(zip)
+	lines.SetEscapeHTML(false)
+	out := &Writer{buffer: buffer, zip: zip, lines: lines}
+	return out, out.Write(Line{Header: &h})
+}
+
+// Write writes a line.
+func (w *Writer) Write(l Line) error {
+	if l.Object != nil {
+		w.end.Objects++
+	}
+	return w.lines.Encode(l)
+}
+
+// Unknown adds what could not be read to the end of the recording.
+func (w *Writer) Unknown(what string) { w.end.Unknown = append(w.end.Unknown, what) }
+
+// Close completes the recording, and returns what it contains.
+func (w *Writer) Close() (End, error) {
+	err := w.Write(Line{End: &w.end})
+	return w.end, errors.Join(err, w.zip.Close(), w.buffer.Flush())
+}

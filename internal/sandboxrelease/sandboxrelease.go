@@ -1,0 +1,276 @@
+// Package sandboxrelease downloads the sandbox of a release of flux: flux-sandbox, kubectl and the
+// controllers for this platform.
+package sandboxrelease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/Masterminds/semver/v3"
+
+	"github.com/fluxkit/flux/internal/download"
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/registry"
+)
+
+// Address is the address of the releases of flux.
+const Address = "https://github.com/fluxkit/flux/releases"
+
+const (
+	// checksumsMax and archiveMax are the maximum sizes of the files of a release.
+	checksumsMax, archiveMax = 1 << 20, 512 << 20
+	// staging is the prefix of temporary directories. Those of killed processes are removed after
+	// abandoned.
+	staging   = ".pull-"
+	abandoned = 24 * time.Hour
+)
+
+// released matches the prerelease of a version with a release. Others are those of builds of a commit.
+var released = regexp.MustCompile(`^((alpha|beta|rc)(\.\d+)?)?$`)
+
+// Store is the directory of downloaded sandboxes, one for each version.
+type Store struct {
+	Dir string
+	// Platform is GOOS_GOARCH as in the names of archives.
+	Platform string
+}
+
+// Open returns the store in the cache directory of the user.
+func Open() (Store, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return Store{}, hint.Errorf("set HOME or XDG_CACHE_HOME", "finding the cache directory: %w", err)
+	}
+	return Store{filepath.Join(cache, "flux", "sandbox"), runtime.GOOS + "_" + runtime.GOARCH}, nil
+}
+
+// IsRelease reports whether a version is that of a release.
+func IsRelease(version string) bool {
+	v, err := semver.StrictNewVersion(version)
+	return err == nil && released.MatchString(v.Prerelease())
+}
+
+// At returns the directory of a version.
+func (s Store) At(version string) string { return filepath.Join(s.Dir, version) }
+
+// Find returns the path of flux-sandbox for a version of flux, "" if it was not downloaded. A version
+// without a release uses the newest sandbox.
+func (s Store) Find(version string) string {
+	if complete(s.At(version)) {
+		return filepath.Join(s.At(version), helper.Sandbox)
+	}
+	if IsRelease(version) {
+		return ""
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return ""
+	}
+	var newest *semver.Version
+	for _, entry := range entries {
+		v, err := semver.StrictNewVersion(entry.Name())
+		if err == nil && (newest == nil || newest.LessThan(v)) && complete(s.At(entry.Name())) {
+			newest = v
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return filepath.Join(s.At(newest.Original()), helper.Sandbox)
+}
+
+// complete reports whether a directory has the programs of a sandbox.
+func complete(dir string) bool {
+	for _, name := range []string{helper.Sandbox, "kubectl", "controllers"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// Release is the release to download from.
+type Release struct {
+	// Version has no leading "v".
+	Version string
+	// Address is the address of the releases, or of a mirror.
+	Address string
+	// Agent is the User-Agent of requests.
+	Agent string
+	Now   func() time.Time
+	// Started is called before the archive is downloaded, Downloaded with the progress and the total
+	// size, if known.
+	Started    func()
+	Downloaded func(done, total int64)
+}
+
+// Normalize returns a version without a leading "v", or an error if it is not a semantic version.
+func Normalize(text string) (string, error) {
+	v, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
+	if err != nil {
+		return "", hint.Errorf("name a release, e.g. 1.0.0", "invalid version %q: %w", text, err)
+	}
+	return v.String(), nil
+}
+
+// Pull downloads a sandbox that the store does not have, and reports whether it did. The checksum is
+// compared before the archive is unpacked. After an error the store is as it was.
+func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error) {
+	target := s.At(r.Version)
+	if complete(target) {
+		return false, nil
+	}
+	base, err := url.Parse(strings.TrimSuffix(r.Address, "/"))
+	if err == nil {
+		err = download.Check(base)
+	}
+	if err != nil {
+		return false, fmt.Errorf("invalid address of the releases: %w", err)
+	}
+	r.Address = download.Bare(base)
+	client := download.New(r.Agent)
+	folder := base.JoinPath("download", "v"+r.Version)
+	file := fmt.Sprintf("%s_%s_%s.tar.gz", helper.Sandbox, r.Version, s.Platform)
+	want, err := checksum(ctx, client, folder, r, file)
+	if err != nil {
+		return false, r.explain(ctx, err)
+	}
+	if err := s.clean(r.Now()); err != nil {
+		return false, err
+	}
+	work, err := os.MkdirTemp(s.Dir, staging)
+	if err != nil {
+		return false, fmt.Errorf("creating a temporary directory: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(work)) }()
+	r.Started()
+	archive, err := fetch(ctx, client, folder.JoinPath(file), work, want, r.Downloaded)
+	if err != nil {
+		return false, r.explain(ctx, err)
+	}
+	unpacked := filepath.Join(work, "unpacked")
+	if err := errors.Join(unpack(ctx, archive, unpacked), archive.Close()); err != nil {
+		return false, fmt.Errorf("%s: %w", download.Bare(folder.JoinPath(file)), err)
+	}
+	return true, s.install(unpacked, target)
+}
+
+// checksum returns the checksum of the archive, which the release publishes.
+func checksum(ctx context.Context, client *download.Client, folder *url.URL, r Release, file string) (string, error) {
+	lines, err := client.Read(ctx, folder.JoinPath("flux_"+r.Version+"_checksums.txt").String(), checksumsMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", hint.Errorf("see "+r.Address+" for the versions, and set one with --version", "flux %s is not among the releases", r.Version)
+	}
+	if err != nil {
+		return "", err
+	}
+	sum, found := download.Checksum(lines, file)
+	if !found {
+		return "", hint.Errorf("build it in a clone of that version with 'make sandbox controllers'", "flux %s has no sandbox for %s/%s", r.Version, runtime.GOOS, runtime.GOARCH)
+	}
+	return sum, nil
+}
+
+// fetch downloads the archive to a file and compares its checksum. The file is at its start.
+func fetch(ctx context.Context, client *download.Client, address *url.URL, dir, want string, progress func(done, total int64)) (_ *os.File, err error) {
+	body, err := client.Get(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	defer body.Close()
+	file, err := os.CreateTemp(dir, "archive-")
+	if err != nil {
+		return nil, fmt.Errorf("creating a temporary file: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}()
+	_, got, err := body.Copy(file, archiveMax, progress)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", download.Bare(address), err)
+	}
+	if got != want {
+		return nil, hint.Errorf("run the command again; if the checksum still differs, do not use the file and report it",
+			"checksum of %s does not match: expected %s, got %s", download.Bare(address), want, got)
+	}
+	_, err = file.Seek(0, io.SeekStart)
+	return file, err
+}
+
+// unpack unpacks an archive that has regular files and directories only, and all programs.
+func unpack(ctx context.Context, archive io.Reader, dir string) error {
+	left, err := registry.Extract(ctx, archive, dir)
+	switch {
+	case err != nil:
+		return err
+	case len(left) > 0:
+		return fmt.Errorf("the archive has %q, which is neither a file nor a directory", left[0])
+	case !complete(dir):
+		return errors.New("the archive does not have all programs of the sandbox")
+	}
+	return nil
+}
+
+// install makes a directory the one of a version. Another process may have done it meanwhile.
+func (s Store) install(unpacked, target string) error {
+	if err := os.Rename(unpacked, target); err == nil || complete(target) {
+		return nil
+	}
+	if err := os.RemoveAll(target); err != nil {
+		return fmt.Errorf("removing an incomplete sandbox: %w", err)
+	}
+	if err := os.Rename(unpacked, target); err != nil {
+		return fmt.Errorf("installing the sandbox: %w", err)
+	}
+	return nil
+}
+
+// clean creates the store, and removes the temporary directories of processes that were killed.
+func (s Store) clean(now time.Time) error {
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return fmt.Errorf("creating the directory of sandboxes: %w", err)
+	}
+	entries, err := os.ReadDir(s.Dir)
+	if err != nil {
+		return fmt.Errorf("reading the directory of sandboxes: %w", err)
+	}
+	for _, entry := range entries {
+		info, err := entry.Info()
+		if err != nil || !strings.HasPrefix(entry.Name(), staging) || now.Sub(info.ModTime()) < abandoned {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(s.Dir, entry.Name())); err != nil {
+			return fmt.Errorf("removing the files of an interrupted download: %w", err)
+		}
+	}
+	return nil
+}
+
+// explain adds what was downloaded, and a remedy, to an error without one.
+func (r Release) explain(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	var known *hint.Error
+	var disk *fs.PathError
+	switch {
+	case errors.As(err, &known):
+		return err
+	case errors.As(err, &disk):
+		return fmt.Errorf("writing the sandbox of flux %s: %w", r.Version, err)
+	}
+	return hint.Errorf("check the network connection and HTTPS_PROXY, or set --releases to a mirror", "downloading the sandbox of flux %s: %w", r.Version, err)
+}

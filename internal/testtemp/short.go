@@ -1,0 +1,23 @@
+package testtemp
+
+import (
+	"os"
+	"testing"
+)
+
+// Short creates a temporary folder in which programs can create sockets: their paths have a limit of
+// about 100 bytes, and t.TempDir contains the name of the test. The folder is removed at the end of
+// the test.
+func Short(t testing.TB) string {
+	t.Helper()
+	folder, err := os.MkdirTemp("", "s-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Error(err)
+		}
+	})
+	return folder
+}

@@ -1,0 +1,24 @@
+package helm
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Fetch implements build.ChartFetcher.
+func (r *Renderer) Fetch(ctx context.Context, from build.Chart) (*build.Fetched, error) {
+	packed, _, err := r.fetch(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	c, err := loader.LoadArchive(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("reading the chart: %w", err)
+	}
+	return &build.Fetched{Version: c.Metadata.Version, Digest: digestOf(packed)}, nil
+}

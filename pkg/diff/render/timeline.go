@@ -1,0 +1,58 @@
+package render
+
+import (
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
+)
+
+// TimelineFormats are the formats of a report of timelines.
+func TimelineFormats() []string { return []string{"human", "json"} }
+
+// WriteTimelines writes the timelines of clusters in one of TimelineFormats.
+func WriteTimelines(w io.Writer, format string, all []*timeline.Prediction) error {
+	if format == "json" {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		return encoder.Encode(struct {
+			Timelines []*timeline.Prediction `json:"timelines"`
+		}{append([]*timeline.Prediction{}, all...)})
+	}
+	var b strings.Builder
+	for _, p := range all {
+		in := ""
+		if p.Cluster != "" {
+			in = " of " + p.Cluster
+		}
+		var entries, blocked []string
+		for _, e := range p.Entries {
+			entries = append(entries, e.String())
+		}
+		for _, o := range p.Blocked {
+			blocked = append(blocked, o.String())
+		}
+		headed(&b, "Timeline"+in, entries)
+		headed(&b, "Blocked"+in, blocked)
+		headed(&b, "Could not check"+in, p.Unknown)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// headed writes lines after a title, and nothing without lines.
+func headed(b *strings.Builder, title string, lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if b.Len() > 0 {
+		b.WriteString("\n")
+	}
+	b.WriteString(printable.Line(title) + "\n")
+	for _, line := range lines {
+		b.WriteString("  " + printable.Line(line) + "\n")
+	}
+}

@@ -1,0 +1,392 @@
+package assert
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
+)
+
+// judgment is whether an assertion holds at present.
+type judgment struct {
+	holds bool
+	// actual is the state if it does not hold, unknown why that cannot be determined.
+	actual, unknown string
+	since           time.Time
+}
+
+func holds() judgment { return judgment{holds: true} }
+
+// isState reports whether an assertion is about the state of objects, and not about what has happened
+// since the start of a step.
+func (e *Expectation) isState() bool {
+	return e.Exists != nil || e.Absent != nil || e.Value != nil || e.Ready != nil || e.Committed != nil || e.Why != nil
+}
+
+// isLate reports whether an assertion may hold only after the controllers have reconciled: events,
+// notifications and commits are sent afterwards.
+func (e *Expectation) isLate() bool {
+	return e.Event != nil || e.Notification != nil || e.Committed != nil
+}
+
+// observer evaluates assertions with what a runner has seen.
+type observer struct{ *Runner }
+
+// judge evaluates an assertion.
+func (r observer) judge(ctx context.Context, c *check) judgment {
+	switch {
+	case c.Exists != nil:
+		return r.exists(*c.Exists)
+	case c.Absent != nil:
+		return r.absent(*c.Absent)
+	case c.Value != nil:
+		return r.value(ctx, c.Value)
+	case c.Ready != nil:
+		return r.ready(c)
+	case c.Pruned != nil:
+		return r.pruned(c)
+	case c.Corrected != nil:
+		return r.corrected(c)
+	case c.Event != nil:
+		return r.event(c)
+	case c.Notification != nil:
+		return r.notification(c)
+	case c.Committed != nil:
+		return r.committed(ctx, c.Committed)
+	case c.Why != nil:
+		return r.why(ctx, c.Why)
+	}
+	return r.order(c)
+}
+
+// unread returns why the state of an object is not known.
+func unread(ref Ref, h history) (judgment, bool) {
+	switch {
+	case h.err != nil:
+		return judgment{unknown: h.err.Error()}, true
+	case h.unserved:
+		gvk := ref.GroupVersionKind()
+		return judgment{unknown: fmt.Sprintf("the API server does not serve %s in %s", gvk.Kind, gvk.GroupVersion()), since: h.since}, true
+	case !h.listed:
+		return judgment{unknown: ref.String() + " has not been read"}, true
+	}
+	return judgment{}, false
+}
+
+// existing returns an object, or the judgment that it does not exist.
+func (r observer) existing(ref Ref) (history, judgment, bool) {
+	h := r.hub.of(ref)
+	if j, ok := unread(ref, h); ok {
+		return h, j, false
+	}
+	switch {
+	case h.object == nil && len(h.deleted) > 0:
+		return h, judgment{actual: "it was deleted", since: h.since}, false
+	case h.object == nil:
+		return h, judgment{actual: "it does not exist"}, false
+	}
+	return h, judgment{}, true
+}
+
+func (r observer) exists(ref Ref) judgment {
+	h, j, ok := r.existing(ref)
+	switch {
+	case !ok:
+		return j
+	case deleting(h.object):
+		return judgment{actual: "it is being deleted", since: h.since}
+	}
+	return holds()
+}
+
+func deleting(o controllers.Object) bool {
+	return controllers.Path{"metadata.deletionTimestamp"}.String(o) != ""
+}
+
+func (r observer) absent(ref Ref) judgment {
+	h := r.hub.of(ref)
+	if j, ok := unread(ref, h); ok {
+		return j
+	}
+	switch {
+	case h.object != nil && deleting(h.object):
+		return judgment{actual: "it is being deleted, finalizers: " + strings.Join(kube.Finalizers(h.object), ", "), since: h.since}
+	case h.object != nil:
+		return judgment{actual: "it exists", since: h.since}
+	}
+	return holds()
+}
+
+func (r observer) value(ctx context.Context, v *Value) judgment {
+	h, j, ok := r.existing(v.Object)
+	if !ok {
+		return j
+	}
+	text, err := json.Marshal(h.object)
+	if err != nil {
+		return judgment{unknown: err.Error()}
+	}
+	answers, err := r.Evaluator.Evaluate(ctx, expression.Request{Expressions: []expression.Expression{v.expression()}, Object: text})
+	if err != nil {
+		return judgment{unknown: err.Error()}
+	}
+	if failed := answers[0].Error; failed != "" {
+		return judgment{actual: "it has no value: " + failed, since: h.since}
+	}
+	var got any
+	if err := utiljson.Unmarshal(answers[0].Value, &got); err != nil {
+		return judgment{unknown: err.Error()}
+	}
+	want := any(true)
+	if v.Equals != nil {
+		want = *v.Equals
+	}
+	if same(got, want) {
+		return holds()
+	}
+	actual := "it is " + encoded(got)
+	if gvk := v.Object.GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Secret" && v.Equals != nil {
+		actual = "it is another value, which is not shown because the object is a Secret"
+	}
+	return judgment{actual: actual, since: h.since}
+}
+
+// same reports whether two values have the same JSON.
+func same(a, b any) bool {
+	var values [2]any
+	for i, v := range []any{a, b} {
+		text, err := json.Marshal(v)
+		if err != nil || json.Unmarshal(text, &values[i]) != nil {
+			return false
+		}
+	}
+	return reflect.DeepEqual(values[0], values[1])
+}
+
+// count returns the number of moments after another one.
+func count(moments []int, after int) int {
+	n := 0
+	for _, m := range moments {
+		if m > after {
+			n++
+		}
+	}
+	return n
+}
+
+func (r observer) ready(c *check) judgment {
+	h, j, ok := r.existing(c.Ready.Object)
+	if !ok {
+		return j
+	}
+	k, _ := c.Ready.Object.flux()
+	attempts := count(h.attempts, c.from)
+	switch {
+	case k.Suspension.Is(h.object):
+		return judgment{actual: "it is suspended", since: h.since}
+	case !k.IsReady(h.object):
+		ready := k.Ready(h.object)
+		return judgment{actual: strings.TrimSuffix("it is not ready: "+redact.Text(ready.Message), ": "), since: h.since}
+	case c.Ready.Reconciliations > 0 && attempts > c.Ready.Reconciliations:
+		return judgment{actual: fmt.Sprintf("it is ready after %d reconciliations", attempts), since: h.since}
+	}
+	return holds()
+}
+
+// pruned reports whether an object was deleted by the Flux object whose inventory had it. An object that
+// something else deletes remains in the inventory.
+func (r observer) pruned(c *check) judgment {
+	h := r.hub.of(*c.Pruned)
+	if j, ok := unread(*c.Pruned, h); ok && len(h.deleted) == 0 {
+		return j
+	}
+	switch {
+	case h.object != nil:
+		return judgment{actual: "it exists", since: h.since}
+	case h.last == nil:
+		return judgment{actual: "it has never existed"}
+	case count(h.deleted, c.from) == 0:
+		return judgment{actual: "it was deleted before the step", since: h.since}
+	}
+	owner, ok := controllers.Manager(h.last)
+	if !ok {
+		return judgment{actual: "it was deleted, but no Flux object had applied it", since: h.since}
+	}
+	by := r.hub.of(Ref{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name})
+	k, _ := controllers.FindKind(owner.Kind)
+	if slices.ContainsFunc(k.Managed(by.object), func(t controllers.Target) bool {
+		t.APIVersion = ""
+		return t == c.Pruned.target()
+	}) {
+		return judgment{actual: "it was deleted, but is still in the inventory of " + owner.String(), since: h.since}
+	}
+	return holds()
+}
+
+// corrected reports whether the changed fields have their former values again.
+func (r observer) corrected(c *check) judgment {
+	h, j, ok := r.existing(c.Corrected.Object)
+	switch {
+	case !ok:
+		return j
+	case c.drift == nil:
+		return judgment{unknown: "it has not been changed"}
+	case kube.Older(h.object, c.drift.changed):
+		return judgment{actual: "the change has not been observed", since: h.since}
+	}
+	left := differing(c.Corrected.Merge, c.drift.before, h.object, "")
+	if len(left) > 0 {
+		return judgment{actual: "it keeps the change of " + strings.Join(left, ", "), since: h.since}
+	}
+	return holds()
+}
+
+// differing returns the fields of a patch whose values differ between two states of an object.
+func differing(patch map[string]any, a, b map[string]any, at string) []string {
+	var fields []string
+	for name, change := range patch {
+		path := fieldPath(at, name)
+		nested, isObject := change.(map[string]any)
+		if isObject && len(nested) > 0 {
+			below, _ := a[name].(map[string]any)
+			other, _ := b[name].(map[string]any)
+			fields = append(fields, differing(nested, below, other, path)...)
+			continue
+		}
+		if !same(a[name], b[name]) {
+			fields = append(fields, path)
+		}
+	}
+	slices.Sort(fields)
+	return fields
+}
+
+func (r observer) event(c *check) judgment {
+	r.hub.mu.Lock()
+	defer r.hub.mu.Unlock()
+	want, group := c.Event, c.Event.Object.GroupVersionKind().Group
+	var others []string
+	for _, e := range r.hub.events {
+		if e.moment <= c.from || e.Kind != want.Object.Kind || e.Name != want.Object.Name || e.Group != group ||
+			e.Namespace != want.Object.Namespace && want.Object.Namespace != "" {
+			continue
+		}
+		if e.Reason == want.Reason && (want.Type == "" || e.Type == want.Type) && want.Message.matches(e.Message) {
+			return holds()
+		}
+		if other := e.Reason + ": " + redact.Text(e.Message); !slices.Contains(others, other) {
+			others = append(others, other)
+		}
+	}
+	if r.hub.unheard != nil {
+		return judgment{unknown: r.hub.unheard.Error()}
+	}
+	return judgment{actual: among("events", others)}
+}
+
+// maxOthers is the maximum number of other events or notifications that a failure shows.
+const maxOthers = 5
+
+// among describes what was received instead.
+func among(what string, others []string) string {
+	if len(others) == 0 {
+		return "it has none"
+	}
+	shown := others[max(0, len(others)-maxOthers):]
+	return fmt.Sprintf("the last of %d other %s are %s", len(others), what, strings.Join(shown, "; "))
+}
+
+func (r observer) notification(c *check) judgment {
+	want := c.Notification
+	var others []string
+	for _, n := range r.Sink.received(want.Provider, c.from) {
+		o := n.InvolvedObject
+		if (want.Object == nil || o == want.Object.notified()) && (want.Reason == "" || n.Reason == want.Reason) && want.Message.matches(n.Message) {
+			return holds()
+		}
+		others = append(others, fmt.Sprintf("%s/%s/%s %s: %s", o.Kind, o.Namespace, o.Name, n.Reason, redact.Text(n.Message)))
+	}
+	return judgment{actual: among("notifications", others)}
+}
+
+func (r observer) committed(ctx context.Context, want *FilePattern) judgment {
+	text, found, err := r.Repository.file(ctx, want.File)
+	switch {
+	case err != nil:
+		return judgment{unknown: err.Error()}
+	case !found:
+		return judgment{actual: "the file does not exist"}
+	case !want.Content.Match(text):
+		return judgment{actual: "the content does not match"}
+	}
+	return holds()
+}
+
+func (r observer) why(ctx context.Context, want *Why) judgment {
+	k, _ := want.Object.flux()
+	doctor := diagnose.Doctor{Client: r.Client, Home: r.Home, Now: r.Now()}
+	v, err := doctor.Object(ctx, k, want.Object.Namespace, want.Object.Name)
+	switch {
+	case apierrors.IsNotFound(err):
+		return judgment{actual: "it does not exist"}
+	case err != nil:
+		return judgment{unknown: err.Error()}
+	}
+	var roots []string
+	for _, c := range v.Cases {
+		root := c.Root.Object
+		root.APIVersion = ""
+		if (want.RootCause == nil || root == want.RootCause.target()) && want.Message.matches(c.Root.Message) {
+			return holds()
+		}
+		roots = append(roots, fmt.Sprintf("%s: %s", root, redact.Text(c.Root.Message)))
+	}
+	switch {
+	case len(roots) > 0:
+		return judgment{actual: "it is " + strings.Join(roots, "; ")}
+	case len(v.Unknown) > 0:
+		return judgment{unknown: strings.Join(v.Unknown, "; ")}
+	case len(v.Progress) > 0:
+		return judgment{actual: "it is being reconciled"}
+	}
+	return judgment{actual: "it has no problem"}
+}
+
+// order reports whether objects became ready one after the other.
+func (r observer) order(c *check) judgment {
+	var last turn
+	var before Ref
+	for i, ref := range c.Order {
+		h, j, ok := r.existing(ref)
+		if !ok {
+			return judgment{actual: ref.String() + ": " + j.actual, unknown: j.unknown}
+		}
+		k, _ := ref.flux()
+		// Later reconciliations of a ready object do not matter.
+		at := slices.DeleteFunc(slices.Clone(h.readied), func(t turn) bool { return t.moment <= c.from })
+		switch {
+		case !k.IsReady(h.object):
+			return judgment{actual: ref.String() + " is not ready", since: h.since}
+		case len(at) == 0:
+			return judgment{actual: ref.String() + " was ready before the step", since: h.since}
+		case i > 0 && at[0].before(last):
+			return judgment{actual: fmt.Sprintf("%s became ready before %s", ref, before)}
+		case i > 0 && !last.before(at[0]):
+			return judgment{unknown: fmt.Sprintf("which of %s and %s became ready first is not known: their watch was interrupted", before, ref)}
+		}
+		last, before = at[0], ref
+	}
+	return holds()
+}

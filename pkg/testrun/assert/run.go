@@ -1,0 +1,267 @@
+package assert
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
+	"github.com/fluxkit/flux/pkg/testrun/fault"
+)
+
+// Runner runs tests in a sandbox.
+type Runner struct {
+	Client *kube.Client
+	// Home is the namespace of the controllers.
+	Home       string
+	Repository Repository
+	Evaluator  expression.Evaluator
+	Faults     fault.Injector
+	// Permission is the value of PushAnnotation for which the sandbox does not suspend an automation.
+	Permission string
+	// Sink receives the notifications.
+	Sink *Sink
+	// Settle waits until all Flux objects have been reconciled or are stuck.
+	Settle func(context.Context) error
+	// Now is the clock.
+	Now func() time.Time
+	// Progress is called with each step.
+	Progress func(step string)
+
+	hub   *hub
+	stop  context.CancelFunc
+	tests []Test
+	// ended is the moment before the end of the faults of the last step.
+	ended int
+}
+
+// Start starts to watch what the assertions of tests are about, until Close. Events and notifications
+// before that are not seen.
+func (r *Runner) Start(ctx context.Context, tests []Test) {
+	ctx, r.stop = context.WithCancel(ctx)
+	r.hub, r.tests = newHub(r.Client, r.Now), tests
+	r.Sink.connect(r.hub)
+	r.hub.watchEvents(ctx)
+	r.permit(ctx)
+	for _, t := range tests {
+		for _, s := range t.Steps {
+			for _, e := range s.Expect {
+				for _, ref := range e.Refs() {
+					r.hub.object(ctx, ref)
+				}
+			}
+		}
+	}
+}
+
+// Close stops the watches.
+func (r *Runner) Close() {
+	r.stop()
+	r.hub.wait.Wait()
+}
+
+// Run runs the tests one after the other. It returns an error only if ctx ends.
+func (r *Runner) Run(ctx context.Context) ([]Result, error) {
+	var results []Result
+	for _, t := range r.tests {
+		results = append(results, r.test(ctx, t)...)
+		if ctx.Err() != nil {
+			return results, context.Cause(ctx)
+		}
+	}
+	return results, nil
+}
+
+// test runs the steps of a test. A step after one that has failed is not determined.
+func (r *Runner) test(ctx context.Context, t Test) []Result {
+	var results []Result
+	failed, from := "", 0
+	for _, s := range t.Steps {
+		if failed != "" {
+			results = append(results, Skip([]Test{{Name: t.Name, Steps: []Step{s}}}, fmt.Sprintf("the step %q has failed", failed))...)
+			continue
+		}
+		if len(results) == 0 && s.acts() {
+			from = r.hub.mark()
+		}
+		r.Progress("test " + t.Name + ": " + s.Name)
+		of := r.step(ctx, t, s, from)
+		for _, one := range of {
+			if one.Outcome != Passed {
+				failed = s.Name
+			}
+		}
+		results, from = append(results, of...), r.ended
+	}
+	return results
+}
+
+// check is an assertion of a step that is being evaluated.
+type check struct {
+	*Expectation
+	// from is the moment from which on the step looks at what has happened.
+	from int
+	// held reports whether an assertion about the state held before the step.
+	held  bool
+	drift *drift
+	// last is the last judgment, and at its time.
+	last judgment
+	at   time.Time
+}
+
+// drift is a change that Flux has to correct.
+type drift struct{ before, changed controllers.Object }
+
+// result returns the result of an assertion.
+func (e *Expectation) result(t Test, s Step, j judgment) Result {
+	result := Result{Test: t.Name, Step: s.Name, File: e.File, Line: e.Line, Outcome: Passed, Expected: e.String()}
+	switch {
+	case j.holds:
+	case j.unknown != "":
+		result.Outcome, result.Actual = Undetermined, j.unknown
+	default:
+		result.Outcome, result.Actual, result.Since = Failed, j.actual, j.since
+	}
+	return result
+}
+
+// errStepTimeout is the cause of the end of a step at its timeout.
+var errStepTimeout = errors.New("timeout of the step")
+
+// step runs a step and evaluates its assertions until they hold, the controllers are settled, or time
+// is up.
+func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
+	started := r.Now()
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Timeout, errStepTimeout)
+	defer cancel()
+	checks := make([]*check, len(s.Expect))
+	for i := range s.Expect {
+		checks[i] = &check{Expectation: &s.Expect[i], from: from}
+		checks[i].held = checks[i].isState() && observer{r}.judge(ctx, checks[i]).holds
+	}
+	var results []Result
+	end, err := r.act(ctx, s, checks)
+	if err != nil {
+		failed := Result{Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Failed, Expected: "the actions of the step succeed", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started))}
+		results = append(results, failed)
+		for _, c := range checks {
+			c.last = judgment{unknown: "the actions of the step have failed"}
+		}
+	} else if !r.watch(ctx, checks, fault.Lasting(s.Faults)) && len(checks) == 0 {
+		results = append(results, Result{
+			Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Undetermined, Expected: "the controllers finish within the timeout",
+			Actual: "they have not", Seconds: seconds(r.Now().Sub(started)),
+		})
+	}
+	if err := r.end(ctx, end); err != nil {
+		results = append(results, Result{
+			Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Undetermined, Expected: "the faults of the step end", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started)),
+		})
+	}
+	for _, c := range checks {
+		result := c.result(t, s, c.last)
+		result.Seconds = seconds(c.at.Sub(started))
+		results = append(results, result)
+	}
+	return results
+}
+
+// endTime bounds the end of faults, which does not depend on the timeout of the step.
+const endTime = time.Minute
+
+// end ends the faults of a step.
+func (r *Runner) end(ctx context.Context, end fault.End) error {
+	r.ended = r.hub.mark()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	return end(ctx)
+}
+
+// settle waits until the controllers are settled, after faults that end by themselves.
+func (r *Runner) settle(ctx context.Context, lasting time.Duration) error {
+	timer := time.NewTimer(lasting)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+	}
+	return r.Settle(ctx)
+}
+
+// watch evaluates assertions after each change. It reports whether the controllers are settled.
+func (r *Runner) watch(ctx context.Context, checks []*check, lasting time.Duration) (settled bool) {
+	settling, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- r.settle(settling, lasting) }()
+	done := false
+	defer func() {
+		cancel()
+		if !done {
+			<-ended //nolint:errcheck // it was canceled
+		}
+	}()
+	pending := checks
+	for {
+		if pending = r.evaluate(ctx, pending, settled); len(pending) == 0 && (len(checks) > 0 || settled) {
+			return settled
+		}
+		select {
+		case <-ctx.Done():
+			for _, c := range pending {
+				c.expire(ctx, settled)
+			}
+			return settled
+		case err := <-ended:
+			done = true
+			if settled = err == nil; settled {
+				r.hub.refresh(ctx)
+				break
+			}
+			for _, c := range pending {
+				c.last = judgment{unknown: "waiting for the controllers: " + err.Error()}
+			}
+			if ctx.Err() == nil {
+				return settled
+			}
+		case <-r.hub.changed:
+		}
+	}
+}
+
+// expire records that time is up.
+func (c *check) expire(ctx context.Context, settled bool) {
+	j := &c.last
+	switch {
+	case !errors.Is(context.Cause(ctx), errStepTimeout):
+		*j = judgment{unknown: context.Cause(ctx).Error()}
+	case j.holds:
+		// It held before the step, and the effect of the step is not known.
+		*j = judgment{unknown: "it held before the step, and the controllers have not finished within the timeout"}
+	case j.unknown == "" && !settled && !c.isLate():
+		j.actual += ", when the timeout of the step ended"
+	}
+}
+
+// evaluate returns the assertions that are not decided yet.
+func (r *Runner) evaluate(ctx context.Context, checks []*check, settled bool) []*check {
+	var pending []*check
+	for _, c := range checks {
+		j := observer{r}.judge(ctx, c)
+		if ctx.Err() != nil {
+			pending = append(pending, c)
+			continue
+		}
+		c.last, c.at = j, r.Now()
+		switch {
+		case j.holds && (settled || !c.held):
+		case settled && !c.isLate():
+		default:
+			pending = append(pending, c)
+		}
+	}
+	return pending
+}

@@ -1,0 +1,109 @@
+package assert
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The limits of received notifications.
+const (
+	maxNotification  = 1 << 20
+	maxNotifications = 10_000
+)
+
+// Sink receives the notifications of all Providers, which a run redirects to Address/NAMESPACE/NAME.
+type Sink struct {
+	// Address is the URL of the sink on loopback.
+	Address string
+
+	server *http.Server
+	served chan error
+
+	mu   sync.Mutex
+	list []received
+	// moment and wake are those of the runner.
+	moment func() int
+	wake   func()
+}
+
+// received is a notification with the moment at which it was received.
+type received struct {
+	notification
+	provider ProviderRef
+	moment   int
+}
+
+// notification has the fields of an event that notification-controller sends to generic webhooks.
+type notification struct {
+	InvolvedObject involved `json:"involvedObject"`
+	Reason         string   `json:"reason"`
+	Message        string   `json:"message"`
+}
+
+type involved struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (r *Ref) notified() involved { return involved{r.Kind, r.Namespace, r.Name} }
+
+// OpenSink starts a sink.
+func OpenSink(ctx context.Context) (*Sink, error) {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Sink{Address: "http://" + listener.Addr().String(), served: make(chan error, 1), moment: func() int { return 0 }, wake: func() {}}
+	s.server = &http.Server{Handler: s, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
+	go func() { s.served <- s.server.Serve(listener) }()
+	return s, nil
+}
+
+// Close stops the sink.
+func (s *Sink) Close() error {
+	err := s.server.Close()
+	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}
+
+// ServeHTTP receives a notification.
+func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	n := received{provider: ProviderRef{namespace, name}}
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotification)).Decode(&n.notification); err != nil || r.Method != http.MethodPost {
+		http.Error(w, "a notification of notification-controller is expected", http.StatusBadRequest)
+		return
+	}
+	s.mu.Lock()
+	n.moment = s.moment()
+	if len(s.list) < maxNotifications {
+		s.list = append(s.list, n)
+	}
+	wake := s.wake
+	s.mu.Unlock()
+	wake()
+}
+
+// connect makes a sink count the moments of a hub.
+func (s *Sink) connect(h *hub) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.moment, s.wake = h.next, h.wake
+}
+
+// received returns the notifications of a Provider after a moment.
+func (s *Sink) received(p ProviderRef, after int) []received {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(s.list), func(n received) bool { return n.provider != p || n.moment <= after })
+}

@@ -1,0 +1,139 @@
+// Package cel evaluates CEL expressions with the library and the cost limits of Kubernetes.
+package cel
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types/ref"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/types/known/structpb"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/version"
+	limits "k8s.io/apiserver/pkg/apis/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
+)
+
+// Evaluator implements expression.Evaluator. It keeps the expressions that it has compiled.
+type Evaluator struct {
+	environment func() (*cel.Env, error)
+
+	mu       sync.Mutex
+	compiled map[expression.Expression]compiled
+}
+
+type compiled struct {
+	program cel.Program
+	err     error
+}
+
+// New returns an evaluator.
+func New() *Evaluator {
+	return &Evaluator{environment: sync.OnceValues(newEnvironment), compiled: map[expression.Expression]compiled{}}
+}
+
+func newEnvironment() (*cel.Env, error) {
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0), EnvOptions: []cel.EnvOption{cel.Variable("object", cel.DynType)},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("preparing expressions: %w", err)
+	}
+	return set.Env(environment.StoredExpressions)
+}
+
+// Job runs Evaluate in the helper process.
+func (e *Evaluator) Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
+	var r expression.Request
+	if err := json.Unmarshal(input, &r); err != nil {
+		return nil, err
+	}
+	return e.Evaluate(ctx, r)
+}
+
+// Evaluate implements expression.Evaluator.
+func (e *Evaluator) Evaluate(ctx context.Context, r expression.Request) ([]expression.Answer, error) {
+	var object any
+	if r.Object != nil {
+		if err := utiljson.Unmarshal(r.Object, &object); err != nil {
+			return nil, err
+		}
+	}
+	answers := make([]expression.Answer, len(r.Expressions))
+	for i, x := range r.Expressions {
+		program, err := e.compile(x)
+		if err == nil && r.Object != nil {
+			answers[i].Value, err = evaluate(ctx, program, x, object)
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if err != nil {
+			answers[i] = expression.Answer{Error: err.Error()}
+		}
+	}
+	return answers, nil
+}
+
+func (e *Evaluator) compile(x expression.Expression) (cel.Program, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if known, ok := e.compiled[x]; ok {
+		return known.program, known.err
+	}
+	env, err := e.environment()
+	if err != nil {
+		return nil, err
+	}
+	var c compiled
+	c.program, c.err = compile(env, x)
+	e.compiled[x] = c
+	return c.program, c.err
+}
+
+func compile(env *cel.Env, x expression.Expression) (cel.Program, error) {
+	ast, issues := env.Compile(x.Text)
+	if issues.Err() != nil {
+		var all []string
+		for _, problem := range issues.Errors() {
+			all = append(all, problem.Message)
+		}
+		return nil, fmt.Errorf("%s", strings.Join(all, "; "))
+	}
+	if output := ast.OutputType(); x.Boolean && output != cel.BoolType && output != cel.DynType {
+		return nil, fmt.Errorf("the value is of type %s, not bool", output)
+	}
+	return env.Program(ast, cel.CostLimit(limits.PerCallLimit), cel.InterruptCheckFrequency(limits.CheckFrequency), cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost))
+}
+
+func evaluate(ctx context.Context, program cel.Program, x expression.Expression, object any) (json.RawMessage, error) {
+	value, _, err := program.ContextEval(ctx, map[string]any{"object": object})
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := value.Value().(bool); x.Boolean && !ok {
+		return nil, fmt.Errorf("the value is of type %s, not bool", value.Type().TypeName())
+	}
+	return encode(value)
+}
+
+// encode returns a value as JSON. Values of the types of Kubernetes, such as quantities, have none.
+func encode(value ref.Val) (json.RawMessage, error) {
+	native, err := value.ConvertToNative(reflect.TypeFor[*structpb.Value]())
+	if err != nil {
+		return nil, fmt.Errorf("the value is of type %s, which cannot be compared with equals", value.Type().TypeName())
+	}
+	message, ok := native.(*structpb.Value)
+	if !ok {
+		return nil, fmt.Errorf("the value is of type %s, which cannot be compared with equals", value.Type().TypeName())
+	}
+	return protojson.Marshal(message)
+}

@@ -1,0 +1,68 @@
+package cel_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/pkg/testrun/expression"
+	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
+)
+
+const object = `{"spec":{"replicas":3,"image":"app:1.2.3","on":true,"list":["a","b"],"memory":"128Mi"},"metadata":{"labels":{"a.b/c":"d"}}}`
+
+func TestEvaluate(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text    string
+		boolean bool
+		value   string
+		err     string
+	}{
+		{text: "object.spec.replicas", value: "3"},
+		{text: "object.spec.replicas == 3", boolean: true, value: "true"},
+		{text: "object.spec.replicas > 3", boolean: true, value: "false"},
+		{text: "object.spec.image.matches('^app:1[.]')", boolean: true, value: "true"},
+		{text: "object.metadata.labels['a.b/c']", value: `"d"`},
+		{text: "object.spec.list", value: `["a","b"]`},
+		{text: "object.spec.on", boolean: true, value: "true"},
+		{text: "quantity(object.spec.memory).isLessThan(quantity('1Gi'))", boolean: true, value: "true"},
+		// Near misses: a field that does not exist, a value of another type, and types without JSON.
+		{text: "object.spec.replica", err: "no such key: replica"},
+		{text: "object.spec.replicas", boolean: true, err: "the value is of type int, not bool"},
+		{text: "'true'", boolean: true, err: "the value is of type string, not bool"},
+		{text: "quantity('1Gi')", err: "which cannot be compared with equals"},
+		// Invalid expressions.
+		{text: "object.spec.", err: "Syntax error"},
+		{text: "objekt.spec", err: "undeclared reference to 'objekt'"},
+		// Work without bounds.
+		{text: strings.Repeat("[1,2,3,4,5,6,7,8,9,10].all(x, ", 8) + "true" + strings.Repeat(")", 8), boolean: true, err: "cost"},
+	} {
+		answers, err := cel.New().Evaluate(t.Context(), expression.Request{
+			Expressions: []expression.Expression{{Text: c.text, Boolean: c.boolean}}, Object: json.RawMessage(object),
+		})
+		if err != nil || len(answers) != 1 {
+			t.Fatalf("%s: %v, %v", c.text, answers, err)
+		}
+		got := strings.ReplaceAll(string(answers[0].Value), " ", "")
+		if got != c.value || c.err == "" && answers[0].Error != "" || !strings.Contains(answers[0].Error, c.err) {
+			t.Errorf("%s is %s, error %q, want %s, error %q", c.text, got, answers[0].Error, c.value, c.err)
+		}
+	}
+}
+
+// TestCompile checks that expressions are only compiled without an object.
+func TestCompile(t *testing.T) {
+	t.Parallel()
+	e := cel.New()
+	request := expression.Request{Expressions: []expression.Expression{{Text: "object.a.b == 1", Boolean: true}, {Text: "1 +", Boolean: true}, {Text: "1 + 1", Boolean: true}}}
+	for range 2 {
+		answers, err := e.Evaluate(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answers[0].Error != "" || answers[0].Value != nil || answers[1].Error == "" || answers[2].Error != "the value is of type int, not bool" {
+			t.Errorf("got %+v", answers)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+// Package expression has the contract for CEL expressions over objects, which the helper process
+// evaluates.
+package expression
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// Job is the job of the helper process that evaluates expressions, and the argument of its process.
+const Job = "expression"
+
+// Expression is a CEL expression over the variable object.
+type Expression struct {
+	Text string `json:"text"`
+	// Boolean is set if the value has to be true or false.
+	Boolean bool `json:"boolean,omitempty"`
+}
+
+// Request has expressions to compile and, with an object, to evaluate.
+type Request struct {
+	Expressions []Expression    `json:"expressions"`
+	Object      json.RawMessage `json:"object,omitempty"`
+}
+
+// Answer is the result of an expression.
+type Answer struct {
+	// Value is nil without an object.
+	Value json.RawMessage `json:"value,omitempty"`
+	// Error is why the expression is invalid or has no value, or "".
+	Error string `json:"error,omitempty"`
+}
+
+// Evaluator compiles and evaluates expressions.
+type Evaluator interface {
+	// Evaluate returns an answer to each expression.
+	Evaluate(ctx context.Context, r Request) ([]Answer, error)
+}
+
+// Process implements Evaluator in a helper process.
+type Process struct{ *helper.Process }
+
+// NewProcess returns an evaluator that runs in the program that find returns.
+func NewProcess(find func() (string, error)) Process {
+	return Process{&helper.Process{Find: find, Arguments: []string{Job}, Environment: func(context.Context) ([]string, error) { return []string{}, nil }}}
+}
+
+// Evaluate implements Evaluator.
+func (p Process) Evaluate(ctx context.Context, r Request) ([]Answer, error) {
+	var answers []Answer
+	err := p.Do(ctx, helper.Call{Job: Job, Title: "evaluating expressions", Input: r}, &answers)
+	if err == nil && len(answers) != len(r.Expressions) {
+		err = errors.New("evaluating expressions: the number of results is wrong")
+	}
+	return answers, err
+}

@@ -1,0 +1,263 @@
+// Package fault causes faults in a sandbox, which end with the step of a test.
+package fault
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Fault is a fault: exactly one field is set.
+type Fault struct {
+	Server     *Server     `field:"server"`
+	Controller *Controller `field:"controller"`
+	APIServer  *APIServer  `field:"apiServer"`
+	Webhook    *Webhook    `field:"webhook"`
+	Pods       *Pods       `field:"pods"`
+	Quota      *Quota      `field:"quota"`
+}
+
+// Server makes the Git server or the registry of the sandbox fail: exactly one of Down, Status and Delay
+// is set. Pushes to the Git server are not affected.
+type Server struct {
+	Name string `field:"name,required"`
+	// Down closes connections without an answer.
+	Down bool `field:"down"`
+	// Status is the HTTP status of all answers.
+	Status int `field:"status"`
+	// Delay is the time before each answer.
+	Delay time.Duration `field:"delay"`
+	// For is the time after which the fault ends, 0 for the end of the step.
+	For time.Duration `field:"for"`
+}
+
+// Controller kills a controller of Flux, or lets another process hold its lease.
+type Controller struct {
+	Name  string `field:"name,required"`
+	State string `field:"state,required"`
+}
+
+// APIServer restarts the API server.
+type APIServer struct {
+	State string `field:"state,required"`
+}
+
+// Webhook lets an admission webhook refuse objects, or not answer.
+type Webhook struct {
+	Resource  string `field:"resource,required"`
+	APIGroup  string `field:"apiGroup"`
+	Namespace string `field:"namespace"`
+	// Deny is the message with which the webhook refuses objects, "" for one that does not answer.
+	Deny string `field:"deny"`
+}
+
+// Pods selects a state of the simulated pods in a namespace.
+type Pods struct {
+	Namespace string `field:"namespace,required"`
+	State     string `field:"state,required"`
+}
+
+// Quota creates a ResourceQuota.
+type Quota struct {
+	Namespace string            `field:"namespace,required"`
+	Hard      map[string]string `field:"hard,required"`
+}
+
+// The values of the fields named State, and of Server.Name.
+const (
+	Killed     = "killed"
+	Leaderless = "leaderless"
+	Restarted  = "restarted"
+)
+
+func servers() []string { return []string{"git", "registry"} }
+
+// crashLoop is the state of pods that pods which exist already take on, too.
+const crashLoop = "crash-loop"
+
+// podStates are the states that the sandbox simulates.
+func podStates() []string {
+	return []string{crashLoop, "image-pull-error", "pending", "slow-start", "fail"}
+}
+
+// Check returns what the types of a fault do not express, or "".
+func (f *Fault) Check() string {
+	set := 0
+	fields := reflect.ValueOf(f).Elem()
+	for i := range fields.NumField() {
+		if !fields.Field(i).IsNil() {
+			set++
+		}
+	}
+	switch {
+	case set != 1:
+		return "exactly one of server, controller, apiServer, webhook, pods and quota is required"
+	case f.Server != nil:
+		return f.Server.check()
+	case f.Controller != nil:
+		names := controllers.Names(func(controllers.Controller) bool { return true })
+		if wrong := among("controller.name", f.Controller.Name, names); wrong != "" {
+			return wrong
+		}
+		return among("controller.state", f.Controller.State, []string{Killed, Leaderless})
+	case f.APIServer != nil:
+		return among("apiServer.state", f.APIServer.State, []string{Restarted})
+	case f.Pods != nil:
+		return among("pods.state", f.Pods.State, podStates())
+	}
+	return ""
+}
+
+func (s *Server) check() string {
+	set := 0
+	for _, is := range []bool{s.Down, s.Status != 0, s.Delay != 0} {
+		if is {
+			set++
+		}
+	}
+	switch wrong := among("server.name", s.Name, servers()); {
+	case wrong != "":
+		return wrong
+	case set != 1:
+		return "server: exactly one of down, status and delay is required"
+	case s.Status != 0 && (s.Status < 400 || s.Status > 599):
+		return "server.status: must be from 400 to 599"
+	}
+	return ""
+}
+
+func among(field, value string, names []string) string {
+	for _, name := range names {
+		if name == value {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s: must be %s, not %s", field, strings.Join(names, " or "), value)
+}
+
+// Injector causes faults.
+type Injector struct {
+	Client  *kube.Client
+	Sandbox *sandbox.Sandbox
+	// Home is the namespace of the controllers.
+	Home string
+	Now  func() time.Time
+}
+
+// End ends a fault.
+type End func(context.Context) error
+
+// Lasting returns how long those of the faults last that end before the end of the step.
+func Lasting(faults []Fault) time.Duration {
+	var longest time.Duration
+	for _, f := range faults {
+		if f.Server != nil {
+			longest = max(longest, f.Server.For)
+		}
+	}
+	return longest
+}
+
+// Begin causes faults and returns when they have begun. End has to be called in any case.
+func (i Injector) Begin(ctx context.Context, faults []Fault) (End, error) {
+	var ends []End
+	end := func(ctx context.Context) error {
+		var errs []error
+		for n := range ends {
+			errs = append(errs, ends[len(ends)-1-n](ctx))
+		}
+		return errors.Join(errs...)
+	}
+	for _, f := range faults {
+		one, err := i.begin(ctx, f)
+		if one != nil {
+			ends = append(ends, one)
+		}
+		if err != nil {
+			return end, fmt.Errorf("causing the fault %s: %w", f, err)
+		}
+	}
+	return end, nil
+}
+
+func (i Injector) begin(ctx context.Context, f Fault) (End, error) {
+	switch {
+	case f.Server != nil:
+		return i.server(ctx, f.Server)
+	case f.Controller != nil && f.Controller.State == Killed:
+		return nil, i.kill(ctx, f.Controller.Name)
+	case f.Controller != nil:
+		return i.takeLease(ctx, f.Controller.Name)
+	case f.APIServer != nil:
+		return nil, i.Sandbox.RestartAPIServer(ctx)
+	case f.Webhook != nil:
+		return i.webhook(ctx, f.Webhook)
+	case f.Pods != nil:
+		return i.pods(ctx, f.Pods)
+	}
+	return i.quota(ctx, f.Quota)
+}
+
+// String returns the name of a fault.
+func (f Fault) String() string {
+	switch {
+	case f.Server != nil:
+		return "server " + f.Server.Name
+	case f.Controller != nil:
+		return "controller " + f.Controller.Name + " " + f.Controller.State
+	case f.APIServer != nil:
+		return "apiServer " + f.APIServer.State
+	case f.Webhook != nil:
+		return "webhook for " + f.Webhook.Resource
+	case f.Pods != nil:
+		return "pods " + f.Pods.State
+	}
+	return "quota"
+}
+
+func (i Injector) server(ctx context.Context, s *Server) (End, error) {
+	end := func(ctx context.Context) error { return i.Sandbox.ClearFault(ctx, s.Name) }
+	return end, i.Sandbox.SetFault(ctx, s.Name, sandbox.Fault{Down: s.Down, Status: s.Status, Delay: s.Delay, For: s.For})
+}
+
+// name is the name of the objects that faults create.
+const name = "flux-test-fault"
+
+// deleted returns the end of a fault that is the existence of objects.
+func (i Injector) deleted(objects ...*unstructured.Unstructured) End {
+	return func(ctx context.Context) error {
+		var errs []error
+		for _, o := range objects {
+			errs = append(errs, i.Client.Remove(ctx, kube.ResourceFor(o.GroupVersionKind()), o.GetNamespace(), o.GetName()))
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// quota creates a ResourceQuota and waits until the API server enforces it.
+func (i Injector) quota(ctx context.Context, q *Quota) (End, error) {
+	hard := map[string]any{}
+	for resource, limit := range q.Hard {
+		hard[resource] = limit
+	}
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": name, "namespace": q.Namespace}, "spec": map[string]any{"hard": hard},
+	}}
+	if err := kube.Apply(ctx, i.Client, []*unstructured.Unstructured{o}); err != nil {
+		return nil, err
+	}
+	err := i.Client.Follow(ctx, kube.ResourceFor(o.GroupVersionKind()), kube.Selection{Namespace: q.Namespace, Name: name}, "", func(e kube.Event) (bool, error) {
+		_, enforced := controllers.Path{"status.hard"}.Lookup(e.Object)
+		return enforced, nil
+	})
+	return i.deleted(o), err
+}

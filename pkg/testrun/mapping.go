@@ -1,0 +1,279 @@
+package testrun
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Mapping is a folder or file that is served in place of the sources with a URL.
+type Mapping struct {
+	// URL is that of a GitRepository, HelmRepository or OCIRepository.
+	URL string `json:"url"`
+	// Path is a folder with files or charts, an OCI layout, or a packed chart or artifact.
+	Path string `json:"path"`
+	// Kind restricts the mapping to sources of a kind, and Ref to GitRepositories with this spec.ref.
+	// Mappings of vendored sources have a kind; a Helm repository without charts has no path.
+	Kind string         `json:"-"`
+	Ref  map[string]any `json:"-"`
+}
+
+// ParseMapping parses URL=PATH.
+func ParseMapping(text string) (Mapping, error) {
+	url, at, ok := strings.Cut(text, "=")
+	if !ok || url == "" || at == "" || !strings.Contains(url, "://") && !strings.Contains(url, "@") {
+		return Mapping{}, hint.Errorf("use --map URL=PATH, e.g. --map oci://ghcr.io/stefanprodan/charts=./charts", "invalid mapping %q", text)
+	}
+	if _, err := os.Stat(at); err != nil {
+		return Mapping{}, fmt.Errorf("mapping %s: %w", url, err)
+	}
+	return Mapping{URL: strings.TrimRight(url, "/"), Path: at}, nil
+}
+
+// Serves reports whether the mapping concerns sources of a kind with a URL.
+func (m Mapping) Serves(ctx context.Context, kind, url string) bool {
+	if kind == gitKind {
+		return workspace.ComparableAddress(url) == workspace.ComparableAddress(m.URL)
+	}
+	name, below := strings.CutPrefix(url, m.URL+"/")
+	if !below || kind == "HelmRepository" || !strings.HasPrefix(url, registry.Scheme) {
+		return strings.TrimRight(url, "/") == m.URL
+	}
+	charts, err := chartsIn(ctx, m.Path)
+	return err == nil && slices.ContainsFunc(charts, func(c chart) bool { return c.name == name })
+}
+
+// redirect makes sources with a URL fetch from another address.
+type redirect struct {
+	mapping Mapping
+	// resource is that of the kind of source.
+	resource string
+	// when selects the sources, and patch changes them.
+	when, patch string
+	// address is where they fetch from.
+	address string
+}
+
+// mappedFields are the fields of sources that do not apply to what is served in their place, by
+// resource.
+var mappedFields = map[string][]string{
+	gitRepositories:  credentialFields,
+	helmRepositories: {"secretRef", "certSecretRef", "provider", "passCredentials"},
+	ociRepositories:  {"secretRef", "certSecretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"},
+}
+
+func (m redirect) policy(i int) []*unstructured.Unstructured {
+	return mutation("mapped-"+strconv.Itoa(i)+"-"+m.resource, "source.toolkit.fluxcd.io", m.resource, m.when, m.patch)
+}
+
+// redirected returns the redirection of the sources with a URL.
+func (m Mapping) redirected(resource, url, address string, more ...string) redirect {
+	patch := fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/url", value: %s}`, strconv.Quote(address))
+	for _, field := range more {
+		patch += ", " + field
+	}
+	when := `object.spec.url.matches(` + strconv.Quote(`^`+regexp.QuoteMeta(url)+`/*$`) + `)`
+	return redirect{m, resource, when, "[" + patch + "]" + withoutCredentials(mappedFields[resource]), address}
+}
+
+// The resources of the sources that can be mapped.
+const (
+	gitRepositories  = "gitrepositories"
+	helmRepositories = "helmrepositories"
+	ociRepositories  = "ocirepositories"
+)
+
+// insecure makes a source use the registry of the sandbox.
+const insecure = `JSONPatch{op: "add", path: "/spec/insecure", value: true}`
+
+// tagged makes a source use a tag.
+func tagged(tag string) string {
+	return fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"tag": %s}}`, strconv.Quote(tag))
+}
+
+// mapper serves what is mapped.
+type mapper struct{ *Run }
+
+// serveMappings serves all mappings, and returns the redirections to them.
+func (r mapper) serveMappings(ctx context.Context) ([]redirect, error) {
+	for i, m := range r.Mappings {
+		name := "mapped-" + strconv.Itoa(i)
+		serve := r.serveFolder
+		if strings.HasPrefix(m.URL, registry.Scheme) {
+			serve = r.serveOCI
+		}
+		found, err := serve(ctx, m, name)
+		if err != nil {
+			return nil, fmt.Errorf("serving %s for %s: %w", m.Path, m.URL, err)
+		}
+		kind, restricted := controllers.FindKind(m.Kind)
+		for _, to := range found {
+			if !restricted || to.resource == kind.Resource {
+				r.mapped = append(r.mapped, to)
+			}
+		}
+	}
+	return r.mapped, nil
+}
+
+// serveFolder serves a folder as a Git repository and, if it has charts, as a Helm repository: the
+// kind of the source is known only when it is applied.
+func (r mapper) serveFolder(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+	var found []redirect
+	if m.Kind == gitKind {
+		content, err := readFile(m.Path)
+		if err != nil {
+			return nil, err
+		}
+		tree, err := build.Archive(bytes.NewReader(content))
+		if err != nil {
+			return nil, err
+		}
+		git, err := r.serveGit(ctx, m, tree, name)
+		return []redirect{git}, err
+	}
+	charts, err := chartsIn(ctx, m.Path)
+	if err != nil {
+		return nil, err
+	}
+	if (len(charts) > 0 || m.Kind != "") && strings.HasPrefix(m.URL, "http") {
+		address, err := r.serveCharts(name, charts)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, m.redirected(helmRepositories, m.URL, address))
+	}
+	if m.Kind != "" {
+		return found, nil
+	}
+	if info, err := os.Stat(m.Path); err != nil || !info.IsDir() {
+		if len(found) == 0 {
+			return nil, hint.Errorf("name a folder, or a packed chart", "neither a folder nor a chart")
+		}
+		return found, err
+	}
+	git, err := r.serveGit(ctx, m, workspace.Folder(m.Path), name)
+	return append(found, git), err
+}
+
+// gitKind is the kind of mappings that serve an archive as a Git repository.
+const gitKind = "GitRepository"
+
+// serveGit serves a tree as a Git repository.
+func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string) (redirect, error) {
+	files, err := ReadFiles(ctx, tree)
+	if err != nil {
+		return redirect{}, err
+	}
+	if r.FakeSecrets {
+		files = stubbed(files)
+	}
+	address, err := r.Sandbox.Serve(ctx, name, files, r.Now())
+	git := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
+	git.when = own{remotes: []string{workspace.ComparableAddress(m.URL)}, ref: m.Ref}.expression()
+	return git, err
+}
+
+// serveOCI pushes what is mapped to the registry of the sandbox.
+func (r mapper) serveOCI(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+	address := registry.Scheme + r.Sandbox.Registry + "/" + name
+	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil && m.Path != "" {
+		// Tags and digests are those of the layout.
+		return []redirect{m.redirected(ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, registry.Access{Insecure: true})
+	}
+	charts, err := chartsIn(ctx, m.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(charts) == 0 && m.Kind == "" {
+		return r.serveArtifact(ctx, m, address)
+	}
+	found := []redirect{m.redirected(helmRepositories, m.URL, address, insecure)}
+	for _, c := range charts {
+		tag := strings.ReplaceAll(c.version, "+", "_")
+		if _, err := registry.PushChart(ctx, address+"/"+c.name+":"+tag, c.packed, r.Now(), registry.Access{Insecure: true}); err != nil {
+			return nil, err
+		}
+		found = append(found, m.redirected(ociRepositories, m.URL+"/"+c.name, address+"/"+c.name, insecure, tagged(tag)))
+		if len(charts) == 1 {
+			found = append(found, m.redirected(ociRepositories, m.URL, address+"/"+c.name, insecure, tagged(tag)))
+		}
+	}
+	return found, nil
+}
+
+// serveArtifact pushes a folder, or a packed one, as an artifact of Flux.
+func (r mapper) serveArtifact(ctx context.Context, m Mapping, address string) ([]redirect, error) {
+	var packed bytes.Buffer
+	info, err := os.Stat(m.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		err = build.Artifact(ctx, &packed, m.Path, build.ArtifactOptions{})
+	default:
+		var content []byte
+		content, err = readFile(m.Path)
+		packed.Write(content)
+	}
+	if err != nil {
+		return nil, err
+	}
+	const tag = "mapped"
+	notes := map[string]string{registry.RevisionAnnotation: tag, registry.SourceAnnotation: m.URL}
+	_, err = registry.Push(ctx, address+":"+tag, packed.Bytes(), notes, r.Now(), registry.Access{Insecure: true})
+	return []redirect{m.redirected(ociRepositories, m.URL, address, insecure, tagged(tag))}, err
+}
+
+// listUnmatched lists the mappings that no source has used.
+func (r examination) listUnmatched(report *Report) {
+	if len(report.Causes)+len(report.Unknown) > 0 {
+		return
+	}
+	for _, m := range r.Mappings {
+		used := m.Kind != "" // of a folder of vendored sources, all need not be used
+		for _, f := range r.Flux {
+			url := (controllers.Path{"spec.url"}).String(f.Object)
+			for _, to := range r.mapped {
+				used = used || to.mapping.URL == m.URL && to.mapping.Path == m.Path && to.resource == f.Kind.Resource && url == to.address
+			}
+		}
+		if !used {
+			report.Unmatched = append(report.Unmatched, m)
+		}
+	}
+}
+
+// readFile reads a file within the limits of artifacts.
+func readFile(name string) ([]byte, error) {
+	folder, base := filepath.Split(filepath.Clean(name))
+	if folder == "" {
+		folder = "."
+	}
+	tree := workspace.Folder(folder)
+	info, err := fs.Stat(tree, path.Clean(base))
+	if err != nil {
+		return nil, err
+	}
+	if err := artifactLimits().File(base, info.Size()); err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(tree, base)
+}

@@ -1,0 +1,300 @@
+package testrun
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/artifact"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// Need is a Secret or ConfigMap that Flux objects refer to and that does not exist.
+type Need struct {
+	Object diff.Ref `json:"object"`
+	// NeededBy are the Flux objects, and Fields the fields with the references.
+	NeededBy []diff.Ref `json:"neededBy"`
+	Fields   []string   `json:"fields"`
+	// Keys are the keys that were generated.
+	Keys []string `json:"keys,omitempty"`
+	// Remedy is how to provide it.
+	Remedy string `json:"remedy,omitempty"`
+
+	refs []need
+}
+
+// need is one reference.
+type need struct {
+	by  Flux
+	ref controllers.DataRef
+}
+
+// provider finds and creates what Flux objects refer to.
+type provider struct{ *Run }
+
+// missing returns what objects refer to and what does not exist.
+func (r provider) missing(ctx context.Context, objects []Flux) ([]*Need, error) {
+	found := map[diff.Ref]*Need{}
+	for _, f := range objects {
+		for _, ref := range controllers.DataOf(f.Object) {
+			if ref.Optional || ref.Kind != "Secret" && ref.Kind != "ConfigMap" {
+				continue
+			}
+			key := diff.Ref{Kind: ref.Kind, Namespace: controllers.Namespace(f.Object), Name: ref.Name}
+			if found[key] == nil {
+				_, err := r.Sandbox.Client.Get(ctx, kube.BuiltIn("v1", ref.Kind), key.Namespace, key.Name)
+				if err == nil {
+					continue
+				}
+				if !apierrors.IsNotFound(err) {
+					return nil, err
+				}
+				found[key] = &Need{Object: key}
+			}
+			n := found[key]
+			n.refs = append(n.refs, need{f, ref})
+			if by := RefOf(f.Target()); !slices.Contains(n.NeededBy, by) {
+				n.NeededBy = append(n.NeededBy, by)
+			}
+			if !slices.Contains(n.Fields, ref.Field) {
+				n.Fields = append(n.Fields, ref.Field)
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b *Need) int { return strings.Compare(a.Object.String(), b.Object.String()) }), nil
+}
+
+// listMissing lists what is missing in the end.
+func (r examination) listMissing(ctx context.Context, report *Report) error {
+	var failing []Flux
+	for _, t := range r.sortedFlux() {
+		if f := r.Flux[t]; f.Suspended() == nil && f.Kind.HasConditions() && !f.Kind.IsReady(f.Object) {
+			failing = append(failing, f)
+		}
+	}
+	p := provider(r)
+	missing, err := p.missing(ctx, failing)
+	for _, n := range missing {
+		n.Remedy = p.remedy(n)
+		report.Missing = append(report.Missing, *n)
+	}
+	return err
+}
+
+// remedy returns how to provide an object to the run.
+func (r provider) remedy(n *Need) string {
+	switch {
+	case slices.Contains(n.Fields, decryptionField):
+		return "provide the age keys with --age-key-file, or stub values with --fake-secrets"
+	case len(r.keysOf(n)) == 0:
+		return "add a manifest to the repository: its values cannot be generated"
+	case r.inGit(n.Object):
+		return "apply its manifest before " + n.NeededBy[0].String() + " is reconciled, e.g. with spec.dependsOn"
+	case r.FakeSecrets:
+		return "add a manifest to the repository"
+	}
+	return "create it with generated values: --fake-secrets"
+}
+
+// inGit reports whether the repository has a manifest of an object: it is applied when its
+// Kustomization is reconciled.
+func (r provider) inGit(ref diff.Ref) bool {
+	found, err := build.Search(context.Background(), r.Repository.Tree, []string{ref.Kind, ref.Name}, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == ref.Kind && o.GetName() == ref.Name && (o.GetNamespace() == "" || o.GetNamespace() == ref.Namespace)
+	})
+	return err != nil || len(found) > 0
+}
+
+const decryptionField = "spec.decryption.secretRef"
+
+// provide creates what failed objects refer to and what neither the cluster nor Git has.
+func (r provider) provide(ctx context.Context, failing []Flux) (bool, error) {
+	missing, err := r.missing(ctx, failing)
+	if err != nil {
+		return false, err
+	}
+	changed := false
+	for _, n := range missing {
+		data, err := r.dataFor(ctx, n)
+		if err != nil {
+			return false, err
+		}
+		if len(data) == 0 || r.inGit(n.Object) {
+			continue
+		}
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": n.Object.Kind, "metadata": map[string]any{"namespace": n.Object.Namespace, "name": n.Object.Name},
+		}}
+		field := "data"
+		if n.Object.Kind == "Secret" {
+			field = "stringData"
+		}
+		values := map[string]any{}
+		for key, value := range data {
+			values[key] = value
+		}
+		o.Object[field] = values
+		if data[dockerConfig] != "" {
+			o.Object["type"] = "kubernetes.io/dockerconfigjson"
+		}
+		if _, err := kube.Upsert(ctx, r.Sandbox.Client, o, false); err != nil {
+			return false, err
+		}
+		n.Keys = slices.Sorted(maps.Keys(data))
+		r.generated = append(r.generated, *n)
+		changed = true
+	}
+	return changed, nil
+}
+
+// dockerConfig is the key of credentials for registries.
+const dockerConfig = ".dockerconfigjson"
+
+// keysOf returns the keys that the references ask for, empty if their values cannot be generated.
+func (r provider) keysOf(n *Need) []string {
+	var keys []string
+	for _, ref := range n.refs {
+		switch ref.ref.Field {
+		case "spec.secretRef":
+			if ref.by.Kind.Fetch.Login == "oci" {
+				return []string{dockerConfig}
+			}
+			keys = append(keys, "username", "password", "token", "address")
+		case "spec.valuesFrom":
+			key := ref.ref.Key
+			if key == "" {
+				key = "values.yaml"
+			}
+			keys = append(keys, key)
+		case "spec.postBuild.substituteFrom":
+			keys = append(keys, "") // determined by a build
+		}
+	}
+	return keys
+}
+
+// dataFor returns the data of an object, empty if it is not to be created.
+func (r provider) dataFor(ctx context.Context, n *Need) (map[string]string, error) {
+	data := map[string]string{}
+	if r.AgeKey != "" && slices.Contains(n.Fields, decryptionField) {
+		data["flux.agekey"] = r.AgeKey
+	}
+	if !r.FakeSecrets {
+		return data, nil
+	}
+	for _, key := range r.keysOf(n) {
+		switch key {
+		case "":
+		case dockerConfig:
+			text, err := json.Marshal(map[string]any{"auths": map[string]any{"registry.invalid": map[string]any{"username": stub(), "password": stub()}}})
+			if err != nil {
+				return nil, err
+			}
+			data[key] = string(text)
+		case "address":
+			data[key] = "https://" + stub() + ".invalid"
+		default:
+			data[key] = stub()
+		}
+	}
+	for _, ref := range n.refs {
+		switch {
+		case ref.ref.Field == "spec.valuesFrom" && ref.ref.Path == "" && (ref.ref.Key == "" || data[ref.ref.Key] != ""):
+			key := ref.ref.Key
+			if key == "" {
+				key = "values.yaml"
+			}
+			data[key] = "{}\n"
+		case ref.ref.Field == "spec.postBuild.substituteFrom":
+			names, err := r.unset(ctx, ref.by)
+			if err != nil {
+				return nil, err
+			}
+			for _, name := range names {
+				data[name] = stub()
+			}
+			if len(names) == 0 {
+				data["unused"] = stub() // the controller requires the object itself
+			}
+		}
+	}
+	return data, nil
+}
+
+// stub returns a generated value, which is valid as a name, a host and a label.
+func stub() string {
+	b := make([]byte, 6)
+	_, _ = rand.Read(b) // never fails
+	return "fake-" + hex.EncodeToString(b)
+}
+
+// unset returns the names of the variables without a value in the build of a Kustomization.
+func (r provider) unset(ctx context.Context, f Flux) ([]string, error) {
+	var source controllers.Object
+	for _, t := range f.Kind.SourceOf(f.Object) {
+		k, _ := controllers.FindKind(t.Kind)
+		var err error
+		source, err = r.Sandbox.Client.GetKind(ctx, k, t.Namespace, t.Name)
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	at, ok := artifact.Of(source)
+	if !ok {
+		return nil, nil
+	}
+	packed, err := artifact.Fetch(ctx, r.Sandbox.Client, at, r.Set.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := build.Archive(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	ks := (&unstructured.Unstructured{Object: f.Object}).DeepCopy()
+	ks.SetGroupVersionKind(schema.GroupVersionKind{Group: f.Kind.Group, Version: f.Kind.Version, Kind: f.Kind.Kind})
+	names := map[string]bool{}
+	_, err = build.Kustomization(ctx, tree, ks, build.Options{
+		Lookup: build.LookupFunc(r.data), Missing: func(build.Reference, error) bool { return true }, Kustomizer: r.Kustomizer,
+		Unset: func(_ *unstructured.Unstructured, unset []string) {
+			for _, name := range unset {
+				names[printable.Line(name)] = true
+			}
+		},
+	})
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return nil, nil // the controller reports why it cannot be built
+	}
+	return slices.Sorted(maps.Keys(names)), nil
+}
+
+// data returns the data of a ConfigMap or Secret of the sandbox.
+func (r provider) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
+	o, err := r.Sandbox.Client.Get(ctx, kube.BuiltIn("v1", ref.Kind), ref.Namespace, ref.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, build.ErrNotFound
+	}
+	if err != nil {
+		return nil, err
+	}
+	return build.DataOf(&unstructured.Unstructured{Object: o})
+}

@@ -1,0 +1,273 @@
+package testrun
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// owners returns the Flux objects by the objects in their inventories.
+func (r examination) owners() map[diff.Ref][]controllers.Target {
+	found := map[diff.Ref][]controllers.Target{}
+	for _, t := range r.sortedFlux() {
+		f := r.Flux[t]
+		for _, m := range f.Kind.Managed(f.Object) {
+			ref := managedRef(m)
+			found[ref] = append(found[ref], t)
+		}
+	}
+	return found
+}
+
+// managedRef returns the reference to an object of an inventory in every version of its kind.
+func managedRef(t controllers.Target) diff.Ref {
+	gv, _ := schema.ParseGroupVersion(t.APIVersion)
+	return diff.Ref{Group: gv.Group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+}
+
+// listConflicts lists the objects in several inventories. Whether the owners apply the same is found
+// out by letting each reconcile again.
+func (r examination) listConflicts(ctx context.Context, report *Report) error {
+	shared := map[diff.Ref][]controllers.Target{}
+	again := map[controllers.Target]bool{}
+	for ref, owners := range r.owners() {
+		if len(owners) < 2 {
+			continue
+		}
+		shared[ref] = owners
+		for _, t := range owners {
+			again[t] = true
+		}
+	}
+	states := map[controllers.Target]map[diff.Ref]*unstructured.Unstructured{}
+	for _, t := range r.sortedFlux() {
+		if !again[t] || !r.Flux[t].Kind.IsReady(r.Flux[t].Object) || r.Flux[t].Kind.Release {
+			continue
+		}
+		applied, err := r.reapply(ctx, t, shared)
+		if err != nil {
+			return err
+		}
+		states[t] = applied
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(shared), func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) }) {
+		c := Conflict{Object: ref, File: r.fileOf(ctx, ref)}
+		for _, t := range shared[ref] {
+			c.Owners = append(c.Owners, RefOf(t))
+		}
+		r.compareOwners(&c, shared[ref], states)
+		report.Conflicts = append(report.Conflicts, c)
+	}
+	return nil
+}
+
+// compareOwners compares what the owners have applied. A release does not apply its objects again,
+// and another owner changes them without its knowledge.
+func (r examination) compareOwners(c *Conflict, owners []controllers.Target, states map[controllers.Target]map[diff.Ref]*unstructured.Unstructured) {
+	var first *unstructured.Unstructured
+	for _, t := range owners {
+		o := states[t][c.Object]
+		switch {
+		case o == nil:
+			c.Differs = true
+		case first == nil:
+			first = o
+		default:
+			for _, field := range differing(first, o) {
+				c.Differs = true
+				if !slices.Contains(c.Fields, field) {
+					c.Fields = append(c.Fields, field)
+				}
+			}
+		}
+	}
+}
+
+// differing returns the paths of the fields that differ.
+func differing(a, b *unstructured.Unstructured) []string {
+	side := func(o *unstructured.Unstructured) *diff.Side {
+		return &diff.Side{Owner: &unstructured.Unstructured{Object: map[string]any{}}, Build: &build.Result{Objects: []build.Object{{Unstructured: o}}}}
+	}
+	var fields []string
+	for _, result := range diff.Builds([]diff.Desired{{Before: side(a), After: side(b)}}) {
+		for _, change := range result.Changes {
+			for _, f := range change.Fields {
+				fields = append(fields, f.Path)
+			}
+		}
+	}
+	return fields
+}
+
+// reapply lets an owner reconcile, and returns the selected objects without what differs because of
+// their owner.
+func (r examination) reapply(ctx context.Context, t controllers.Target, selected map[diff.Ref][]controllers.Target) (map[diff.Ref]*unstructured.Unstructured, error) {
+	if err := r.Reconcile(ctx, t); err != nil {
+		return nil, err
+	}
+	targets := map[controllers.Target]bool{}
+	f := r.Flux[t]
+	for _, m := range f.Kind.Managed(f.Object) {
+		if selected[managedRef(m)] != nil {
+			targets[m] = true
+		}
+	}
+	found, err := r.readAll(ctx, targets)
+	for _, o := range found {
+		labels := o.GetLabels()
+		for _, k := range controllers.Kinds {
+			delete(labels, k.Group+"/name")
+			delete(labels, k.Group+"/namespace")
+		}
+		o.SetLabels(labels)
+		o.SetManagedFields(nil)
+		o.SetResourceVersion("")
+		o.SetGeneration(0)
+		unstructured.RemoveNestedField(o.Object, "status")
+	}
+	return found, err
+}
+
+// Reconcile requests a reconciliation of an object, and waits until it has ended.
+func (r *Run) Reconcile(ctx context.Context, t controllers.Target) error {
+	f := r.Flux[t]
+	token := r.Now().Format(time.RFC3339Nano)
+	return r.Sandbox.Client.WithServedVersion(ctx, f.Kind, func(resource kube.Resource) error {
+		o, err := r.Sandbox.Client.Annotate(ctx, resource, t.Namespace, t.Name, map[string]any{controllers.RequestAnnotation: token})
+		if err != nil {
+			return err
+		}
+		return r.Sandbox.Client.Follow(ctx, resource, kube.Selection{Namespace: t.Namespace, Name: t.Name}, controllers.Path{"metadata.resourceVersion"}.String(o), func(e kube.Event) (bool, error) {
+			return e.Deleted || f.Kind.Settled(e.Object, token), nil
+		})
+	})
+}
+
+// listOrphans lists the objects that an owner has applied and does not have in its inventory.
+func (r examination) listOrphans(ctx context.Context, report *Report) error {
+	owners := r.owners()
+	upstream := map[diff.Ref]bool{} // such as the HelmChart that helm-controller creates
+	for _, f := range r.Flux {
+		for _, t := range f.Kind.Upstream(f.Object) {
+			upstream[RefOf(t)] = true
+		}
+	}
+	var mu sync.Mutex
+	found := map[diff.Ref]Orphan{}
+	err := r.eachLabelled(ctx, func(o *unstructured.Unstructured) {
+		ref := Identity(o)
+		if len(o.GetOwnerReferences()) > 0 || o.GetDeletionTimestamp() != nil || upstream[ref] || len(owners[ref]) > 0 || !applied(o) {
+			return
+		}
+		labelled := controllers.Owners(o.Object)
+		if len(labelled) == 0 || RefOf(labelled[0]) == ref {
+			return
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		found[ref] = Orphan{ref, RefOf(labelled[0])}
+	})
+	for _, o := range found {
+		report.Orphans = append(report.Orphans, o)
+	}
+	slices.SortFunc(report.Orphans, func(a, b Orphan) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	return err
+}
+
+// applied reports whether a controller of Flux has applied an object. Others copy labels.
+func applied(o *unstructured.Unstructured) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Operation == "Apply" && slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Applies() && k.Manager == e.Manager })
+	})
+}
+
+// eachLabelled calls each with all objects that have the labels of an owner, possibly concurrently.
+func (r examination) eachLabelled(ctx context.Context, each func(*unstructured.Unstructured)) error {
+	apis, err := r.Sandbox.Client.Discovery().APIs(ctx)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(MaxRequests)
+	for _, api := range apis {
+		gv, err := schema.ParseGroupVersion(api)
+		if err != nil {
+			continue // an entry with a kind
+		}
+		kinds, err := r.Sandbox.Client.Discovery().Kinds(ctx, gv)
+		if kube.NotServed(err) || apierrors.IsNotFound(err) {
+			continue // an entry with a kind of the core group, or a CRD that was deleted
+		}
+		if err != nil {
+			return err
+		}
+		for kind, resource := range kinds {
+			for _, k := range controllers.Kinds {
+				if !k.Applies() {
+					continue
+				}
+				g.Go(func() error {
+					_, err := r.Sandbox.Client.List(ctx, resource, kube.Selection{Labels: k.Group + "/name"}, func(o controllers.Object) error {
+						object := &unstructured.Unstructured{Object: o}
+						object.SetGroupVersionKind(gv.WithKind(kind))
+						each(object)
+						return nil
+					})
+					if apierrors.IsMethodNotSupported(err) || apierrors.IsNotFound(err) || kube.NotServed(err) {
+						return nil // such as SubjectAccessReview
+					}
+					return err
+				})
+			}
+		}
+	}
+	return g.Wait()
+}
+
+// listDeprecated lists the warnings of the API server about the manifests.
+func (r examination) listDeprecated(ctx context.Context, report *Report) error {
+	var mu sync.Mutex
+	g, running := errgroup.WithContext(ctx)
+	g.SetLimit(MaxRequests)
+	for ref, o := range r.Objects {
+		m, ok := Applied(o)
+		if !ok {
+			continue
+		}
+		g.Go(func() error {
+			a, err := r.Try(running, m)
+			if err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			for _, warning := range a.Warnings {
+				report.Deprecated = append(report.Deprecated, Deprecation{Object: ref, Message: redact.Text(warning)})
+			}
+			return nil
+		})
+	}
+	err := g.Wait()
+	slices.SortFunc(report.Deprecated, func(a, b Deprecation) int {
+		return strings.Compare(a.Object.String()+a.Message, b.Object.String()+b.Message)
+	})
+	for i := range report.Deprecated {
+		report.Deprecated[i].File = r.fileOf(ctx, report.Deprecated[i].Object)
+	}
+	return err
+}

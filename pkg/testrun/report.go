@@ -1,0 +1,385 @@
+package testrun
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/testrun/assert"
+)
+
+// The results of a run.
+const (
+	// Ready means that all objects are ready.
+	Ready = "ready"
+	// NotReady means that an object is not ready, or that two owners apply an object differently, or that
+	// an assertion has failed.
+	NotReady = "not-ready"
+	// Undetermined means that nothing has failed, and that something is not known.
+	Undetermined = "undetermined"
+)
+
+// The statuses of an object besides Ready and NotReady.
+const (
+	// Suspended objects are not reconciled.
+	Suspended = "suspended"
+	// NotReconciled objects were never reconciled.
+	NotReconciled = "not-reconciled"
+)
+
+// Status is what became of a Flux object.
+type Status struct {
+	Object diff.Ref `json:"object"`
+	Status string   `json:"status"`
+	// Message is the message of the Ready condition, or why the object is suspended.
+	Message string `json:"message"`
+	// Order is the place of the object among those that became ready, 0 if it is not ready. After is
+	// the time from the first object until it was ready, and Took that from its creation.
+	Order int     `json:"order,omitempty"`
+	After float64 `json:"afterSeconds,omitempty"`
+	Took  float64 `json:"tookSeconds,omitempty"`
+}
+
+// Cause is the root cause of objects that are not ready.
+type Cause struct {
+	Object  diff.Ref `json:"object"`
+	Code    string   `json:"code,omitempty"`
+	Message string   `json:"message"`
+	// Details are quoted conditions, events and logs.
+	Details []string `json:"details,omitempty"`
+	// File is the file with the manifest, if only one has it.
+	File string `json:"file,omitempty"`
+	// Remedies are fixes. A remedy with a command ends with the command.
+	Remedies []string `json:"remedies,omitempty"`
+	// Blocks are other objects that are not ready for the same cause.
+	Blocks []diff.Ref `json:"blocks,omitempty"`
+}
+
+// Conflict is an object that more than one Kustomization or HelmRelease applies.
+type Conflict struct {
+	Object diff.Ref   `json:"object"`
+	Owners []diff.Ref `json:"owners"`
+	// Fields are the fields that the owners set to different values, so that each reverts the other.
+	Fields []string `json:"fields,omitempty"`
+	// Differs reports whether the owners apply different contents. Each reverts the other.
+	Differs bool   `json:"differs"`
+	File    string `json:"file,omitempty"`
+}
+
+// Orphan is an object with the labels of an owner whose inventory does not have it.
+type Orphan struct {
+	Object diff.Ref `json:"object"`
+	Owner  diff.Ref `json:"owner"`
+}
+
+// Deprecation is a warning of the API server about the manifest of an object.
+type Deprecation struct {
+	Object  diff.Ref `json:"object"`
+	Message string   `json:"message"`
+	File    string   `json:"file,omitempty"`
+}
+
+// Omission is an object that was not tested.
+type Omission struct {
+	Object diff.Ref `json:"object"`
+	Reason string   `json:"reason"`
+	// Intended is set if the run or the repository has suspended the object.
+	Intended bool `json:"intended,omitempty"`
+}
+
+// Report is the result of a run.
+type Report struct {
+	Flux   string `json:"flux"`
+	Path   string `json:"path,omitempty"`
+	Result string `json:"result"`
+	// Seconds is the time of the reconciliations.
+	Seconds float64 `json:"seconds"`
+	// Objects are the Flux objects in the order in which they became ready. Applied is the number of
+	// other objects that they have applied.
+	Objects []Status `json:"objects"`
+	Applied int      `json:"applied"`
+	Causes  []Cause  `json:"causes"`
+	// Missing are the Secrets and ConfigMaps that exist neither in Git nor in the sandbox, and Generated
+	// those that were created with generated values.
+	Missing    []Need        `json:"missing"`
+	Generated  []Need        `json:"generated,omitempty"`
+	Conflicts  []Conflict    `json:"conflicts"`
+	Orphans    []Orphan      `json:"orphans"`
+	Deprecated []Deprecation `json:"deprecated"`
+	NotTested  []Omission    `json:"notTested"`
+	// Unmatched are the mappings that no source has used. It is empty if a cause keeps sources away.
+	Unmatched   []Mapping    `json:"unmatched,omitempty"`
+	Unknown     []string     `json:"unknown"`
+	Controllers []Controller `json:"controllers"`
+	// Timeline is set if the head was pushed after a base.
+	Timeline *Timeline `json:"timeline,omitempty"`
+	// Tests are the results of the assertions in test files.
+	Tests []assert.Result `json:"tests,omitempty"`
+}
+
+// AddTests adds the results of test files.
+func (p *Report) AddTests(results []assert.Result) {
+	p.Tests = results
+	p.conclude()
+}
+
+// Controller is a controller of the sandbox.
+type Controller struct {
+	Name string `json:"name"`
+	// Wanted is the version that belongs to the version of Flux, and Ran the one that ran.
+	Wanted string `json:"wanted"`
+	Ran    string `json:"ran"`
+}
+
+// examination finds out what has become of a run.
+type examination struct{ *Run }
+
+// Report examines what Read has read.
+func (r *Run) Report(ctx context.Context) (*Report, error) {
+	r.Progress("examining the result")
+	report := &Report{
+		Flux: r.Distribution.Version, Path: r.Repository.Path, Causes: []Cause{}, Missing: []Need{}, Conflicts: []Conflict{},
+		Orphans: []Orphan{}, Deprecated: []Deprecation{}, NotTested: []Omission{}, Unknown: []string{}, Generated: r.generated,
+	}
+	report.Timeline = r.timeline
+	for _, name := range r.Repository.Components {
+		report.Controllers = append(report.Controllers, Controller{name, r.Distribution.Tags[name], r.Versions[name]})
+	}
+	e := examination{r}
+	e.listStatuses(report)
+	for _, step := range []func(context.Context, *Report) error{e.listCauses, e.listMissing, e.listConflicts, e.listOrphans, e.listDeprecated} {
+		if err := step(ctx, report); err != nil {
+			return nil, fmt.Errorf("examining the result: %w", err)
+		}
+	}
+	e.listUnmatched(report)
+	report.conclude()
+	return report, nil
+}
+
+// Count returns the number of ready resources, and of those that were to be reconciled.
+func (p *Report) Count() (ready, all int) {
+	for _, s := range p.Objects {
+		if s.Status == Ready {
+			ready++
+		}
+		if s.Status != Suspended {
+			all++
+		}
+	}
+	return ready, all
+}
+
+// conclude sets the result.
+func (p *Report) conclude() {
+	p.Result = Ready
+	for _, o := range p.NotTested {
+		if !o.Intended {
+			p.Result = Undetermined
+		}
+	}
+	if len(p.Unknown) > 0 || len(p.Objects) == 0 || p.outcomes(assert.Undetermined) {
+		p.Result = Undetermined
+	}
+	failed := slices.ContainsFunc(p.Objects, func(s Status) bool { return s.Status == NotReady || s.Status == NotReconciled })
+	differs := slices.ContainsFunc(p.Conflicts, func(c Conflict) bool { return c.Differs })
+	if len(p.Causes) > 0 || failed && !p.unsettled() || differs || p.outcomes(assert.Failed) {
+		p.Result = NotReady
+	}
+}
+
+// outcomes reports whether an assertion has an outcome.
+func (p *Report) outcomes(o assert.Outcome) bool {
+	return slices.ContainsFunc(p.Tests, func(r assert.Result) bool { return r.Outcome == o })
+}
+
+// unsettled reports whether the time was over before all objects were reconciled.
+func (p *Report) unsettled() bool {
+	return slices.ContainsFunc(p.Unknown, func(line string) bool { return strings.HasPrefix(line, inTime) })
+}
+
+// inTime begins the lines about objects that were still being reconciled.
+const inTime = "not reconciled in time: "
+
+// listStatuses lists all Flux objects.
+func (r examination) listStatuses(report *Report) {
+	var start, last time.Time
+	for _, f := range r.Flux {
+		if start.IsZero() || f.Seen.Before(start) {
+			start = f.Seen
+		}
+		if f.Since.After(last) {
+			last = f.Since
+		}
+	}
+	for t, f := range r.Flux {
+		s := Status{Object: RefOf(t), Status: Ready, Message: redact.Text(f.Kind.Ready(f.Object).Message)}
+		suspended := f.Suspended()
+		switch {
+		case suspended != nil:
+			s.Status, s.Message = Suspended, suspended.Reason
+			if suspended.Reason == "" {
+				continue
+			}
+			report.NotTested = append(report.NotTested, Omission{s.Object, suspended.Reason, suspended.Intended})
+		case !f.Kind.HasConditions():
+			continue
+		case f.Kind.IsReady(f.Object):
+			s.After, s.Took = seconds(f.Since.Sub(start)), seconds(f.Since.Sub(f.Seen))
+		case f.Kind.Pending(f.Object) || f.Kind.Ready(f.Object).Reason == "":
+			s.Status = NotReconciled
+		default:
+			s.Status = NotReady
+		}
+		report.Objects = append(report.Objects, s)
+	}
+	statuses := []string{Ready, NotReady, NotReconciled, Suspended}
+	slices.SortFunc(report.Objects, func(a, b Status) int {
+		return cmp.Or(cmp.Compare(slices.Index(statuses, a.Status), slices.Index(statuses, b.Status)),
+			cmp.Compare(a.After, b.After), strings.Compare(a.Object.String(), b.Object.String()))
+	})
+	for i := range report.Objects {
+		if report.Objects[i].Status == Ready {
+			report.Objects[i].Order = i + 1
+		}
+	}
+	report.Seconds = seconds(max(last.Sub(start), 0))
+	for ref := range r.Objects {
+		if _, is := controllers.KindOf(ref.Group, ref.Kind); !is {
+			report.Applied++
+		}
+	}
+	slices.SortFunc(report.NotTested, func(a, b Omission) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+}
+
+// seconds returns a duration with one decimal.
+func seconds(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
+
+// RefOf returns the reference to a Flux object in every version of its kind.
+func RefOf(t controllers.Target) diff.Ref {
+	k, _ := controllers.FindKind(t.Kind)
+	return diff.Ref{Group: k.Group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+}
+
+// sortedFlux returns the Flux objects in the order of their names.
+func (r examination) sortedFlux() []controllers.Target {
+	return slices.SortedFunc(maps.Keys(r.Flux), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) })
+}
+
+// listCauses finds the root causes of what is not ready.
+func (r examination) listCauses(ctx context.Context, report *Report) error {
+	var failed []diagnose.Failed
+	waiting := r.waiting()
+	for _, t := range r.sortedFlux() {
+		f := r.Flux[t]
+		if f.Suspended() != nil || !f.Kind.HasConditions() || f.Kind.IsReady(f.Object) || waiting[t] != nil {
+			continue
+		}
+		if r.Unsettled != nil && !f.Kind.Finished(f.Object) {
+			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+f.Kind.Ready(f.Object).Message))
+			continue
+		}
+		failed = append(failed, diagnose.Failed{Target: t, Last: f.Object})
+	}
+	if r.Unsettled != nil && len(report.Unknown) == 0 {
+		report.Unknown = append(report.Unknown, inTime+"not all objects were created")
+	}
+	verdict := diagnose.Doctor{Client: r.Sandbox.Client, Home: r.Set.Namespace, Now: r.Now(), Kustomizer: r.Kustomizer}.Failed(ctx, failed)
+	report.Unknown = append(report.Unknown, verdict.Unknown...)
+	explained := map[controllers.Target]bool{}
+	for _, found := range verdict.Cases {
+		for _, t := range append([]controllers.Target{found.Object}, found.Also...) {
+			explained[t] = true
+		}
+		if found.Root.Code == "recovered" {
+			report.Unknown = append(report.Unknown, found.Object.String()+" became ready after the others were reconciled")
+			continue
+		}
+		report.Causes = append(report.Causes, r.cause(ctx, found))
+	}
+	for _, t := range r.sortedFlux() {
+		if waiting[t] != nil {
+			report.block(RefOf(t), RefOf(*waiting[t]))
+		}
+	}
+	for _, f := range failed {
+		if !explained[f.Target] {
+			report.Causes = append(report.Causes, Cause{Object: RefOf(f.Target), Message: redact.Text(r.Flux[f.Target].Kind.Ready(f.Last).Message), File: r.fileOf(ctx, RefOf(f.Target))})
+		}
+	}
+	return context.Cause(ctx)
+}
+
+// waiting returns the objects whose reconciliation waits for a failed object, and for which one.
+func (r examination) waiting() map[controllers.Target]*controllers.Target {
+	stuck := map[controllers.Target]bool{}
+	for t, f := range r.Flux {
+		stuck[t] = f.Suspended() == nil && f.Kind.HasConditions() && !f.Kind.IsReady(f.Object)
+	}
+	found := map[controllers.Target]*controllers.Target{}
+	for t, f := range r.Flux {
+		if stuck[t] && r.Unsettled == nil {
+			found[t] = awaits(f, stuck)
+		}
+	}
+	return found
+}
+
+// block adds an object to the cause for which another one is not ready.
+func (p *Report) block(t, awaited diff.Ref) {
+	for i, c := range p.Causes {
+		if c.Object == awaited || slices.Contains(c.Blocks, awaited) {
+			p.Causes[i].Blocks = append(p.Causes[i].Blocks, t)
+			return
+		}
+	}
+	p.Causes = append(p.Causes, Cause{Object: t, Message: "its health checks wait for " + awaited.String()})
+}
+
+// cause returns a root cause. Remedies that act on a cluster do not apply: the commit to fix is not
+// deployed yet.
+func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
+	c := Cause{Object: refOf(found.Root.Object), Code: found.Root.Code, Message: redact.Text(found.Root.Message)}
+	for _, line := range found.Root.Details {
+		c.Details = append(c.Details, redact.Text(line))
+	}
+	for _, remedy := range found.Root.Remedies {
+		if !strings.HasPrefix(remedy, "flux reconcile") {
+			c.Remedies = append(c.Remedies, redact.Text(remedy))
+		}
+	}
+	for _, t := range append([]controllers.Target{found.Object}, found.Also...) {
+		if t != found.Root.Object {
+			c.Blocks = append(c.Blocks, RefOf(t))
+		}
+	}
+	c.File = r.fileOf(ctx, c.Object)
+	return c
+}
+
+// refOf returns the reference to any object.
+func refOf(t controllers.Target) diff.Ref {
+	if _, flux := controllers.FindKind(t.Kind); flux {
+		return RefOf(t)
+	}
+	group, _, versioned := strings.Cut(t.APIVersion, "/")
+	if !versioned {
+		group = ""
+	}
+	return diff.Ref{Group: group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
+}
+
+func (r examination) fileOf(ctx context.Context, ref diff.Ref) string {
+	if r.Exported != nil {
+		return ""
+	}
+	return r.Repository.FileOf(ctx, ref.Kind, ref.Name)
+}

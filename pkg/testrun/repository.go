@@ -1,0 +1,252 @@
+package testrun
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The files that bootstrap writes into the folder of a cluster.
+const (
+	componentsFile = "gotk-components.yaml"
+	syncFile       = "gotk-sync.yaml"
+)
+
+// VendorFolder is the default folder of vendored sources. It is not served.
+const VendorFolder = ".fluxtest"
+
+// Repository is the repository of a cluster.
+type Repository struct {
+	// Tree has the files that are served in place of the remote repository.
+	Tree fs.FS
+	// Path is the folder of the cluster in Tree, or "" for the only one that was bootstrapped.
+	Path string
+	// Remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
+	Remotes []string
+
+	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the
+	// folder of the cluster has none.
+	Namespace  string
+	Version    string
+	Components []string
+	WatchAll   bool
+	// Sync are the source and the Kustomization of the folder of the cluster.
+	Sync []*unstructured.Unstructured
+
+	files map[string][]byte
+	// folder is the folder with the files of bootstrap, "" without one.
+	folder string
+	// assumed is set if Sync is what bootstrap creates, and not what it has written.
+	assumed bool
+}
+
+// Empty returns a repository without files, whose installation has the defaults of install.
+func Empty() (*Repository, error) {
+	r := &Repository{}
+	return r, r.readInstallation()
+}
+
+// Load reads all files, and finds the cluster and its installation.
+func (r *Repository) Load(ctx context.Context) error {
+	var err error
+	if r.files, err = ReadFiles(ctx, r.Tree); err != nil {
+		return fmt.Errorf("reading the repository: %w", err)
+	}
+	maps.DeleteFunc(r.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, VendorFolder+"/") })
+	if err := r.find(); err != nil {
+		return err
+	}
+	return r.readInstallation()
+}
+
+// ReadFiles reads the files of a tree within the limits of artifacts.
+func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	limits := budget.New(budget.Default())
+	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case entry.IsDir() && entry.Name() == ".git":
+			return fs.SkipDir
+		case !entry.Type().IsRegular():
+			return nil // source-controller omits these as well
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if err := limits.File(name, info.Size()); err != nil {
+			return err
+		}
+		files[name], err = fs.ReadFile(tree, name)
+		return err
+	})
+	return files, err
+}
+
+// find sets the folder of the cluster and that of its installation.
+func (r *Repository) find() error {
+	var clusters []string
+	for name := range r.files {
+		if path.Base(name) != syncFile {
+			continue
+		}
+		folder := path.Dir(name)
+		if cluster := path.Dir(folder); r.Path == "" || cluster == path.Clean(r.Path) {
+			clusters = append(clusters, cluster)
+			r.folder = folder
+		}
+	}
+	slices.Sort(clusters)
+	switch {
+	case r.Path != "":
+		if info, err := fs.Stat(r.Tree, path.Clean(r.Path)); err != nil || !info.IsDir() {
+			return fmt.Errorf("%s is not a directory of the repository", r.Path)
+		}
+		r.Path = path.Clean(r.Path)
+	case len(clusters) == 1:
+		r.Path = clusters[0]
+	case len(clusters) == 0:
+		return hint.Errorf("set it with --path", "no %s found: the directory of the cluster is not known", syncFile)
+	default:
+		return hint.Errorf("select one with --path", "the repository has several clusters: %s", strings.Join(clusters, ", "))
+	}
+	return nil
+}
+
+var header = regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`)
+
+// readInstallation reads what bootstrap has written. A folder without it gets the defaults of
+// install, and a source and a Kustomization as bootstrap creates them.
+func (r *Repository) readInstallation() error {
+	r.Namespace, r.Components, r.WatchAll = manifests.Defaults().Namespace, controllers.Names(func(controllers.Controller) bool { return true }), true
+	if r.folder == "" {
+		r.Sync = defaultSync(r.Namespace, r.Path)
+		return nil
+	}
+	components := r.files[path.Join(r.folder, componentsFile)]
+	for _, m := range header.FindAllSubmatch(components, 2) {
+		value := strings.TrimSpace(string(m[2]))
+		if string(m[1]) == "Flux Version" {
+			r.Version = value
+			continue
+		}
+		r.Components = strings.Split(value, ",")
+	}
+	r.WatchAll = !bytes.Contains(components, []byte("--watch-all-namespaces=false"))
+	name := path.Join(r.folder, syncFile)
+	var err error
+	if r.Sync, err = build.ReadManifests(bytes.NewReader(r.files[name])); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(r.Sync) == 0 { // bootstrap has not written it yet
+		r.assumed, r.Sync = true, defaultSync(r.Namespace, r.Path)
+		r.files[name] = nil
+		for _, o := range r.Sync {
+			text, err := output.YAML(o.Object)
+			if err != nil {
+				return err
+			}
+			r.files[name] = append(append(r.files[name], "---\n"...), text...)
+		}
+		return nil
+	}
+	for _, o := range r.Sync {
+		if o.GetNamespace() != "" {
+			r.Namespace = o.GetNamespace()
+		}
+	}
+	return nil
+}
+
+// Is reports whether a GitRepository is the repository at the served revision.
+func (r *Repository) Is(o *unstructured.Unstructured) bool { return r.own().is(o) }
+
+// own returns what identifies the sources that are the repository.
+func (r *Repository) own() own {
+	o := own{remotes: slices.Clone(r.Remotes)}
+	for _, source := range r.Sync {
+		url, is, _ := unstructured.NestedString(source.Object, "spec", "url")
+		if _, applies, _ := unstructured.NestedString(source.Object, "spec", "path"); !is || applies {
+			continue
+		}
+		o.remotes = append(o.remotes, workspace.ComparableAddress(url))
+		if r.folder != "" && !r.assumed {
+			o.ref, _, _ = unstructured.NestedMap(source.Object, "spec", "ref")
+			o.ref = nonNil(o.ref)
+		}
+	}
+	slices.Sort(o.remotes)
+	o.remotes = slices.Compact(o.remotes)
+	return o
+}
+
+// nonNil returns an empty map for nil: a source without spec.ref is not one at any revision.
+func nonNil(ref map[string]any) map[string]any {
+	if ref == nil {
+		return map[string]any{}
+	}
+	return ref
+}
+
+// placeholder is the address of a repository without a remote.
+const placeholder = "https://repository.invalid/rehearsed"
+
+// defaultSync returns the source and the Kustomization that bootstrap creates for a folder.
+func defaultSync(namespace, folder string) []*unstructured.Unstructured {
+	metadata := func() map[string]any { return map[string]any{"name": "flux-system", "namespace": namespace} }
+	return []*unstructured.Unstructured{
+		{Object: map[string]any{
+			"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata(),
+			"spec": map[string]any{"interval": "1m0s", "url": placeholder, "ref": map[string]any{"branch": "main"}},
+		}},
+		{Object: map[string]any{
+			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": metadata(),
+			"spec": map[string]any{
+				"interval": "10m0s", "path": "./" + folder, "prune": true,
+				"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
+			},
+		}},
+	}
+}
+
+// at returns the files with the installation of a version of Flux.
+func (r *Repository) at(set *manifests.Set) (map[string][]byte, error) {
+	files := maps.Clone(r.files)
+	if r.folder == "" {
+		return files, nil
+	}
+	text, err := set.YAML()
+	files[path.Join(r.folder, componentsFile)] = text
+	return files, err
+}
+
+// FileOf returns the file with the manifest of an object, or "" if there is none or more than one.
+func (r *Repository) FileOf(ctx context.Context, kind, name string) string {
+	found, err := build.Search(ctx, r.Tree, []string{kind, name}, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetName() == name
+	})
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	return found[0].File
+}

@@ -1,0 +1,378 @@
+// Package testrun lets the controllers of a temporary sandbox reconcile a repository, or the exported
+// objects of a cluster, until everything is reconciled or stuck. It prints nothing.
+package testrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// MaxRequests is the maximum number of concurrent requests for single objects.
+const MaxRequests = 16
+
+// Run is a repository that is reconciled in a temporary sandbox.
+type Run struct {
+	// Program is the path of flux-sandbox.
+	Program string
+	// Distribution is the version of Flux that is installed.
+	Distribution controllers.Distribution
+	// Repository is served in the sandbox, unless Exported is set.
+	Repository *Repository
+	// Head replaces the files of Repository after these are reconciled, unless it is nil. Base is the
+	// name of the revision of Repository.
+	Head *Repository
+	Base string
+	// Exported are the objects of a cluster, in the order in which they are applied.
+	Exported []*unstructured.Unstructured
+	// Received is set if notifications and commits are received in the sandbox. They are not sent without.
+	Received *Received
+	// Watching is called when Flux is installed, before anything is reconciled. It may be nil.
+	Watching func()
+	// Mappings are served in place of other sources.
+	Mappings []Mapping
+	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents
+	// that SOPS has encrypted with stub values.
+	FakeSecrets bool
+	// AgeKey are the private age keys for the Secrets with which Kustomizations decrypt.
+	AgeKey string
+	// Kustomizer runs kustomize, see build.Options.
+	Kustomizer build.Kustomizer
+	// Now is the clock.
+	Now func() time.Time
+	// Progress is called with each step.
+	Progress func(step string)
+
+	// Sandbox is set by Start. Its client is that of the administrator.
+	Sandbox *sandbox.Sandbox
+	// Set has the manifests of the installation, and Versions the versions of the controllers that run.
+	Set      *manifests.Set
+	Versions map[string]string
+	// Address is the URL at which the repository is served.
+	Address string
+	// Flux are the Flux objects in the state that Settle has found, and Objects what they have applied
+	// and themselves, as Read has found them.
+	Flux    map[controllers.Target]Flux
+	Objects map[diff.Ref]*unstructured.Unstructured
+	// Unsettled is the error with which Settle has ended at the deadline.
+	Unsettled error
+
+	// charts serves the mapped Helm repositories, and mapped are the redirections of all mappings.
+	charts *chartServer
+	mapped []redirect
+	// timeline is what happened after the head was pushed.
+	timeline *Timeline
+	// generated are the Secrets and ConfigMaps that were created.
+	generated []Need
+	// strict is a client whose requests collect warnings in their contexts.
+	strict *kube.Client
+	// stored are the storage versions of the CRDs.
+	stored map[string]string
+}
+
+// Run starts the sandbox, waits until the controllers have reconciled, and reads the result. Close has
+// to be called in any case.
+func (r *Run) Run(ctx context.Context) error {
+	for _, do := range []func(context.Context) error{r.Start, r.Settle, r.Read, r.push} {
+		if err := do(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Start starts the sandbox, installs Flux, serves the repository, and applies the objects from which
+// everything else follows.
+func (r *Run) Start(ctx context.Context) error {
+	for _, step := range []struct {
+		text string
+		do   func(context.Context) error
+	}{
+		{"starting a sandbox", r.start},
+		{"installing Flux", r.install},
+		{"serving the repository", r.serve},
+	} {
+		r.Progress(step.text)
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.text, err)
+		}
+	}
+	return nil
+}
+
+// files returns the files that are served.
+func (r *Run) files() (map[string][]byte, error) {
+	files, err := r.Repository.at(r.Set)
+	if r.FakeSecrets {
+		files = stubbed(files)
+	}
+	return files, err
+}
+
+// Close removes the sandbox.
+func (r *Run) Close() error {
+	var err error
+	if r.charts != nil {
+		err = r.charts.Close()
+	}
+	if r.Sandbox == nil {
+		return err
+	}
+	return errors.Join(err, r.Sandbox.Close())
+}
+
+func (r *Run) start(ctx context.Context) (err error) {
+	if r.Sandbox, err = sandbox.Start(ctx, r.Program, r.Repository.Components); err != nil {
+		return err
+	}
+	cfg := rest.CopyConfig(r.Sandbox.Client.Config)
+	cfg.WarningHandlerWithContext = warningHandler{}
+	r.strict, err = kube.New(cfg)
+	return err
+}
+
+func (r *Run) install(ctx context.Context) error {
+	options := manifests.Defaults()
+	options.Version, options.Namespace, options.Components = r.Distribution.Version, r.Repository.Namespace, r.Repository.Components
+	options.WatchAllNamespaces = r.Repository.WatchAll
+	var err error
+	if r.Set, err = manifests.Render(options); err != nil {
+		return err
+	}
+	objects := r.Set.Unstructured()
+	r.stored = storedVersions(objects)
+	if err := kube.Apply(ctx, r.Sandbox.Client, objects); err != nil {
+		return err
+	}
+	rollout := &diagnose.Rollout{Client: r.Sandbox.Client, Namespace: r.Set.Namespace, Names: slices.Sorted(slices.Values(r.Set.Components))}
+	if err := rollout.Wait(ctx); err != nil {
+		return err
+	}
+	r.Versions, err = r.Sandbox.Versions(ctx)
+	return err
+}
+
+// serve makes the repository available and applies the first objects.
+func (r *Run) serve(ctx context.Context) error {
+	var selected own
+	if r.Exported == nil {
+		files, err := r.files()
+		if err != nil {
+			return err
+		}
+		if r.Address, err = r.Sandbox.Serve(ctx, "fleet", files, r.Now()); err != nil {
+			return err
+		}
+		selected = r.Repository.own()
+	}
+	mapped, err := mapper{r}.serveMappings(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.isolate(ctx, selected, mapped); err != nil {
+		return err
+	}
+	if r.Watching != nil {
+		r.Watching()
+	}
+	return r.apply(ctx, r.Initial())
+}
+
+// apply applies objects as a user does who has only these manifests. What the API server rejects is
+// found again by the dry runs, and does not end the rehearsal of an exported cluster.
+func (r *Run) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
+	installed := map[diff.Ref]bool{}
+	for _, o := range r.Set.Unstructured() {
+		installed[Identity(o)] = true
+	}
+	for _, o := range objects {
+		if installed[Identity(o)] {
+			continue // such as the Namespace, whose labels would be removed
+		}
+		err := kube.Apply(ctx, r.Sandbox.Client, []*unstructured.Unstructured{o})
+		if err != nil && (r.Exported == nil || !rejected(err)) {
+			return err
+		}
+	}
+	return nil
+}
+
+func rejected(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || Undeclared(err) != nil
+}
+
+// Initial returns the objects that are applied first.
+func (r *Run) Initial() []*unstructured.Unstructured {
+	if r.Exported == nil {
+		return r.Repository.Sync
+	}
+	return r.Exported
+}
+
+// Settle waits until all Flux objects are reconciled or stuck. At the deadline of ctx it sets Unsettled
+// and returns nil: what was reconciled in time is known nevertheless.
+func (r *Run) Settle(ctx context.Context) error {
+	r.Progress("reconciling")
+	w := &watcher{client: r.Sandbox.Client, now: r.Now}
+	if r.FakeSecrets || r.AgeKey != "" {
+		w.quieted = provider{r}.provide
+	}
+	found, err := w.settle(ctx, func(ready, all int) {
+		r.Progress(fmt.Sprintf("reconciling: %d of %d objects are ready", ready, all))
+	})
+	r.Flux, r.Unsettled = found, nil
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.Unsettled, err = err, nil
+	}
+	if err != nil {
+		return fmt.Errorf("reconciling: %w", err)
+	}
+	return nil
+}
+
+// ReadTime bounds the reading after the time for the run is over.
+const ReadTime = time.Minute
+
+// Read reads what the Flux objects have applied.
+func (r *Run) Read(ctx context.Context) error {
+	r.Progress("reading the objects")
+	if err := r.read(ctx); err != nil {
+		return fmt.Errorf("reading the objects: %w", err)
+	}
+	return nil
+}
+
+func (r *Run) read(ctx context.Context) error {
+	if r.Unsettled != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), ReadTime)
+		defer cancel()
+	}
+	targets := map[controllers.Target]bool{}
+	for t, f := range r.Flux {
+		t.APIVersion = r.Storage(f.Kind)
+		targets[t] = true
+		for _, m := range f.Kind.Managed(f.Object) {
+			targets[m] = true
+		}
+	}
+	var err error
+	r.Objects, err = r.readAll(ctx, targets)
+	return err
+}
+
+// readAll reads objects, as far as they exist.
+func (r *Run) readAll(ctx context.Context, targets map[controllers.Target]bool) (map[diff.Ref]*unstructured.Unstructured, error) {
+	served, err := r.discover(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	var mu sync.Mutex
+	found := map[diff.Ref]*unstructured.Unstructured{}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(MaxRequests)
+	for t := range maps.Keys(targets) {
+		g.Go(func() error {
+			o, err := r.get(ctx, t, served)
+			if o == nil || err != nil {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			found[Identity(o)] = o
+			return nil
+		})
+	}
+	return found, g.Wait()
+}
+
+// Storage returns the API version in which the version of Flux stores a kind: the newest one, to
+// which its CRD reduces the objects.
+func (r *Run) Storage(k controllers.Kind) string {
+	if version, ok := r.stored[k.CRD()]; ok {
+		return k.Group + "/" + version
+	}
+	return k.APIVersion()
+}
+
+// storedVersions returns the storage versions of CRDs by their names.
+func storedVersions(objects []*unstructured.Unstructured) map[string]string {
+	stored := map[string]string{}
+	for _, o := range objects {
+		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		for _, v := range versions {
+			if version, _ := v.(map[string]any); version["storage"] == true {
+				stored[o.GetName()] = controllers.Path{"name"}.String(version)
+			}
+		}
+	}
+	return stored
+}
+
+// kinds are the resources of API versions by kind.
+type kinds map[schema.GroupVersion]map[string]kube.Resource
+
+// discover returns the resources of the kinds that Flux does not define: of those that the repository
+// defines, only discovery knows the plural and the scope.
+func (r *Run) discover(ctx context.Context, targets map[controllers.Target]bool) (kinds, error) {
+	served := kinds{}
+	for t := range targets {
+		gv, err := schema.ParseGroupVersion(t.APIVersion)
+		if _, known := served[gv]; known || err != nil || kube.IsFluxGroup(gv.Group) {
+			continue
+		}
+		found, err := r.Sandbox.Client.Discovery().Kinds(ctx, gv)
+		if err != nil && !kube.NotServed(err) && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		served[gv] = found
+	}
+	return served, nil
+}
+
+// get reads an object, nil if it does not exist or belongs to the installation.
+func (r *Run) get(ctx context.Context, t controllers.Target, served kinds) (*unstructured.Unstructured, error) {
+	gv, err := schema.ParseGroupVersion(t.APIVersion)
+	if err != nil {
+		return nil, err
+	}
+	resource, ok := served[gv][t.Kind]
+	if !ok {
+		resource = kube.ResourceFor(gv.WithKind(t.Kind))
+	}
+	o, err := r.Sandbox.Client.Get(ctx, resource, t.Namespace, t.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil || kube.Label(o, kube.PartOfLabel) == "flux" && kube.Label(o, kube.InstanceLabel) == r.Set.Namespace {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: o}
+	object.SetGroupVersionKind(gv.WithKind(t.Kind))
+	return object, nil
+}
+
+// Identity identifies an object in every version of its kind.
+func Identity(o *unstructured.Unstructured) diff.Ref {
+	ref := diff.RefOf(o)
+	ref.Version = ""
+	return ref
+}

@@ -1,0 +1,322 @@
+package testrun
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Flux is a Flux object with its kind.
+type Flux struct {
+	Kind   controllers.Kind
+	Object controllers.Object
+	// Seen is when the object was first received, and Since when it has become ready, zero if it is not.
+	Seen, Since time.Time
+}
+
+// Target identifies the object.
+func (f Flux) Target() controllers.Target {
+	return controllers.Target{Kind: f.Kind.Kind, Namespace: controllers.Namespace(f.Object), Name: controllers.Name(f.Object)}
+}
+
+// watcher has the current state of all Flux objects of a cluster.
+type watcher struct {
+	client *kube.Client
+	now    func() time.Time
+
+	mu      sync.Mutex
+	objects map[controllers.Target]Flux
+	changed chan struct{}
+	// open has the kinds whose first list has not been received.
+	open map[string]bool
+	// asked are the requests of the present wave.
+	asked map[controllers.Target]string
+	// quieted is called when no object is being reconciled, with those that are not ready. It reports
+	// whether it has changed something, so that failed reconciliations are repeated. It may be nil.
+	quieted func(ctx context.Context, failing []Flux) (changed bool, err error)
+}
+
+// settle waits until every Flux object has been reconciled or is stuck: controllers have repeated
+// the failed reconciliations, and nothing has changed. It returns the objects, also if ctx ends.
+func (w *watcher) settle(ctx context.Context, progress func(ready, all int)) (map[controllers.Target]Flux, error) {
+	w.objects, w.changed, w.open = map[controllers.Target]Flux{}, make(chan struct{}, 1), map[string]bool{}
+	watching, cancel := context.WithCancel(ctx)
+	g, watching := errgroup.WithContext(watching)
+	for _, k := range controllers.Kinds {
+		w.open[k.Kind] = true
+		g.Go(func() error { return w.follow(watching, k) })
+	}
+	err := w.wait(watching, progress)
+	cancel()
+	if watched := g.Wait(); err == nil || !errors.Is(watched, context.Canceled) {
+		err = errors.Join(err, ignoreCanceled(watched))
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return w.objects, err
+}
+
+func ignoreCanceled(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (w *watcher) follow(ctx context.Context, k controllers.Kind) error {
+	err := w.client.WithServedVersion(ctx, k, func(r kube.Resource) error {
+		return w.client.Watch(ctx, context.WithCancel, r, kube.Selection{}, func(list []controllers.Object) error {
+			w.set(k, list, false)
+			return nil
+		}, func(e kube.Event) error {
+			w.set(k, []controllers.Object{e.Object}, e.Deleted)
+			return nil
+		})
+	})
+	var absent *kube.MissingKindError
+	if errors.As(err, &absent) {
+		w.set(k, nil, false)
+		return nil
+	}
+	return err
+}
+
+func (w *watcher) set(k controllers.Kind, list []controllers.Object, deleted bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.open, k.Kind)
+	for _, o := range list {
+		f := Flux{Kind: k, Object: o}
+		if deleted {
+			delete(w.objects, f.Target())
+			continue
+		}
+		f.Seen, f.Since = w.objects[f.Target()].Seen, w.objects[f.Target()].Since
+		if f.Seen.IsZero() {
+			f.Seen = w.now()
+		}
+		switch {
+		case !k.IsReady(o):
+			f.Since = time.Time{}
+		case f.Since.IsZero():
+			f.Since = w.now()
+		}
+		w.objects[f.Target()] = f
+	}
+	select {
+	case w.changed <- struct{}{}:
+	default:
+	}
+}
+
+// The numbers of waves of requests that change nothing after which an object counts as stuck. A
+// controller may have read other objects before they were ready, and then the failure is outdated.
+const (
+	maxUnchanged = 2
+	maxOutdated  = 5
+)
+
+// wait requests the failed reconciliations again until a wave of requests changes nothing.
+func (w *watcher) wait(ctx context.Context, progress func(ready, all int)) error {
+	last, unchanged := "", 0
+	for {
+		failing, err := w.quiet(ctx, progress)
+		if err != nil {
+			return err
+		}
+		changed := false
+		if w.quieted != nil && len(failing) > 0 {
+			if changed, err = w.quieted(ctx, failing); err != nil {
+				return err
+			}
+		}
+		if state := w.state(); changed || state != last {
+			last, unchanged = state, 0
+		} else {
+			unchanged++
+			failing = slices.DeleteFunc(failing, func(f Flux) bool { return unchanged >= w.waves(f) })
+		}
+		if len(failing) == 0 {
+			return nil
+		}
+		if err := w.request(ctx, failing); err != nil {
+			return err
+		}
+	}
+}
+
+// waves returns the number of waves after which a failed object is stuck. One that does not depend
+// on others, or that depends on a failed one, has answered with the first.
+func (w *watcher) waves(f Flux) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sources := f.Kind.SourceOf(f.Object)
+	limit := 1
+	if f.Kind.Pending(f.Object) {
+		limit = maxOutdated
+	}
+	for i, t := range slices.Concat(sources, f.Kind.DependenciesOf(f.Object)) {
+		t.APIVersion = ""
+		other, ok := w.objects[t]
+		if !ok || !other.Kind.IsReady(other.Object) {
+			return 1
+		}
+		limit = max(limit, maxUnchanged)
+		revision := (controllers.Path{"status.artifact.revision"}).String(other.Object)
+		if i < len(sources) && revision != "" && !f.Kind.Tried(f.Object, other.Kind, revision) {
+			limit = maxOutdated
+		}
+	}
+	return limit
+}
+
+// quiet waits until no object is being reconciled, and returns those that are not ready.
+func (w *watcher) quiet(ctx context.Context, progress func(ready, all int)) ([]Flux, error) {
+	for {
+		busy, failing, ready := w.look()
+		progress(ready, w.count())
+		if busy == 0 {
+			return failing, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-w.changed:
+		}
+	}
+}
+
+func (w *watcher) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.objects)
+}
+
+// look returns the number of objects that are being reconciled, those that are not ready, and the
+// number of the others.
+func (w *watcher) look() (busy int, failing []Flux, ready int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	stuck := map[controllers.Target]bool{}
+	var working []Flux
+	for t, f := range w.objects {
+		token := cmp.Or(w.asked[t], requested(f))
+		switch {
+		case f.Kind.Suspension.Is(f.Object), !f.Kind.HasConditions(), f.Kind.Static != nil && f.Kind.Static(f.Object):
+		case token != "" && !w.answered(f, token):
+			working = append(working, f)
+		case f.Kind.IsReady(f.Object) && !w.behind(f):
+		case !f.Kind.IsReady(f.Object) && (f.Kind.Finished(f.Object) || f.Kind.Pending(f.Object)):
+			failing = append(failing, f)
+			stuck[t] = true
+		default:
+			working = append(working, f)
+		}
+	}
+	before := -1
+	for before != len(stuck) {
+		before = len(stuck)
+		working = slices.DeleteFunc(working, func(f Flux) bool {
+			held := awaits(f, stuck) != nil
+			if held {
+				stuck[f.Target()] = true
+			}
+			return held
+		})
+	}
+	return len(working) + len(w.open), failing, len(w.objects) - len(working) - len(stuck)
+}
+
+// checking begins the message of kustomize-controller while it waits for what it has applied.
+const checking = "Running health checks"
+
+// awaits returns the failed object for which a reconciliation waits, nil if there is none. The
+// reconciliation ends with its timeout, and it is not the cause.
+func awaits(f Flux, stuck map[controllers.Target]bool) *controllers.Target {
+	c, ok := controllers.FindCondition(f.Object, "Reconciling")
+	if !ok || c.Status != "True" || !strings.HasPrefix(c.Message, checking) {
+		return nil
+	}
+	for _, t := range f.Kind.Managed(f.Object) {
+		t.APIVersion = ""
+		if stuck[t] {
+			return &t
+		}
+	}
+	return nil
+}
+
+// requested returns the token of a request for a reconciliation by a user.
+func requested(f Flux) string {
+	if !f.Kind.Has(controllers.Reconcile) {
+		return ""
+	}
+	return controllers.Annotation(f.Object, controllers.RequestAnnotation)
+}
+
+// behind reports whether an object has not tried the revision of a ready source. w.mu is held.
+func (w *watcher) behind(f Flux) bool {
+	return slices.ContainsFunc(f.Kind.SourceOf(f.Object), func(t controllers.Target) bool {
+		t.APIVersion = ""
+		source, ok := w.objects[t]
+		revision := (controllers.Path{"status.artifact.revision"}).String(source.Object)
+		return ok && source.Kind.IsReady(source.Object) && revision != "" && !f.Kind.Tried(f.Object, source.Kind, revision)
+	})
+}
+
+func (w *watcher) answered(f Flux, token string) bool {
+	handled := (controllers.Path{"status.lastHandledReconcileAt"}).String(f.Object) == token
+	return f.Kind.Settled(f.Object, token) || handled && f.Kind.Pending(f.Object)
+}
+
+// state identifies which objects exist and why some are not ready.
+func (w *watcher) state() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var lines []string
+	for t, f := range w.objects {
+		ready := f.Kind.Ready(f.Object)
+		lines = append(lines, strings.Join([]string{t.String(), ready.Status, ready.Reason}, " "))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+// request requests a reconciliation of each object that a request makes a controller reconcile.
+func (w *watcher) request(ctx context.Context, failing []Flux) error {
+	token := w.now().Format(time.RFC3339Nano)
+	asked := map[controllers.Target]string{}
+	for _, f := range failing {
+		if !f.Kind.Has(controllers.Reconcile) {
+			continue
+		}
+		err := w.client.WithServedVersion(ctx, f.Kind, func(r kube.Resource) error {
+			_, err := w.client.Annotate(ctx, r, controllers.Namespace(f.Object), controllers.Name(f.Object), map[string]any{controllers.RequestAnnotation: token})
+			return err
+		})
+		if apierrors.IsNotFound(err) {
+			continue // deleted in the meantime
+		}
+		if err != nil {
+			return fmt.Errorf("requesting the reconciliation of %s: %w", f.Target(), err)
+		}
+		asked[f.Target()] = token
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = asked
+	return nil
+}

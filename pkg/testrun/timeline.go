@@ -1,0 +1,300 @@
+package testrun
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
+)
+
+// Timeline is what happened when the head was pushed after the base.
+type Timeline struct {
+	// Base is the revision of the base, and NotReady are its objects that were not ready.
+	Base     string           `json:"base"`
+	NotReady []Status         `json:"notReady"`
+	Entries  []timeline.Entry `json:"entries"`
+}
+
+// push replaces the files of the base with those of the head, lets the controllers reconcile them, and
+// records what happens to the objects that Read has read before. The state of the run is then that of
+// the head.
+func (r *Run) push(ctx context.Context) error {
+	if r.Head == nil {
+		return nil
+	}
+	if r.Unsettled != nil {
+		return hint.Errorf("increase --timeout", "the base %s was not reconciled in time: %w", r.Base, r.Unsettled)
+	}
+	t := &Timeline{Base: r.Base, NotReady: []Status{}}
+	before := &Report{}
+	examination{r}.listStatuses(before)
+	for _, s := range before.Objects {
+		if s.Status == NotReady || s.Status == NotReconciled {
+			t.NotReady = append(t.NotReady, s)
+		}
+	}
+	rec := &recorder{run: r, known: map[diff.Ref]*object{}, start: r.Now()}
+	for ref := range r.Objects {
+		rec.relevant(ref)
+	}
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	ended, err := rec.watch(watching)
+	if err == nil {
+		err = r.replace(ctx)
+	}
+	if err == nil {
+		err = r.Settle(ctx)
+	}
+	if err == nil {
+		err = r.Read(ctx)
+	}
+	cancel()
+	if watched := ended(); err == nil {
+		err = watched
+	}
+	for ref := range r.Objects {
+		rec.relevant(ref)
+	}
+	t.Entries = rec.entries()
+	r.timeline = t
+	return err
+}
+
+// replace pushes the files of the head, and requests the reconciliation of its sources, as the webhook
+// of a Git host does.
+func (r *Run) replace(ctx context.Context) error {
+	r.Progress("pushing the head")
+	before, err := r.files()
+	if err != nil {
+		return err
+	}
+	r.Repository = r.Head
+	files, err := r.files()
+	if err != nil {
+		return err
+	}
+	if err := r.Sandbox.Replace(ctx, r.Address, before, files, r.Now()); err != nil {
+		return fmt.Errorf("pushing the head: %w", err)
+	}
+	token := r.Now().Format(time.RFC3339Nano)
+	for t, f := range r.Flux {
+		if (controllers.Path{"spec.url"}).String(f.Object) != r.Address || f.Kind.Resource != gitRepositories {
+			continue
+		}
+		err := r.Sandbox.Client.WithServedVersion(ctx, f.Kind, func(resource kube.Resource) error {
+			_, err := r.Sandbox.Client.Annotate(ctx, resource, t.Namespace, t.Name, map[string]any{controllers.RequestAnnotation: token})
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("requesting the reconciliation of %s: %w", t, err)
+		}
+	}
+	return nil
+}
+
+// object is the last known state of an object.
+type object struct {
+	uid     string
+	content controllers.Object
+	deleted time.Time
+	// failure and release are the last recorded failure and release.
+	failure, release string
+	entries          []timeline.Entry
+}
+
+// recorder records the changes of objects.
+type recorder struct {
+	run   *Run
+	start time.Time
+
+	mu    sync.Mutex
+	known map[diff.Ref]*object
+	keep  map[diff.Ref]bool
+}
+
+// relevant marks an object of an inventory. Others, such as pods, are not part of the timeline.
+func (c *recorder) relevant(ref diff.Ref) {
+	if c.keep == nil {
+		c.keep = map[diff.Ref]bool{}
+	}
+	c.keep[ref] = true
+}
+
+// watch watches all kinds in the inventories of the base, and the kinds of Flux. It returns when all
+// are listed.
+func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
+	targets := map[controllers.Target]bool{}
+	for ref, o := range c.run.Objects {
+		targets[controllers.Target{APIVersion: o.GetAPIVersion(), Kind: ref.Kind}] = true
+	}
+	served, err := c.run.discover(ctx, targets)
+	if err != nil {
+		return func() error { return nil }, err
+	}
+	resources := map[schema.GroupVersionKind]kube.Resource{}
+	for _, o := range c.run.Objects {
+		gvk := o.GroupVersionKind()
+		resource, ok := served[gvk.GroupVersion()][gvk.Kind]
+		if !ok {
+			resource = kube.ResourceFor(gvk)
+		}
+		resources[gvk] = resource
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	listed := make(chan struct{}, len(resources))
+	for gvk, resource := range resources {
+		g.Go(func() error {
+			first := true
+			err := c.run.Sandbox.Client.Watch(ctx, context.WithCancel, resource, kube.Selection{}, func(all []controllers.Object) error {
+				for _, o := range all {
+					c.see(gvk, kube.Event{Object: o}, first)
+				}
+				if first {
+					first = false
+					listed <- struct{}{}
+				}
+				return nil
+			}, func(e kube.Event) error {
+				c.see(gvk, e, false)
+				return nil
+			})
+			var absent *kube.MissingKindError
+			if errors.As(err, &absent) || kube.NotServed(err) {
+				return nil // its CRD was deleted
+			}
+			return ignoreCanceled(err)
+		})
+	}
+	for range resources {
+		select {
+		case <-listed:
+		case <-ctx.Done():
+			return g.Wait, errors.Join(context.Cause(ctx), g.Wait())
+		}
+	}
+	return g.Wait, nil
+}
+
+// see records an event. The first list has the objects of the base.
+func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
+	u := &unstructured.Unstructured{Object: e.Object}
+	ref := diff.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+	now := c.run.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	was := c.known[ref]
+	is := &object{uid: string(u.GetUID()), content: content(e.Object)}
+	if was != nil {
+		is.entries, is.failure, is.release = was.entries, was.failure, was.release
+	}
+	entry := timeline.Entry{After: seconds(now.Sub(c.start)), Object: ref}
+	switch {
+	case first:
+	case e.Deleted:
+		is.deleted = now
+		is.entries = append(is.entries, with(entry, timeline.Deleted, ""))
+	case was == nil:
+		is.entries = append(is.entries, with(entry, timeline.Created, ""))
+	case !was.deleted.IsZero():
+		// The entry about the deletion becomes one about both.
+		entry.Gap = max(seconds(now.Sub(was.deleted)), 0.1)
+		is.entries[len(is.entries)-1] = ownersOf(with(entry, timeline.Recreated, timeline.Interrupted), was.content, is.content)
+	case was.uid != is.uid:
+		is.entries = append(is.entries, ownersOf(with(entry, timeline.Recreated, ""), was.content, is.content))
+	case !apiequality.Semantic.DeepEqual(was.content, is.content):
+		action := timeline.Changed
+		if timeline.Template(was.content) != nil && !apiequality.Semantic.DeepEqual(timeline.Template(was.content), timeline.Template(is.content)) {
+			action = timeline.Restarted
+		}
+		is.entries = append(is.entries, ownersOf(with(entry, action, ""), was.content, is.content))
+	}
+	if k, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok && !e.Deleted {
+		is.observe(k, e.Object, entry, first)
+	}
+	c.known[ref] = is
+}
+
+// observe records a failure of a Flux object and a release of a HelmRelease.
+func (o *object) observe(k controllers.Kind, is controllers.Object, entry timeline.Entry, first bool) {
+	failure, ready := "", k.Ready(is)
+	if ready.Status == "False" && !k.Pending(is) && ready.Reason != "" {
+		failure = redact.Text(ready.Message)
+	}
+	if failure != o.failure && failure != "" && !first {
+		o.entries = append(o.entries, with(entry, timeline.Failed, failure))
+	}
+	o.failure = failure
+	if !k.Release {
+		return
+	}
+	latest := controllers.Path{"status.history[0].version"}
+	version, status := latest.String(is), controllers.Path{"status.history[0].status"}.String(is)
+	release := strings.TrimSpace("revision " + version + ": chart " + controllers.Path{"status.history[0].chartVersion"}.String(is) + ", " + status)
+	if version != "" && release != o.release && !first {
+		o.entries = append(o.entries, with(entry, timeline.Released, redact.Text(release)))
+	}
+	o.release = release
+}
+
+func with(e timeline.Entry, action, message string) timeline.Entry {
+	e.Action, e.Message = action, message
+	return e
+}
+
+// ownersOf adds the owners of an object that has another one than before.
+func ownersOf(e timeline.Entry, was, is controllers.Object) timeline.Entry {
+	before, after := controllers.Owners(was), controllers.Owners(is)
+	if len(before) > 0 && len(after) > 0 && before[0] != after[0] {
+		e.Owners = []diff.Ref{RefOf(before[0]), RefOf(after[0])}
+	}
+	return e
+}
+
+// content returns an object without what the API server and controllers maintain.
+func content(o controllers.Object) controllers.Object {
+	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
+	for _, field := range [][]string{
+		{"status"}, {"metadata", "managedFields"}, {"metadata", "resourceVersion"}, {"metadata", "generation"}, {"metadata", "uid"},
+		{"metadata", "creationTimestamp"}, {"metadata", "finalizers"}, {"metadata", "deletionTimestamp"}, {"metadata", "deletionGracePeriodSeconds"},
+		{"metadata", "annotations", controllers.RequestAnnotation}, {"metadata", "annotations", "deployment.kubernetes.io/revision"}, {"apiVersion"}, {"kind"},
+	} {
+		unstructured.RemoveNestedField(u.Object, field...)
+	}
+	if len(u.GetAnnotations()) == 0 {
+		unstructured.RemoveNestedField(u.Object, "metadata", "annotations")
+	}
+	return u.Object
+}
+
+// entries returns what happened to relevant objects, in order.
+func (c *recorder) entries() []timeline.Entry {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := []timeline.Entry{}
+	for ref, o := range c.known {
+		if c.keep[ref] {
+			all = append(all, o.entries...)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b timeline.Entry) int {
+		return cmp.Or(cmp.Compare(a.After, b.After), strings.Compare(a.Object.String(), b.Object.String()))
+	})
+	return all
+}

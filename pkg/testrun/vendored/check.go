@@ -1,0 +1,87 @@
+package vendored
+
+import (
+	"bytes"
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/testrun"
+)
+
+// checker reads sources from a folder and notes those that it does not have.
+type checker struct {
+	*Folder
+	serves  func(kind, url string) bool
+	missing []string
+}
+
+// Check returns an error that names the sources of a repository that neither the folder has nor others
+// serve. What else is wrong with the repository is not reported: the controllers do so.
+func (f *Folder) Check(ctx context.Context, repository *testrun.Repository, options build.Options, serves func(kind, url string) bool) error {
+	c := &checker{Folder: f, serves: serves}
+	w := &walk{reader: c, repository: repository, options: options}
+	err := w.run(ctx)
+	if ctx.Err() != nil {
+		return err
+	}
+	if len(c.missing) == 0 {
+		return nil
+	}
+	slices.Sort(c.missing)
+	c.missing = slices.Compact(c.missing)
+	return hint.Errorf("fetch it with 'flux test vendor "+shell.Quote(f.path)+"', or serve a folder in its place with --map",
+		"not in %s: %s", f.path, strings.Join(c.missing, "; "))
+}
+
+// lookUp returns a source of the folder.
+func (c *checker) lookUp(wanted Source) (Source, bool) {
+	s, ok := c.find(wanted)
+	if !ok && !c.serves(wanted.Kind, wanted.URL) {
+		c.missing = append(c.missing, wanted.String())
+	}
+	return s, ok && !c.serves(wanted.Kind, wanted.URL)
+}
+
+// git implements reader.
+func (c *checker) git(ctx context.Context, wanted Source, _ *unstructured.Unstructured, _ build.Lookup) (map[string][]byte, error) {
+	s, ok := c.lookUp(wanted)
+	if !ok {
+		return nil, build.ErrNotFound
+	}
+	content, err := c.content(s.File)
+	if err != nil {
+		return nil, err
+	}
+	return unpacked(ctx, content)
+}
+
+func unpacked(ctx context.Context, packed []byte) (map[string][]byte, error) {
+	tree, err := build.Archive(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	return testrun.ReadFiles(ctx, tree)
+}
+
+// oci implements reader.
+func (c *checker) oci(_ context.Context, wanted Source, _ *unstructured.Unstructured, _ build.Lookup) ([]byte, error) {
+	s, ok := c.lookUp(wanted)
+	if !ok {
+		return nil, build.ErrNotFound
+	}
+	return c.content(path.Join(s.File, registry.LayoutBlob(s.Layer)))
+}
+
+// helm implements reader.
+func (c *checker) helm(_ context.Context, wanted Source, _ *build.Chart) error {
+	c.lookUp(wanted)
+	return nil
+}

@@ -1,0 +1,258 @@
+package vendored
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/testrun"
+)
+
+// The actions on a source in a folder.
+const (
+	Fetched = "fetched"
+	Kept    = "kept"
+	Removed = "removed"
+)
+
+// Changed is a source with what was done.
+type Changed struct {
+	Source
+	Action string `json:"action"`
+}
+
+// Result is what Fetch has done.
+type Result struct {
+	Folder  string    `json:"folder"`
+	Sources []Changed `json:"sources"`
+	// Incomplete describes what the folder does not have.
+	Incomplete []string `json:"incomplete"`
+}
+
+// Count returns the number of sources with an action.
+func (r *Result) Count(action string) int {
+	n := 0
+	for _, s := range r.Sources {
+		if s.Action == action {
+			n++
+		}
+	}
+	return n
+}
+
+// Fetcher fetches the sources of a repository into a folder.
+type Fetcher struct {
+	// Options are those for building Kustomizations.
+	Options build.Options
+	// Charts fetches charts into the folder that it is made with.
+	Charts func(folder string) ClosingFetcher
+	// Progress is called with each step.
+	Progress func(step string)
+
+	staging string
+	charts  ClosingFetcher
+	// old is the former content of the folder, as far as it is valid, and next the new one.
+	old, next Index
+	root      *os.Root
+	// changed are the keys of sources that were fetched.
+	changed map[string]bool
+}
+
+// ClosingFetcher is a build.ChartFetcher that has to be closed.
+type ClosingFetcher interface {
+	build.ChartFetcher
+	Close() error
+}
+
+// Fetch writes the sources of the repositories to the folder. It leaves the folder as it is unless all
+// of them could be fetched.
+func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*testrun.Repository) (result *Result, err error) {
+	done, err := f.open(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, done()) }()
+	result = &Result{Folder: folder, Incomplete: []string{}}
+	for _, repository := range repositories {
+		w := &walk{reader: f, repository: repository, options: f.Options}
+		if err := w.run(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
+			return nil, err
+		}
+		result.Incomplete = append(result.Incomplete, w.incomplete...)
+	}
+	slices.Sort(result.Incomplete)
+	result.Incomplete = slices.Compact(result.Incomplete)
+	all := f.next.Sources
+	f.next.Sources = slices.DeleteFunc(slices.Clone(all), func(s Source) bool {
+		return s.Kind == helmRepository && s.Chart == "" && slices.ContainsFunc(all, func(t Source) bool { return t.URL == s.URL && t.Kind == s.Kind && t.Chart != "" })
+	})
+	slices.SortFunc(f.next.Sources, compareSources)
+	if err := f.layouts(); err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err := f.commit(); err != nil {
+		return nil, fmt.Errorf("writing the sources to %s: %w", folder, err)
+	}
+	result.Sources = f.changes()
+	return result, nil
+}
+
+// open reads what the folder has, and creates a folder for what is fetched. The returned function
+// removes it, and the folder if it is still without an index.
+func (f *Fetcher) open(name string) (func() error, error) {
+	entries, err := os.ReadDir(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	created := errors.Is(err, fs.ErrNotExist)
+	if _, err := os.Stat(filepath.Join(name, indexFile)); err != nil && len(entries) > 0 && !staged(entries) {
+		return nil, hint.Errorf("name an empty folder, or one that the command has written", "%s has other files and no %s", name, indexFile)
+	}
+	if err := os.MkdirAll(name, 0o755); err != nil {
+		return nil, err
+	}
+	if f.root, err = os.OpenRoot(name); err != nil {
+		return nil, err
+	}
+	f.old, f.next, f.changed = f.valid(name), Index{APIVersion: apiVersion, Sources: []Source{}, Files: map[string]string{}}, map[string]bool{}
+	path, err := os.MkdirTemp(name, stagingPrefix)
+	if err == nil {
+		f.staging = filepath.Base(path)
+		f.charts = f.Charts(filepath.Join(path, "charts"))
+		err = f.offer(filepath.Join(path, "charts"))
+	}
+	done := func() error {
+		err := errors.Join(f.root.RemoveAll(f.staging), f.root.Close())
+		if f.charts != nil {
+			err = errors.Join(f.charts.Close(), err)
+		}
+		if created {
+			_ = os.Remove(name) // it is empty if nothing was written
+		}
+		return err
+	}
+	if err != nil {
+		return nil, errors.Join(err, done())
+	}
+	return done, nil
+}
+
+const stagingPrefix = ".staging-"
+
+// staged reports whether a folder has only what an interrupted command has left.
+func staged(entries []fs.DirEntry) bool {
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), stagingPrefix) })
+}
+
+// valid returns the index of the folder with the files whose digests are right.
+func (f *Fetcher) valid(name string) Index {
+	folder := &Folder{path: name, root: f.root}
+	if folder.readIndex() != nil {
+		return Index{Files: map[string]string{}}
+	}
+	for file := range folder.Files {
+		if _, err := folder.check(file); err != nil {
+			delete(folder.Files, file)
+		}
+	}
+	return folder.Index
+}
+
+// offer puts the charts of the folder where the fetcher of charts looks for those that it has.
+func (f *Fetcher) offer(cache string) error {
+	if err := os.Mkdir(cache, 0o700); err != nil {
+		return err
+	}
+	for file, digest := range f.old.Files {
+		if strings.HasPrefix(file, "helm/") {
+			content, err := read(f.root, file, fileMax)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(cache, strings.TrimPrefix(digest, "sha256:")+".tgz"), content, 0o600)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether the folder has a file with a digest, and keeps it in that case.
+func (f *Fetcher) has(name, digest string) bool {
+	if f.next.Files[name] == digest {
+		return true
+	}
+	if f.old.Files[name] == digest {
+		f.next.Files[name] = digest
+		return true
+	}
+	return false
+}
+
+// put stages a file, unless the folder has it.
+func (f *Fetcher) put(name string, content []byte) error {
+	sum := sha256.Sum256(content)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	if f.has(name, digest) {
+		return nil
+	}
+	at := path.Join(f.staging, name)
+	err := f.root.MkdirAll(path.Dir(at), 0o755)
+	if err == nil {
+		err = f.root.WriteFile(at, content, 0o644)
+	}
+	f.next.Files[name] = digest
+	return err
+}
+
+// content reads a file that was kept or staged.
+func (f *Fetcher) content(name string) ([]byte, error) {
+	content, err := read(f.root, path.Join(f.staging, name), fileMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return read(f.root, name, fileMax)
+	}
+	return content, err
+}
+
+// add adds a source to the new index.
+func (f *Fetcher) add(s Source, fetched bool) {
+	if _, known := f.next.find(s); !known {
+		f.next.Sources = append(f.next.Sources, s)
+		f.changed[s.key()] = fetched
+	}
+}
+
+// changes compares the new index with the former one.
+func (f *Fetcher) changes() []Changed {
+	all := []Changed{}
+	for _, s := range f.next.Sources {
+		c := Changed{s, Kept}
+		if old, known := f.old.find(s); f.changed[s.key()] || !known || old.Revision != s.Revision {
+			c.Action = Fetched
+		}
+		all = append(all, c)
+	}
+	for _, s := range f.old.Sources {
+		if _, known := f.next.find(s); !known {
+			all = append(all, Changed{s, Removed})
+		}
+	}
+	slices.SortFunc(all, func(a, b Changed) int { return compareSources(a.Source, b.Source) })
+	return all
+}

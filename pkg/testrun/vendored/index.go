@@ -1,0 +1,285 @@
+// Package vendored fetches the sources that a repository refers to into a folder, from which flux test
+// serves them without a network. It prints nothing.
+package vendored
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/pkg/testrun"
+)
+
+// The kinds of sources in a folder.
+const (
+	gitRepository  = "GitRepository"
+	helmRepository = "HelmRepository"
+	ociRepository  = "OCIRepository"
+)
+
+const (
+	indexFile  = "index.json"
+	apiVersion = "test.fluxkit.dev/v1"
+	// indexMax, fileMax and foldersMax bound the index, each file, and all files.
+	indexMax, fileMax, folderMax = 16 << 20, 256 << 20, 4 << 30
+)
+
+// Source is a source in the folder: a revision of a GitRepository or OCIRepository, or a chart of a
+// HelmRepository.
+type Source struct {
+	Kind string `json:"kind"`
+	URL  string `json:"url"`
+	// Ref has the fields of spec.ref. MediaType is that of spec.layerSelector.
+	Ref        map[string]string `json:"ref,omitempty"`
+	MediaType  string            `json:"mediaType,omitempty"`
+	Submodules bool              `json:"submodules,omitempty"`
+	// Chart is the name of a chart, and Version its version or range in the specification. A
+	// HelmRepository of which no chart is used has none.
+	Chart   string `json:"chart,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Revision is what the reference or range has been resolved to.
+	Revision string `json:"revision,omitempty"`
+	// File is an archive, a packed chart, or an OCI layout. Layer is the content of an OCIRepository.
+	File  string `json:"file,omitempty"`
+	Layer string `json:"layer,omitempty"`
+}
+
+// String names the source in errors.
+func (s Source) String() string {
+	text := s.Kind + " " + s.URL
+	if s.Chart != "" {
+		text += ", chart " + s.Chart
+	}
+	for _, field := range slices.Sorted(maps.Keys(s.Ref)) {
+		text += ", " + field + " " + s.Ref[field]
+	}
+	if s.Version != "" {
+		text += ", version " + s.Version
+	}
+	return text
+}
+
+// key identifies what objects of a repository refer to.
+func (s Source) key() string {
+	s.Revision, s.File, s.Layer = "", "", ""
+	text, _ := json.Marshal(s) //nolint:errchkjson // texts only
+	return string(text)
+}
+
+// Index is the content of the folder.
+type Index struct {
+	APIVersion string   `json:"apiVersion"`
+	Sources    []Source `json:"sources"`
+	// Files are the digests (sha256:…) of all files by path.
+	Files map[string]string `json:"files"`
+}
+
+// find returns the source that an object refers to.
+func (i *Index) find(wanted Source) (Source, bool) {
+	at := slices.IndexFunc(i.Sources, func(s Source) bool {
+		// A repository with charts is one without as well.
+		return s.key() == wanted.key() || wanted.Kind == helmRepository && wanted.Chart == "" && s.Kind == wanted.Kind && s.URL == wanted.URL
+	})
+	if at < 0 {
+		return wanted, false
+	}
+	return i.Sources[at], true
+}
+
+// Folder is a folder with sources whose files have been verified.
+type Folder struct {
+	Index
+	path string
+	root *os.Root
+}
+
+// Open reads the index of a folder and verifies its files: their digests, and that there are no others.
+func Open(name string) (*Folder, error) {
+	remedy := "fetch the sources with 'flux test vendor " + shell.Quote(name) + "'"
+	root, err := os.OpenRoot(name)
+	if err != nil {
+		return nil, hint.Errorf(remedy, "opening the folder of sources: %w", err)
+	}
+	f := &Folder{path: name, root: root}
+	if err = f.readIndex(); err == nil {
+		err = f.verify()
+	}
+	if err != nil {
+		return nil, errors.Join(hint.Errorf(remedy, "reading the sources in %s: %w", name, err), root.Close())
+	}
+	return f, nil
+}
+
+// Close closes the folder.
+func (f *Folder) Close() error { return f.root.Close() }
+
+func (f *Folder) readIndex() error {
+	text, err := read(f.root, indexFile, indexMax)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, &f.Index); err != nil {
+		return fmt.Errorf("%s: %w", indexFile, err)
+	}
+	if f.APIVersion != apiVersion {
+		return fmt.Errorf("%s: apiVersion %q is not %s", indexFile, f.APIVersion, apiVersion)
+	}
+	for _, s := range f.Sources {
+		if s.File != "" && !slices.Contains([]string{archivePath(s), chartPath(s), layoutPath(s.URL)}, s.File) {
+			return fmt.Errorf("%s: %s has an unexpected file %q", indexFile, s, s.File)
+		}
+		if s.File != "" && f.Files[s.File] == "" && f.Files[path.Join(s.File, registry.LayoutFile)] == "" {
+			return fmt.Errorf("%s: file %s of %s is not listed", indexFile, s.File, s)
+		}
+	}
+	return nil
+}
+
+// kindFolders are the folders in which all files have to be listed.
+var kindFolders = []string{"git", "helm", "oci"}
+
+func (f *Folder) verify() error {
+	total := int64(0)
+	for _, name := range slices.Sorted(maps.Keys(f.Files)) {
+		size, err := f.check(name)
+		if err != nil {
+			return err
+		}
+		if total += size; total > folderMax {
+			return &budget.ExceededError{Name: f.path, Fact: "it is larger than " + budget.Size(folderMax)}
+		}
+	}
+	for _, folder := range kindFolders {
+		err := fs.WalkDir(f.root.FS(), folder, func(name string, entry fs.DirEntry, err error) error {
+			if errors.Is(err, fs.ErrNotExist) && name == folder {
+				return nil
+			}
+			if err == nil && !entry.IsDir() && f.Files[name] == "" {
+				err = fmt.Errorf("%s is not listed in %s", name, indexFile)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check verifies the digest of a file, and returns its size.
+func (f *Folder) check(name string) (int64, error) {
+	top, _, _ := strings.Cut(name, "/")
+	if !fs.ValidPath(name) || !filepath.IsLocal(name) || !slices.Contains(kindFolders, top) {
+		return 0, fmt.Errorf("%s: invalid path %q", indexFile, name)
+	}
+	info, err := f.root.Lstat(name)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file", name)
+	}
+	if err != nil {
+		return 0, err
+	}
+	file, err := f.root.Open(name)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = file.Close() }() // read-only
+	sum := sha256.New()
+	size, err := io.Copy(sum, budget.Reader(file, fileMax, budget.TooLarge(name, "file", fileMax)))
+	if err != nil {
+		return 0, err
+	}
+	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != f.Files[name] {
+		return 0, fmt.Errorf("%s has the digest %s instead of %s", name, got, f.Files[name])
+	}
+	return size, nil
+}
+
+func read(root *os.Root, name string, most int64) ([]byte, error) {
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }() // read-only
+	return budget.ReadAll(file, name, "file", most)
+}
+
+// content reads a file that was verified.
+func (f *Folder) content(name string) ([]byte, error) { return read(f.root, name, fileMax) }
+
+// Mappings returns what serves the sources in place of their URLs, unless serves reports that other
+// mappings do so.
+//
+// A folder in place of a repository is that of all of its charts.
+func (f *Folder) Mappings(serves func(kind, url string) bool) []testrun.Mapping {
+	var all []testrun.Mapping
+	known := map[string]bool{}
+	for _, s := range f.Sources {
+		if serves(s.Kind, s.URL) {
+			continue
+		}
+		m := testrun.Mapping{URL: s.URL, Kind: s.Kind}
+		switch {
+		case s.Kind == gitRepository:
+			m.Path, m.Ref = filepath.Join(f.path, filepath.FromSlash(s.File)), map[string]any{}
+			for field, value := range s.Ref {
+				m.Ref[field] = value
+			}
+		case known[s.Kind+s.URL]:
+			continue
+		case s.Kind == ociRepository:
+			m.Path = filepath.Join(f.path, filepath.FromSlash(s.File))
+		case s.Chart != "":
+			m.Path = filepath.Join(f.path, filepath.FromSlash(path.Dir(s.File)))
+		}
+		known[s.Kind+s.URL] = true
+		all = append(all, m)
+	}
+	return all
+}
+
+var notInNames = regexp.MustCompile(`[^a-zA-Z0-9.+_-]+`)
+
+// slug returns a name of a file for a URL, whose host and path may be untrusted.
+func slug(url string, more ...string) string {
+	const readable, unique = 60, 10
+	name := url
+	if _, rest, ok := strings.Cut(url, "://"); ok {
+		name = rest
+	}
+	if _, rest, ok := strings.Cut(name, "@"); ok {
+		name = rest
+	}
+	name = strings.Trim(notInNames.ReplaceAllString(name, "-"), "-.")
+	sum := sha256.Sum256([]byte(url + "\n" + strings.Join(more, "\n")))
+	return name[:min(len(name), readable)] + "-" + hex.EncodeToString(sum[:])[:unique]
+}
+
+func archivePath(s Source) string { return "git/" + slug(s.URL, s.key()) + ".tar.gz" }
+
+func chartPath(s Source) string {
+	name := notInNames.ReplaceAllString(s.Chart+"-"+s.Revision, "-")
+	return "helm/" + slug(s.URL) + "/" + name + ".tgz"
+}
+
+func layoutPath(url string) string { return "oci/" + slug(url) }
+
+func compareSources(a, b Source) int {
+	return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.URL, b.URL), strings.Compare(a.key(), b.key()))
+}

@@ -1,0 +1,194 @@
+package vendored
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/testrun"
+)
+
+// git implements reader.
+func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error) {
+	wanted.File = archivePath(wanted)
+	if s, known := f.next.find(wanted); known {
+		return f.unpack(ctx, s.File)
+	}
+	f.Progress("fetching " + wanted.String())
+	source := gitsource.Source{URL: wanted.URL, Submodules: wanted.Submodules}
+	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
+		if name := desired.Text(o, "spec", field, "name"); name != "" {
+			data, err := lookup.Data(ctx, build.Reference{Kind: "Secret", Namespace: o.GetNamespace(), Name: name})
+			if err != nil && !errors.Is(err, build.ErrNotFound) {
+				return nil, fmt.Errorf("reading the Secret %s of spec.%s: %w", name, field, err)
+			}
+			*into = data // without one, the repository may be public
+		}
+	}
+	revision := revisionOf(build.GitReferenceOf(o))
+	resolved, err := gitsource.Resolve(ctx, source, revision)
+	if err != nil {
+		return nil, err
+	}
+	wanted.Revision = resolved
+	if old, known := f.old.find(wanted); known && old.Revision == resolved && f.old.Files[old.File] != "" {
+		f.has(old.File, f.old.Files[old.File])
+		f.add(old, false)
+		return f.unpack(ctx, old.File)
+	}
+	fetched, err := gitsource.Fetch(ctx, source, revision)
+	if err != nil {
+		return nil, err
+	}
+	files, err := filesOf(ctx, fetched)
+	if err := errors.Join(err, fetched.Close()); err != nil {
+		return nil, err
+	}
+	packed, err := testrun.PackFiles(files)
+	if err == nil {
+		err = f.put(wanted.File, packed)
+	}
+	wanted.Revision = fetched.Revision
+	f.add(wanted, true)
+	return files, err
+}
+
+func revisionOf(r build.GitReference) gitrepo.Revision {
+	switch {
+	case r.SemVer != "":
+		return gitrepo.Revision{SemVer: r.SemVer}
+	case r.Branch != "":
+		return gitrepo.Revision{Name: r.Branch, Branch: true}
+	case r.Tag != "":
+		return gitrepo.Revision{Name: r.Tag, Tag: true}
+	}
+	return gitrepo.Revision{Name: r.Name + r.Commit}
+}
+
+// filesOf returns the files of a repository and of its submodules. .gitmodules would refer to commits
+// that are no part of what is served.
+func filesOf(ctx context.Context, fetched *gitsource.Fetched) (map[string][]byte, error) {
+	all := map[string][]byte{}
+	for _, folder := range fetched.Folders {
+		files, err := testrun.ReadFiles(ctx, folder.Tree)
+		if err != nil {
+			return nil, err
+		}
+		for name, content := range files {
+			if name != ".gitmodules" {
+				all[path.Join(folder.At, name)] = content
+			}
+		}
+	}
+	return all, nil
+}
+
+func (f *Fetcher) unpack(ctx context.Context, name string) (map[string][]byte, error) {
+	content, err := f.content(name)
+	if err != nil {
+		return nil, err
+	}
+	return unpacked(ctx, content)
+}
+
+// oci implements reader.
+func (f *Fetcher) oci(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) ([]byte, error) {
+	wanted.File = layoutPath(wanted.URL)
+	blob := func(digest string) string { return path.Join(wanted.File, registry.LayoutBlob(digest)) }
+	if s, known := f.next.find(wanted); known {
+		return f.content(blob(s.Layer))
+	}
+	f.Progress("fetching " + wanted.String())
+	access, err := desired.OCIAccess(ctx, o, desired.Credentials{Lookup: lookup, Missing: func(build.Reference, error) bool { return true }})
+	if err != nil {
+		return nil, err
+	}
+	fetched := false
+	found, layer, digests, err := registry.Download(ctx, wanted.URL, desired.RegistryReference(o), access,
+		func(digest string) bool { return f.has(blob(digest), digest) },
+		func(digest string, content []byte) error {
+			fetched = true
+			return f.put(blob(digest), content)
+		})
+	if err != nil {
+		return nil, desired.ExplainOCI(ctx, access, o, err)
+	}
+	for _, digest := range digests {
+		if f.next.Files[blob(digest)] != digest {
+			return nil, fmt.Errorf("%s has another digest", digest)
+		}
+	}
+	wanted.Revision, wanted.Layer = strings.TrimPrefix(found.Tag+"@"+found.Digest, "@"), layer
+	f.add(wanted, fetched)
+	return f.content(blob(layer))
+}
+
+// layouts writes the indexes of the OCI layouts.
+func (f *Fetcher) layouts() error {
+	all := map[string][]registry.Artifact{}
+	for _, s := range f.next.Sources {
+		if s.Kind != ociRepository {
+			continue
+		}
+		tag, digest, tagged := strings.Cut(s.Revision, "@")
+		if !tagged {
+			tag, digest = "", s.Revision
+		}
+		if a := (registry.Artifact{Tag: tag, Digest: digest}); !slices.ContainsFunc(all[s.File], func(b registry.Artifact) bool { return a.Tag == b.Tag && a.Digest == b.Digest }) {
+			all[s.File] = append(all[s.File], a)
+		}
+	}
+	for _, folder := range slices.Sorted(maps.Keys(all)) {
+		slices.SortFunc(all[folder], func(a, b registry.Artifact) int { return strings.Compare(a.Tag+a.Digest, b.Tag+b.Digest) })
+		index, err := registry.LayoutIndex(all[folder], func(digest string) ([]byte, error) {
+			return f.content(path.Join(folder, registry.LayoutBlob(digest)))
+		})
+		if err != nil {
+			return err
+		}
+		err = errors.Join(f.put(path.Join(folder, registry.LayoutFile), []byte(registry.LayoutVersion)), f.put(path.Join(folder, indexFile), index))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// helm implements reader.
+func (f *Fetcher) helm(ctx context.Context, wanted Source, chart *build.Chart) error {
+	if _, known := f.next.find(wanted); known {
+		return nil
+	}
+	if chart == nil {
+		f.add(wanted, false)
+		return nil
+	}
+	f.Progress("fetching " + wanted.String())
+	fetched, err := f.charts.Fetch(ctx, *chart)
+	if err != nil {
+		return err
+	}
+	wanted.Revision = fetched.Version
+	wanted.File = chartPath(wanted)
+	if f.has(wanted.File, "sha256:"+fetched.Digest) {
+		f.add(wanted, false)
+		return nil
+	}
+	content, err := read(f.root, path.Join(f.staging, "charts", fetched.Digest+".tgz"), fileMax)
+	if err == nil {
+		err = f.put(wanted.File, content)
+	}
+	f.add(wanted, true)
+	return err
+}

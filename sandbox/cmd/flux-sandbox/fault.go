@@ -1,0 +1,117 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/sandbox/internal/fault"
+	"github.com/fluxkit/flux/sandbox/internal/lifecycle"
+	"github.com/fluxkit/flux/sandbox/internal/part"
+	"github.com/fluxkit/flux/sandbox/internal/state"
+)
+
+func newFaultCommand(folder func() (state.Folder, error)) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fault",
+		Short: "Make the Git server or the registry fail",
+		Long: `The fault commands make requests to the Git server over HTTP and HTTPS, or to
+the registry, fail. Pushes to the Git server are not affected. Changes take
+effect at once.`,
+		Example: `  # Let the registry answer 429 for 20 seconds
+  flux-sandbox fault set registry --status=429 --for=20s`,
+	}
+	cmd.AddCommand(newFaultSetCommand(folder), newFaultClearCommand(folder))
+	return cmd
+}
+
+// rootOf returns the root folder of a server.
+func rootOf(folder func() (state.Folder, error), server string) (string, error) {
+	f, err := folder()
+	if err != nil {
+		return "", err
+	}
+	if !slices.Contains([]string{part.Git, part.Registry}, server) {
+		return "", fmt.Errorf("unknown server %q: must be %s or %s", server, part.Git, part.Registry)
+	}
+	if !f.Exists() {
+		return "", fmt.Errorf("no sandbox in %s: start one with flux-sandbox up", f)
+	}
+	return f.Path(server), nil
+}
+
+func newFaultSetCommand(folder func() (state.Folder, error)) *cobra.Command {
+	var f fault.Fault
+	var during time.Duration
+	cmd := &cobra.Command{
+		Use:   "set git|registry",
+		Short: "Begin a fault",
+		Long:  "Set begins a fault of a server, and replaces the present one.",
+		Example: `  # Close all connections of the Git server
+  flux-sandbox fault set git --down
+
+  # Reject all credentials
+  flux-sandbox fault set git --status=401`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			root, err := rootOf(folder, args[0])
+			if err != nil {
+				return err
+			}
+			if f.Status != 0 && (f.Status < 400 || f.Status > 599) {
+				return errors.New("--status must be from 400 to 599")
+			}
+			if during > 0 {
+				f.Until = time.Now().Add(during)
+			}
+			return fault.Set(root, f)
+		},
+	}
+	cmd.Flags().BoolVar(&f.Down, "down", false, "close connections without an answer")
+	cmd.Flags().IntVar(&f.Status, "status", 0, "HTTP status of all answers")
+	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "time before each answer")
+	cmd.Flags().DurationVar(&during, "for", 0, "time after which the fault ends (default never)")
+	cmd.MarkFlagsMutuallyExclusive("down", "status", "delay")
+	cmd.MarkFlagsOneRequired("down", "status", "delay")
+	return cmd
+}
+
+func newFaultClearCommand(folder func() (state.Folder, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     "clear git|registry",
+		Short:   "End a fault",
+		Long:    "Clear ends the fault of a server. It does nothing if there is none.",
+		Example: "  # Let the Git server answer again\n  flux-sandbox fault clear git",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			root, err := rootOf(folder, args[0])
+			if err != nil {
+				return err
+			}
+			return fault.Clear(root)
+		},
+	}
+}
+
+func newRestartCommand(folder func() (state.Folder, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:     "restart kube-apiserver",
+		Short:   "Restart the API server",
+		Long:    "Restart stops the API server, starts it again, and returns when it is ready. Its clients lose their connections.",
+		Example: "  # Restart the API server\n  flux-sandbox restart kube-apiserver",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := folder()
+			if err != nil {
+				return err
+			}
+			if args[0] != part.APIServer {
+				return fmt.Errorf("%s cannot be restarted: only %s can", args[0], part.APIServer)
+			}
+			return lifecycle.RestartAPIServer(cmd.Context(), f)
+		},
+	}
+}

@@ -1,0 +1,302 @@
+package e2e_test
+
+import (
+	"compress/gzip"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recordedCommands are commands whose answers a replay has to repeat.
+var recordedCommands = []string{
+	"get all -A", "get ks -A --show-source", "get sources all -A -o wide",
+	"why", "why --all -o json", "why -n apps", "why ks nopath -n apps", "why ks nosource -n apps", "why ks paused -n apps",
+	"why ks unhealthy -n apps", "why ks rejected -n apps", "why ks unserved -n apps", "why hr fails -n apps", "why gitrepository private -n apps", "why deployment stuck -n apps", "why ks none -n apps",
+	"tree ks good -n apps", "tree ks unhealthy -n apps -o json", "tree hr shop -n apps", "tree source git app -n apps",
+	"status ks good -n apps", "status ks nopath -n apps", "status ks unhealthy -n apps", "status ks rejected -n apps", "status hr fails -n apps", "status hr shop -n apps",
+	"trace deployment web -n apps", "trace ks good -n apps", "trace pod none -n apps", "trace deployment kept -n apps",
+	"events -A", "events --for ks/nopath -n apps", "events --for hr/fails -n apps", "logs -A", "logs --for ks/nopath -n apps --tail 20", "logs -A --level error",
+	"deps -n apps", "stats -A", "check", "version", "export ks nopath -n apps",
+}
+
+// TestRecord breaks a cluster in several ways, and compares the answers of the cluster with those of
+// its recording.
+func TestRecord(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	s.run("flux", "install")
+	s.run("kubectl", "create", "namespace", "apps")
+	s.commit("Break some things", map[string]string{
+		"good/app.yaml": recordedManifests, "rejected/app.yaml": rejectedManifests, "unserved/app.yaml": unservedManifests, "unhealthy/app.yaml": stuckManifests,
+		"chart/Chart.yaml": chart, "chart/values.yaml": "from: nowhere\n", "chart/templates/app.yaml": `{{- $_ := required "a message is required" .Values.message }}` + "\n" + releaseTemplate,
+	})
+	objects := strings.ReplaceAll(recordedObjects, "${GIT}", s.url)
+	s.run("kubectl", "apply", "--namespace=apps", "--filename="+s.write("objects.yaml", objects))
+	s.run("kubectl", "create", "secret", "generic", "kept", "--namespace=apps", "--from-literal=password=canary-kept")
+	s.run("flux", "wait", "ks", "good", "-n", "apps")
+	s.run("flux", "wait", "hr", "shop", "-n", "apps")
+	for object, reason := range map[string]string{"ks/nopath": "ArtifactFailed", "ks/nosource": "ArtifactFailed", "ks/unhealthy": "HealthCheckFailed", "ks/rejected": "ReconciliationFailed", "ks/unserved": "ReconciliationFailed", "hr/fails": "InstallFailed"} {
+		s.run("kubectl", "wait", object, "--namespace=apps", "--timeout=2m", `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=`+reason)
+	}
+	// The chart cannot be rendered: the answer does not wait for the retries.
+	if _, stderr, err := s.try("flux", "reconcile", "hr", "fails", "-n", "apps"); err == nil || !strings.Contains(stderr, "a message is required") || strings.Contains(stderr, "timed out") {
+		s.Errorf("reconciling a HelmRelease that fails: %v\n%s", err, stderr)
+	}
+	file, live := s.recording()
+	t.Run("answers", func(t *testing.T) { s.in(t).replayed(file, live) })
+	t.Run("unknown", func(t *testing.T) { s.in(t).admitted(file) })
+	t.Run("secrets", func(t *testing.T) { s.in(t).secretless(file) })
+}
+
+func (s *story) in(t *testing.T) *story {
+	one := *s
+	one.T = t
+	return &one
+}
+
+// attempts is the maximum number of recordings until nothing changes during one: controllers retry
+// what fails, at growing intervals.
+const attempts = 10
+
+// recording returns a recording, and the answers of the cluster before and after it.
+func (s *story) recording() (file string, live map[string]string) {
+	s.Helper()
+	file = filepath.Join(s.TempDir(), "r.gz")
+	var changed string
+	for range attempts {
+		live = s.answers(nil)
+		s.run("flux", "record", "-o", file)
+		if changed = cmp.Diff(live, s.answers(nil)); changed == "" {
+			return file, live
+		}
+	}
+	s.Fatalf("the cluster changes all the time: %s", changed)
+	return "", nil
+}
+
+// answers returns the exit code and the output of each command, which is run by another one.
+func (s *story) answers(through []string) map[string]string {
+	s.Helper()
+	answers := map[string]string{}
+	for _, command := range recordedCommands {
+		words := slices.Concat(through, []string{"flux"}, strings.Fields(command))
+		stdout, stderr, err := s.try(words[0], words[1:]...)
+		code := 0
+		var failed *exec.ExitError
+		if errors.As(err, &failed) {
+			code = failed.ExitCode()
+		}
+		answers[command] = fmt.Sprintf("exit code %d\n%s%s", code, ageless(stdout), ageless(stderr))
+	}
+	return answers
+}
+
+// duration matches an age, with the space of its column.
+var duration = regexp.MustCompile(`\b(\d+(d|h|m|s))+\b *`)
+
+func ageless(text string) string { return duration.ReplaceAllString(text, "AGE ") }
+
+// replayed compares the answers.
+func (s *story) replayed(file string, live map[string]string) {
+	got := s.answers([]string{"flux", "replay", file, "--"})
+	for _, command := range slices.Sorted(maps.Keys(live)) {
+		if diff := cmp.Diff(live[command], got[command]); diff != "" {
+			s.Errorf("flux %s (-cluster +recording):\n%s", command, diff)
+		}
+	}
+	for command, want := range map[string]string{
+		"why": "GitRepository/apps/missing", "why ks unhealthy -n apps": "exit code 1", "tree ks good -n apps": "Pod/apps/web-", "status hr fails -n apps": "a message is required",
+		"why ks rejected -n apps": "in rejected/app.yaml", "why ks unserved -n apps": "in unserved/app.yaml",
+		"events -A": "ArtifactFailed", "logs -A --level error": "Kustomization/nopath.apps", "trace deployment web -n apps": "Kustomization", "get all -A": "kustomization/paused",
+	} {
+		if !strings.Contains(got[command], want) {
+			s.Errorf("flux %s does not have %q:\n%s", command, want, got[command])
+		}
+	}
+}
+
+// admitted checks that what is not in the recording is reported and never answered.
+func (s *story) admitted(file string) {
+	for command, want := range map[string]string{
+		"why ks good -n apps":                                "drift of the objects of Kustomization/apps/good: .*the portforward of pods is not in the recording",
+		"why hr shop -n apps":                                "drift of the objects of HelmRelease/apps/shop: .*is not in the recording",
+		"trace secret kept -n apps":                          `secrets "kept" is not in the recording`,
+		"trace service other -n apps":                        "services are not in the recording",
+		"reconcile ks good -n apps":                          "the cluster is a recording, which cannot be changed",
+		"delete ks good -n apps -s":                          "the cluster is a recording, which cannot be changed",
+		"stats --metrics":                                    "is not in the recording",
+		"debug hr shop -n apps --show-values --mask-secrets": "",
+	} {
+		stdout, stderr, err := s.try("flux", append([]string{"replay", file, "--", "flux"}, strings.Fields(command)...)...)
+		if err == nil && want != "" || !regexp.MustCompile(want).MatchString(stdout+stderr) || strings.Contains(stdout+stderr, "canary") {
+			s.Errorf("flux %s: %v\n%s%s", command, err, stdout, stderr)
+		}
+	}
+}
+
+// secretless checks that the file has none of the secrets in the cluster, also not encoded.
+func (s *story) secretless(file string) {
+	packed, err := os.Open(file)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer packed.Close() //nolint:errcheck // it was read
+	if info, err := packed.Stat(); err != nil || info.Mode().Perm() != 0o600 {
+		s.Errorf("mode %v %v", info.Mode(), err)
+	}
+	zip, err := gzip.NewReader(packed)
+	if err != nil {
+		s.Fatal(err)
+	}
+	content, err := io.ReadAll(zip)
+	if err != nil {
+		s.Fatal(err)
+	}
+	forms := []string{"canary"}
+	for i := range 3 { // the three alignments of base64
+		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("x", i) + "canary-"))
+		forms = append(forms, encoded[(i*8+5)/6:(i+7)*8/6])
+	}
+	for _, form := range forms {
+		if at := strings.Index(string(content), form); at >= 0 {
+			s.Errorf("%s is in the recording: …%s…", form, content[max(0, at-200):min(len(content), at+50)])
+		}
+	}
+	for _, there := range []string{"web-secret", "API_TOKEN", "dbPassword"} {
+		if !strings.Contains(string(content), there) {
+			s.Errorf("%s is not in the recording", there)
+		}
+	}
+}
+
+const recordedManifests = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: web-config, namespace: apps}
+data: {setting: canary-setting}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: web-secret, namespace: apps}
+stringData: {password: canary-secret}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: apps}
+spec:
+  replicas: 2
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers:
+      - name: web
+        image: example.com/web:1
+        args: [--token=canary-argument, --password, canary-argument]
+        env: [{name: API_TOKEN, value: canary-environment}, {name: MODE, value: canary-mode}]
+`
+
+// rejectedManifests has an object that the API server rejects, and unservedManifests one of a kind that
+// it does not serve. Nothing but the names may be recorded.
+const rejectedManifests = `apiVersion: v1
+kind: Service
+metadata: {name: refused, namespace: apps, annotations: {owner: canary-annotation}}
+spec: {ports: [{port: 0}]}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: beside, namespace: apps}
+stringData: {password: canary-beside}
+`
+
+const unservedManifests = `apiVersion: example.com/v1
+kind: Unserved
+metadata: {name: thing, namespace: apps}
+spec: {password: canary-unserved}
+`
+
+const stuckManifests = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: stuck, namespace: apps}
+spec:
+  selector: {matchLabels: {app: stuck}}
+  template:
+    metadata: {labels: {app: stuck}}
+    spec: {nodeSelector: {nowhere: "true"}, containers: [{name: app, image: "example.com/app:1"}]}
+`
+
+const recordedObjects = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: app}
+spec: {interval: 1h, url: "${GIT}", ref: {branch: main}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: private}
+spec: {interval: 1h, suspend: true, url: "https://me:canary-token@127.0.0.1:1/private.git?token=canary-query", ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: good}
+spec: {interval: 1h, prune: true, path: ./good, sourceRef: {kind: GitRepository, name: app}, postBuild: {substitute: {password: canary-variable}}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: nopath}
+spec: {interval: 1h, prune: true, path: ./none, sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: unhealthy}
+spec: {interval: 1h, prune: true, wait: true, timeout: 5s, path: ./unhealthy, sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: rejected}
+spec: {interval: 1h, prune: true, path: ./rejected, sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: unserved}
+spec: {interval: 1h, prune: true, path: ./unserved, sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: nosource}
+spec: {interval: 1h, prune: true, path: ./good, sourceRef: {kind: GitRepository, name: missing}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: paused}
+spec: {interval: 1h, suspend: true, prune: true, path: ./good, sourceRef: {kind: GitRepository, name: app}}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: shop}
+spec: {interval: 1h, chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}, values: {message: hello, dbPassword: canary-password, list: [canary-value]}}
+---
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: fails}
+spec: {interval: 1h, chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}, values: {other: canary-other}}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Provider
+metadata: {name: chat}
+spec: {type: generic, address: "http://127.0.0.1:1/canary-hook"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: applied-by-hand}
+stringData: {password: canary-by-hand}
+`

@@ -1,0 +1,463 @@
+package e2e_test
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/registry/registrytest"
+	"github.com/fluxkit/flux/internal/testtemp"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
+	"github.com/fluxkit/flux/pkg/testrun"
+)
+
+// repositoryReport is a report of flux test in JSON.
+type repositoryReport struct {
+	Result  string
+	Objects []struct {
+		Object struct{ Kind, Namespace, Name string }
+		Status string
+		Order  int
+	}
+	Causes []struct {
+		Object        struct{ Kind, Name string }
+		Message, File string
+		Remedies      []string
+	}
+	Missing, Generated []struct {
+		Object struct{ Kind, Name string }
+		Keys   []string
+		Remedy string
+	}
+	Conflicts []struct {
+		Object  struct{ Kind, Name string }
+		Owners  []struct{ Kind, Name string }
+		Fields  []string
+		Differs bool
+	}
+	Unknown   []string
+	Unmatched []struct{ URL string }
+	Timeline  *struct {
+		NotReady []any
+		Entries  []struct {
+			Object          struct{ Kind, Name string }
+			Action, Message string
+		}
+	}
+}
+
+// inGit are the edits of the layout with Helm that take its second chart from the repository.
+func inGit() []string {
+	return []string{"chart: shop\n      version: \">=1.0.0\"\n      sourceRef: {kind: HelmRepository, name: shop}", "chart: ./charts/shop\n      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}"}
+}
+
+// predicts checks that flux diff --timeline predicts what flux test --base has observed.
+func (s *story) predicts(dir string, r repositoryReport, code int) {
+	s.Helper()
+	stdout, stderr, err := s.tryIn(dir, "flux", "diff", "--base=base", "--path=clusters/production", "--timeline", "-o", "json",
+		"--local-sources=OCIRepository/certificates/certificates=charts/certificates")
+	got := 0
+	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) {
+		got = exited.ExitCode()
+	}
+	var predicted struct {
+		Timelines []struct{ Entries []timeline.Entry }
+	}
+	if err := json.Unmarshal([]byte(stdout), &predicted); err != nil || got != code || len(predicted.Timelines) != 1 {
+		s.Fatalf("exit code %d, want %d: %v\n%s%s", got, code, err, stdout, stderr)
+	}
+	var want, have []string
+	for _, e := range r.Timeline.Entries {
+		want = append(want, e.Action+" "+e.Object.Kind+"/"+e.Object.Name)
+	}
+	for _, e := range predicted.Timelines[0].Entries {
+		if e.Uncertain {
+			s.Errorf("uncertain: %s", e)
+		}
+		have = append(have, e.Action+" "+e.Object.Kind+"/"+e.Object.Name)
+	}
+	s.Logf("observed: %q\npredicted: %q", want, have)
+	slices.Sort(want)
+	slices.Sort(have)
+	if d := cmp.Diff(slices.Compact(want), have); d != "" { // the controllers repeat what fails
+		s.Errorf("observed (-) and predicted (+):\n%s\n%s", d, stderr)
+	}
+}
+
+// order returns the place of an object among those that became ready, 0 if it did not.
+func (r repositoryReport) order(kind, name string) int {
+	for _, o := range r.Objects {
+		if o.Object.Kind == kind && o.Object.Name == name {
+			return o.Order
+		}
+	}
+	return 0
+}
+
+// happened reports whether the timeline has an action on an object.
+func (r repositoryReport) happened(action, kind, name, text string) bool {
+	for _, e := range r.Timeline.Entries {
+		if e.Action == action && e.Object.Kind == kind && e.Object.Name == name && strings.Contains(e.Message, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// layout writes the repository of an archive with the files of bootstrap, commits it as the branch base,
+// and changes files. The edits are pairs of texts, of which the second replaces the first in the archive.
+func (s *story) layout(name string, changes map[string]string, edits ...string) string {
+	s.Helper()
+	edit := strings.NewReplacer(edits...)
+	archive, err := txtar.ParseFile(filepath.Join("testdata", "repositories", name+".txtar"))
+	if err != nil {
+		s.Fatal(err)
+	}
+	dir := s.TempDir()
+	s.writeFile(dir, "clusters/production/flux-system/gotk-sync.yaml", strings.ReplaceAll(fleet["clusters/demo/flux-system/gotk-sync.yaml"], "clusters/demo", "clusters/production"))
+	s.writeFile(dir, "clusters/production/flux-system/kustomization.yaml", fleet["clusters/demo/flux-system/kustomization.yaml"])
+	s.writeFile(dir, "clusters/production/flux-system/gotk-components.yaml", s.run("flux", "install", "--version=2.9", "--export"))
+	for _, f := range archive.Files {
+		s.writeFile(dir, f.Name, edit.Replace(string(f.Data)))
+	}
+	if _, stderr, err := s.tryIn(dir, "git", "init", "--quiet"); err != nil {
+		s.Fatal(stderr)
+	}
+	s.commitAs(dir, "base")
+	for path, content := range changes {
+		s.writeFile(dir, path, content)
+	}
+	return dir
+}
+
+func (s *story) writeFile(dir, name, content string) {
+	s.Helper()
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// commitAs commits all files as a branch.
+func (s *story) commitAs(dir, branch string) {
+	s.Helper()
+	for _, args := range [][]string{
+		{"add", "--all"}, {"-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "Deploy"}, {"branch", branch},
+	} {
+		if _, stderr, err := s.tryIn(dir, "git", args...); err != nil {
+			s.Fatal(stderr)
+		}
+	}
+}
+
+// test runs flux test and checks the exit code.
+func (s *story) test(dir string, code int, args ...string) (r repositoryReport, stdout string) {
+	s.Helper()
+	stdout, stderr, err := s.tryIn(dir, "flux", append([]string{"test", "-o", "json"}, args...)...)
+	got := 0
+	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) {
+		got = exited.ExitCode()
+	}
+	if got != code || json.Unmarshal([]byte(stdout), &r) != nil {
+		s.Fatalf("exit code %d, want %d\n%s%s", got, code, stdout, stderr)
+	}
+	return r, stdout
+}
+
+// charts are the mappings of the layout with Helm.
+var charts = []string{"--map=oci://registry.example.com/charts=charts", "--map=https://charts.example.com/shop=charts/shop"}
+
+func TestRepositoryTest(t *testing.T) {
+	t.Parallel()
+	s := newUser(t)
+	tmp := testtemp.Short(t)
+	s.env = append(s.env, "TMPDIR="+tmp)
+	for name, test := range map[string]func(*story){
+		"helm": (*story).testHelm, "monitoring": (*story).testMonitoring, "tenancy": (*story).testTenancy, "secrets": (*story).testSecrets,
+		"fight": (*story).testFight, "immutable": (*story).testImmutable, "crd": (*story).testCRD, "upgrade": (*story).testUpgrade,
+		"interrupted": (*story).testInterrupted,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s.as(t)
+			test(s)
+			s.checkRemoved(tmp)
+		})
+	}
+}
+
+// allReady checks that everything is ready, in the order of the dependencies.
+func (s *story) allReady(r repositoryReport, order ...[2]string) {
+	s.Helper()
+	if r.Result != "ready" || len(r.Causes)+len(r.Missing)+len(r.Conflicts)+len(r.Unknown) > 0 {
+		s.Errorf("got %+v", r)
+	}
+	last := 0
+	for _, o := range order {
+		at := r.order(o[0], o[1])
+		if at <= last {
+			s.Errorf("%s %s became ready as number %d, after number %d: %+v", o[0], o[1], at, last, r.Objects)
+		}
+		last = at
+	}
+}
+
+// testHelm fetches the sources, and tests without their servers.
+func (s *story) testHelm() {
+	dir := s.layout("helm", nil)
+	closed := s.serveSources(dir)
+	stdout, stderr, err := s.tryIn(dir, "flux", "test", "vendor", "-o", "json")
+	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 2 {
+		s.Fatalf("%v\n%s%s", err, stdout, stderr)
+	}
+	closed()
+	r, _ := s.test(dir, 0, "--vendor", ".fluxtest")
+	s.allReady(r, [2]string{"OCIRepository", "certificates"}, [2]string{"HelmRelease", "certificates"}, [2]string{"Kustomization", "infra-controllers"},
+		[2]string{"Kustomization", "infra-configs"}, [2]string{"HelmRepository", "shop"}, [2]string{"HelmRelease", "shop"}, [2]string{"Kustomization", "apps"})
+}
+
+// serveSources serves the charts of the layout with Helm on loopback, and sets the URLs of its sources.
+func (s *story) serveSources(dir string) (closed func()) {
+	s.Helper()
+	oci := registrytest.Start()
+	address := "oci://" + oci.Host() + "/charts/certificates"
+	_, err := registry.PushChart(s.Context(), address+":1.4.0", s.packChart(filepath.Join(dir, "charts/certificates")), time.Unix(0, 0), registry.Access{Insecure: true})
+	if err != nil {
+		s.Fatal(err)
+	}
+	shop := s.packChart(filepath.Join(dir, "charts/shop"))
+	helm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/index.yaml" {
+			_, _ = fmt.Fprintf(w, "apiVersion: v1\nentries:\n  shop: [{name: shop, version: 1.2.0, urls: [shop.tgz], digest: %x}]\n", sha256.Sum256(shop))
+			return
+		}
+		_, _ = w.Write(shop)
+	}))
+	for file, change := range map[string][2]string{
+		"infrastructure/controllers/certificates.yaml": {"oci://registry.example.com/charts/certificates", address + "\n  insecure: true"},
+		"apps/base/shop.yaml":                          {"https://charts.example.com/shop", `"` + helm.URL + `"`},
+	} {
+		text, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil || !strings.Contains(string(text), change[0]) {
+			s.Fatalf("%s: %v", file, err)
+		}
+		s.writeFile(dir, file, strings.ReplaceAll(string(text), change[0], change[1]))
+	}
+	return func() { oci.Close(); helm.Close() }
+}
+
+// packChart returns the chart in a folder as a packed chart.
+func (s *story) packChart(folder string) []byte {
+	s.Helper()
+	files, err := testrun.ReadFiles(s.Context(), os.DirFS(folder))
+	if err != nil {
+		s.Fatal(err)
+	}
+	inside := map[string][]byte{}
+	for name, content := range files {
+		inside[filepath.Base(folder)+"/"+name] = content
+	}
+	packed, err := testrun.PackFiles(inside)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return packed
+}
+
+// packedCharts writes the charts of the layout with Helm as an OCI layout and as a packed chart, and
+// returns the mappings to them.
+func (s *story) packedCharts(dir string) []string {
+	s.Helper()
+	layer := static.NewLayer(s.packChart(filepath.Join(dir, "charts/certificates")), "application/vnd.cncf.helm.chart.content.v1.tar+gzip")
+	image, err := mutate.AppendLayers(mutate.MediaType(empty.Image, types.OCIManifestSchema1), layer)
+	if err != nil {
+		s.Fatal(err)
+	}
+	packed := s.TempDir()
+	path, err := layout.Write(filepath.Join(packed, "layout"), empty.Index)
+	if err == nil {
+		err = path.AppendImage(image, layout.WithAnnotations(map[string]string{"org.opencontainers.image.ref.name": "1.4.0"}))
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.writeFile(packed, "shop-1.2.0.tgz", string(s.packChart(filepath.Join(dir, "charts/shop"))))
+	return []string{"--map=oci://registry.example.com/charts/certificates=" + filepath.Join(packed, "layout"), "--map=https://charts.example.com/shop=" + filepath.Join(packed, "shop-1.2.0.tgz")}
+}
+
+func (s *story) testMonitoring() {
+	r, _ := s.test(s.layout("monitoring", nil), 0, charts[0], "--map=https://charts.example.com/shop=charts/logs", "--path=clusters/production", "--revision=base")
+	if len(r.Unmatched) != 1 || r.Unmatched[0].URL != "https://charts.example.com/shop" {
+		s.Errorf("unmatched %+v", r.Unmatched)
+	}
+	s.allReady(r, [2]string{"HelmRelease", "metrics"}, [2]string{"HelmRelease", "logs"}, [2]string{"Kustomization", "monitoring-controllers"}, [2]string{"Kustomization", "monitoring-configs"})
+}
+
+const tenant = "--map=ssh://git@git.example.com/dev-team/apps.git=tenant"
+
+func (s *story) testTenancy() {
+	r, text := s.test(s.layout("tenancy", nil), 0, tenant, "--fake-secrets")
+	s.allReady(r, [2]string{"Kustomization", "tenants"}, [2]string{"GitRepository", "dev-team"}, [2]string{"Kustomization", "dev-team"})
+	if len(r.Generated) != 1 || r.Generated[0].Object.Name != "cluster-vars" || !slices.Equal(r.Generated[0].Keys, []string{"domain"}) {
+		s.Errorf("generated %+v, want the variable without a value or default", r.Generated)
+	}
+	if strings.Contains(text, "fake-") {
+		s.Errorf("generated values are in the report:\n%s", text)
+	}
+}
+
+// testSecrets is the near miss: without generated values, what is missing is named.
+func (s *story) testSecrets() {
+	r, _ := s.test(s.layout("tenancy", nil), 1, tenant)
+	if len(r.Missing) != 2 || len(r.Causes) != 1 || r.Causes[0].Object.Name != "tenants" || len(r.Unmatched) > 0 {
+		s.Fatalf("got %+v", r)
+	}
+	for i, want := range [][2]string{{"cluster-vars", "create it with generated values: --fake-secrets"}, {"sops-age", "--age-key-file"}} {
+		if m := r.Missing[i]; m.Object.Name != want[0] || !strings.Contains(m.Remedy, want[1]) {
+			s.Errorf("missing %+v, want %v", m, want)
+		}
+	}
+}
+
+// testFight moves an object to another Kustomization, and leaves it in the first one.
+func (s *story) testFight() {
+	dir := s.layout("helm", map[string]string{
+		"apps/production/kustomization.yaml": "resources: [../base, settings.yaml]\npatches:\n  - path: shop.yaml\n",
+		"apps/production/settings.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: certificates}\ndata: {color: red}\n",
+	}, inGit()...)
+	r, _ := s.test(dir, 1, charts...)
+	if len(r.Causes) > 0 || len(r.Conflicts) != 1 {
+		s.Fatalf("got %+v", r)
+	}
+	c := r.Conflicts[0]
+	if !c.Differs || c.Object.Name != "settings" || len(c.Owners) != 2 || c.Owners[0].Name != "apps" || c.Owners[1].Name != "infra-configs" || !slices.Equal(c.Fields, []string{"data.color"}) {
+		s.Errorf("got %+v", c)
+	}
+	upgraded, _ := s.test(dir, 1, append(charts, "--base=base")...)
+	s.predicts(dir, upgraded, 1)
+	// A near miss: both apply the same.
+	s.writeFile(dir, "apps/production/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: certificates}\ndata: {color: blue}\n")
+	if r, _ := s.test(dir, 0, s.packedCharts(dir)...); len(r.Conflicts) != 1 || r.Conflicts[0].Differs || len(r.Unmatched) > 0 {
+		s.Errorf("got %+v, unmatched %+v", r.Conflicts, r.Unmatched)
+	}
+}
+
+// testImmutable changes the selector of a Deployment, which only fails where the base is deployed.
+func (s *story) testImmutable() {
+	dir := s.layout("helm", map[string]string{"apps/base/worker.yaml": `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker, namespace: shop}
+spec:
+  selector: {matchLabels: {app: jobs}}
+  template:
+    metadata: {labels: {app: jobs}}
+    spec:
+      containers: [{name: worker, image: "registry.example.com/worker:1.0.0"}]
+`}, inGit()...)
+	r, _ := s.test(dir, 1, append(charts, "--base=base")...)
+	if len(r.Causes) != 1 || r.Causes[0].Object.Name != "apps" || !strings.Contains(r.Causes[0].Message, "immutable") || !strings.Contains(r.Causes[0].Message, "worker") {
+		s.Errorf("causes %+v", r.Causes)
+	}
+	if len(r.Timeline.NotReady) > 0 || !r.happened("failed", "Kustomization", "apps", "immutable") || r.happened("restarted", "Deployment", "worker", "") {
+		s.Errorf("timeline %+v", r.Timeline)
+	}
+	s.predicts(dir, r, 1)
+}
+
+// testCRD moves a custom resource before the release that creates its definition.
+func (s *story) testCRD() {
+	dir := s.layout("helm", map[string]string{
+		"infrastructure/controllers/kustomization.yaml":    "resources: [certificates.yaml, ../configs/issuer]\n",
+		"infrastructure/configs/issuer/issuer.yaml":        "apiVersion: certificates.example.com/v1\nkind: Issuer\nmetadata: {name: internal}\nspec: {server: https://ca.example.com}\n",
+		"infrastructure/configs/issuer/kustomization.yaml": "resources: [issuer.yaml]\n",
+		"infrastructure/configs/kustomization.yaml":        "resources: [settings.yaml]\n",
+	}, inGit()...)
+	r, _ := s.test(dir, 1, charts...)
+	if len(r.Causes) != 1 || r.Causes[0].Object.Name != "infra-controllers" || !strings.Contains(r.Causes[0].Message, "Issuer") {
+		s.Errorf("causes %+v", r.Causes)
+	}
+	// A cluster that has the definition from the base gets the custom resource from its new owner.
+	upgraded, _ := s.test(dir, 0, append(charts, "--base=base")...)
+	s.predicts(dir, upgraded, 1)
+}
+
+// testInterrupted sends SIGINT while the controllers reconcile. The caller checks that the sandbox is
+// removed.
+func (s *story) testInterrupted() {
+	cmd := exec.CommandContext(s.Context(), lookPath(s.env, "flux"), append([]string{"test"}, charts...)...)
+	cmd.Env, cmd.Dir = s.env, s.layout("helm", nil)
+	stderr, err := cmd.StderrPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		s.Fatal(err)
+	}
+	lines, started := []string{}, false
+	for r := bufio.NewScanner(stderr); r.Scan(); lines = append(lines, r.Text()) {
+		if strings.Contains(r.Text(), "reconciling") && !started {
+			started = true
+			if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+				s.Error(err)
+			}
+		}
+	}
+	var exit *exec.ExitError
+	if err := cmd.Wait(); !started || !errors.As(err, &exit) || exit.ExitCode() != 130 {
+		s.Errorf("interrupted while reconciling (%t), flux test ends with %v:\n%s", started, err, strings.Join(lines, "\n"))
+	}
+}
+
+// testUpgrade checks the timeline of a head that becomes ready.
+func (s *story) testUpgrade() {
+	dir := s.layout("helm", map[string]string{
+		"apps/production/shop.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: shop, namespace: shop}\nspec:\n  values: {replicas: 3}\n",
+		"apps/base/worker.yaml": `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: worker, namespace: shop}
+spec:
+  selector: {matchLabels: {app: worker}}
+  template:
+    metadata: {labels: {app: worker}}
+    spec:
+      containers: [{name: worker, image: "registry.example.com/worker:1.1.0"}]
+`,
+		"infrastructure/configs/kustomization.yaml": "resources: [issuer.yaml]\n",
+	}, inGit()...)
+	r, _ := s.test(dir, 0, append(charts, "--base=base")...)
+	s.allReady(r)
+	for _, want := range [][4]string{
+		{"deleted", "ConfigMap", "settings", ""}, {"restarted", "Deployment", "worker", ""}, {"changed", "HelmRelease", "shop", ""},
+		{"released", "HelmRelease", "shop", "revision 2: chart 1.2.0"}, {"changed", "Deployment", "shop", ""},
+	} {
+		if !r.happened(want[0], want[1], want[2], want[3]) {
+			s.Errorf("no %v in %+v", want, r.Timeline.Entries)
+		}
+	}
+	for _, e := range r.Timeline.Entries {
+		if e.Action == "failed" || e.Action == "recreated" || e.Object.Name == "certificates" || e.Object.Name == "internal" {
+			s.Errorf("entry %+v", e)
+		}
+	}
+	s.predicts(dir, r, 1)
+}
