@@ -22,7 +22,7 @@ export GOTOOLCHAIN := auto
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: manifests ## Build bin/flux with the embedded manifests of the controllers, and bin/flux-helper
@@ -63,7 +63,7 @@ pictures: demo ## Generate the pictures in docs/pictures from the demo
 
 .PHONY: test
 test: manifests sandbox gitea descriptions ## Run the unit tests and the command scripts against a real API server
-	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/script/...
+	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/release/... ./test/script/...
 	cd sandbox && $(GOTEST) ./...
 
 .PHONY: race
@@ -77,7 +77,7 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Run the end-to-end tests against the real controllers
-	$(GOTEST) ./test/e2e/...
+	$(GOTEST) -timeout 40m ./test/e2e/...
 	VERSIONS=all $(GOTEST) -run TestVersions ./test/script
 
 .PHONY: faults
@@ -120,6 +120,39 @@ verify: docs ## Check formatting, go.mod files and generated docs
 .PHONY: licenses
 licenses: ## Collect the license texts of all linked modules in bin/licenses
 	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helper
+
+.PHONY: completions
+completions: build ## Generate the completion scripts of the shells in bin/completions
+	mkdir -p $(BIN)/completions
+	for shell in bash zsh fish powershell; do $(BIN)/flux completion $$shell >$(BIN)/completions/flux.$$shell || exit; done
+
+.PHONY: man
+man: build ## Generate the manual pages in bin/man
+	rm -rf $(BIN)/man && $(BIN)/flux docgen --man --path $(BIN)/man
+
+PLATFORMS ?= $(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)
+
+.PHONY: sandbox-archives
+sandbox-archives: ## Pack flux-sandbox, kubectl and the controllers for PLATFORMS in bin/archives
+	rm -rf $(BIN)/archives && sandbox/archive $(BIN)/archives $(or $(VERSION),0.1.0-dev) $(PLATFORMS)
+
+.PHONY: reproducible
+reproducible: ## Build all programs twice in different folders and compare them (20 minutes)
+	test/reproducible.sh
+
+.PHONY: empty-machine
+empty-machine: build sandbox-archives ## Measure the time from the archives of a release to a running application
+	tar -C $(BIN) -czf $(BIN)/archives/flux_$(or $(VERSION),0.1.0-dev)_$(subst /,_,$(PLATFORMS)).tar.gz flux flux-helper
+	test/empty-machine.sh $(BIN)/archives $(or $(VERSION),0.1.0-dev)
+
+.PHONY: release
+release: ## Build, sign and publish the release of the tag of HEAD as a draft; needs cosign and the token of the host
+	PATH="$$(dirname "$$(tools/build cyclonedx-gomod)"):$$PATH" "$$(tools/build goreleaser)" release --clean
+	cp dist/flux_*_checksums.txt dist/checksums.txt
+
+.PHONY: snapshot
+snapshot: ## Build everything that a release has in dist, unsigned, with the sandbox for this machine only
+	PATH="$$(dirname "$$(tools/build cyclonedx-gomod)"):$$PATH" SANDBOX_PLATFORMS="$(PLATFORMS)" "$$(tools/build goreleaser)" release --snapshot --clean --skip=sign
 
 .PHONY: vulnerabilities
 vulnerabilities: manifests ## Report known vulnerabilities in the code that the binaries call; needs access to vuln.go.dev
