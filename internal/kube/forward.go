@@ -41,7 +41,7 @@ func (p Pods) forward(ctx context.Context, namespace, pod string, port int) (net
 	if err != nil {
 		return nil, err
 	}
-	f, err := newForwarded(streams, port)
+	f, err := newForwarded(ctx, streams, port)
 	if err != nil {
 		return nil, errors.Join(err, streams.Close())
 	}
@@ -109,7 +109,7 @@ type forwarded struct {
 	said   chan struct{}
 }
 
-func newForwarded(streams httpstream.Connection, port int) (*forwarded, error) {
+func newForwarded(ctx context.Context, streams httpstream.Connection, port int) (*forwarded, error) {
 	header := http.Header{}
 	header.Set(corev1.PortHeader, strconv.Itoa(port))
 	header.Set(corev1.PortForwardRequestIDHeader, "0")
@@ -121,17 +121,30 @@ func newForwarded(streams httpstream.Connection, port int) (*forwarded, error) {
 	if err := failure.Close(); err != nil { // this direction is not used
 		return nil, err
 	}
-	header.Set(corev1.StreamType, corev1.StreamTypeData)
-	data, err := streams.CreateStream(header)
-	if err != nil {
-		return nil, err
-	}
-	f := &forwarded{Stream: data, streams: streams, said: make(chan struct{})}
+	f := &forwarded{streams: streams, said: make(chan struct{})}
 	go func() {
 		defer close(f.said)
 		f.reason, _ = io.ReadAll(io.LimitReader(failure, mostReason)) // a partial message is sufficient
 	}()
+	header.Set(corev1.StreamType, corev1.StreamTypeData)
+	if f.Stream, err = streams.CreateStream(header); err != nil {
+		return nil, f.refusal(ctx, err)
+	}
 	return f, nil
+}
+
+// refusal returns the error of the node, or err if it sends none until ctx ends. A node that cannot
+// connect to the port may reset the data stream before it accepts that stream.
+func (f *forwarded) refusal(ctx context.Context, err error) error {
+	select {
+	case <-f.said:
+	case <-ctx.Done():
+		return err
+	}
+	if len(f.reason) > 0 {
+		return errors.New(string(f.reason))
+	}
+	return err
 }
 
 // Read implements net.Conn. If the connection ends without data, it returns the error of the node.
@@ -141,11 +154,7 @@ func (f *forwarded) Read(p []byte) (int, error) {
 		f.started = f.started || n > 0
 		return n, err
 	}
-	<-f.said
-	if len(f.reason) > 0 {
-		return 0, errors.New(string(f.reason))
-	}
-	return 0, err
+	return 0, f.refusal(context.Background(), err)
 }
 
 // Close implements net.Conn.
