@@ -361,8 +361,18 @@ func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
 			c.Blocks = append(c.Blocks, RefOf(t))
 		}
 	}
+	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
+		c.Remedies = []string{"name the file with the right age key: --age-key-file, or encrypt the values for the given one: sops updatekeys"}
+	}
 	c.File = r.fileOf(ctx, c.Object)
 	return c
+}
+
+// usesAgeKey reports whether a Kustomization decrypts with a Secret that was created from AgeKey.
+func (r examination) usesAgeKey(ref diff.Ref) bool {
+	return slices.ContainsFunc(r.generated, func(n Need) bool {
+		return r.AgeKey != "" && slices.Contains(n.Fields, decryptionField) && slices.Contains(n.NeededBy, ref)
+	})
 }
 
 // refOf returns the reference to any object.

@@ -56,6 +56,10 @@ type repositoryReport struct {
 		Fields  []string
 		Differs bool
 	}
+	Orphans []struct {
+		Object, Owner struct{ Kind, Name string }
+	}
+	Tests     []struct{ Test, Step, File, Outcome, Expected, Actual string }
 	Unknown   []string
 	Unmatched []struct{ URL string }
 	Timeline  *struct {
@@ -196,7 +200,7 @@ func TestRepositoryTest(t *testing.T) {
 	for name, test := range map[string]func(*story){
 		"helm": (*story).testHelm, "monitoring": (*story).testMonitoring, "tenancy": (*story).testTenancy, "secrets": (*story).testSecrets,
 		"fight": (*story).testFight, "immutable": (*story).testImmutable, "crd": (*story).testCRD, "upgrade": (*story).testUpgrade,
-		"interrupted": (*story).testInterrupted,
+		"interrupted": (*story).testInterrupted, "decryption": (*story).testDecryption,
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := s.as(t)
