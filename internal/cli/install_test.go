@@ -56,6 +56,16 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 			err: built + "✗ an earlier removal is incomplete: flux-system is being deleted\n" +
 				"  finish it with 'flux uninstall', which reports the blocking finalizers, then install again\n",
 		},
+		"downgrade": {
+			prepare: func(s *fakeapi.Server) {
+				s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(), "v1", "v1"))
+				s.Put(testflux.CRDPath, testflux.CRD("Alert", testflux.Labels(), "v1", "v1beta3", "v1"))
+			},
+			args: []string{"--version=2.9"},
+			err: built + "✗ Flux v2.9.6 cannot replace Flux v2.10.0: its CustomResourceDefinition alerts.notification.toolkit.fluxcd.io has no version v1, " +
+				"at which the cluster stores objects\n" +
+				"  keep Flux v2.10.0 or later; to downgrade, run 'flux uninstall' first: it deletes the Flux resources and keeps what they have applied\n",
+		},
 		"unknown component": {
 			args: []string{"--components-extra=imagine-controller"},
 			err: "✚ generating manifests\n✗ unknown component \"imagine-controller\"\n" +

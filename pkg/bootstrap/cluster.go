@@ -64,7 +64,10 @@ func (c *cluster) survey(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return c.checkOwnership()
+	if err := c.checkOwnership(); err != nil {
+		return err
+	}
+	return c.plan.Components.CheckDowngrade(ctx, c.client, c.crd)
 }
 
 // managers returns the tool that manages each Deployment in the namespace.

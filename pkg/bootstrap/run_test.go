@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -60,6 +61,7 @@ func TestRun(t *testing.T) {
 		"late":      late,
 		"trusted":   trusted,
 		"unready":   unready,
+		"older":     older,
 	} {
 		t.Run(name, func(t *testing.T) { test(newWorld(t, cluster, name)) })
 	}
@@ -107,6 +109,30 @@ func refused(w *world) {
 	}
 	w.cluster.Sandbox(w.t, "git", "unprotect", w.namespace, branch)
 	w.mustRun(w.plan())
+}
+
+// older: a version of Flux that does not have the stored API versions is reported before the repository
+// and the cluster are changed.
+func older(w *world) {
+	w.mustRun(w.plan())
+	plan := w.plan()
+	options := manifests.Defaults()
+	options.Namespace, options.Version = w.namespace, "2.9"
+	var err error
+	if plan.Components, err = manifests.Render(options); err != nil {
+		w.t.Fatal(err)
+	}
+	var c changes
+	text, err := w.run(plan, c.wrap)
+	if err == nil || !strings.Contains(err.Error(), "cannot replace Flux v"+controllers.DefaultVersion) {
+		w.t.Errorf("a downgrade: %v\n%s", err, text)
+	}
+	if len(c.seen) > 0 {
+		w.t.Errorf("the cluster was changed: %v", c.seen)
+	}
+	if diff := cmp.Diff(history, w.log()); diff != "" {
+		w.t.Error(diff)
+	}
 }
 
 // patched: changes of the repository's owner are applied and kept.

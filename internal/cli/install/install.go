@@ -178,8 +178,8 @@ func exportManifests(a *app.App, set *manifests.Set) error {
 }
 
 // installable checks, before the cluster is changed, the user's permissions, the
-// Kubernetes version and the present installation. Missing permissions are
-// reported together.
+// Kubernetes version and the present installation, which must not be too new.
+// Missing permissions are reported together.
 func installable(ctx context.Context, a *app.App, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, o *options) error {
 	verbs := []string{"create", "patch"}
 	if o.format != "" {
@@ -208,7 +208,10 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, set *mani
 				"an earlier removal is incomplete: %s is being deleted", controllers.Name(existing))
 		}
 	}
-	return unmanaged(ctx, a, installed, o.Force)
+	if err := unmanaged(ctx, a, installed, o.Force); err != nil {
+		return err
+	}
+	return set.CheckDowngrade(ctx, client, installed)
 }
 
 func supported(ctx context.Context, client *kube.Client, set *manifests.Set) error {
