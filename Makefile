@@ -107,6 +107,14 @@ lint: manifests ## Run the linters over every module
 docs: build ## Generate docs/cmd from the help of the commands
 	rm -rf docs/cmd && $(BIN)/flux docgen --path docs/cmd
 
+.PHONY: site
+site: ## Build the documentation as a static site with a search in bin/site; needs npm
+	rm -rf $(BIN)/site && tools/site/build $(BIN)/site
+
+.PHONY: site-check
+site-check: site ## Follow all links of the site and use its search in headless Chromium; needs npm and Chromium
+	rm -rf $(BIN)/site-pictures && tools/site/check $(BIN)/site $(BIN)/site-pictures
+
 .PHONY: verify
 verify: docs ## Check formatting, go.mod files and generated docs
 	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox | tee /dev/stderr)"
