@@ -47,6 +47,8 @@ type Run struct {
 	Received *Received
 	// Watching is called when Flux is installed, before anything is reconciled. It may be nil.
 	Watching func()
+	// Pushing is called before the files of Head replace those of Repository. It may be nil.
+	Pushing func(context.Context)
 	// Mappings are served in place of other sources.
 	Mappings []Mapping
 	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents

@@ -90,6 +90,9 @@ func (r *Run) replace(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if r.Pushing != nil {
+		r.Pushing(ctx)
+	}
 	if err := r.Sandbox.Replace(ctx, r.Address, before, files, r.Now()); err != nil {
 		return fmt.Errorf("pushing the head: %w", err)
 	}

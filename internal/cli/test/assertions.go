@@ -93,6 +93,7 @@ func newSuite(ctx context.Context, a *app.App, r *testrun.Run, tests []assert.Te
 		}
 		s.runner.Start(ctx, tests)
 	}
+	r.Pushing = func(ctx context.Context) { s.runner.Begin(ctx) }
 	return s, nil
 }
 

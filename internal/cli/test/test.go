@@ -74,7 +74,8 @@ of its own.
 With --base, the controllers first reconcile the base, and then the head is
 pushed. The report has the timeline: objects that were created, changed,
 deleted or recreated, workloads whose pods restart, failures also if they are
-temporary, and releases of Helm.
+temporary, and releases of Helm. Test files are those of the head, and are run
+after it was reconciled.
 
 The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.
 

@@ -376,6 +376,9 @@ func (r observer) order(c *check) judgment {
 		k, _ := ref.flux()
 		// Later reconciliations of a ready object do not matter.
 		at := slices.DeleteFunc(slices.Clone(h.readied), func(t turn) bool { return t.moment <= c.from })
+		if last := len(h.readied) - 1; len(at) == 0 && last >= 0 && c.from == r.began {
+			at = h.readied[last:] // the head of an upgrade does not change it
+		}
 		switch {
 		case !k.IsReady(h.object):
 			return judgment{actual: ref.String() + " is not ready", since: h.since}

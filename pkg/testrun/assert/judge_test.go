@@ -274,6 +274,34 @@ func TestOrder(t *testing.T) {
 	o.expect(order(infra, apps), middle, "Kustomization/flux-system/apps became ready before Kustomization/flux-system/infra")
 }
 
+// TestBegin checks the first step after the head of an upgrade was pushed: what happened with the base
+// does not count, except that an object which the head does not change became ready then.
+func TestBegin(t *testing.T) {
+	t.Parallel()
+	o := observe(t)
+	o.know(apps, infra, settings)
+	ready := func(r Ref, status, reason string) {
+		o.see(r, controllers.Object{"status": condition(status, reason, "")})
+	}
+	for _, r := range []Ref{apps, infra} {
+		ready(r, "Unknown", "Progressing")
+		ready(r, "True", "Base")
+	}
+	o.began = o.hub.mark()
+	o.expect(Expectation{Order: []Ref{apps, infra}}, o.began, "")
+	ready(apps, "Unknown", "Progressing")
+	ready(apps, "True", "Head")
+	o.expect(Expectation{Order: []Ref{infra, apps}}, o.began, "")
+	o.expect(Expectation{Order: []Ref{apps, infra}}, o.began, "Kustomization/flux-system/infra became ready before Kustomization/flux-system/apps")
+	o.expect(Expectation{Ready: &Ready{Object: apps, Reconciliations: 1}}, o.began, "")
+	o.expect(Expectation{Ready: &Ready{Object: apps, Reconciliations: 1}}, 0, "it is ready after 2 reconciliations")
+	// A later step does not look at the base.
+	ready(apps, "Unknown", "Progressing")
+	step := o.hub.mark()
+	ready(apps, "True", "Step")
+	o.expect(Expectation{Order: []Ref{infra, apps}}, step, "Kustomization/flux-system/infra was ready before the step")
+}
+
 // TestOrderOfMissedStates checks what is known about the order if states arrive late or not at all.
 func TestOrderOfMissedStates(t *testing.T) {
 	t.Parallel()

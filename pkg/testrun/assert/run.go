@@ -34,6 +34,8 @@ type Runner struct {
 	hub   *hub
 	stop  context.CancelFunc
 	tests []Test
+	// began is the moment from which on the first steps look at what has happened.
+	began int
 	// ended is the moment before the end of the faults of the last step.
 	ended int
 }
@@ -57,6 +59,13 @@ func (r *Runner) Start(ctx context.Context, tests []Test) {
 	}
 }
 
+// Begin lets the first steps of tests look at what happens from now on, such as after the push of the
+// head of an upgrade, instead of everything since Start.
+func (r *Runner) Begin(ctx context.Context) {
+	r.hub.refresh(ctx)
+	r.began = r.hub.mark()
+}
+
 // Close stops the watches.
 func (r *Runner) Close() {
 	r.stop()
@@ -78,7 +87,7 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 // test runs the steps of a test. A step after one that has failed is not determined.
 func (r *Runner) test(ctx context.Context, t Test) []Result {
 	var results []Result
-	failed, from := "", 0
+	failed, from := "", r.began
 	for _, s := range t.Steps {
 		if failed != "" {
 			results = append(results, Skip([]Test{{Name: t.Name, Steps: []Step{s}}}, fmt.Sprintf("the step %q has failed", failed))...)
