@@ -162,7 +162,9 @@ func (r *Run) Reconcile(ctx context.Context, t controllers.Target) error {
 func (r examination) listOrphans(ctx context.Context, report *Report) error {
 	owners := r.owners()
 	upstream := map[diff.Ref]bool{} // such as the HelmChart that helm-controller creates
+	existing := map[diff.Ref]bool{}
 	for _, f := range r.Flux {
+		existing[RefOf(f.Target())] = true
 		for _, t := range f.Kind.Upstream(f.Object) {
 			upstream[RefOf(t)] = true
 		}
@@ -180,7 +182,8 @@ func (r examination) listOrphans(ctx context.Context, report *Report) error {
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		found[ref] = Orphan{ref, RefOf(labelled[0])}
+		owner := RefOf(labelled[0])
+		found[ref] = Orphan{ref, owner, !existing[owner]}
 	})
 	for _, o := range found {
 		report.Orphans = append(report.Orphans, o)

@@ -78,6 +78,8 @@ type Conflict struct {
 type Orphan struct {
 	Object diff.Ref `json:"object"`
 	Owner  diff.Ref `json:"owner"`
+	// OwnerDeleted is set if the owner no longer exists, such as a Kustomization that does not prune.
+	OwnerDeleted bool `json:"ownerDeleted,omitempty"`
 }
 
 // Deprecation is a warning of the API server about the manifest of an object.

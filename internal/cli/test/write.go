@@ -128,9 +128,11 @@ const disruptions = "Disruptive changes"
 func others(r *testrun.Report) []section {
 	orphans, deprecated, omitted := section{Title: "In no inventory"}, section{Title: "Warnings of the API server"}, section{Title: "Not tested"}
 	for _, o := range r.Orphans {
-		orphans.Findings = append(orphans.Findings, finding{
-			Level: "warning", Rule: "orphan", Object: o.Object, Message: "applied by " + o.Owner.String() + ", which does not have it in its inventory and never prunes it",
-		})
+		message := "applied by " + o.Owner.String() + ", which does not have it in its inventory and never prunes it"
+		if o.OwnerDeleted {
+			message = "applied by " + o.Owner.String() + ", which was deleted without pruning it"
+		}
+		orphans.Findings = append(orphans.Findings, finding{Level: "warning", Rule: "orphan", Object: o.Object, Message: message})
 	}
 	for _, d := range r.Deprecated {
 		deprecated.Findings = append(deprecated.Findings, finding{Level: "warning", Rule: "deprecated", Object: d.Object, Message: d.Message, File: d.File})

@@ -24,7 +24,7 @@ func failing() *testrun.Report {
 		Causes:    []testrun.Cause{{Object: ref("Kustomization", "app"), Message: "file <b> is missing", File: "app.yaml", Remedies: []string{"add it"}, Blocks: []diff.Ref{ref("Kustomization", "next")}}},
 		Missing:   []testrun.Need{{Object: ref("Secret", "vars"), NeededBy: []diff.Ref{ref("Kustomization", "app")}, Remedy: "--fake-secrets"}},
 		Conflicts: []testrun.Conflict{{Object: ref("ConfigMap", "both"), Differs: true, Fields: []string{"data.a"}}, {Object: ref("ConfigMap", "same")}},
-		Orphans:   []testrun.Orphan{{Object: ref("ConfigMap", "left")}},
+		Orphans:   []testrun.Orphan{{Object: ref("ConfigMap", "left"), Owner: ref("Kustomization", "app")}, {Object: ref("ConfigMap", "kept"), Owner: ref("Kustomization", "gone"), OwnerDeleted: true}},
 		Timeline:  &testrun.Timeline{Base: "main", Entries: []timeline.Entry{{After: 1, Object: ref("Deployment", "web"), Action: timeline.Recreated, Gap: 0.5, Message: "it did not exist in between"}, {Object: ref("ConfigMap", "new"), Action: timeline.Created}}},
 	}
 }
@@ -46,6 +46,7 @@ func TestFormats(t *testing.T) {
 		"human": {text(failing()), []string{
 			"Flux 2.9.6: clusters/demo\n", "Ready, in this order\n   1.5s  GitRepository/apps/fleet (1.0s)\n", "Root causes\n  Kustomization/apps/app in app.yaml: file <b> is missing\n    add it\n    also blocked: Kustomization/apps/next\n",
 			"Missing\n  Secret/apps/vars: needed by Kustomization/apps/app\n    --fake-secrets\n", "they set different values of data.a", "with the same contents",
+			"applied by Kustomization/apps/app, which does not have it in its inventory", "applied by Kustomization/apps/gone, which was deleted without pruning it",
 			"Timeline after main\n    1.0s  recreated  Deployment/apps/web: it did not exist in between for 0.5s\n",
 		}, []string{"\n::error", "Disruptive changes"}},
 		"github": {annotations(failing()), []string{
