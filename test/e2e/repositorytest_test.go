@@ -58,6 +58,7 @@ type repositoryReport struct {
 	}
 	Orphans []struct {
 		Object, Owner struct{ Kind, Name string }
+		OwnerDeleted  bool
 	}
 	Tests     []struct{ Test, Step, File, Outcome, Expected, Actual string }
 	Unknown   []string
@@ -167,7 +168,7 @@ func (s *story) writeFile(dir, name, content string) {
 func (s *story) commitAs(dir, branch string) {
 	s.Helper()
 	for _, args := range [][]string{
-		{"add", "--all"}, {"-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "Deploy"}, {"branch", branch},
+		{"add", "--all"}, {"-c", "user.name=me", "-c", "user.email=me@example.com", "commit", "--quiet", "-m", "Deploy"}, {"branch", "--force", branch},
 	} {
 		if _, stderr, err := s.tryIn(dir, "git", args...); err != nil {
 			s.Fatal(stderr)
@@ -230,12 +231,15 @@ func (s *story) allReady(r repositoryReport, order ...[2]string) {
 func (s *story) testHelm() {
 	dir := s.layout("helm", nil)
 	closed := s.serveSources(dir)
+	closedGit := s.serveTeam(dir)
 	stdout, stderr, err := s.tryIn(dir, "flux", "test", "vendor", "-o", "json")
-	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 2 {
+	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 3 || !strings.Contains(stdout, `"kind": "GitRepository"`) {
 		s.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
 	closed()
+	closedGit()
 	r, _ := s.test(dir, 0, "--vendor", ".fluxtest")
+	s.allReady(r, [2]string{"GitRepository", "team"}, [2]string{"Kustomization", "team"})
 	s.allReady(r, [2]string{"OCIRepository", "certificates"}, [2]string{"HelmRelease", "certificates"}, [2]string{"Kustomization", "infra-controllers"},
 		[2]string{"Kustomization", "infra-configs"}, [2]string{"HelmRepository", "shop"}, [2]string{"HelmRelease", "shop"}, [2]string{"Kustomization", "apps"})
 }
@@ -430,38 +434,4 @@ func (s *story) testInterrupted() {
 	if err := cmd.Wait(); !started || !errors.As(err, &exit) || exit.ExitCode() != 130 {
 		s.Errorf("interrupted while reconciling (%t), flux test ends with %v:\n%s", started, err, strings.Join(lines, "\n"))
 	}
-}
-
-// testUpgrade checks the timeline of a head that becomes ready.
-func (s *story) testUpgrade() {
-	dir := s.layout("helm", map[string]string{
-		"apps/production/shop.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: shop, namespace: shop}\nspec:\n  values: {replicas: 3}\n",
-		"apps/base/worker.yaml": `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: worker, namespace: shop}
-spec:
-  selector: {matchLabels: {app: worker}}
-  template:
-    metadata: {labels: {app: worker}}
-    spec:
-      containers: [{name: worker, image: "registry.example.com/worker:1.1.0"}]
-`,
-		"infrastructure/configs/kustomization.yaml": "resources: [issuer.yaml]\n",
-	}, inGit()...)
-	r, _ := s.test(dir, 0, append(charts, "--base=base")...)
-	s.allReady(r)
-	for _, want := range [][4]string{
-		{"deleted", "ConfigMap", "settings", ""}, {"restarted", "Deployment", "worker", ""}, {"changed", "HelmRelease", "shop", ""},
-		{"released", "HelmRelease", "shop", "revision 2: chart 1.2.0"}, {"changed", "Deployment", "shop", ""},
-	} {
-		if !r.happened(want[0], want[1], want[2], want[3]) {
-			s.Errorf("no %v in %+v", want, r.Timeline.Entries)
-		}
-	}
-	for _, e := range r.Timeline.Entries {
-		if e.Action == "failed" || e.Action == "recreated" || e.Object.Name == "certificates" || e.Object.Name == "internal" {
-			s.Errorf("entry %+v", e)
-		}
-	}
-	s.predicts(dir, r, 1)
 }
