@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/internal/testdocs"
 	"github.com/fluxkit/flux/internal/testgitea"
@@ -90,6 +91,9 @@ func (g *guide) page(path, sandbox string) {
 		server := testgitea.Start(g)
 		g.env = append(slices.Clip(g.env), "GITEA_HOST="+server.Hostname, "GITEA_CA="+server.CAFile, "GITEA_TOKEN="+server.User(g, "ada").Token)
 	}
+	if strings.Contains(string(source), "\nsops ") {
+		g.tools("sops", "age-keygen")
+	}
 	updated, copied, output := "", 0, ""
 	defer func() {
 		if os.Getenv("UPDATE") == "" || copied == 0 {
@@ -118,6 +122,22 @@ func (g *guide) page(path, sandbox string) {
 			if os.Getenv("UPDATE") == "" {
 				g.Errorf("line %d prints\n%sbut documented is\n%s(UPDATE=1 writes the output into the page)", b.Line, output, b.Text)
 			}
+		}
+	}
+}
+
+// tools adds programs to the PATH of the reader, built from their pinned modules in tools.
+func (g *guide) tools(names ...string) {
+	g.Helper()
+	for _, name := range names {
+		cmd := exec.CommandContext(g.Context(), filepath.Join(testcluster.Root(), "tools", "build"), name)
+		cmd.Stderr = os.Stderr
+		program, err := cmd.Output()
+		if err != nil {
+			g.Fatalf("building %s: %v", name, err)
+		}
+		if _, code := g.bash("export PATH="+shell.Quote(filepath.Dir(string(program)))+":$PATH", ""); code != 0 {
+			g.Fatalf("%s: exit code %d", program, code)
 		}
 	}
 }
