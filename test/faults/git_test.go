@@ -25,7 +25,8 @@ import (
 	"github.com/fluxkit/flux/internal/testgit"
 )
 
-// gitTimeout is the --timeout of commands whose Git server stalls.
+// gitTimeout is the --timeout of commands whose Git server stalls, which they wait for. Others
+// end before theirs.
 const gitTimeout = 3 * time.Second
 
 // The messages about faults of Git servers, and the remedy that follows them.
@@ -304,7 +305,11 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		t.Parallel()
 		before := w.repositoryWithCommit(t, name)
 		folder, words := args(t, name, serve(t, f.at, f.how))
-		words = append(words, "--timeout="+gitTimeout.String())
+		timeout := bound
+		if f.how == "stalls" {
+			timeout = gitTimeout
+		}
+		words = append(words, "--timeout="+timeout.String())
 		start := time.Now()
 		state := stateOf(t, folder)
 		p := w.startIn(t, folder, w.cluster.Kubeconfig, words...)

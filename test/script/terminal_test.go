@@ -61,12 +61,12 @@ func resizeTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(terminalOf(ts, args[0]).Resize(columns, lines))
 }
 
-// typeKeys types what a person would, ^C for Ctrl-C: types NAME KEYS
+// typeKeys types what a person would, ^C for Ctrl-C and ^M for Enter: types NAME KEYS
 func typeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: types NAME KEYS")
 	}
-	ts.Check(terminalOf(ts, args[0]).Type(strings.ReplaceAll(args[1], "^C", "\x03")))
+	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r").Replace(args[1])))
 }
 
 // shows waits until the screen shows exactly what is in a file, the namespace
@@ -103,14 +103,32 @@ func lacks(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	select {
-	case <-jobOf(ts, args[0]).ended:
-	default:
-		ts.Fatalf("%s has not ended", args[0])
-	}
-	if raw := terminalOf(ts, args[0]).Raw(); raw == "" || re.MatchString(raw) {
+	if raw := allOf(ts, args[0]); raw == "" || re.MatchString(raw) {
 		ts.Fatalf("%s has written nothing, or %s: %q", args[0], args[1], raw)
 	}
+}
+
+// written stores all that a program which has exited wrote to its terminal: written NAME FILE
+func written(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: written NAME FILE")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(allOf(ts, args[0])), 0o600))
+}
+
+// allOf returns all that a program which has exited wrote to its terminal.
+func allOf(ts *testscript.TestScript, name string) string {
+	select {
+	case <-jobOf(ts, name).ended:
+	default:
+		ts.Fatalf("%s has not ended", name)
+	}
+	return linesOf(ts, name)
+}
+
+// linesOf returns what was written to a terminal so far, with the line endings of files.
+func linesOf(ts *testscript.TestScript, name string) string {
+	return strings.ReplaceAll(terminalOf(ts, name).Raw(), "\r\n", "\n")
 }
 
 // reads waits until what was written to a terminal has a match of a pattern,
@@ -126,7 +144,7 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	for {
-		raw := strings.ReplaceAll(terminalOf(ts, args[0]).Raw(), "\r\n", "\n")
+		raw := linesOf(ts, args[0])
 		if re.MatchString(raw) {
 			return
 		}
