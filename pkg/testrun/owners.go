@@ -54,16 +54,9 @@ func (r examination) listConflicts(ctx context.Context, report *Report) error {
 			again[t] = true
 		}
 	}
-	states := map[controllers.Target]map[diff.Ref]*unstructured.Unstructured{}
-	for _, t := range r.sortedFlux() {
-		if !again[t] || !r.Flux[t].Kind.IsReady(r.Flux[t].Object) || r.Flux[t].Kind.Release {
-			continue
-		}
-		applied, err := r.reapply(ctx, t, shared)
-		if err != nil {
-			return err
-		}
-		states[t] = applied
+	states, err := r.ownerStates(ctx, shared, again)
+	if err != nil {
+		return err
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(shared), func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) }) {
 		c := Conflict{Object: ref, File: r.fileOf(ctx, ref)}
@@ -76,8 +69,42 @@ func (r examination) listConflicts(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// compareOwners compares what the owners have applied. A release does not apply its objects again,
-// and another owner changes them without its knowledge.
+// ownerStates returns the shared objects as each owner applies them. Of an owner that has failed they are
+// not known, nor of two HelmReleases that manage one release.
+func (r examination) ownerStates(ctx context.Context, shared map[diff.Ref][]controllers.Target, again map[controllers.Target]bool) (map[controllers.Target]map[diff.Ref]*unstructured.Unstructured, error) {
+	states := map[controllers.Target]map[diff.Ref]*unstructured.Unstructured{}
+	var releases []controllers.Target
+	for _, t := range r.sortedFlux() {
+		if f := r.Flux[t]; !again[t] || !f.Kind.IsReady(f.Object) {
+			continue
+		} else if f.Kind.Release {
+			releases = append(releases, t)
+			continue
+		}
+		applied, err := r.reapply(ctx, t, shared)
+		if err != nil {
+			return nil, err
+		}
+		states[t] = applied
+	}
+	known := map[stored]bool{}
+	for _, t := range releases {
+		at, err := storedOf(r.Flux[t])
+		if err != nil {
+			return nil, err
+		}
+		if known[at] {
+			continue
+		}
+		known[at] = true
+		if states[t], err = r.released(ctx, r.Flux[t], at, shared); err != nil {
+			return nil, err
+		}
+	}
+	return states, nil
+}
+
+// compareOwners compares what the owners apply. What is not known counts as different.
 func (r examination) compareOwners(c *Conflict, owners []controllers.Target, states map[controllers.Target]map[diff.Ref]*unstructured.Unstructured) {
 	var first *unstructured.Unstructured
 	for _, t := range owners {
@@ -129,16 +156,7 @@ func (r examination) reapply(ctx context.Context, t controllers.Target, selected
 	}
 	found, err := r.readAll(ctx, targets)
 	for _, o := range found {
-		labels := o.GetLabels()
-		for _, k := range controllers.Kinds {
-			delete(labels, k.Group+"/name")
-			delete(labels, k.Group+"/namespace")
-		}
-		o.SetLabels(labels)
-		o.SetManagedFields(nil)
-		o.SetResourceVersion("")
-		o.SetGeneration(0)
-		unstructured.RemoveNestedField(o.Object, "status")
+		withoutOwner(o)
 	}
 	return found, err
 }

@@ -347,29 +347,6 @@ func (s *story) testSecrets() {
 	}
 }
 
-// testFight moves an object to another Kustomization, and leaves it in the first one.
-func (s *story) testFight() {
-	dir := s.layout("helm", map[string]string{
-		"apps/production/kustomization.yaml": "resources: [../base, settings.yaml]\npatches:\n  - path: shop.yaml\n",
-		"apps/production/settings.yaml":      "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: certificates}\ndata: {color: red}\n",
-	}, inGit()...)
-	r, _ := s.test(dir, 1, charts...)
-	if len(r.Causes) > 0 || len(r.Conflicts) != 1 {
-		s.Fatalf("got %+v", r)
-	}
-	c := r.Conflicts[0]
-	if !c.Differs || c.Object.Name != "settings" || len(c.Owners) != 2 || c.Owners[0].Name != "apps" || c.Owners[1].Name != "infra-configs" || !slices.Equal(c.Fields, []string{"data.color"}) {
-		s.Errorf("got %+v", c)
-	}
-	upgraded, _ := s.test(dir, 1, append(charts, "--base=base")...)
-	s.predicts(dir, upgraded, 1)
-	// A near miss: both apply the same.
-	s.writeFile(dir, "apps/production/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: certificates}\ndata: {color: blue}\n")
-	if r, _ := s.test(dir, 0, s.packedCharts(dir)...); len(r.Conflicts) != 1 || r.Conflicts[0].Differs || len(r.Unmatched) > 0 {
-		s.Errorf("got %+v, unmatched %+v", r.Conflicts, r.Unmatched)
-	}
-}
-
 // testImmutable changes the selector of a Deployment, which only fails where the base is deployed.
 func (s *story) testImmutable() {
 	dir := s.layout("helm", map[string]string{"apps/base/worker.yaml": `apiVersion: apps/v1

@@ -1,0 +1,100 @@
+package testrun
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/release"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+)
+
+// stored identifies a release in the storage of Helm.
+type stored struct{ namespace, name string }
+
+// storedOf returns the release of a HelmRelease.
+func storedOf(f Flux) (stored, error) {
+	target, err := build.TargetOf(&unstructured.Unstructured{Object: f.Object})
+	text := func(path string) string { return controllers.Path{path}.String(f.Object) }
+	return stored{cmp.Or(text("status.storageNamespace"), target.Storage), cmp.Or(text("status.history[0].name"), target.Name)}, err
+}
+
+// released returns the selected objects as a release sets them, as far as the API server accepts that. A
+// HelmRelease does not apply its objects again, so the stored manifest is applied with dry runs.
+func (r examination) released(ctx context.Context, f Flux, at stored, selected map[diff.Ref][]controllers.Target) (map[diff.Ref]*unstructured.Unstructured, error) {
+	history, err := release.Read(ctx, r.Sandbox.Client, at.namespace, at.name)
+	if err != nil || history == nil {
+		return nil, err
+	}
+	current := history.Current()
+	objects, err := build.Stored(&unstructured.Unstructured{Object: f.Object}, current.Manifest, nil)
+	if err != nil {
+		return nil, err
+	}
+	targets := map[controllers.Target]bool{}
+	for _, m := range f.Kind.Managed(f.Object) {
+		if selected[managedRef(m)] != nil {
+			targets[m] = true
+		}
+	}
+	served, err := r.discover(ctx, targets)
+	if err != nil {
+		return nil, err
+	}
+	found := map[diff.Ref]*unstructured.Unstructured{}
+	for _, m := range slices.SortedFunc(maps.Keys(targets), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }) {
+		ref := managedRef(m)
+		i := slices.IndexFunc(objects, func(o build.Object) bool {
+			return o.GroupVersionKind().Group == ref.Group && o.GetKind() == ref.Kind && o.GetName() == ref.Name &&
+				(ref.Namespace == "" || cmp.Or(o.GetNamespace(), current.Namespace) == ref.Namespace)
+		})
+		if i < 0 {
+			continue
+		}
+		o := objects[i].DeepCopy()
+		o.SetNamespace(ref.Namespace)
+		resource, ok := served[o.GroupVersionKind().GroupVersion()][ref.Kind]
+		if !ok {
+			resource = kube.ResourceFor(o.GroupVersionKind())
+		}
+		result, err := kube.DryRun(ctx, r.Sandbox.Client, resource, o.Object, kube.Applier{Manager: f.Kind.Manager})
+		if err != nil && !rejected(err) {
+			return nil, err
+		}
+		if err == nil {
+			found[ref] = withoutOwner(&unstructured.Unstructured{Object: result})
+		}
+	}
+	return found, nil
+}
+
+// withoutOwner removes from an object what differs because of its owner, and what the API server
+// maintains.
+func withoutOwner(o *unstructured.Unstructured) *unstructured.Unstructured {
+	labels, annotations := o.GetLabels(), o.GetAnnotations()
+	for _, k := range controllers.Kinds {
+		delete(labels, k.Group+"/name")
+		delete(labels, k.Group+"/namespace")
+	}
+	if labels[managedBy] == "Helm" {
+		delete(labels, managedBy)
+	}
+	maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, "meta.helm.sh/") })
+	o.SetLabels(labels)
+	o.SetAnnotations(annotations)
+	o.SetManagedFields(nil)
+	o.SetResourceVersion("")
+	o.SetGeneration(0)
+	unstructured.RemoveNestedField(o.Object, "status")
+	return o
+}
+
+// managedBy is the label that Helm sets.
+const managedBy = "app.kubernetes.io/managed-by"
