@@ -91,6 +91,9 @@ func (g *guide) page(path, sandbox string) {
 		server := testgitea.Start(g)
 		g.env = append(slices.Clip(g.env), "GITEA_HOST="+server.Hostname, "GITEA_CA="+server.CAFile, "GITEA_TOKEN="+server.User(g, "ada").Token)
 	}
+	if strings.Contains(string(source), "$WEBHOOK_URL") {
+		g.env = append(slices.Clip(g.env), "WEBHOOK_URL="+eventServer(g.T))
+	}
 	if strings.Contains(string(source), "\nsops ") {
 		g.tools("sops", "age-keygen")
 	}

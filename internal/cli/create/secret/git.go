@@ -167,7 +167,7 @@ func secretReceiver() builder {
 	token := validate.NewSecretFlag("token")
 	return builder{
 		word: "receiver", what: "with the webhook token of a Receiver",
-		example: `  # Generate a token; the webhook URL is in the annotation of the Secret
+		example: `  # Generate a token; the annotation of the Secret has the webhook URL of the Receiver with its name
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com
 
   # Use an existing token
@@ -203,7 +203,8 @@ func secretReceiver() builder {
 			secret := credentials.NewSecret(c, c.Name, "", data)
 			secret.SetAnnotations(map[string]string{webhookAnnotation: webhook})
 			if len(c.Problems) == 0 {
-				c.App.UI.Success("webhook address: %s", webhook)
+				// The path is a hash of the token and the Receiver, whose name is not known here.
+				c.App.UI.Success("webhook address of Receiver %s/%s: %s", c.Namespace, c.Name, webhook)
 			}
 			return secret, nil
 		},
