@@ -154,13 +154,20 @@ empty-machine: build sandbox-archives ## Measure the time from the archives of a
 	test/empty-machine.sh $(BIN)/archives $(or $(VERSION),0.1.0-dev)
 
 .PHONY: release
-release: ## Build, sign and publish the release of the tag of HEAD as a draft; needs cosign and the token of the host
+release: ## Build, sign and publish the release of the tag of HEAD as a draft, and the image in IMAGE; needs cosign and the token of the host
 	PATH="$$(dirname "$$(tools/build cyclonedx-gomod)"):$$PATH" "$$(tools/build goreleaser)" release --clean
 	cp dist/flux_*_checksums.txt dist/checksums.txt
+	$(MAKE) image
+	if [ -n "$(IMAGE)" ]; then $(GO) run ./tools/images push dist/image "$(IMAGE):$(VERSION)" >dist/image.txt && cosign sign --yes "$$(<dist/image.txt)"; fi
 
 .PHONY: snapshot
 snapshot: ## Build everything that a release has in dist, unsigned, with the sandbox for this machine only
 	PATH="$$(dirname "$$(tools/build cyclonedx-gomod)"):$$PATH" SANDBOX_PLATFORMS="$(PLATFORMS)" "$$(tools/build goreleaser)" release --snapshot --clean --skip=sign
+	$(MAKE) image
+
+.PHONY: image
+image: ## Build the container image from the archives in dist, as OCI layout in dist/image
+	rm -rf dist/image && $(GO) run ./tools/images build dist/image "$(COMMIT)" "$(DATE)" dist/flux_*_linux_*.tar.gz
 
 .PHONY: vulnerabilities
 vulnerabilities: manifests ## Report known vulnerabilities in the code that the binaries call; needs access to vuln.go.dev

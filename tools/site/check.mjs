@@ -47,7 +47,13 @@ async function follow(page, origin) {
   const seen = new Set(queue)
   while (queue.length) {
     const address = queue.shift()
-    await page.goto(address)
+    try {
+      await page.goto(address)
+    } catch (err) {
+      problems.push(`${address}: ${err.message.split('\n')[0]}`)
+      anchors.set(address, new Set())
+      continue
+    }
     const found = await page.evaluate(() => ({
       ids: [...document.querySelectorAll('[id]')].map((element) => element.id),
       hrefs: [...document.querySelectorAll('a[href]')].map((element) => element.href),
@@ -109,8 +115,8 @@ const origin = `http://127.0.0.1:${server.address().port}`
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox'] })
 try {
   fs.mkdirSync(pictures, { recursive: true })
+  const { pages, links, missing } = await follow(await open(browser, origin, { width: 1280, height: 900 }), origin)
   const page = await open(browser, origin, { width: 1280, height: 900 })
-  const { pages, links, missing } = await follow(page, origin)
   for (const file of missing) problems.push(`no link leads to ${file}`)
   for (const [words, want] of [['air-gapped', '/guide/17-air-gapped.html'], ['field manager', '/glossary.html'], ['flux bisect', 'bisect']]) {
     const to = await search(page, origin, words)
