@@ -102,6 +102,7 @@ lint: manifests ## Run the linters over every module
 	tools/lint test/outside ./...
 	$(GO) test ./test/arch
 	$(GO) run ./tools/language .
+	$$(tools/build actionlint)
 
 .PHONY: docs
 docs: build ## Generate docs/cmd from the help of the commands
