@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs a release of flux and flux-helper, after the checksum of the archive was compared.
+# Installs a release of flux and flux-helper, after the checksum of the archive was compared. To verify
+# the signature of the checksums first, see docs/release.md, and set FLUX_SHA256.
 #
 #   sh install.sh
 #

@@ -7,6 +7,7 @@
 #   FLUX_FILES     test files, one a line (default: all of the repository)
 #   FLUX_ARGS      more flags, one a line
 #   FLUX_RELEASES  URL of the releases, for a mirror
+#   FLUX_TRUSTED_ROOT  trusted_root.json of Sigstore (default: read over the network)
 #   FLUX_REPORTS   directory for flux-test.txt, flux-test.json and flux-test.xml (JUnit)
 set -eu
 
@@ -34,7 +35,7 @@ unset IFS
 
 code=0
 # Without a sandbox, the result is not determined.
-flux sandbox pull --version "$FLUX_VERSION" ${FLUX_RELEASES:+--releases "$FLUX_RELEASES"} || code=2
+flux sandbox pull --version "$FLUX_VERSION" ${FLUX_RELEASES:+--releases "$FLUX_RELEASES"} ${FLUX_TRUSTED_ROOT:+--trusted-root "$FLUX_TRUSTED_ROOT"} || code=2
 [ "$code" -ne 0 ] || flux "$@" || code=$?
 [ ! -f "$report.annotations" ] || cat "$report.annotations"
 [ -z "${GITHUB_OUTPUT:-}" ] || echo "exit-code=$code" >>"$GITHUB_OUTPUT"

@@ -1,6 +1,7 @@
 // Command flux-helper runs jobs for flux with libraries that would slow down the start of every
 // command, and in a process whose memory is limited: Helm, kustomize, SOPS, logins to the
-// registries of cloud providers, the validation of objects, and CEL expressions.
+// registries of cloud providers, the validation of objects, CEL expressions, and signatures of
+// releases.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -17,6 +18,8 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/sigstore"
+	"github.com/fluxkit/flux/internal/sigstore/verifier"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/sops/decrypt"
 	"github.com/fluxkit/flux/pkg/build/helm"
@@ -64,6 +67,8 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 		return map[string]helper.Job{expression.Job: cel.New().Job}, nil
 	case len(args) == 1 && args[0] == cloud.Job:
 		return map[string]helper.Job{cloud.Job: login.Job}, nil
+	case len(args) == 1 && args[0] == sigstore.Job:
+		return map[string]helper.Job{sigstore.Job: verifier.NewJob(verifier.Public())}, nil
 	}
 	return nil, fmt.Errorf("%s is started by flux and has no commands of its own", helper.Program)
 }

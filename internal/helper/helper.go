@@ -1,5 +1,5 @@
 // Package helper runs work in flux-helper, a program that is installed in the same directory as
-// flux: Helm, kustomize, SOPS with its key services, and logins to cloud registries. Their
+// flux: Helm, kustomize, SOPS with its key services, logins to cloud registries, and signatures. Their
 // libraries would slow down the start of every command, and the memory of a separate process can be
 // limited.
 //
@@ -52,4 +52,25 @@ func Find(name string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, ErrNotFound)
 	}
 	return path, nil
+}
+
+// Network returns the environment variables of a process that sends requests without credentials:
+// proxies, certificates, and settings of the runtime.
+func Network() []string {
+	return []string{
+		"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GODEBUG", "GOMEMLIMIT",
+		"TMPDIR", "SystemRoot", "TEMP", "TMP", // the last three on Windows
+	}
+}
+
+// Environment returns the environment of a process that gets named variables only, and so none of the
+// tokens of a pipeline.
+func Environment(lookup func(string) (string, bool), names ...string) []string {
+	env := []string{}
+	for _, name := range names {
+		if value, ok := lookup(name); ok {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }

@@ -22,14 +22,22 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/sigstore"
 )
 
+// repository is the repository whose workflow builds and signs releases.
+const repository = "https://github.com/fluxkit/flux"
+
 // Address is the address of the releases of flux.
-const Address = "https://github.com/fluxkit/flux/releases"
+const Address = repository + "/releases"
 
 const (
-	// checksumsMax and archiveMax are the maximum sizes of the files of a release.
-	checksumsMax, archiveMax = 1 << 20, 512 << 20
+	// checksumsMax, bundleMax and archiveMax are the maximum sizes of the files of a release.
+	checksumsMax, bundleMax, archiveMax = 1 << 20, 1 << 20, 512 << 20
+	// bundleSuffix is what the name of a signature has after that of the file, and signature the file
+	// of a downloaded sandbox whose checksum was signed. Sandboxes without it were not verified.
+	bundleSuffix = ".sigstore.json"
+	signature    = "checksums.txt" + bundleSuffix
 	// staging is the prefix of temporary directories. Those of killed processes are removed after
 	// abandoned.
 	staging   = ".pull-"
@@ -109,6 +117,9 @@ type Release struct {
 	// Agent is the User-Agent of requests.
 	Agent string
 	Now   func() time.Time
+	// Verify returns an error if the bundle is not a signature of the file by the identity. If Verify
+	// is nil, only the checksum is compared.
+	Verify func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error
 	// Started is called before the archive is downloaded, Downloaded with the progress and the total
 	// size, if known.
 	Started    func()
@@ -124,11 +135,33 @@ func Normalize(text string) (string, error) {
 	return v.String(), nil
 }
 
-// Pull downloads a sandbox that the store does not have, and reports whether it did. The checksum is
-// compared before the archive is unpacked. After an error the store is as it was.
+// Signer returns the identity that signs the checksums of a version: the release workflow, started by
+// the tag of the version.
+func Signer(version string) sigstore.Identity {
+	ref := "refs/tags/v" + version
+	return sigstore.Identity{
+		Issuer:  "https://token.actions.githubusercontent.com",
+		Subject: repository + "/.github/workflows/release.yaml@" + ref, Repository: repository, Ref: ref,
+	}
+}
+
+// Verified reports whether the signature of a downloaded sandbox was verified.
+func (s Store) Verified(version string) bool {
+	info, err := os.Lstat(filepath.Join(s.At(version), signature))
+	return err == nil && info.Mode().IsRegular()
+}
+
+// has reports whether the store has a sandbox that does not have to be downloaded.
+func (s Store) has(r Release) bool {
+	return complete(s.At(r.Version)) && (r.Verify == nil || s.Verified(r.Version))
+}
+
+// Pull downloads a sandbox that the store does not have, or has without a verified signature, and
+// reports whether it did. The signature of the checksums is verified before the archive is
+// downloaded, and its checksum is compared before it is unpacked. After an error the store is as it
+// was.
 func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error) {
-	target := s.At(r.Version)
-	if complete(target) {
+	if s.has(r) {
 		return false, nil
 	}
 	base, err := url.Parse(strings.TrimSuffix(r.Address, "/"))
@@ -142,9 +175,9 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	client := download.New(r.Agent)
 	folder := base.JoinPath("download", "v"+r.Version)
 	file := fmt.Sprintf("%s_%s_%s.tar.gz", helper.Sandbox, r.Version, s.Platform)
-	want, err := checksum(ctx, client, folder, r, file)
+	want, bundle, err := r.checksum(ctx, client, folder, file)
 	if err != nil {
-		return false, r.explain(ctx, err)
+		return false, err
 	}
 	if err := s.clean(r.Now()); err != nil {
 		return false, err
@@ -163,23 +196,63 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	if err := errors.Join(unpack(ctx, archive, unpacked), archive.Close()); err != nil {
 		return false, fmt.Errorf("%s: %w", download.Bare(folder.JoinPath(file)), err)
 	}
-	return true, s.install(unpacked, target)
+	if err := mark(unpacked, bundle); err != nil {
+		return false, fmt.Errorf("storing the signature: %w", err)
+	}
+	return true, s.install(unpacked, r)
 }
 
-// checksum returns the checksum of the archive, which the release publishes.
-func checksum(ctx context.Context, client *download.Client, folder *url.URL, r Release, file string) (string, error) {
-	lines, err := client.Read(ctx, folder.JoinPath("flux_"+r.Version+"_checksums.txt").String(), checksumsMax)
+// checksum returns the checksum of the archive, which the release publishes, and the verified
+// signature of the checksums, if it has to be verified.
+func (r Release) checksum(ctx context.Context, client *download.Client, folder *url.URL, file string) (sum string, bundle []byte, err error) {
+	address := folder.JoinPath("flux_" + r.Version + "_checksums.txt")
+	lines, err := client.Read(ctx, address.String(), checksumsMax)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", hint.Errorf("see "+r.Address+" for the versions, and set one with --version", "flux %s is not among the releases", r.Version)
+		return "", nil, hint.Errorf("see "+r.Address+" for the versions, and set one with --version", "flux %s is not among the releases", r.Version)
 	}
 	if err != nil {
-		return "", err
+		return "", nil, r.explain(ctx, err)
+	}
+	if r.Verify != nil {
+		if bundle, err = r.verify(ctx, client, address, lines); err != nil {
+			return "", nil, err
+		}
 	}
 	sum, found := download.Checksum(lines, file)
 	if !found {
-		return "", hint.Errorf("build it in a clone of that version with 'make sandbox controllers'", "flux %s has no sandbox for %s/%s", r.Version, runtime.GOOS, runtime.GOARCH)
+		return "", nil, hint.Errorf("build it in a clone of that version with 'make sandbox controllers'", "flux %s has no sandbox for %s/%s", r.Version, runtime.GOOS, runtime.GOARCH)
 	}
-	return sum, nil
+	return sum, bundle, nil
+}
+
+// verify returns the signature of the checksums after it was verified.
+func (r Release) verify(ctx context.Context, client *download.Client, checksums *url.URL, lines []byte) ([]byte, error) {
+	address := *checksums
+	address.Path += bundleSuffix
+	bundle, err := client.Read(ctx, address.String(), bundleMax)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hint.Errorf("if "+r.Address+" is a mirror, copy the file to it; else do not use the files, and report it",
+			"flux %s has no signature: %w", r.Version, err)
+	}
+	if err != nil {
+		return nil, r.explain(ctx, err)
+	}
+	if err := r.Verify(ctx, lines, bundle, Signer(r.Version)); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, fmt.Errorf("verifying %s: %w", download.Bare(&address), err)
+	}
+	return bundle, nil
+}
+
+// mark stores the signature with the programs. The archive cannot bring one of its own.
+func mark(dir string, bundle []byte) error {
+	path := filepath.Join(dir, signature)
+	if err := os.RemoveAll(path); err != nil || bundle == nil {
+		return err
+	}
+	return os.WriteFile(path, bundle, 0o644) //nolint:gosec // the signature is public
 }
 
 // fetch downloads the archive to a file and compares its checksum. The file is at its start.
@@ -225,14 +298,15 @@ func unpack(ctx context.Context, archive io.Reader, dir string) error {
 }
 
 // install makes a directory the one of a version. Another process may have done it meanwhile.
-func (s Store) install(unpacked, target string) error {
-	if err := os.Rename(unpacked, target); err == nil || complete(target) {
+func (s Store) install(unpacked string, r Release) error {
+	target := s.At(r.Version)
+	if err := os.Rename(unpacked, target); err == nil || s.has(r) {
 		return nil
 	}
 	if err := os.RemoveAll(target); err != nil {
-		return fmt.Errorf("removing an incomplete sandbox: %w", err)
+		return fmt.Errorf("removing an incomplete or unverified sandbox: %w", err)
 	}
-	if err := os.Rename(unpacked, target); err != nil {
+	if err := os.Rename(unpacked, target); err != nil && !s.has(r) {
 		return fmt.Errorf("installing the sandbox: %w", err)
 	}
 	return nil

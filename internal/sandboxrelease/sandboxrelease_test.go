@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sigstore"
+	"github.com/fluxkit/flux/internal/testcluster"
 )
 
 const name = "flux-sandbox_1.0.0_linux_amd64.tar.gz"
@@ -72,9 +74,9 @@ type server struct {
 func serve(t *testing.T, archive []byte) *server {
 	t.Helper()
 	s := &server{broken: map[string]bool{}, files: map[string][]byte{
-		"/download/v1.0.0/" + name:                  archive,
-		"/download/v1.0.0/flux_1.0.0_checksums.txt": fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(archive), name),
+		"/download/v1.0.0/" + name: archive,
 	}}
+	s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(archive), name))
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		content, ok := s.files[r.URL.Path]
@@ -92,8 +94,25 @@ func serve(t *testing.T, archive []byte) *server {
 	return s
 }
 
+// release verifies that the bundle is signature.
 func (s *server) release() Release {
-	return Release{Version: "1.0.0", Address: s.URL, Agent: "flux/test", Now: time.Now, Started: func() {}}
+	return Release{Version: "1.0.0", Address: s.URL, Agent: "flux/test", Now: time.Now, Started: func() {}, Verify: s.verify}
+}
+
+// signed is the signature of the checksums in tests; verifying real ones is tested with the verifier.
+const signed = "signature of "
+
+func (s *server) verify(_ context.Context, file, bundle []byte, by sigstore.Identity) error {
+	if text := string(bundle); text != signed+string(file) || by != Signer("1.0.0") {
+		return fmt.Errorf("invalid signature: %q by %v", text, by)
+	}
+	return nil
+}
+
+// sign replaces the checksums and their signature.
+func (s *server) sign(checksums []byte) {
+	const path = "/download/v1.0.0/flux_1.0.0_checksums.txt"
+	s.files[path], s.files[path+".sigstore.json"] = checksums, []byte(signed+string(checksums))
 }
 
 func store(t *testing.T) Store {
@@ -129,8 +148,8 @@ func TestPull(t *testing.T) {
 			t.Fatalf("downloaded %v, %v; want %v", got, err, want)
 		}
 	}
-	if n := server.requests.Load(); n != 2 {
-		t.Errorf("%d requests, want one for the checksums and one for the archive", n)
+	if n := server.requests.Load(); n != 3 {
+		t.Errorf("%d requests, want one for the checksums, one for their signature and one for the archive", n)
 	}
 	if last := len(sizes) - 1; last < 0 || sizes[last] != sizes[last-1] {
 		t.Errorf("progress %v", sizes)
@@ -153,11 +172,12 @@ func TestPull(t *testing.T) {
 func TestPullFails(t *testing.T) {
 	t.Parallel()
 	const path, checksums = "/download/v1.0.0/" + name, "/download/v1.0.0/flux_1.0.0_checksums.txt"
+	const bundle = checksums + ".sigstore.json"
 	with := func(h tar.Header) func(*testing.T, *server) {
 		return func(t *testing.T, s *server) {
 			t.Helper()
 			s.files[path] = packed(t, append(programs(), h)...)
-			s.files[checksums] = fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name)
+			s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name))
 		}
 	}
 	for title, c := range map[string]struct {
@@ -166,12 +186,18 @@ func TestPullFails(t *testing.T) {
 	}{
 		"checksum": {func(_ *testing.T, s *server) { s.files[path][20] ^= 1 }, name + " does not match: expected ", "report it"},
 		"checksum of another file": {func(_ *testing.T, s *server) {
-			s.files[checksums] = fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), "x"+name)
+			s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), "x"+name))
 		}, "flux 1.0.0 has no sandbox for ", "make sandbox controllers"},
-		"truncated":  {func(_ *testing.T, s *server) { s.files[path] = s.files[path][:len(s.files[path])-9] }, "does not match", "run the command again"},
-		"half":       {func(_ *testing.T, s *server) { s.broken[path] = true }, "unexpected EOF", "--releases to a mirror"},
-		"no release": {func(_ *testing.T, s *server) { delete(s.files, checksums) }, "flux 1.0.0 is not among the releases", "--version"},
-		"no archive": {func(_ *testing.T, s *server) { delete(s.files, path) }, "404", "--releases to a mirror"},
+		"truncated":         {func(_ *testing.T, s *server) { s.files[path] = s.files[path][:len(s.files[path])-9] }, "does not match", "run the command again"},
+		"half":              {func(_ *testing.T, s *server) { s.broken[path] = true }, "unexpected EOF", "--releases to a mirror"},
+		"no signature":      {func(_ *testing.T, s *server) { delete(s.files, bundle) }, "flux 1.0.0 has no signature: ", "copy the file to it"},
+		"changed checksums": {func(_ *testing.T, s *server) { s.files[checksums][0] ^= 1 }, "checksums.txt.sigstore.json: invalid signature", ""},
+		"large signature": {func(_ *testing.T, s *server) {
+			s.files[bundle] = bytes.Repeat([]byte("x"), bundleMax+1)
+		}, "larger than 1 MiB", "mirror"},
+		"half a signature": {func(_ *testing.T, s *server) { s.broken[bundle] = true }, "unexpected EOF", "--releases to a mirror"},
+		"no release":       {func(_ *testing.T, s *server) { delete(s.files, checksums) }, "flux 1.0.0 is not among the releases", "--version"},
+		"no archive":       {func(_ *testing.T, s *server) { delete(s.files, path) }, "404", "--releases to a mirror"},
 		"large checksums": {func(_ *testing.T, s *server) {
 			s.files[checksums] = bytes.Repeat([]byte("x"), checksumsMax+1)
 		}, "larger than 1 MiB", "mirror"},
@@ -183,11 +209,11 @@ func TestPullFails(t *testing.T) {
 		"missing program": {func(t *testing.T, s *server) {
 			t.Helper()
 			s.files[path] = packed(t, programs()[:3]...)
-			s.files[checksums] = fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name)
+			s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name))
 		}, "does not have all programs", ""},
 		"no archive format": {func(_ *testing.T, s *server) {
 			s.files[path] = []byte("<html>")
-			s.files[checksums] = fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name)
+			s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name))
 		}, "unzipping the archive", ""},
 	} {
 		t.Run(title, func(t *testing.T) {
@@ -214,6 +240,59 @@ func TestPullFails(t *testing.T) {
 				t.Errorf("afterwards: %v, %v", done, err)
 			}
 		})
+	}
+}
+
+// TestPullUnverified checks that a sandbox without a verified signature is replaced by one with it, and
+// that an archive cannot bring a signature of its own.
+func TestPullUnverified(t *testing.T) {
+	t.Parallel()
+	server, s := serve(t, packed(t, append(programs(), tar.Header{Name: "./" + signature, Typeflag: tar.TypeReg, Mode: 0o644})...)), store(t)
+	r := server.release()
+	skipped := r
+	skipped.Verify = nil
+	for _, c := range []struct {
+		Release
+		downloaded, verified bool
+	}{{skipped, true, false}, {skipped, false, false}, {r, true, true}, {r, false, true}, {skipped, false, true}} {
+		if got, err := s.Pull(t.Context(), c.Release); got != c.downloaded || err != nil || s.Verified("1.0.0") != c.verified {
+			t.Errorf("downloaded %v, %v, verified %v; want %+v", got, err, s.Verified("1.0.0"), c)
+		}
+	}
+	got, err := os.ReadFile(filepath.Join(s.At("1.0.0"), signature))
+	if want := server.files["/download/v1.0.0/flux_1.0.0_checksums.txt.sigstore.json"]; err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the stored signature is %q, %v", got, err)
+	}
+	server.files["/download/v1.0.0/flux_1.0.0_checksums.txt.sigstore.json"] = []byte("other")
+	unverified := store(t)
+	if _, err := unverified.Pull(t.Context(), skipped); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := unverified.Pull(t.Context(), r); err == nil || unverified.Find("1.0.0") == "" {
+		t.Errorf("%v; the sandbox is to be left as it was", err)
+	}
+}
+
+// TestSigner checks that the identity and the name of the signature are those of the release workflow.
+func TestSigner(t *testing.T) {
+	t.Parallel()
+	root := testcluster.Root()
+	file, ref, _ := strings.Cut(strings.TrimPrefix(Signer("1.0.0").Subject, Signer("1.0.0").Repository+"/"), "@")
+	workflow, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"    tags: [\"v*\"]\n", "      id-token: write\n", "      - run: make release\n"} {
+		if !strings.Contains(string(workflow), line) {
+			t.Errorf("%s lacks %q", file, line)
+		}
+	}
+	if strings.Contains(string(workflow), "workflow_call") || ref != "refs/tags/v1.0.0" {
+		t.Errorf("%s is called by other workflows, or does not run for %s", file, ref)
+	}
+	releases, err := os.ReadFile(filepath.Join(root, "goreleaser.yaml"))
+	if want := `signature: "${artifact}` + bundleSuffix + `"`; err != nil || !strings.Contains(string(releases), want) {
+		t.Errorf("goreleaser.yaml lacks %s: %v", want, err)
 	}
 }
 

@@ -54,7 +54,8 @@ var allowed = map[string][]string{
 	"pkg/testrun/assert":         {"pkg/diagnose", "pkg/testrun/expression", "pkg/testrun/fault"},
 	"pkg/testrun/expression/cel": {"pkg/testrun/expression"},
 	"internal/sandbox":           {"internal/gitrepo"},
-	"internal/sandboxrelease":    {"internal/registry"},
+	"internal/sandboxrelease":    {"internal/registry", "internal/sigstore"},
+	"internal/sigstore/verifier": {"internal/sigstore"},
 }
 
 func TestImportsPointDown(t *testing.T) {

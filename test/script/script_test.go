@@ -136,6 +136,7 @@ func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial b
 			env.Values[hostKey{}] = &hostHolder{}
 			env.Values[cloudKey{}] = &cloudHolder{}
 			env.Values[releasesKey{}] = &releasesHolder{}
+			env.Values[sigstoreKey{}] = &sigstoreHolder{}
 			env.Setenv("PATH", env.Getenv("PATH")+string(os.PathListSeparator)+testcluster.Bin())
 			if serial { // an earlier script may have removed them
 				if err := cluster.InstallCRDs(t.Context()); err != nil {
@@ -161,7 +162,7 @@ func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial b
 			"observe": func(ts *testscript.TestScript, neg bool, args []string) { observe(ts, cluster, neg, args) },
 			"helmed":  func(ts *testscript.TestScript, neg bool, args []string) { helmed(ts, cluster, neg, args) },
 			"seal":    seal, "commit": commitFolder, "untouched": untouched, "publish": publish,
-			"sshhost": sshhost, "cloud": useCloud, "releases": useReleases,
+			"sshhost": sshhost, "cloud": useCloud, "releases": useReleases, "sigstore": useSigstore,
 			"githost": startGithost, "sethost": setHost, "action": runAction, "gitlabjob": runGitLabJob, "hoststate": hostState, "hostcomments": hostComments, "hostchanges": hostChanges, "clone": clone,
 			"playflux": func(ts *testscript.TestScript, neg bool, args []string) { playFlux(ts, cluster, neg, args) },
 			"keys":     makeKeys,

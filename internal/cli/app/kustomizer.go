@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sigstore"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/build"
@@ -33,6 +34,7 @@ type Helpers struct {
 	charts      *isolated.Charts
 	decryption  *helper.Process
 	cloud       *cloud.Client
+	signatures  *helper.Process
 	schemas     *verdict.Process
 	expressions *expression.Process
 	// reported are the lines that were printed by reporter.
@@ -55,6 +57,9 @@ func (h *Helpers) Close() error {
 	}
 	if h.cloud != nil {
 		err = errors.Join(err, h.cloud.Process.Close())
+	}
+	if h.signatures != nil {
+		err = errors.Join(err, h.signatures.Close())
 	}
 	if h.schemas != nil {
 		err = errors.Join(err, h.schemas.Close())
@@ -168,6 +173,22 @@ func (h *Helpers) client(a *App) *cloud.Client {
 		}}
 	}
 	return h.cloud
+}
+
+// Signatures returns the process that verifies signatures. It gets proxies and certificates for its
+// requests, and no credentials.
+func (h *Helpers) Signatures(a *App) *helper.Process {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.signatures == nil {
+		h.signatures = &helper.Process{
+			Find: FindHelper, Arguments: []string{sigstore.Job}, Report: h.reporter(a.UI, "sigstore"),
+			Environment: func(context.Context) ([]string, error) {
+				return helper.Environment(a.LookupEnv, helper.Network()...), nil
+			},
+		}
+	}
+	return h.signatures
 }
 
 // reporter returns a function that prints what a library writes to stderr in helper processes, such

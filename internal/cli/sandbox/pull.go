@@ -1,21 +1,29 @@
 package sandbox
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sigstore"
 )
 
 type pullOptions struct {
-	version  string
-	releases string
-	format   string
+	version       string
+	releases      string
+	trustedRoot   string
+	skipSignature bool
+	format        string
 }
 
 // pulled is the answer in JSON and YAML.
@@ -25,6 +33,8 @@ type pulled struct {
 	Directory string `json:"directory"`
 	// Downloaded is false if the sandbox was there already.
 	Downloaded bool `json:"downloaded"`
+	// Verified is true if the signature of the sandbox was verified when it was downloaded.
+	Verified bool `json:"verified"`
 }
 
 func newPull(a *app.App) *cobra.Command {
@@ -37,8 +47,16 @@ version of flux, for this platform, to the cache directory of the user. There,
 'flux sandbox', 'flux test', 'flux bisect', 'flux rehearse' and 'flux validate
 --sandbox' find them. Nothing is downloaded if they are there already.
 
-The SHA-256 checksum that the release publishes is compared before the archive is
-unpacked. If the download fails or is interrupted, nothing is left.
+The checksums of a release are signed by the workflow that builds it. Their signature
+is verified before the archive is downloaded: the certificate has to be issued by
+Sigstore to the release workflow of flux at the tag of the version, and the signature
+has to be in the transparency log. The SHA-256 checksum is compared before the archive
+is unpacked. If the download fails or is interrupted, nothing is left. A sandbox whose
+signature was not verified is downloaded again.
+
+The trusted root of Sigstore, its keys and certificates, is read over the network from
+tuf-repo-cdn.sigstore.dev, and kept for a day in the cache directory of the user. Without
+access to it, set --trusted-root to a copy of the file trusted_root.json.
 
 A build of flux that is not a release uses the newest downloaded sandbox.`,
 		Example: `  # Download the sandbox of this version of flux
@@ -47,8 +65,8 @@ A build of flux that is not a release uses the newest downloaded sandbox.`,
   # Download that of another release, for a flux that was built from a clone
   flux sandbox pull --version 1.0.0
 
-  # Download from a mirror
-  flux sandbox pull --releases https://mirror.example.com/flux/releases`,
+  # Download from a mirror, and verify without access to the internet
+  flux sandbox pull --releases https://mirror.example.com/flux/releases --trusted-root trusted_root.json`,
 		Args: cobra.NoArgs,
 		// That of the parent is for flux-sandbox, which has its own configuration.
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return cmd.Root().PersistentPreRunE(cmd, args) },
@@ -56,11 +74,16 @@ A build of flux that is not a release uses the newest downloaded sandbox.`,
 	}
 	cmd.Flags().StringVar(&o.version, "version", "", "version of the release (default: that of flux)")
 	cmd.Flags().StringVar(&o.releases, "releases", sandboxrelease.Address, "URL of the releases, for a mirror")
+	cmd.Flags().StringVar(&o.trustedRoot, "trusted-root", "", "trusted_root.json of Sigstore (default: read over the network)")
+	cmd.Flags().BoolVar(&o.skipSignature, "insecure-skip-signature", false, "compare only the checksum, which does not show who made the release (default false)")
 	command.AddOutput(cmd.Flags(), &o.format, "format of the result", "json", "yaml")
 	return cmd
 }
 
 func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
+	if o.skipSignature && o.trustedRoot != "" {
+		return errors.New("--trusted-root and --insecure-skip-signature are mutually exclusive")
+	}
 	version := o.version
 	if version == "" {
 		version = a.Build.Version
@@ -77,12 +100,16 @@ func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
 	if err != nil {
 		return err
 	}
+	verify, err := o.verifier(a)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	progress := a.UI.Progress(a.Now, "downloading the sandbox of flux %s", version)
 	defer progress.Done()
 	downloaded, err := store.Pull(ctx, sandboxrelease.Release{
-		Version: version, Address: o.releases, Agent: "flux/" + a.Build.Version, Now: a.Now, Downloaded: progress.Bytes,
+		Version: version, Address: o.releases, Agent: agent(a), Verify: verify, Now: a.Now, Downloaded: progress.Bytes,
 		Started: func() {
 			a.UI.Action("downloading the sandbox of flux %s for %s/%s", version, runtime.GOOS, runtime.GOARCH)
 		},
@@ -91,10 +118,49 @@ func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.report(a, pulled{version, store.At(version), downloaded})
+	return o.report(a, pulled{version, store.At(version), downloaded, store.Verified(version)})
+}
+
+func agent(a *app.App) string { return "flux/" + a.Build.Version }
+
+// verifier returns the function that verifies the signature of the checksums, nil if it is skipped.
+func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error, error) {
+	if o.skipSignature {
+		return nil, nil
+	}
+	var trusted []byte
+	if o.trustedRoot != "" {
+		file, err := os.Open(o.trustedRoot)
+		if err != nil {
+			return nil, fmt.Errorf("reading --trusted-root: %w", err)
+		}
+		defer file.Close()
+		if trusted, err = budget.ReadAll(file, o.trustedRoot, "the file", sigstore.RootMax); err != nil {
+			return nil, fmt.Errorf("reading --trusted-root: %w", err)
+		}
+		if len(trusted) == 0 {
+			return nil, fmt.Errorf("reading --trusted-root: %s is empty", o.trustedRoot)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cache directory: %w", err)
+	}
+	return func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error {
+		err := sigstore.Verify(ctx, a.Helpers.Signatures(a), sigstore.Request{
+			File: file, Bundle: bundle, Identity: by, TrustedRoot: trusted, Cache: filepath.Join(cache, "flux", "sigstore"), Agent: agent(a),
+		})
+		if err == nil {
+			a.UI.Success("verified that %s signed the checksums", by.Subject)
+		}
+		return err
+	}, nil
 }
 
 func (o *pullOptions) report(a *app.App, r pulled) error {
+	if !r.Verified {
+		a.UI.Warning("the signature of flux %s was not verified", r.Version)
+	}
 	if r.Downloaded {
 		a.UI.Success("downloaded the sandbox of flux %s to %s", r.Version, r.Directory)
 	} else {

@@ -26,28 +26,19 @@ func NewCharts(find func() (string, error), cache string, report func(line strin
 	return &Charts{&helper.Process{
 		Find: find, Arguments: []string{RenderJob, cache}, Report: report,
 		Environment: func(context.Context) ([]string, error) {
-			return chartEnvironment(os.LookupEnv), nil //nolint:forbidigo // the process gets named variables of this one
+			return helper.Environment(os.LookupEnv, chartVariables()...), nil //nolint:forbidigo // the process gets named variables of this one
 		},
 	}}
 }
 
-// chartVariables are the environment variables of a process that renders charts: locations of
+// chartVariables returns the environment variables of a process that renders charts: locations of
 // files, network settings, and the registries of "docker login". Charts decide what the process
 // does, and must not read the tokens of a pipeline.
-var chartVariables = []string{
-	"PATH", "HOME", "TMPDIR", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE",
-	"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR", "GODEBUG", "GOMEMLIMIT",
-	"USERPROFILE", "LOCALAPPDATA", "SystemRoot", "TEMP", "TMP", // Windows
-}
-
-func chartEnvironment(lookup func(string) (string, bool)) []string {
-	env := []string{}
-	for _, name := range chartVariables {
-		if value, ok := lookup(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
+func chartVariables() []string {
+	return append([]string{
+		"PATH", "HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE",
+		"USERPROFILE", "LOCALAPPDATA", // Windows
+	}, helper.Network()...)
 }
 
 // rendering is the input of RenderJob.

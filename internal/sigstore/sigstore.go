@@ -1,0 +1,114 @@
+// Package sigstore verifies that a file was signed by a workflow: with a certificate of Sigstore for
+// the identity of the workflow, and an entry in the transparency log. It does so in the helper
+// process: the libraries of Sigstore would slow down the start of every command.
+package sigstore
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
+)
+
+// Job is the job that verifies a signature, and the argument of its process.
+const Job = "verify-signature"
+
+// RootMax is the maximum size of a trusted root.
+const RootMax = 4 << 20
+
+// Identity is the workflow that signs, as in the certificate.
+type Identity struct {
+	// Issuer is the OIDC issuer of the token that the workflow exchanged for the certificate.
+	Issuer string `json:"issuer"`
+	// Subject is the URL of the workflow file with its Git reference.
+	Subject string `json:"subject"`
+	// Repository and Ref are the repository and the Git reference that the workflow ran for. They
+	// differ from those of Subject if a workflow of another repository called it.
+	Repository string `json:"repository"`
+	Ref        string `json:"ref"`
+}
+
+// Request is the input of Job.
+type Request struct {
+	File []byte `json:"file"`
+	// Bundle has the signature, the certificate and the log entry, as "cosign sign-blob --bundle"
+	// writes it.
+	Bundle []byte `json:"bundle"`
+	Identity
+	// TrustedRoot is the content of trusted_root.json. If it is empty, that of the public instance of
+	// Sigstore is read with TUF.
+	TrustedRoot []byte `json:"trustedRoot,omitempty"`
+	// Cache is the directory where TUF keeps metadata and the trusted root.
+	Cache string `json:"cache,omitempty"`
+	// Agent is the User-Agent of requests.
+	Agent string `json:"agent,omitempty"`
+}
+
+// Result is the output of Job.
+type Result struct {
+	// Failure is nil if the signature is valid and of the identity.
+	Failure *Error `json:"failure,omitempty"`
+}
+
+// Step is the step of a verification that failed.
+type Step string
+
+const (
+	// ReadRoot is the step that reads the trusted root.
+	ReadRoot Step = "root"
+	// ReadBundle is the step that parses the bundle.
+	ReadBundle Step = "bundle"
+	// CheckSignature is the step that verifies the signature, its certificate and its log entry.
+	CheckSignature Step = "signature"
+	// CheckIdentity is the step that compares the identity in the certificate.
+	CheckIdentity Step = "identity"
+)
+
+// Error is returned for a signature that is not valid or cannot be verified.
+type Error struct {
+	Step   Step   `json:"step"`
+	Detail string `json:"detail"`
+	// Given is true if the trusted root is that of the request.
+	Given bool `json:"given,omitempty"`
+}
+
+func (e *Error) Error() string {
+	switch e.Step {
+	case ReadRoot:
+		return "reading the trusted root of Sigstore: " + e.Detail
+	case ReadBundle:
+		return "the signature is not a Sigstore bundle: " + e.Detail
+	case CheckIdentity:
+		return "signed by another identity: " + e.Detail
+	default:
+		return "invalid signature: " + e.Detail
+	}
+}
+
+// remedy returns what the user can do.
+func (e *Error) remedy() string {
+	switch {
+	case e.Step == ReadRoot && e.Given:
+		return "set --trusted-root to the file trusted_root.json of Sigstore"
+	case e.Step == ReadRoot:
+		return "check the network connection and HTTPS_PROXY, or set --trusted-root to a copy of trusted_root.json of Sigstore"
+	case e.Step == CheckSignature && e.Given:
+		return "check that the file of --trusted-root is current; if it is, do not use the files and report it"
+	default:
+		return "do not use the files, and report it"
+	}
+}
+
+// Verify verifies a signature in process. A failure is an error with a remedy.
+func Verify(ctx context.Context, process *helper.Process, r Request) error {
+	const title = "verifying the signature"
+	var result Result
+	if err := process.Do(ctx, helper.Call{Job: Job, Title: title, Input: r}, &result); err != nil {
+		return fmt.Errorf("%s: %w", title, err)
+	}
+	if result.Failure != nil {
+		return hint.Errorf(result.Failure.remedy(), "%w", result.Failure)
+	}
+	return nil
+}
