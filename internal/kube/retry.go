@@ -34,6 +34,8 @@ const (
 	firstBackoff   = 250 * time.Millisecond
 	lastBackoff    = 4 * time.Second
 	longestBackoff = 30 * time.Second
+	// restartBackoff is the last backoff while a server restarts, which costs it nothing.
+	restartBackoff = time.Second
 	// statusBytes is the maximum size of an error response that is read for its message.
 	statusBytes = 64 << 10
 )
@@ -93,10 +95,11 @@ func (t *retry) WrappedRoundTripper() http.RoundTripper { return t.next }
 // RoundTrip implements http.RoundTripper.
 func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 	attempt := r
-	for n := 0; ; n++ {
+	retries := map[bool]int{} // by whether the server restarts
+	for {
 		response, err := t.next.RoundTrip(attempt)
 		f := failureOf(r, response, err)
-		if n > 0 && f == nil && utilnet.IsConnectionRefused(err) {
+		if len(retries) > 0 && f == nil && utilnet.IsConnectionRefused(err) {
 			f = &failure{cause: refusedConnection, refused: true}
 		}
 		if f == nil {
@@ -106,6 +109,7 @@ func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 			}
 			return response, err
 		}
+		n := retries[f.restarting()]
 		pause := f.pause(n)
 		if !f.again(r, n) || !inTime(r.Context(), pause) {
 			return f.final(response, err)
@@ -117,6 +121,7 @@ func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
 		if !sleep(r.Context(), pause) {
 			return nil, context.Cause(r.Context())
 		}
+		retries[f.restarting()]++
 	}
 }
 
@@ -126,15 +131,19 @@ type failure struct {
 	cause string
 	asked time.Duration
 	// refused is set for a connection that the server refused after it had lost
-	// another one: it restarts.
-	refused bool
+	// another one: it restarts. starting is set for the response of a server that has
+	// not finished its start.
+	refused, starting bool
 }
+
+// restarting reports whether the server restarts.
+func (f *failure) restarting() bool { return f.refused || f.starting }
 
 const refusedConnection = "the API server refused the connection"
 
 // restartRetries is the maximum number of retries while a server restarts: about
 // half a minute.
-const restartRetries = 12
+const restartRetries = 40
 
 // failureOf returns nil for a result that a retry would not change.
 func failureOf(r *http.Request, response *http.Response, err error) *failure {
@@ -148,6 +157,9 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	}
 	code := response.StatusCode
 	f := &failure{code: code, cause: fmt.Sprintf("%d %s from the API server", code, http.StatusText(code))}
+	if f.starting = code == http.StatusServiceUnavailable && strings.HasPrefix(peek(response), pathsMissing); f.starting {
+		return f // it asks for more time than its start takes
+	}
 	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		f.asked = time.Duration(min(seconds, int(longestBackoff/time.Second)+1)) * time.Second
 	}
@@ -161,20 +173,39 @@ func invalidForSchema(r *http.Request, response *http.Response) bool {
 	if r.Method != http.MethodPatch || response.StatusCode != http.StatusInternalServerError {
 		return false
 	}
+	return strings.HasPrefix(peek(response), "failed to create typed ")
+}
+
+// pathsMissing begins the message of an API server that has not finished its start.
+const pathsMissing = "the request has been made before all known HTTP paths have been installed"
+
+// peek returns the message of an error response, whose body can still be read.
+func peek(response *http.Response) string {
 	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
+	if err != nil {
+		return ""
+	}
+	return messageIn(body)
+}
+
+// messageIn returns the message of a Status, "" for another body.
+func messageIn(body []byte) string {
 	var status struct{ Kind, Message string }
-	return err == nil && json.Unmarshal(body, &status) == nil && status.Kind == "Status" && strings.HasPrefix(status.Message, "failed to create typed ")
+	if json.Unmarshal(body, &status) != nil || status.Kind != "Status" {
+		return ""
+	}
+	return status.Message
 }
 
 // again reports whether a request is retried after n retries. After a 429 any request may be,
 // since the server has not processed it.
 func (f *failure) again(r *http.Request, n int) bool {
 	most := retriesAfter(f.code)
-	if f.refused {
+	if f.restarting() {
 		most = restartRetries
 	}
 	return n < most && f.asked <= longestBackoff && (f.code == http.StatusTooManyRequests || idempotent(r))
@@ -186,7 +217,11 @@ func (f *failure) pause(n int) time.Duration {
 	if f.asked > 0 {
 		return f.asked
 	}
-	whole := min(firstBackoff<<min(n, 10), lastBackoff)
+	last := lastBackoff
+	if f.restarting() {
+		last = restartBackoff
+	}
+	whole := min(firstBackoff<<min(n, 10), last)
 	return whole/2 + rand.N(whole/2) //nolint:gosec // not for secrets
 }
 
@@ -197,11 +232,10 @@ func message(response *http.Response) string {
 	}
 	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
 	_ = response.Body.Close() // the rest is not needed
-	var status struct{ Kind, Message string }
-	if err != nil || json.Unmarshal(body, &status) != nil || status.Kind != "Status" || status.Message == "" {
-		return ""
+	if text := messageIn(body); err == nil && text != "" {
+		return ": " + text
 	}
-	return ": " + status.Message
+	return ""
 }
 
 // final returns the result for the caller. client-go does not retry the request again, because

@@ -301,6 +301,37 @@ func TestRetryRestart(t *testing.T) {
 	}
 }
 
+// TestRestart checks that a request follows promptly when an API server has started: it refuses
+// connections, and asks for more time than it needs until it serves all paths. The near miss is another
+// message with the same code.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	for message, latest := range map[string]time.Duration{
+		"the request has been made before all known HTTP paths have been installed, please try again": time.Second,
+		"the server is overloaded, please try again":                                                  5 * time.Second,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			const down, up = 10 * time.Second, 20 * time.Second
+			start := time.Now()
+			f := &faulty{fault: func(n int, _ *http.Request) (*http.Response, error) {
+				switch since := time.Since(start); {
+				case n == 1:
+					return nil, io.EOF
+				case since < down:
+					return nil, &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+				case since < up:
+					return refuse(503, "ServiceUnavailable", message, "Retry-After", "5"), nil
+				}
+				return nil, nil
+			}}
+			_, err := f.client(t).Get(t.Context(), podResource(), "x", "a")
+			if late := time.Since(start) - up; err != nil || late > latest {
+				t.Errorf("%s: answered %s after the start: %v", message, late, err)
+			}
+		})
+	}
+}
+
 // TestRetryAfter checks that Retry-After is respected.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()

@@ -50,7 +50,7 @@ func faultTests() []string {
 		{"leaderless", "controller: {name: kustomize-controller, state: leaderless}", toCyan + ", expect: [{event: {object: " + gitHome + ", reason: NewArtifact}}]", cyan},
 		{"api-server", "apiServer: {state: restarted}", toBrown + ", expect: [{" + brown + "}]", recovers},
 		{"git-down", "server: {name: git, down: true}", toRed + ", expect: [{" + gitWhy("EOF|reset|closed|unable to (clone|list)") + "}]",
-			recovers + "}, {" + red},
+			recovers + "}, {order: [" + gitHome + ", " + ksInfra + "]}, {" + red},
 		{"git-slow", "server: {name: git, delay: 3s}", toGreen + ", expect: [{" + green + "}]", recovers},
 		{"git-down-for", "server: {name: git, down: true, for: 5s}", toBlack + ", expect: [{ready: {object: " + gitHome + "}}]", black},
 		{"credentials", "server: {name: git, status: 401}", toWhite + ", expect: [{" + gitWhy("authentication|[Cc]redentials") + "}]", recovers + "}, {" + white},
