@@ -1,0 +1,57 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/internal/testdocs"
+)
+
+// TestGuideRules evaluates the alerts of the guide with the engine of Prometheus, on the metrics that the
+// guide documents and on further ones.
+func TestGuideRules(t *testing.T) {
+	t.Parallel()
+	source, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "guide", "15-monitoring.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := testdocs.Parse(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rules, documented string
+	for _, b := range d.Blocks {
+		switch {
+		case b.Attributes["title"] != "":
+			rules = b.Text
+		case b.Language == "output" && strings.Contains(b.Text, "gotk_reconcile_condition{"):
+			documented = b.Text
+		}
+	}
+	s := &story{T: t}
+	program, file := s.outside("rules"), s.write("rules.yaml", rules)
+	for metrics, want := range map[string]string{
+		documented: "FluxNotReady{kind=\"Kustomization\", name=\"broken\", namespace=\"flux-system\", status=\"False\", type=\"Ready\"}\n",
+		`gotk_suspend_status{kind="HelmRelease",name="app",namespace="apps"} 1` + "\n": "FluxSuspended{kind=\"HelmRelease\", name=\"app\", namespace=\"apps\"}\n",
+		`gotk_reconcile_condition{name="app",type="Ready",status="False"} 0` + "\n":    "",
+		`gotk_reconcile_condition{name="app",type="Ready",status="True"} 1` + "\n":     "",
+		`gotk_resource_info{name="app",ready="False",suspended="false"} 1` + "\n":      "FluxResourceNotReady{name=\"app\", ready=\"False\", suspended=\"false\"}\n",
+		`gotk_resource_info{name="app",ready="False",suspended="true"} 1` + "\n":       "",
+	} {
+		cmd := exec.CommandContext(t.Context(), program, file)
+		cmd.Stdin, cmd.Stderr = strings.NewReader(metrics), os.Stderr
+		fired, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, string(fired)); diff != "" {
+			t.Errorf("%s\n%s", metrics, diff)
+		}
+	}
+}
