@@ -72,7 +72,9 @@ Credentials:
       Socket of the SSH agent for flux bootstrap git.
   SOPS_AGE_KEY, SOPS_AGE_KEY_FILE
       age keys for flux build and flux diff, or the file with them. Default:
-      sops/age/keys.txt in XDG_CONFIG_HOME, else in ~/.config.
+      sops/age/keys.txt in the configuration directory of the user, as sops has
+      it: XDG_CONFIG_HOME, else ~/.config, on macOS ~/Library/Application
+      Support; on Windows %AppData%.
   VAULT_ADDR, SOPS_HC_VAULT_ALLOWLIST
       Address of the Vault server that decrypts SOPS documents, and the
       addresses that a token may be sent to (default VAULT_ADDR). The clients of

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/download"
@@ -46,7 +47,7 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 		return nil, fmt.Errorf("invalid address of the plugin catalog: %q", redact.Text(address))
 	}
 	if u.Scheme == "file" {
-		return folderCatalog(filepath.FromSlash(u.Path))
+		return folderCatalog(folderOf(runtime.GOOS, u))
 	}
 	if err := download.Check(u); err != nil {
 		return nil, err
@@ -55,6 +56,23 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 		u.Path, u.RawPath = u.Path+"/", ""
 	}
 	return &Catalog{Address: download.Bare(u), base: u, client: download.New(agent)}, nil
+}
+
+// folderOf returns the folder that a file URL names on an operating system. On Windows, the path of
+// file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the
+// server.
+func folderOf(system string, u *url.URL) string {
+	if system != "windows" {
+		return u.Path
+	}
+	name := strings.ReplaceAll(u.Path, "/", `\`)
+	switch {
+	case u.Host != "" && u.Host != "localhost":
+		return `\\` + u.Host + name
+	case len(name) > 2 && name[2] == ':':
+		return name[1:]
+	}
+	return name
 }
 
 func folderCatalog(folder string) (*Catalog, error) {

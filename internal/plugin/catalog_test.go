@@ -179,6 +179,27 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
+// TestFolderOf checks the folders that file URLs name on Windows and on other systems.
+func TestFolderOf(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ system, address, want string }{
+		{"linux", "file:///srv/catalog", "/srv/catalog"},
+		{"darwin", "file:///Users/ada/my%20catalog", "/Users/ada/my catalog"},
+		{"windows", "file:///C:/plugins/catalog", `C:\plugins\catalog`},
+		{"windows", "file://localhost/C:/plugins", `C:\plugins`},
+		{"windows", "file://server/share/plugins", `\\server\share\plugins`},
+		{"windows", "file:///plugins", `\plugins`},
+	} {
+		u, err := url.Parse(c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := folderOf(c.system, u); got != c.want {
+			t.Errorf("%s on %s: %s, want %s", c.address, c.system, got, c.want)
+		}
+	}
+}
+
 // TestFolderCatalog checks that manifests in a folder can refer to files in it and to URLs, but
 // to no other files.
 func TestFolderCatalog(t *testing.T) {

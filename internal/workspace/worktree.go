@@ -55,7 +55,7 @@ func (w WorkTree) ForSource(folder string, ks *unstructured.Unstructured) WorkTr
 	own, _, _ := unstructured.NestedString(ks.Object, "spec", "path")
 	absolute, err := filepath.Abs(folder)
 	root, ok := strings.CutSuffix(absolute, filepath.Clean(string(filepath.Separator)+own))
-	if err != nil || !ok || root == "" {
+	if err != nil || !ok || root == filepath.VolumeName(absolute) { // "" except on Windows
 		return w
 	}
 	return WorkTree{Root: root}

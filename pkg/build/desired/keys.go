@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -93,9 +94,9 @@ func addKeys(keys *sops.Keys, data map[string][]byte) {
 func (d *Decryption) ownAgeKeys() ([]string, error) {
 	file, named := d.Env("SOPS_AGE_KEY_FILE"), true
 	if file == "" {
-		config := d.Env("XDG_CONFIG_HOME")
-		if config == "" {
-			config = filepath.Join(d.Env("HOME"), ".config")
+		config := userConfig(runtime.GOOS, d.Env)
+		if !filepath.IsAbs(config) { // a repository must not provide the keys
+			return []string{d.Env("SOPS_AGE_KEY")}, nil
 		}
 		file, named = filepath.Join(config, "sops", "age", "keys.txt"), false
 	}
@@ -104,4 +105,19 @@ func (d *Decryption) ownAgeKeys() ([]string, error) {
 		return nil, fmt.Errorf("reading age keys: %w", err)
 	}
 	return []string{d.Env("SOPS_AGE_KEY"), string(content)}, nil
+}
+
+// userConfig returns the configuration directory of the user on an operating system, where sops looks for
+// age keys, or "" if the environment has none.
+func userConfig(system string, env func(string) string) string {
+	home, xdg := env("HOME"), env("XDG_CONFIG_HOME")
+	switch {
+	case system == "windows":
+		return env("AppData")
+	case xdg != "" || home == "":
+		return xdg
+	case system == "darwin":
+		return filepath.Join(home, "Library", "Application Support")
+	}
+	return filepath.Join(home, ".config")
 }
