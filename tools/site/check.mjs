@@ -124,6 +124,8 @@ try {
   }
   for (const width of [1280, 390]) await shoot(browser, origin, width)
   console.log(`${links} links of ${pages} pages, screenshots in ${pictures}`)
+} catch (err) {
+  problems.push(err.message)
 } finally {
   await browser.close()
   server.close()
