@@ -135,6 +135,14 @@ completions: build ## Generate the completion scripts of the shells in bin/compl
 	mkdir -p $(BIN)/completions
 	for shell in bash zsh fish powershell; do $(BIN)/flux completion $$shell >$(BIN)/completions/flux.$$shell || exit; done
 
+.PHONY: completions-check
+completions-check: completions ## Complete words with the completion scripts in real shells; needs zsh and fish
+	test/completions.sh $(BIN)
+
+.PHONY: platforms
+platforms: manifests ## Vet and build all programs for the operating systems and architectures of releases (1 hour)
+	tools/platforms
+
 .PHONY: man
 man: build ## Generate the manual pages in bin/man
 	rm -rf $(BIN)/man && $(BIN)/flux docgen --man --path $(BIN)/man
