@@ -23,9 +23,11 @@ const (
 	revision = "deployment.kubernetes.io/revision"
 	hash     = "pod-template-hash"
 
-	// logLines is the maximum number of log lines to print. afterthought is the timeout for finding
-	// causes after a wait has timed out.
+	// logLines is the maximum number of log lines to print, and readLines that to read: the stack
+	// follows the message of a panic. afterthought is the timeout for finding causes after a wait has
+	// timed out.
 	logLines     = 5
+	readLines    = 100
 	afterthought = 5 * time.Second
 )
 

@@ -30,7 +30,7 @@ type diagnosis struct {
 
 func (d Doctor) newDiagnosis() *diagnosis {
 	s := newSnapshot()
-	j := &judge{snapshot: s, installation: &installation{Doctor: d, down: map[string]Finding{}}, judged: map[controllers.Target]judgment{}}
+	j := &judge{snapshot: s, installation: &installation{Doctor: d, down: map[string]Finding{}, crashing: map[string]crash{}}, judged: map[controllers.Target]judgment{}}
 	w, c := newWorkloads(d.Client), &contents{Doctor: d, snapshot: s}
 	return &diagnosis{
 		judge: j, workloads: w, contents: c,

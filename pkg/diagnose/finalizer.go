@@ -90,6 +90,10 @@ func (s *installation) blockedDeletion(t controllers.Target, o controllers.Objec
 		f.Remedies = down.Remedies
 		return f, true
 	}
+	if crashed, ok := s.crashed(k.Controller, f.Since); ok {
+		f.Details, f.Remedies = append(f.Details, append([]string{crashed.Message}, crashed.Details...)...), crashed.Remedies
+		return f, true
+	}
 	f.Remedies = []string{LogsOf(key(t))}
 	for _, owner := range foreignOwners(kube.Finalizers(o)) {
 		f.Remedies = append(f.Remedies, "check that "+owner+" runs, and its logs")

@@ -61,12 +61,13 @@ func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
 		if f := s.unprovided(t); f != nil {
 			return f, true
 		}
-		return s.behind(sub), false
+		return s.unlessCrashed(k, s.behind(sub)), false
 	case broken:
 		return &down, false
 	}
 	if f := progress(sub); f != nil {
-		return f, true
+		judged := s.unlessCrashed(k, f)
+		return judged, judged == f
 	}
 	if slices.Contains(upstream, sub.ready.Reason) {
 		f := finding("waiting", oneLine(sub.ready.Message), sub.again())
@@ -82,6 +83,18 @@ func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
 	default:
 		return finding("not-ready", spoken(sub.ready), sub.logs(), sub.again()), false
 	}
+}
+
+// unlessCrashed returns the finding for an object whose reconciliation has not finished, or that for its
+// controller if that crashes meanwhile.
+func (s *judge) unlessCrashed(k controllers.Kind, f *Finding) *Finding {
+	if f == nil {
+		return nil
+	}
+	if crashed, ok := s.crashed(k.Controller, f.Since); ok {
+		return crashed
+	}
+	return f
 }
 
 // exhausted returns the finding for a release without further retries: the

@@ -31,6 +31,8 @@ type installation struct {
 	// read.
 	down  map[string]Finding
 	blind string
+	// crashing holds the controllers in crash loops that are available at present.
+	crashing map[string]crash
 	// leadersAsked is set once the leases of the controllers were read. uninstalled lists the
 	// controllers that are not installed.
 	leadersAsked bool
@@ -55,6 +57,7 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 		return nil
 	}
 	var weak []controllers.Target
+	var suspects []string
 	for _, name := range names {
 		deployment := found[name]
 		t := controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}
@@ -75,9 +78,12 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
 				Remedies: []string{shell.Command("kubectl -n %s describe pods -l app=%s", s.Home, name)},
 			}
+		case interrupted(deployment):
+			suspects = append(suspects, name)
 		}
 	}
 	read := newWorkloads(s.Client)
+	s.readCrashes(ctx, suspects, read)
 	for _, t := range weak {
 		troubles, _ := read.inNamespace(ctx, s.Home, []controllers.Target{t}) // the finding is valid without the cause
 		for _, trouble := range troubles {

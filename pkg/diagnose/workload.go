@@ -114,20 +114,20 @@ func (w *workloads) enrich(ctx context.Context, namespace string, troubles []Tro
 	}
 }
 
-// log returns the last lines of the previous container, or of the current one
-// if there is none.
+// log returns the most informative lines at the end of the log of the previous
+// container, or of the current one if there is none.
 func (w *workloads) log(ctx context.Context, of containerLog) ([]string, error) {
 	return w.logs.get(of, func() (lines []string, err error) {
 		for _, previous := range []bool{true, false} {
 			var text []byte
-			text, err = w.client.Pods().Log(ctx, kube.PodLog{Namespace: of.namespace, Pod: of.pod, Container: of.container, Previous: previous, Lines: logLines})
+			text, err = w.client.Pods().Log(ctx, kube.PodLog{Namespace: of.namespace, Pod: of.pod, Container: of.container, Previous: previous, Lines: readLines})
 			if err != nil || len(strings.TrimSpace(string(text))) == 0 {
 				continue
 			}
 			for line := range strings.Lines(strings.TrimSpace(string(text))) {
 				lines = append(lines, oneLine(line))
 			}
-			return lines, nil
+			return notable(lines), nil
 		}
 		return nil, err
 	})

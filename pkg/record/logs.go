@@ -17,7 +17,7 @@ const (
 	logBytes, logLine = 4 << 20, 1 << 20
 	// failingLines is the maximum number of lines of a container that is not a controller, and
 	// failingMax the maximum number of such containers.
-	failingLines, failingMax = 20, 200
+	failingLines, failingMax = 100, 200
 )
 
 // container is a log to record.
