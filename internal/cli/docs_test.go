@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -35,14 +34,7 @@ func TestCommandsInDocuments(t *testing.T) {
 		if strings.HasPrefix(filepath.ToSlash(file), "docs/cmd/") {
 			continue // generated from the help, whose examples are checked
 		}
-		source, err := os.ReadFile(filepath.Join(root, file))
-		if err != nil {
-			t.Fatal(err)
-		}
-		d, err := testdocs.Parse(source)
-		if err != nil {
-			t.Fatalf("%s: %v", file, err)
-		}
+		d := testdocs.Read(t, filepath.Join(root, file))
 		for _, b := range d.Blocks {
 			for _, words := range documentedLines(b) {
 				checked++

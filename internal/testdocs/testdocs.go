@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"testing"
 	"unicode"
 
 	"github.com/yuin/goldmark"
@@ -19,6 +21,7 @@ import (
 
 // Document is a parsed Markdown document.
 type Document struct {
+	Source []byte
 	Blocks []Block
 	// Links are the targets of links and images in their order.
 	Links []string
@@ -66,9 +69,23 @@ func Files(root string) ([]string, error) {
 	return files, err
 }
 
+// Read reads and parses a document.
+func Read(t testing.TB, path string) Document {
+	t.Helper()
+	source, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := Parse(source)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	return d
+}
+
 // Parse parses a document as GitHub does.
 func Parse(source []byte) (Document, error) {
-	d := Document{Anchors: map[string]bool{}}
+	d := Document{Source: source, Anchors: map[string]bool{}}
 	root := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(text.NewReader(source))
 	err := ast.Walk(root, func(node ast.Node, entering bool) (ast.WalkStatus, error) {
 		if !entering {

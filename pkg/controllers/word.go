@@ -46,3 +46,11 @@ func KindsNamed(word string) []Kind {
 	}
 	return rows
 }
+
+// Indefinite returns a kind or noun with its indefinite article: "a Bucket", "an image policy".
+func Indefinite(noun string) string {
+	if noun != "" && strings.Contains("AEIOaeio", noun[:1]) {
+		return "an " + noun
+	}
+	return "a " + noun
+}

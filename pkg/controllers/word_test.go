@@ -40,3 +40,15 @@ func TestEveryWordMeansOneKind(t *testing.T) {
 		}
 	}
 }
+
+// TestIndefinite checks the articles of kinds and nouns.
+func TestIndefinite(t *testing.T) {
+	t.Parallel()
+	for noun, want := range map[string]string{
+		"Bucket": "a Bucket", "OCIRepository": "an OCIRepository", "HelmRelease": "a HelmRelease", "image policy": "an image policy", "Alert": "an Alert", "": "a ",
+	} {
+		if got := Indefinite(noun); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

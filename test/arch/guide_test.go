@@ -2,7 +2,6 @@ package arch_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,20 +27,17 @@ func TestGuidePages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	contents := parsed(t, root, filepath.Join("docs", "guide", "README.md")).Links
+	contents := testdocs.Read(t, filepath.Join(root, "docs", "guide", "README.md")).Links
 	skipped := 0
 	for _, path := range pages {
 		name := filepath.Base(path)
-		source, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		d := testdocs.Read(t, path)
 		if !slices.Contains(contents, name) {
 			t.Errorf("%s is not in the table of contents", name)
 		}
-		blocks, lines := parsed(t, root, filepath.Join("docs", "guide", name)).Blocks, strings.Count(string(source), "\n")
-		for i, b := range blocks {
-			if problem := misformed(blocks, i); problem != "" {
+		lines := strings.Count(string(d.Source), "\n")
+		for i, b := range d.Blocks {
+			if problem := misformed(d.Blocks, i); problem != "" {
 				t.Errorf("%s:%d: %s", name, b.Line, problem)
 			}
 			if b.Attributes["skip"] != "" {

@@ -60,7 +60,7 @@ func TestBrokenLinks(t *testing.T) {
 // brokenLinks returns the number of relative links of a document, and what is wrong with them.
 func brokenLinks(t *testing.T, root, file string) (links int, broken []string) {
 	t.Helper()
-	for _, link := range parsed(t, root, file).Links {
+	for _, link := range testdocs.Read(t, filepath.Join(root, file)).Links {
 		if strings.Contains(link, "://") || strings.HasPrefix(link, "mailto:") {
 			continue
 		}
@@ -76,22 +76,9 @@ func brokenLinks(t *testing.T, root, file string) (links int, broken []string) {
 			broken = append(broken, fmt.Sprintf("the link %s leads outside the repository", link))
 		case err != nil:
 			broken = append(broken, fmt.Sprintf("the link %s leads to a file that does not exist", link))
-		case fragment != "" && (filepath.Ext(target) != ".md" || !parsed(t, root, target).Anchors[fragment]):
+		case fragment != "" && (filepath.Ext(target) != ".md" || !testdocs.Read(t, filepath.Join(root, target)).Anchors[fragment]):
 			broken = append(broken, fmt.Sprintf("the link %s leads to a heading that does not exist", link))
 		}
 	}
 	return links, broken
-}
-
-func parsed(t *testing.T, root, file string) testdocs.Document {
-	t.Helper()
-	source, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := testdocs.Parse(source)
-	if err != nil {
-		t.Fatalf("%s: %v", file, err)
-	}
-	return d
 }

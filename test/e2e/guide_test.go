@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/internal/testdocs"
 	"github.com/fluxkit/flux/internal/testgitea"
+	"github.com/fluxkit/flux/internal/testtemp"
 )
 
 // firstPage is the page whose sandbox and repository the others use.
@@ -33,10 +34,7 @@ type guide struct {
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	s := newUser(t)
-	sandbox, err := os.MkdirTemp("", "flux-e2e-") // short, because it contains sockets
-	if err != nil {
-		t.Fatal(err)
-	}
+	sandbox := testtemp.Short(t)
 	t.Cleanup(func() {
 		if err := (&testcluster.Cluster{Dir: sandbox}).Down(); err != nil {
 			t.Error(err)
@@ -79,22 +77,15 @@ func (g *guide) save(state string) {
 // page runs the blocks of a page, which begins in the state in which the first page ended.
 func (g *guide) page(path, sandbox string) {
 	g.Helper()
-	source, err := os.ReadFile(path)
-	if err != nil {
-		g.Fatal(err)
-	}
-	d, err := testdocs.Parse(source)
-	if err != nil {
-		g.Fatal(err)
-	}
-	if strings.Contains(string(source), "$GITEA_HOST") {
+	d := testdocs.Read(g, path)
+	if strings.Contains(string(d.Source), "$GITEA_HOST") {
 		server := testgitea.Start(g)
 		g.env = append(slices.Clip(g.env), "GITEA_HOST="+server.Hostname, "GITEA_CA="+server.CAFile, "GITEA_TOKEN="+server.User(g, "ada").Token)
 	}
-	if strings.Contains(string(source), "$WEBHOOK_URL") {
+	if strings.Contains(string(d.Source), "$WEBHOOK_URL") {
 		g.env = append(slices.Clip(g.env), "WEBHOOK_URL="+eventServer(g.T))
 	}
-	if strings.Contains(string(source), "\nsops ") {
+	if strings.Contains(string(d.Source), "\nsops ") {
 		g.tools("sops", "age-keygen")
 	}
 	updated, copied, output := "", 0, ""
@@ -102,7 +93,7 @@ func (g *guide) page(path, sandbox string) {
 		if os.Getenv("UPDATE") == "" || copied == 0 {
 			return
 		}
-		if err := os.WriteFile(path, []byte(updated+string(source[copied:])), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(updated+string(d.Source[copied:])), 0o600); err != nil {
 			g.Error(err)
 		}
 	}()
@@ -120,7 +111,7 @@ func (g *guide) page(path, sandbox string) {
 			}
 		case b.Attributes["order"] == "any" && testdocs.MatchesInAnyOrder(b.Text, output):
 		case !testdocs.Matches(b.Text, output):
-			updated += string(source[copied:b.Start]) + output
+			updated += string(d.Source[copied:b.Start]) + output
 			copied = b.End
 			if os.Getenv("UPDATE") == "" {
 				g.Errorf("line %d prints\n%sbut documented is\n%s(UPDATE=1 writes the output into the page)", b.Line, output, b.Text)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -42,11 +41,11 @@ func newPullSource(a *app.App) *cobra.Command {
 }
 
 func newPullKind(a *app.App, k controllers.Kind) *cobra.Command {
-	o := &sourceOptions{}
+	o, kind := &sourceOptions{}, controllers.Indefinite(k.Kind)
 	cmd := &cobra.Command{
 		Use:   k.Word + " [name]",
-		Short: "Unpack the artifact of a " + k.Kind + " into a directory",
-		Long: `Unpack the artifact of a ` + k.Kind + ` into a directory, which is created if it does
+		Short: "Unpack the artifact of " + kind + " into a directory",
+		Long: `Unpack the artifact of ` + kind + ` into a directory, which is created if it does
 not exist: the files that the controllers use. Existing files are kept unless the
 artifact replaces them.
 
@@ -62,10 +61,6 @@ outside of the directory.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Interruptible(cmd, func() error { return pullSource(a, cmd, o, k, args) })
 		},
-	}
-	if strings.ContainsAny(k.Kind[:1], "AEIO") {
-		cmd.Short = strings.Replace(cmd.Short, " a "+k.Kind, " an "+k.Kind, 1)
-		cmd.Long = strings.Replace(cmd.Long, " a "+k.Kind, " an "+k.Kind, 1)
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.folder, "output", "o", "", "directory to unpack the artifact into")

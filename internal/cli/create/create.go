@@ -58,13 +58,10 @@ func builders() []creation.Builder {
 func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Builder) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:               k.Word + " [name]",
-		Short:             "Create or update a " + k.Kind,
+		Short:             "Create or update " + controllers.Indefinite(k.Kind),
 		Example:           strings.TrimRight(b.Example, "\n"),
 		ValidArgsFunction: complete.Names(a, k),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, k, b, args) },
-	}
-	if strings.ContainsAny(k.Kind[:1], "AEIO") {
-		cmd.Short = "Create or update an " + k.Kind
 	}
 	if k.Short != "" {
 		cmd.Aliases = append(cmd.Aliases, k.Short)

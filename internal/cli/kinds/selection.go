@@ -55,7 +55,7 @@ func notAName(s Selection, word string) error {
 	if ref, ok := objref.Parse([]string{word}); ok && len(ref.Kinds) == 1 {
 		remedy = "write KIND/NAME without a kind before it"
 	}
-	return hint.Errorf(remedy, "%q is not the name of a %s", word, s.Noun())
+	return hint.Errorf(remedy, "%q is not the name of %s", word, controllers.Indefinite(s.Noun()))
 }
 
 // Add adds an object and its kind, each once.
