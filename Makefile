@@ -62,13 +62,10 @@ pictures: demo ## Generate the pictures in docs/pictures from the demo
 	test/pictures.sh
 
 .PHONY: test
-test: manifests sandbox gitea descriptions ## Run the unit tests and the command scripts against a real API server
-	$(GOTEST) ./cmd/... ./pkg/... ./internal/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/release/... ./test/script/...
+test: manifests sandbox gitea descriptions ## Run the unit tests and the command scripts against a real API server; RACE=1 detects races in packages
+	$(if $(RACE),CGO_ENABLED=1) $(GOTEST) $(if $(RACE),-race) ./internal/... ./pkg/...
+	$(GOTEST) ./cmd/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/release/... ./test/script/...
 	cd sandbox && $(GOTEST) ./...
-
-.PHONY: race
-race: manifests sandbox gitea descriptions ## Run the tests of the packages with the race detector; needs a C compiler
-	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
 
 .PHONY: compat
 compat: manifests sandbox ## Compare commands and flags with the recorded contract, replay it, and list the differences
