@@ -78,16 +78,7 @@ func (g *guide) save(state string) {
 func (g *guide) page(path, sandbox string) {
 	g.Helper()
 	d := testdocs.Read(g, path)
-	if strings.Contains(string(d.Source), "$GITEA_HOST") {
-		server := testgitea.Start(g)
-		g.env = append(slices.Clip(g.env), "GITEA_HOST="+server.Hostname, "GITEA_CA="+server.CAFile, "GITEA_TOKEN="+server.User(g, "ada").Token)
-	}
-	if strings.Contains(string(d.Source), "$WEBHOOK_URL") {
-		g.env = append(slices.Clip(g.env), "WEBHOOK_URL="+eventServer(g.T))
-	}
-	if strings.Contains(string(d.Source), "\nsops ") {
-		g.tools("sops", "age-keygen")
-	}
+	g.provide(string(d.Source))
 	updated, copied, output := "", 0, ""
 	defer func() {
 		if os.Getenv("UPDATE") == "" || copied == 0 {
@@ -117,6 +108,24 @@ func (g *guide) page(path, sandbox string) {
 				g.Errorf("line %d prints\n%sbut documented is\n%s(UPDATE=1 writes the output into the page)", b.Line, output, b.Text)
 			}
 		}
+	}
+}
+
+// provide starts the servers and adds the programs that a page uses.
+func (g *guide) provide(source string) {
+	g.Helper()
+	if strings.Contains(source, "$GITEA_HOST") {
+		server := testgitea.Start(g)
+		g.env = append(slices.Clip(g.env), "GITEA_HOST="+server.Hostname, "GITEA_CA="+server.CAFile, "GITEA_TOKEN="+server.User(g, "ada").Token)
+	}
+	if strings.Contains(source, "$WEBHOOK_URL") {
+		g.env = append(slices.Clip(g.env), "WEBHOOK_URL="+eventServer(g.T))
+	}
+	if strings.Contains(source, "\nsops ") {
+		g.tools("sops", "age-keygen")
+	}
+	if strings.Contains(source, "\nhelm ") {
+		g.tools("helm")
 	}
 }
 

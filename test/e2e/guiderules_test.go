@@ -17,14 +17,7 @@ import (
 // guide documents and on further ones.
 func TestGuideRules(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "guide", "15-monitoring.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := testdocs.Parse(source)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testdocs.Read(t, filepath.Join(testcluster.Root(), "docs", "guide", "15-monitoring.md"))
 	var rules, documented string
 	for _, b := range d.Blocks {
 		switch {
