@@ -2,6 +2,8 @@ package diff
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -21,8 +23,14 @@ type applier struct {
 	leftovers map[string][]string
 }
 
-func kustomizeController() applier {
-	return applier{Applier: kube.Applier{Manager: manager}, group: group, takesOver: takesOverFields, leftovers: leftovers}
+// kustomizeController returns the applier of Kustomizations, which also takes over the fields of the
+// overridden field managers.
+func kustomizeController(overridden []string) applier {
+	takesOver := func(entry metav1.ManagedFieldsEntry) bool {
+		return takesOverFields(entry) || entry.Subresource == "" &&
+			slices.ContainsFunc(overridden, func(name string) bool { return strings.HasPrefix(entry.Manager, name) })
+	}
+	return applier{Applier: kube.Applier{Manager: manager}, group: group, takesOver: takesOver, leftovers: leftovers}
 }
 
 // labels returns the selector of the objects that an owner has applied.

@@ -73,8 +73,8 @@ func cleansUp(desired, live map[string]any) bool {
 	return slices.ContainsFunc((&unstructured.Unstructured{Object: live}).GetManagedFields(), takesOverFields)
 }
 
-// takenOver returns the fields that are owned only by kubectl, or by the controller before it used
-// server-side apply, and that are not in the build.
+// takenOver returns the fields that are owned only by managers whose fields the controller takes over,
+// such as kubectl, and that are not in the build.
 func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.Set {
 	theirs, others := fieldpath.NewSet(), fieldpath.NewSet()
 	found := false
@@ -97,7 +97,8 @@ func (a applier) takenOver(before, after *unstructured.Unstructured) *fieldpath.
 	return theirs.Leaves().Difference(others)
 }
 
-// takesOverFields reports whether kustomize-controller takes over the fields of an entry.
+// takesOverFields reports whether kustomize-controller takes over the fields of an entry with any of its
+// flags.
 func takesOverFields(entry metav1.ManagedFieldsEntry) bool {
 	if entry.Subresource != "" {
 		return false

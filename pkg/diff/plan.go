@@ -29,6 +29,9 @@ type Plan struct {
 	Drift bool
 	// Account is the user that the controller impersonates, or "" for none.
 	Account string
+	// Overridden are the prefixes of further field managers whose fields kustomize-controller takes over,
+	// as its flag --override-manager sets them.
+	Overridden []string
 	// Release configures the release of a HelmRelease. It is nil for a Kustomization.
 	Release *Release
 	// Applied returns the build of the last applied revision, with which objects that cannot be
@@ -78,7 +81,7 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	}
 	k := p.Owner.Object
 	parsed := &plan{
-		Plan: p, normalizer: n, ref: RefOf(p.Owner), by: kustomizeController(),
+		Plan: p, normalizer: n, ref: RefOf(p.Owner), by: kustomizeController(p.Overridden),
 		force: controllers.Path{"spec.force"}.String(k) == "true",
 	}
 	if p.ownerDeleted {

@@ -28,6 +28,8 @@ type Settings struct {
 	// ageSecret is the Secret with the default age keys in the namespace of
 	// the controllers.
 	ageSecret string
+	// overridden are the field managers whose fields are taken over.
+	overridden []string
 }
 
 // liveWithSettings reads the Kustomization and, concurrently, the flags of the
@@ -83,18 +85,22 @@ func controllerVersion(client *kube.Client, namespace, name string) func(context
 // settingsOf parses the flags of the controller in its Deployment.
 func settingsOf(deployment controllers.Object) Settings {
 	var s Settings
-	known := map[string]*string{"default-service-account": &s.account, "sops-age-secret": &s.ageSecret}
+	known := map[string]func(string){
+		"default-service-account": func(value string) { s.account = value },
+		"sops-age-secret":         func(value string) { s.ageSecret = value },
+		"override-manager":        func(value string) { s.overridden = append(s.overridden, value) },
+	}
 	containers, _, _ := unstructured.NestedSlice(deployment, "spec", "template", "spec", "containers")
 	for _, container := range containers {
 		m, _ := container.(map[string]any)
 		args, _, _ := unstructured.NestedStringSlice(m, "args")
 		for i, arg := range args {
 			name, value, joined := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-			if into := known[name]; into != nil && strings.HasPrefix(arg, "-") {
+			if set := known[name]; set != nil && strings.HasPrefix(arg, "-") {
 				if !joined && i+1 < len(args) {
 					value = args[i+1]
 				}
-				*into = value
+				set(value)
 			}
 		}
 	}

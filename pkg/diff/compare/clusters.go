@@ -51,11 +51,11 @@ func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 	if err != nil {
 		return nil, err
 	}
-	standard := c.settings.account
-	if !build.IsKustomization(plan.Owner) {
-		standard = "" // the default service account is a setting of kustomize-controller
+	var settings Settings
+	if build.IsKustomization(plan.Owner) {
+		settings = c.settings
 	}
-	plan.Account = diff.Account(plan.Owner, standard)
+	plan.Account, plan.Overridden = diff.Account(plan.Owner, settings.account), settings.overridden
 	count, done := c.comparer.Track(diff.RefOf(plan.Owner))
 	defer done()
 	plan.Progress = count
