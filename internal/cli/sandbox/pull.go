@@ -48,9 +48,9 @@ version of flux, for this platform, to the cache directory of the user. There,
 --sandbox' find them. Nothing is downloaded if they are there already.
 
 The checksums of a release are signed by the workflow that builds it. Their signature
-is verified before the archive is downloaded: the certificate has to be issued by
+is verified before the archive is downloaded: the certificate must be issued by
 Sigstore to the release workflow of flux at the tag of the version, and the signature
-has to be in the transparency log. The SHA-256 checksum is compared before the archive
+must be in the transparency log. The SHA-256 checksum is compared before the archive
 is unpacked. If the download fails or is interrupted, nothing is left. A sandbox whose
 signature was not verified is downloaded again.
 
@@ -134,7 +134,7 @@ func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bund
 		if err != nil {
 			return nil, fmt.Errorf("reading --trusted-root: %w", err)
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }() // read-only
 		if trusted, err = budget.ReadAll(file, o.trustedRoot, "the file", sigstore.RootMax); err != nil {
 			return nil, fmt.Errorf("reading --trusted-root: %w", err)
 		}

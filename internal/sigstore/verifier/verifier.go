@@ -63,7 +63,7 @@ func (t Repository) verify(ctx context.Context, r sigstore.Request) *sigstore.Er
 	return nil
 }
 
-// check returns the step that failed with its error. The certificate has to be in a certificate
+// check returns the step that failed with its error. The certificate must be in a certificate
 // transparency log and the signature in a transparency log, so that the owner of the identity can
 // notice both. The signature is of the minutes in which the certificate was valid according to the log
 // or a timestamp authority.
