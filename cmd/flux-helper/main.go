@@ -66,7 +66,7 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 	case len(args) == 1 && args[0] == expression.Job:
 		return map[string]helper.Job{expression.Job: cel.New().Job}, nil
 	case len(args) == 1 && args[0] == cloud.Job:
-		return map[string]helper.Job{cloud.Job: login.Job}, nil
+		return map[string]helper.Job{cloud.Job: login.Job, cloud.GitJob: login.GitJob}, nil
 	case len(args) == 1 && args[0] == sigstore.Job:
 		return map[string]helper.Job{sigstore.Job: verifier.NewJob(verifier.Public())}, nil
 	}

@@ -1,6 +1,7 @@
-// Package cloud gets credentials for the registries of AWS, Azure and Google Cloud from the identity
-// of the environment. It does so in the helper process: the libraries of the providers would slow
-// down the start of every command.
+// Package cloud gets credentials from the identity of the environment for the registries of AWS, Azure
+// and Google Cloud and for the Git repositories of AWS and Azure, and from a GitHub App for those of
+// GitHub. It does so in the helper process: the libraries of the providers would slow down the start
+// of every command.
 package cloud
 
 import (
@@ -21,16 +22,16 @@ const (
 	GCP   = "gcp"
 )
 
-// Known reports whether provider is the name of a provider. The provider generic has no identity.
-func Known(provider string) bool { return titles[provider] != "" }
+// Known reports whether provider has registries. The provider generic has no identity.
+func Known(provider string) bool { return provider == AWS || provider == Azure || provider == GCP }
 
 // titles has the names of providers in messages.
-var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud"}
+var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud", GitHub: "GitHub"}
 
 // Request is the input of Job.
 type Request struct {
 	Provider string `json:"provider"`
-	// Registry is the host of the registry.
+	// Registry is the host of the registry, in errors also that of the Git server.
 	Registry string `json:"registry"`
 }
 
@@ -53,6 +54,9 @@ const (
 	// CheckRegistry is the step that checks whether the provider runs the registry, before any
 	// request is sent.
 	CheckRegistry Step = "registry"
+	// CheckGit is the step that checks whether the provider runs the Git server, before any request is
+	// sent.
+	CheckGit Step = "git"
 	// Identify is the step that gets credentials of the provider from the environment.
 	Identify Step = "identity"
 	// Exchange is the step that exchanges them for credentials of the registry.
@@ -71,6 +75,8 @@ func (e *Error) Error() string {
 	switch e.Step {
 	case CheckRegistry:
 		return fmt.Sprintf("%s is not a registry of %s: no credentials were requested", e.Registry, title)
+	case CheckGit:
+		return fmt.Sprintf("%s is not a Git server of %s: no credentials were requested", e.Registry, title)
 	case Exchange:
 		return fmt.Sprintf("%s issued no credentials for %s: %s", title, e.Registry, e.Detail)
 	default:

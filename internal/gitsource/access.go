@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/go-git/go-git/v5/plumbing/transport"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
@@ -21,7 +22,7 @@ func (s Source) remote(ctx context.Context, address string) (gitrepo.Remote, err
 		return gitrepo.Remote{}, errors.New("invalid URL") // the parse error may contain credentials
 	}
 	r := gitrepo.Remote{URL: address, CABundle: s.first("ca.crt", "caFile"), Cert: s.first("tls.crt", "certFile"), Key: s.first("tls.key", "keyFile")}
-	r.Proxy.URL, r.Proxy.Username, r.Proxy.Password = string(s.Proxy["address"]), string(s.Proxy["username"]), string(s.Proxy["password"])
+	r.Proxy = s.proxy()
 	switch u.Scheme {
 	case "http", "https":
 		if source, err := url.Parse(s.URL); err != nil || source.Scheme != u.Scheme || source.Host != u.Host {
@@ -39,6 +40,23 @@ func (s Source) remote(ctx context.Context, address string) (gitrepo.Remote, err
 		return r, s.setSSHAuth(ctx, &r, u)
 	}
 	return r, fmt.Errorf("unsupported URL scheme %q: must be http, https or ssh", u.Scheme)
+}
+
+func (s Source) proxy() transport.ProxyOptions {
+	return transport.ProxyOptions{URL: string(s.Proxy["address"]), Username: string(s.Proxy["username"]), Password: string(s.Proxy["password"])}
+}
+
+// ProxyURL returns the URL of the proxy with its credentials, "" for none.
+func (s Source) ProxyURL() (string, error) {
+	if len(s.Proxy["address"]) == 0 {
+		return "", nil
+	}
+	options := s.proxy()
+	u, err := options.FullURL()
+	if err != nil {
+		return "", errors.New("invalid URL of the proxy") // the parse error may contain credentials
+	}
+	return u.String(), nil
 }
 
 func (s Source) first(keys ...string) []byte {

@@ -7,8 +7,11 @@ import (
 	"time"
 )
 
-// registryScope is the audience of tokens for registries.
-const registryScope = "https://containerregistry.azure.net"
+// registryScope and devOpsScope are the audiences of tokens for registries and for Azure DevOps.
+const (
+	registryScope = "https://containerregistry.azure.net"
+	devOpsScope   = "499b84ac-1321-427f-aa17-267ca6975798"
+)
 
 // token is the token endpoint of Microsoft Entra ID with its discovery documents.
 func (c microsoft) token(w http.ResponseWriter, r *http.Request) {
@@ -28,19 +31,18 @@ func (c microsoft) token(w http.ResponseWriter, r *http.Request) {
 			respond(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client", "error_description": "AADSTS7000215: " + err.Error()})
 			return
 		}
-		respond(w, http.StatusOK, map[string]any{"access_token": c.accessToken(), "token_type": "Bearer", "expires_in": 3600})
+		respond(w, http.StatusOK, map[string]any{"access_token": c.accessToken(scoped(r)), "token_type": "Bearer", "expires_in": 3600})
 	default:
 		http.NotFound(w, r)
 	}
 }
 
 func (c microsoft) checkClient(r *http.Request) error {
-	scope := r.PostFormValue("scope")
 	switch {
 	case r.PostFormValue("grant_type") != "client_credentials" || r.PostFormValue("client_id") != client:
 		return fmt.Errorf("unexpected client %q", r.PostFormValue("client_id"))
-	case !strings.HasPrefix(scope, registryScope+"/.default"):
-		return fmt.Errorf("unexpected scope %q", scope)
+	case scoped(r) == "":
+		return fmt.Errorf("unexpected scope %q", r.PostFormValue("scope"))
 	case r.PostFormValue("client_assertion") != "":
 		return c.account.verify(r.PostFormValue("client_assertion"), "api://AzureADTokenExchange")
 	case r.PostFormValue("client_secret") != c.account.clientSecret:
@@ -49,21 +51,32 @@ func (c microsoft) checkClient(r *http.Request) error {
 	return nil
 }
 
-// accessToken issues an access token for registries.
-func (c microsoft) accessToken() string {
+// scoped returns the audience of the scope of a request, "" if there is no such audience.
+func scoped(r *http.Request) string {
+	for _, audience := range []string{registryScope, devOpsScope} {
+		if strings.HasPrefix(r.PostFormValue("scope"), audience+"/.default") {
+			return audience
+		}
+	}
+	return ""
+}
+
+// accessToken issues an access token for an audience.
+func (c microsoft) accessToken(audience string) string {
 	token := secret("entra-token")
-	c.grant(token, grant{use: registryScope})
+	c.grant(token, grant{use: audience})
 	return token
 }
 
 // metadata is the managed identity endpoint of App Service.
 func (c microsoft) metadata(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("X-Identity-Header") != c.account.metadata || r.URL.Query().Get("resource") != registryScope {
+	resource := r.URL.Query().Get("resource")
+	if r.Header.Get("X-Identity-Header") != c.account.metadata || resource != registryScope && resource != devOpsScope {
 		respond(w, http.StatusUnauthorized, map[string]string{"message": "no managed identity"})
 		return
 	}
 	respond(w, http.StatusOK, map[string]string{
-		"access_token": c.accessToken(), "resource": registryScope, "token_type": "Bearer",
+		"access_token": c.accessToken(resource), "resource": resource, "token_type": "Bearer",
 		"expires_on": fmt.Sprint(time.Now().Add(time.Hour).Unix()),
 	})
 }

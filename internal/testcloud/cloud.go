@@ -1,6 +1,6 @@
-// Package testcloud simulates AWS, Azure and Google Cloud on loopback for tests: the endpoints that
-// issue credentials, and registries that accept nothing else. Clients reach it by the real host
-// names through a proxy, so that they are the same as in production.
+// Package testcloud simulates AWS, Azure, Google Cloud and GitHub Apps on loopback for tests: the
+// endpoints that issue credentials, and registries and Git servers that accept nothing else. Clients
+// reach it by the real host names through a proxy, so that they are the same as in production.
 package testcloud
 
 import (
@@ -102,7 +102,7 @@ func Start(dir string) (*Cloud, error) {
 	if c.account, err = newAccount(); err != nil {
 		return nil, err
 	}
-	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS)
+	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS, githubAPI, GitHub, DevOps, CodeCommit)
 	if c.proxy, err = testproxy.Start(filepath.Join(dir, "cloud.crt"), hosts, http.HandlerFunc(c.serveSecure)); err != nil {
 		return nil, err
 	}
@@ -161,6 +161,10 @@ func (c *Cloud) serveSecure(w http.ResponseWriter, r *http.Request) {
 			ecrAPI: amazon{c}.token, publicECRAPI: amazon{c}.token, awsSTS: amazon{c}.webIdentity, publicSTS: amazon{c}.webIdentity, entra: microsoft{c}.token,
 			googleTokens: google{c}.key, googleSTS: google{c}.exchange,
 		}[r.Host])
+	case githubAPI:
+		c.issue(w, r, gitServers{c}.appToken)
+	case GitHub, DevOps, CodeCommit:
+		gitServers{c}.serve(w, r)
 	case ACR:
 		if strings.HasPrefix(r.URL.Path, "/oauth2/") {
 			c.issue(w, r, microsoft{c}.registryToken)

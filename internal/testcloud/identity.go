@@ -65,6 +65,7 @@ const (
 	GCPMetadata    = "gcp-metadata"
 	GCPKey         = "gcp-key"
 	GCPFederated   = "gcp-federated"
+	GitHubApp      = "github-app"
 	// None is an environment without identities.
 	None = "none"
 )
@@ -109,6 +110,9 @@ func (c *Cloud) identity(identity string) (map[string]string, error) {
 		return map[string]string{"IDENTITY_HEADER": a.metadata}, nil
 	case AzureCLI:
 		return c.azureCLI()
+	case GitHubApp:
+		_, err := c.write("app.pem", privateKey(a.key))
+		return nil, err
 	case GCPMetadata:
 		c.grant(machine, grant{use: machine})
 		return nil, nil
@@ -142,7 +146,7 @@ func azure(credential, name, value string) map[string]string {
 // azureCLI writes a program az that prints a token for a registry, as the Azure CLI does, and
 // returns its folder as PATH.
 func (c *Cloud) azureCLI() (map[string]string, error) {
-	token := microsoft{c}.accessToken()
+	token := microsoft{c}.accessToken(registryScope)
 	text := fmt.Sprintf(`#!/bin/sh
 case "$*" in
 *get-access-token*containerregistry.azure.net*) echo '{"accessToken":"%s","expires_on":%d,"tenant":"%s"}' ;;
@@ -210,23 +214,37 @@ func claimsOf(token string) (claims, error) {
 
 // verifyKey checks an assertion that the key of the service account signed.
 func (a account) verifyKey(assertion string) error {
-	i := strings.LastIndex(assertion, ".")
-	if i < 0 {
-		return errors.New("not a JWT")
-	}
-	signature, err := base64.RawURLEncoding.DecodeString(assertion[i+1:])
-	if err != nil {
-		return err
-	}
-	sum := sha256.Sum256([]byte(assertion[:i]))
-	if err := rsa.VerifyPKCS1v15(&a.key.PublicKey, crypto.SHA256, sum[:], signature); err != nil {
-		return err
-	}
-	claims, err := claimsOf(assertion)
+	claims, err := a.claimsOfKey(assertion)
 	if err == nil && (claims.Issuer != email || claims.Audience != "https://"+googleTokens+"/token" || claims.Expires < time.Now().Unix()) {
 		err = fmt.Errorf("unexpected claims %+v", claims)
 	}
 	return err
+}
+
+// verifyApp checks a token that the key of the GitHub App signed.
+func (a account) verifyApp(token string) error {
+	claims, err := a.claimsOfKey(token)
+	if now := time.Now(); err == nil && (claims.Issuer != appID || claims.Expires < now.Unix() || claims.Expires > now.Add(10*time.Minute).Unix()) {
+		err = fmt.Errorf("unexpected claims %+v", claims)
+	}
+	return err
+}
+
+// claimsOfKey returns the claims of a token that the key signed.
+func (a account) claimsOfKey(token string) (claims, error) {
+	i := strings.LastIndex(token, ".")
+	if i < 0 {
+		return claims{}, errors.New("not a JWT")
+	}
+	signature, err := base64.RawURLEncoding.DecodeString(token[i+1:])
+	if err != nil {
+		return claims{}, err
+	}
+	sum := sha256.Sum256([]byte(token[:i]))
+	if err := rsa.VerifyPKCS1v15(&a.key.PublicKey, crypto.SHA256, sum[:], signature); err != nil {
+		return claims{}, err
+	}
+	return claimsOf(token)
 }
 
 func privateKey(key *rsa.PrivateKey) string {

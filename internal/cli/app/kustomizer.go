@@ -163,6 +163,11 @@ func (h *Helpers) Login(ctx context.Context, a *App, provider, host string) (use
 	return credentials.Username, credentials.Password, err
 }
 
+// GitLogin returns credentials of a provider for a Git repository, from the same process as Login.
+func (h *Helpers) GitLogin(ctx context.Context, a *App, r cloud.GitRequest) (cloud.GitCredentials, error) {
+	return h.client(a).GitCredentials(ctx, r)
+}
+
 func (h *Helpers) client(a *App) *cloud.Client {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -47,7 +47,7 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
 	o.remote.Add(fs)
 	fs.Var(command.Choice{Value: &o.Provider, Allowed: []string{cloud.AWS, cloud.Azure, cloud.GCP}}, "provider",
-		"cloud provider whose identity in the environment is used for OCI sources with this spec.provider: aws, azure or gcp (default none)")
+		"cloud provider whose identity in the environment is used for OCI sources, and for Git sources at another revision, with this spec.provider: aws, azure or gcp (default none)")
 }
 
 // AddRelease adds the flags that select a HelmRelease and its sources to fs.
@@ -82,6 +82,9 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
 		Login: func(ctx context.Context, provider, host string) (username, password string, err error) {
 			return a.Helpers.Login(ctx, a, provider, host)
+		},
+		GitLogin: func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error) {
+			return a.Helpers.GitLogin(ctx, a, r)
 		},
 		Charts:   func() (build.Renderer, error) { return a.Helpers.Charts(a) },
 		ReadFile: func(ctx context.Context, file string) ([]byte, error) { return oci.ReadInput(ctx, a, file) },

@@ -48,8 +48,10 @@ show drift. With --path, it compares a local directory, such as a branch to
 merge. With --revision or --branch, it compares another revision of the source:
 a branch, tag, reference or commit of a GitRepository, or a tag or digest of an
 OCIRepository. The revision is fetched from its server with the credentials of
-the source. In a clone of the repository, a commit that the clone has, and a
-revision that only the clone has, are read from the clone.
+the source: those of its Secret, also of a GitHub App, or, with --provider, the
+identity of the environment for sources with this spec.provider. In a clone of the
+repository, a commit that the clone has, and a revision that only the clone has, are
+read from the clone.
 
 Dry runs impersonate the ServiceAccount of the Kustomization if you have
 permission to impersonate it, on the cluster of spec.kubeConfig. The diff

@@ -89,7 +89,8 @@ const excerptMax = 500
 // excerpt returns the beginning of an error in one line. The client of Azure reports each
 // credential that it tried on a line, followed by the requests and responses.
 func excerpt(err error) string {
-	text := strings.TrimPrefix(err.Error(), "failed to create provider access token for the controller: ")
+	text := strings.TrimPrefix(err.Error(), "failed to get access token for Git repository: ")
+	text = strings.TrimPrefix(text, "failed to create provider access token for the controller: ")
 	if _, tried, ok := strings.Cut(text, "Attempted credentials:"); ok {
 		text = tried
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -47,6 +48,8 @@ type Builder struct {
 	Charts     func() (build.Renderer, error)
 	// Login returns credentials of a cloud provider for the host of a registry.
 	Login func(ctx context.Context, provider, host string) (username, password string, err error)
+	// GitLogin returns credentials of a provider for a Git repository.
+	GitLogin func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
 	// ReadFile reads a file, or standard input for "-".
 	ReadFile func(ctx context.Context, file string) ([]byte, error)
 	// Warn reports a restriction of the build, and Announce a step.
