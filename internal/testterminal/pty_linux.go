@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,4 +38,12 @@ func slaveOf(master *os.File, columns, lines int) (*os.File, error) {
 
 func resize(fd, columns, lines int) error {
 	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines), Col: uint16(columns)}) //nolint:gosec // tests give small sizes
+}
+
+// session lets a program control its terminal.
+func session() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, Setctty: true} }
+
+// kill ends the processes of a session that are left.
+func kill(pid int) {
+	_ = syscall.Kill(-pid, syscall.SIGKILL) // usually there are none
 }

@@ -5,6 +5,7 @@ package testterminal
 import (
 	"errors"
 	"os"
+	"syscall"
 )
 
 func open(int, int) (master, slave *os.File, err error) {
@@ -12,3 +13,7 @@ func open(int, int) (master, slave *os.File, err error) {
 }
 
 func resize(int, int, int) error { return errors.ErrUnsupported }
+
+func session() *syscall.SysProcAttr { return nil }
+
+func kill(int) {}

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"sync"
-	"syscall"
 )
 
 // Terminal is a pseudo-terminal on which one program runs.
@@ -37,7 +36,7 @@ func Start(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
 	if cmd.Stderr == nil {
 		cmd.Stderr = slave
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	cmd.SysProcAttr = session()
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, master.Close())
 	}
@@ -79,7 +78,7 @@ func (t *Terminal) Type(keys string) error {
 // children of the program, which would keep the terminal open.
 func (t *Terminal) Wait() error {
 	err := t.Cmd.Wait()
-	_ = syscall.Kill(-t.Cmd.Process.Pid, syscall.SIGKILL) // usually there are none
+	kill(t.Cmd.Process.Pid)
 	<-t.ended
 	_ = t.master.Close() // no longer read
 	return err
