@@ -47,7 +47,7 @@ func TestIndefinite(t *testing.T) {
 	for noun, want := range map[string]string{
 		"Bucket": "a Bucket", "OCIRepository": "an OCIRepository", "HelmRelease": "a HelmRelease", "image policy": "an image policy", "Alert": "an Alert", "": "a ",
 	} {
-		if got := Indefinite(noun); got != want {
+		if got := controllers.Indefinite(noun); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
