@@ -28,7 +28,7 @@ type crash struct {
 }
 
 // interrupted reports whether a Deployment has been unavailable since its rollout, such as between
-// two runs of a container. Its status does not tell whether it is so again and again.
+// two runs of a container. How often that has happened is not in its status.
 func interrupted(d *appsv1.Deployment) bool {
 	available, known := deploymentCondition(d, appsv1.DeploymentAvailable)
 	progressing, rolled := deploymentCondition(d, appsv1.DeploymentProgressing)
