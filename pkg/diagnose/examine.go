@@ -45,6 +45,10 @@ func (s *examiner) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 		c.settle() // events only report the timeout
 		return false
 	}
+	if s.panics(ctx, root, sub) {
+		c.settle()
+		return false
+	}
 	*root = s.contents.locate(ctx, *root, sub)
 	events, err := s.workloads.history.of(ctx, root.Object)
 	events = latest(events, eventsShown)
