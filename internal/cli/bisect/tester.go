@@ -25,7 +25,9 @@ import (
 // endTime is the time that an interrupted test has to remove its sandbox.
 const endTime = time.Minute
 
-// tester tests commits with flux test, each in a process of its own.
+// tester tests commits with flux test, each in a process and a sandbox of its own. To empty a sandbox for
+// the next commit takes longer than to start another one, because Kubernetes deletes namespaces slowly, and
+// could leave something of the commit before.
 type tester struct {
 	app      *app.App
 	clone    *snapshot.Repository
