@@ -49,6 +49,40 @@ func TestReleaseBuildsWhatMakeBuilds(t *testing.T) {
 	}
 }
 
+// TestArchivesHaveOneProgram checks that goreleaser counts one program in each archive: it rejects others for
+// krew, and only when it builds a release. Both builds are in the archives, the helper as a file.
+func TestArchivesHaveOneProgram(t *testing.T) {
+	t.Parallel()
+	var release struct {
+		Archives []struct {
+			ID    string
+			IDs   []string
+			Files []struct{ Src string }
+		}
+		Krews []struct{ IDs []string }
+	}
+	content, err := os.ReadFile(filepath.Join("..", "..", "goreleaser.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := yaml.Unmarshal(content, &release); err != nil {
+		t.Fatal(err)
+	}
+	if len(release.Archives) != 1 || len(release.Krews) != 1 || len(release.Archives[0].Files) == 0 {
+		t.Fatalf("%+v", release)
+	}
+	archive := release.Archives[0]
+	if diff := cmp.Diff([]string{"flux"}, archive.IDs); diff != "" {
+		t.Errorf("builds (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{archive.ID}, release.Krews[0].IDs); diff != "" {
+		t.Errorf("archives of krew (-want +got):\n%s", diff)
+	}
+	if !strings.HasPrefix(archive.Files[0].Src, "dist/flux-helper_") {
+		t.Errorf("the first file is %s, want the helper", archive.Files[0].Src)
+	}
+}
+
 // TestVersionOfABuild builds flux like `make build` and checks its version.
 func TestVersionOfABuild(t *testing.T) {
 	t.Parallel()
