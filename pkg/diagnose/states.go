@@ -22,6 +22,10 @@ import (
 // holder.
 const lostLease = 3
 
+// leaseDuration is the lease duration of the Flux controllers. A leader that stops releases its lease: it
+// removes its name and sets the duration to one second.
+const leaseDuration = 35 * time.Second
+
 // installation is the state of the controllers. It sends a list of their
 // Deployments, of the pods of those that do not run, and of the leases if a
 // controller may have no leader.
@@ -134,12 +138,16 @@ func (s *installation) leaders(ctx context.Context) error {
 		text := func(field string) string { return controllers.Path{"spec." + field}.String(o) }
 		renewed, err := time.Parse(time.RFC3339Nano, text("renewTime"))
 		seconds, _ := time.ParseDuration(text("leaseDurationSeconds") + "s")
+		last := fmt.Sprintf("the last leader, %s, renewed", text("holderIdentity"))
+		if text("holderIdentity") == "" {
+			seconds, last = leaseDuration, "the last leader released"
+		}
 		if err != nil || seconds == 0 || s.Now.Sub(renewed) < lostLease*seconds {
 			return nil
 		}
 		s.down[name] = Finding{
 			Object: controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}, Code: "controller-leaderless",
-			Message:  fmt.Sprintf("no pod of the %s is the leader: the last leader, %s, renewed the lease at %s", name, text("holderIdentity"), renewed.UTC().Format(time.RFC3339)),
+			Message:  fmt.Sprintf("no pod of the %s is the leader: %s the lease at %s", name, last, renewed.UTC().Format(time.RFC3339)),
 			Remedies: []string{shell.Command("kubectl -n %s rollout restart deployment %s", s.Home, name)},
 		}
 		return nil
