@@ -67,7 +67,7 @@ func evaluate(out io.Writer, engine *promql.Engine, rule rulefmt.Rule, series []
 		return err
 	}
 	for _, sample := range vector {
-		if _, err := fmt.Fprintf(out, "%s%s\n", rule.Alert, sample.Metric.MatchLabels(false, labels.MetricName)); err != nil {
+		if _, err := fmt.Fprintf(out, "%s%s\n", rule.Alert, sample.Metric.MatchLabels(false, model.MetricNameLabel)); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func read(in io.Reader, now time.Time) ([]storage.Series, error) {
 	var all []storage.Series
 	for name, family := range families {
 		for _, m := range family.GetMetric() {
-			text := []string{labels.MetricName, name}
+			text := []string{model.MetricNameLabel, name}
 			for _, l := range m.GetLabel() {
 				text = append(text, l.GetName(), l.GetValue())
 			}
