@@ -109,15 +109,15 @@ func warnOfNewest(a *app.App, release migrate.Release, files []migrate.File) {
 func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.File) error {
 	changes := 0
 	for _, file := range files {
-		changes += len(file.Changes)
+		changes += len(file.Changes) + len(file.Fields)
 	}
-	where := fmt.Sprintf("%s in %s", output.Amount(changes, "line"), output.Amount(len(files), "file"))
+	what := fmt.Sprintf("%s in %s", output.Amount(changes, "change"), output.Amount(len(files), "file"))
 	if o.dryRun {
-		a.UI.Success("%s would be changed", where)
+		a.UI.Success("would make %s", what)
 		return nil
 	}
 	if !o.yes {
-		yes, err := a.Confirm(ctx, "Change "+where+"?")
+		yes, err := a.Confirm(ctx, "Make "+what+"?")
 		if err != nil {
 			return &hint.Error{Err: err, Hint: "answer beforehand with --yes, or see what would change with --dry-run"}
 		}
@@ -133,6 +133,6 @@ func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.
 			return err
 		}
 	}
-	a.UI.Success("%s changed", where)
+	a.UI.Success("made %s", what)
 	return nil
 }
