@@ -74,7 +74,7 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Run the end-to-end tests against the real controllers
-	$(GOTEST) -timeout 40m -parallel 3 ./test/e2e/... # they wait more than they compute
+	$(GOTEST) -timeout 40m ./test/e2e/...
 	VERSIONS=all $(GOTEST) -run TestVersions ./test/script
 
 .PHONY: faults

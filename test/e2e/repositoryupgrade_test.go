@@ -40,7 +40,8 @@ spec:
 `
 
 // upgradedFile is the test file of the head. The base has the image 1.0.0 and the ConfigMaps settings
-// and retired; what is ready after the base and does not change was ready first.
+// and retired; what is ready after the base and does not change was ready first. infra-controllers depends
+// on nothing, and so is never blocked and reconciled again.
 const upgradedFile = `apiVersion: test.fluxkit.dev/v1
 kind: Test
 metadata: {name: head}
@@ -52,7 +53,7 @@ spec:
     - pruned: {apiVersion: v1, kind: ConfigMap, namespace: certificates, name: settings}
     - pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: retired}
     - exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: retained}
-    - ready: {object: {kind: Kustomization, namespace: flux-system, name: infra-configs}, reconciliations: 1}
+    - ready: {object: {kind: Kustomization, namespace: flux-system, name: infra-controllers}, reconciliations: 1}
     - event: {object: {kind: HelmRelease, namespace: shop, name: shop}, reason: UpgradeSucceeded}
     - order: [{kind: HelmRelease, namespace: certificates, name: certificates}, {kind: Kustomization, namespace: flux-system, name: infra-configs}, {kind: Kustomization, namespace: flux-system, name: apps}]
   - name: a commit on the head
