@@ -25,6 +25,7 @@ type Proxy struct {
 	mu     sync.Mutex
 	seen   func(method, uri string)
 	answer func(http.ResponseWriter, *http.Request) bool
+	serve  func(*http.Request) (served func())
 }
 
 // NewProxy starts a proxy that delays every request and every response.
@@ -37,7 +38,10 @@ func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{done: make(chan error, 1), seen: func(string, string) {}, answer: func(http.ResponseWriter, *http.Request) bool { return false }}
+	p := &Proxy{
+		done: make(chan error, 1), seen: func(string, string) {}, answer: func(http.ResponseWriter, *http.Request) bool { return false },
+		serve: func(*http.Request) func() { return func() {} },
+	}
 	reverse := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
 		Transport:     transport,
@@ -56,12 +60,13 @@ func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			p.mu.Lock()
-			seen, answer := p.seen, p.answer
+			seen, answer, serve := p.seen, p.answer, p.serve
 			p.mu.Unlock()
 			seen(r.Method, r.URL.RequestURI())
 			if answer(w, r) {
 				return
 			}
+			defer serve(r)()
 			time.Sleep(delay)
 			reverse.ServeHTTP(w, r)
 		}),
@@ -81,6 +86,14 @@ func (p *Proxy) OnRequest(seen func(method, uri string)) {
 		defer one.Unlock()
 		seen(method, uri)
 	}
+}
+
+// OnServe calls serve for every request from now on, and the function that it returns before the client
+// can notice the end of the response.
+func (p *Proxy) OnServe(serve func(*http.Request) (served func())) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.serve = serve
 }
 
 // Misbehave calls answer for every request from now on. If answer returns true,

@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -238,19 +237,19 @@ func (s *story) watched() (kubeconfig string, most func() int) {
 	proxy := s.proxy()
 	var mu sync.Mutex
 	open, peak := 0, 0
-	proxy.Misbehave(func(_ http.ResponseWriter, r *http.Request) bool {
-		if strings.HasSuffix(r.URL.Path, "/log") {
-			mu.Lock()
-			open++
-			peak = max(peak, open)
-			mu.Unlock()
-			context.AfterFunc(r.Context(), func() {
-				mu.Lock()
-				defer mu.Unlock()
-				open--
-			})
+	proxy.OnServe(func(r *http.Request) func() {
+		if !strings.HasSuffix(r.URL.Path, "/log") {
+			return func() {}
 		}
-		return false
+		mu.Lock()
+		defer mu.Unlock()
+		open++
+		peak = max(peak, open)
+		return func() {
+			mu.Lock()
+			defer mu.Unlock()
+			open--
+		}
 	})
 	return proxy.Kubeconfig, func() int {
 		mu.Lock()
