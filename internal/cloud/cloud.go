@@ -95,6 +95,9 @@ type Client struct {
 	known map[Request]Credentials
 }
 
+// Close ends the process.
+func (c *Client) Close() error { return c.Process.Close() }
+
 // Credentials returns credentials of a provider for a registry. They are valid for some hours or
 // less, and are not stored.
 func (c *Client) Credentials(ctx context.Context, provider, registry string) (Credentials, error) {

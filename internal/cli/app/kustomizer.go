@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -35,8 +36,10 @@ type Helpers struct {
 	decryption  *helper.Process
 	cloud       *cloud.Client
 	signatures  *helper.Process
-	schemas     *verdict.Process
-	expressions *expression.Process
+	schemas     verdict.Process
+	expressions expression.Process
+	// open are the processes that Close stops.
+	open []io.Closer
 	// reported are the lines that were printed by reporter.
 	reported sync.Map
 }
@@ -46,51 +49,37 @@ func (h *Helpers) Close() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	var err error
-	for _, kustomizer := range h.kustomizers {
-		err = errors.Join(err, kustomizer.Close())
-	}
-	if h.charts != nil {
-		err = errors.Join(err, h.charts.Close())
-	}
-	if h.decryption != nil {
-		err = errors.Join(err, h.decryption.Close())
-	}
-	if h.cloud != nil {
-		err = errors.Join(err, h.cloud.Process.Close())
-	}
-	if h.signatures != nil {
-		err = errors.Join(err, h.signatures.Close())
-	}
-	if h.schemas != nil {
-		err = errors.Join(err, h.schemas.Close())
-	}
-	if h.expressions != nil {
-		err = errors.Join(err, h.expressions.Close())
+	for _, process := range h.open {
+		err = errors.Join(err, process.Close())
 	}
 	return err
+}
+
+// running returns the process at place. If there is none yet, it is created, and Close stops it.
+func running[P interface {
+	comparable
+	io.Closer
+}](h *Helpers, place *P, create func() P,
+) P {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var none P
+	if *place == none {
+		*place = create()
+		h.open = append(h.open, *place)
+	}
+	return *place
 }
 
 // Schemas returns the process that validates objects with schemas. Run closes it when the command
 // ends.
 func (h *Helpers) Schemas() verdict.Schemas {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.schemas == nil {
-		process := verdict.NewProcess(FindHelper)
-		h.schemas = &process
-	}
-	return h.schemas
+	return running(h, &h.schemas, func() verdict.Process { return verdict.NewProcess(FindHelper) })
 }
 
 // Expressions returns the process that evaluates CEL expressions. Run closes it when the command ends.
 func (h *Helpers) Expressions() expression.Evaluator {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.expressions == nil {
-		process := expression.NewProcess(FindHelper)
-		h.expressions = &process
-	}
-	return h.expressions
+	return running(h, &h.expressions, func() expression.Process { return expression.NewProcess(FindHelper) })
 }
 
 // RemoteBases holds the hosts of --allow-remote-bases.
@@ -119,6 +108,7 @@ func (a *App) Kustomizer(r RemoteBases) (build.Kustomizer, error) {
 	}
 	if h.kustomizers[key] == nil {
 		h.kustomizers[key] = isolated.NewKustomizer(FindHelper, &isolated.Bases{Hosts: hosts, Env: a.Env}, h.reporter(a.UI, "kustomize"))
+		h.open = append(h.open, h.kustomizers[key])
 	}
 	return h.kustomizers[key], nil
 }
@@ -134,26 +124,20 @@ func (h *Helpers) Charts(a *App) (build.Renderer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("finding the cache directory: %w", err)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.charts == nil {
-		h.charts = isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), h.reporter(a.UI, "helm"))
-	}
-	return h.charts, nil
+	return running(h, &h.charts, func() *isolated.Charts {
+		return isolated.NewCharts(FindHelper, filepath.Join(cache, "flux", "charts"), h.reporter(a.UI, "helm"))
+	}), nil
 }
 
 // Decryption returns the process that decrypts documents of SOPS.
 func (a *App) Decryption() *helper.Process {
 	h := a.Helpers
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.decryption == nil {
-		h.decryption = &helper.Process{
+	return running(h, &h.decryption, func() *helper.Process {
+		return &helper.Process{
 			Find: FindHelper, Arguments: []string{sops.Job}, Report: h.reporter(a.UI, "sops"),
 			Environment: func(context.Context) ([]string, error) { return sops.Environment(a.Environ()), nil },
 		}
-	}
-	return h.decryption
+	})
 }
 
 // Login returns credentials of a cloud provider for the host of a registry. The helper process has
@@ -169,31 +153,25 @@ func (h *Helpers) GitLogin(ctx context.Context, a *App, r cloud.GitRequest) (clo
 }
 
 func (h *Helpers) client(a *App) *cloud.Client {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.cloud == nil {
-		h.cloud = &cloud.Client{Mask: a.Secrets.AddLogin, Process: &helper.Process{
+	return running(h, &h.cloud, func() *cloud.Client {
+		return &cloud.Client{Mask: a.Secrets.AddLogin, Process: &helper.Process{
 			Find: FindHelper, Arguments: []string{cloud.Job}, // the client of AWS logs on stderr
 			Environment: func(context.Context) ([]string, error) { return a.Environ(), nil },
 		}}
-	}
-	return h.cloud
+	})
 }
 
 // Signatures returns the process that verifies signatures. It gets proxies and certificates for its
 // requests, and no credentials.
 func (h *Helpers) Signatures(a *App) *helper.Process {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.signatures == nil {
-		h.signatures = &helper.Process{
+	return running(h, &h.signatures, func() *helper.Process {
+		return &helper.Process{
 			Find: FindHelper, Arguments: []string{sigstore.Job}, Report: h.reporter(a.UI, "sigstore"),
 			Environment: func(context.Context) ([]string, error) {
 				return helper.Environment(a.LookupEnv, helper.Network()...), nil
 			},
 		}
-	}
-	return h.signatures
+	})
 }
 
 // reporter returns a function that prints what a library writes to stderr in helper processes, such
