@@ -79,17 +79,7 @@ func (r *Repository) Load(ctx context.Context) error {
 func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	limits := budget.New(budget.Default())
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case entry.IsDir() && entry.Name() == ".git":
-			return fs.SkipDir
-		case !entry.Type().IsRegular():
-			return nil // source-controller omits these as well
-		}
+	err := workspace.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
 		info, err := entry.Info()
 		if err != nil {
 			return err

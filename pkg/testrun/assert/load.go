@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun/expression"
 )
@@ -44,15 +45,8 @@ func Find(ctx context.Context, tree fs.FS) ([]Test, error) {
 	limits := budget.New(budget.Default())
 	var tests []Test
 	var invalid InvalidError
-	err := fs.WalkDir(tree, ".", func(name string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case ctx.Err() != nil:
-			return context.Cause(ctx)
-		case entry.IsDir() && entry.Name() == ".git":
-			return fs.SkipDir
-		case !entry.Type().IsRegular() || !strings.HasSuffix(name, Suffix):
+	err := workspace.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+		if !strings.HasSuffix(name, Suffix) {
 			return nil
 		}
 		if err := limits.File(name, 0); err != nil {
