@@ -47,8 +47,8 @@ cluster and no containers are needed.
 
 The work tree, or a revision, is served in place of the remote repository.
 Other sources are fetched from their addresses, with the network and the
-permissions of this machine, unless --map serves a folder in their place, or
---vendor those that 'flux test vendor' has fetched: no network is needed then.
+permissions of this machine. --map serves a folder in place of a source, and
+--vendor the sources that 'flux test vendor' has fetched, without a network.
 Credentials are those that the repository contains. Workloads do not run: their
 pods become ready without images. Alerts and image updates are suspended, and
 Kustomizations and HelmReleases for other clusters are not applied, so that

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/fluxkit/flux/internal/output"
 )
 
 // Outcome is the result of an assertion.
@@ -73,7 +75,7 @@ func (e *Expectation) String() string {
 	case e.Value != nil:
 		return e.Value.describe()
 	case e.Ready != nil && e.Ready.Reconciliations > 0:
-		return fmt.Sprintf("%s is ready within %d reconciliations", e.Ready.Object, e.Ready.Reconciliations)
+		return fmt.Sprintf("%s is ready within %s", e.Ready.Object, output.Amount(e.Ready.Reconciliations, "reconciliation"))
 	case e.Ready != nil:
 		return e.Ready.Object.String() + " is ready"
 	case e.Pruned != nil:
