@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -116,22 +117,15 @@ func (f *follower) begin(ctx context.Context, objects []controllers.Object) erro
 var ErrUnreadable = errors.New("cannot read any of the logs")
 
 func (f *follower) start(ctx context.Context, s *source, read run) {
-	t := &tail{source: s, out: f.out, slots: f.slots, wake: make(chan struct{}, 1), done: make(chan struct{}), run: read}
+	t := &tail{source: s, out: f.out, slots: f.slots, wake: make(chan struct{}, 1), run: read}
 	f.tails[s.pod.Name] = t
 	f.running.Go(func() { t.follow(ctx) })
 }
 
 // changed follows a new pod, or wakes the tail of a known one.
 func (f *follower) changed(ctx context.Context, p Pod, deleted bool) {
-	for name, t := range f.tails {
-		select {
-		case <-t.done:
-			delete(f.tails, name)
-		default:
-		}
-	}
-	if t := f.tails[p.Name]; t != nil {
-		t.changed()
+	maps.DeleteFunc(f.tails, func(_ string, t *tail) bool { return t.over() })
+	if t := f.tails[p.Name]; t != nil && t.changed() {
 		return
 	}
 	if deleted {

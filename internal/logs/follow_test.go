@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/internal/logs"
 )
 
@@ -143,6 +145,39 @@ func TestFollowLosesNothing(t *testing.T) {
 			t.Errorf("connections of %s did not break: %v", pod, left)
 		}
 	}
+}
+
+// TestFollowReplacedAtOnce replaces a pod by one with the same name while Follow reads that the
+// old one is gone: the event of the new pod arrives first.
+func TestFollowReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	k := newKubelet(t)
+	said := map[string][]string{}
+	k.run("pod", "pod-1", &printing{})
+	say(k, said, "pod", 0, 3)
+	f := follow(t, k, options(t))
+	f.waits("pod", "pod says 2")
+	asked, replaced := make(chan struct{}), make(chan struct{})
+	k.server.Handle("GET "+podPath+"/pod", func(w http.ResponseWriter, r *http.Request) {
+		close(asked)
+		select {
+		case <-replaced:
+		case <-r.Context().Done():
+		}
+		fakeapi.Status(w, http.StatusNotFound, "NotFound", "there is no such pod")
+	})
+	k.end("pod")
+	<-asked
+	k.server.Handle("GET "+podPath+"/pod", nil)
+	k.remove("pod")
+	k.run("pod", "pod-2", &printing{})
+	say(k, said, "pod", 3, 6)
+	// When the log of a later pod is read, the events before it have arrived.
+	k.run("later", "later", &printing{})
+	f.waits("later", say(k, said, "later", 0, 1))
+	close(replaced)
+	f.waits("pod", "pod says 5")
+	f.ends(said)
 }
 
 // TestFollowIsBounded checks the maximum number of streams: while all are in use, a new pod is

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,24 +21,55 @@ type tail struct {
 	slots chan struct{}
 	// wake receives a value after the pod has changed.
 	wake chan struct{}
-	done chan struct{}
+	// ending guards ended, which reports whether the tail no longer reads its pod.
+	ending sync.Mutex
+	ended  bool
 	// run is the current or last run that is read, whole reports whether it was read to its end.
 	run   run
 	whole bool
 	order time.Time
 }
 
-// changed makes the tail read its pod again.
-func (t *tail) changed() {
+// changed makes the tail read its pod again. It returns false if the tail has ended.
+func (t *tail) changed() bool {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	if t.ended {
+		return false
+	}
 	select {
 	case t.wake <- struct{}{}:
 	default: // already pending
 	}
+	return true
+}
+
+// end ends the tail. Without force, it returns false if the pod has changed since it was read: a
+// pod that was deleted may exist again.
+func (t *tail) end(force bool) bool {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	select {
+	case <-t.wake:
+		if !force {
+			return false
+		}
+	default:
+	}
+	t.ended = true
+	return true
+}
+
+// over reports whether the tail has ended.
+func (t *tail) over() bool {
+	t.ending.Lock()
+	defer t.ending.Unlock()
+	return t.ended
 }
 
 // follow reads until the pod is deleted or ctx is done.
 func (t *tail) follow(ctx context.Context) {
-	defer close(t.done)
+	defer t.end(true)
 	defer t.close()
 	for ctx.Err() == nil {
 		pod, there, err := t.current(ctx)
@@ -49,8 +81,10 @@ func (t *tail) follow(ctx context.Context) {
 			// A failed connection or server: retry until ctx is done.
 			_ = wait(ctx, pause)
 			continue
-		case !there:
+		case !there && t.end(false):
 			return
+		case !there:
+			continue
 		}
 		if !t.step(ctx, pod) {
 			return
