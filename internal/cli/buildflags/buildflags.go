@@ -46,8 +46,13 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 // is asked for credentials, because spec.provider may come from a change that others propose.
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
 	o.remote.Add(fs)
+	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
+}
+
+// AddProvider adds the flag --provider for these sources to fs.
+func (o *Options) AddProvider(fs *pflag.FlagSet, sources string) {
 	fs.Var(command.Choice{Value: &o.Provider, Allowed: []string{cloud.AWS, cloud.Azure, cloud.GCP}}, "provider",
-		"cloud provider whose identity in the environment is used for OCI sources, and for Git sources at another revision, with this spec.provider: aws, azure or gcp (default none)")
+		"cloud provider whose identity in the environment is used for "+sources+" with this spec.provider: aws, azure or gcp (default none)")
 }
 
 // AddRelease adds the flags that select a HelmRelease and its sources to fs.

@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
 )
@@ -27,7 +28,7 @@ func completeFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 
 // newVendor returns the command that fetches sources.
 func newVendor(a *app.App) *cobra.Command {
-	o, format := &options{}, human
+	o, access, format := &options{}, &buildflags.Options{}, human
 	cmd := &cobra.Command{
 		Use:   "vendor [DIR]",
 		Short: "Fetch the sources of a repository, to test it without a network",
@@ -37,9 +38,10 @@ folder (default ` + testrun.VendorFolder + `) with an index of URLs, revisions a
 'flux test --vendor DIR'.
 
 Sources are found by building the Kustomizations of the cluster, and fetched with
-the credentials in the repository, or those of 'docker login'. What has not
-changed is not fetched again, and what is no longer referenced is removed. If a
-source cannot be fetched, the folder remains as it is.
+the credentials in the repository, those of 'docker login', or, with --provider,
+the identity in the environment. What has not changed is not fetched again, and
+what is no longer referenced is removed. If a source cannot be fetched, the folder
+remains as it is.
 
 Buckets, sources that are created by charts, and dependencies of charts in Git are
 not fetched. The exit code is 1 if the folder therefore lacks something, and 2 if
@@ -55,16 +57,17 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
   flux test --vendor vendored --path clusters/production --base origin/main`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: completeFolders,
-		RunE:              func(cmd *cobra.Command, args []string) error { return runVendor(a, cmd, o, format, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return runVendor(a, cmd, o, access, format, args) },
 	}
 	fs := cmd.Flags()
 	o.addRevisions(cmd, "revision whose sources are fetched: branch, tag or commit (default: the work tree)", "revision whose sources are fetched too: branch, tag or commit")
 	fs.StringVar(&o.ageKeyFile, "age-key-file", "", "file with the age keys for SOPS (default: SOPS_AGE_KEY_FILE)")
+	access.AddProvider(fs, "sources")
 	command.AddOutput(fs, &format, "format of the result", human, "json", "yaml")
 	return cmd
 }
 
-func runVendor(a *app.App, cmd *cobra.Command, o *options, format string, args []string) error {
+func runVendor(a *app.App, cmd *cobra.Command, o *options, access *buildflags.Options, format string, args []string) error {
 	folder := testrun.VendorFolder
 	if len(args) > 0 {
 		folder = args[0]
@@ -80,10 +83,15 @@ func runVendor(a *app.App, cmd *cobra.Command, o *options, format string, args [
 	if err != nil {
 		return err
 	}
+	builder, err := access.Builder(a)
+	if err != nil {
+		return err
+	}
 	line := a.UI.Progress(a.Now, "fetching")
 	f := &vendored.Fetcher{
-		Options: options, Progress: func(step string) { line.Set("%s", step) },
-		Charts: func(folder string) vendored.ClosingFetcher { return a.Helpers.ChartFetcher(a, folder) },
+		Options: options, Login: builder.LoginFor(access.Provider), Git: desired.GitAccess{Provider: access.Provider, Login: builder.GitLogin},
+		Progress: func(step string) { line.Set("%s", step) },
+		Charts:   func(folder string) vendored.ClosingFetcher { return a.Helpers.ChartFetcher(a, folder) },
 	}
 	result, err := f.Fetch(ctx, folder, repositories...)
 	line.Done()

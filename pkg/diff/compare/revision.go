@@ -10,11 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/internal/spelling"
 	"github.com/fluxkit/flux/internal/workspace"
@@ -121,7 +119,7 @@ func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unst
 			return local, local.Revision, nil
 		}
 	}
-	source, err := c.gitSource(ctx, repository)
+	source, err := desired.GitAccess{Provider: c.Provider, Data: c.Data, Login: c.GitLogin, Remedy: gitRemedy}.Source(ctx, repository)
 	if err != nil {
 		return nil, "", err
 	}
@@ -198,78 +196,6 @@ func explainGit(err error, repository *unstructured.Unstructured) error {
 
 // gitRemedy is the remedy if there are no credentials for a GitRepository.
 const gitRemedy = "compare a clone with --path, or set a full commit SHA in a clone"
-
-// gitSource returns the URL of a GitRepository with the credentials from its
-// Secrets or its provider.
-func (c *Comparer) gitSource(ctx context.Context, repository *unstructured.Unstructured) (gitsource.Source, error) {
-	source := gitsource.Source{URL: desired.Text(repository, "spec", "url")}
-	provider := desired.Text(repository, "spec", "provider")
-	if cloud.Known(provider) && provider != c.Provider {
-		remedy := gitRemedy
-		if cloud.KnownGit(provider) {
-			remedy = "use the identity of the environment with --provider " + provider + ", or " + gitRemedy
-		}
-		return source, hint.Errorf(remedy, "%s gets its credentials from %s, with the identity of source-controller", build.ReferenceTo(repository), provider)
-	}
-	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
-		name := desired.Text(repository, "spec", field, "name")
-		if name == "" {
-			continue
-		}
-		secret := build.Reference{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
-		data, err := c.Data(ctx, secret)
-		if err != nil {
-			return source, hint.Errorf(gitRemedy, "reading %s (%s spec.%s): %w", secret, build.ReferenceTo(repository), field, err)
-		}
-		*into = data
-	}
-	if provider == "" || provider == "generic" {
-		return source, nil
-	}
-	return source, c.gitLogin(ctx, repository, provider, &source)
-}
-
-// gitLogin replaces the credentials in the Secret of a source by those that its provider issues.
-func (c *Comparer) gitLogin(ctx context.Context, repository *unstructured.Unstructured, provider string, source *gitsource.Source) error {
-	if !cloud.KnownGit(provider) {
-		return hint.Errorf(gitRemedy, "%s has the provider %q, which has no credentials for Git", build.ReferenceTo(repository), provider)
-	}
-	request := cloud.GitRequest{Provider: provider, URL: source.URL}
-	if provider == cloud.GitHub {
-		request.App = source.Secret
-		proxy, err := source.ProxyURL()
-		if err != nil {
-			return err
-		}
-		request.Proxy = proxy
-	}
-	issued, err := c.GitLogin(ctx, request)
-	if err != nil {
-		return explainGitLogin(ctx, repository, provider, err)
-	}
-	// The certificates of the Secret are also those of the Git server.
-	secret := map[string][]byte{"username": []byte(issued.Username), "password": []byte(issued.Password), "bearerToken": []byte(issued.Token)}
-	for _, key := range []string{"ca.crt", "caFile", "tls.crt", "certFile", "tls.key", "keyFile"} {
-		secret[key] = source.Secret[key]
-	}
-	source.Secret = secret
-	return nil
-}
-
-// explainGitLogin adds a remedy to the error of a provider.
-func explainGitLogin(ctx context.Context, repository *unstructured.Unstructured, provider string, err error) error {
-	err = fmt.Errorf("%s: %w", build.ReferenceTo(repository), err)
-	var failed *cloud.Error
-	switch {
-	case !errors.As(err, &failed):
-		return err
-	case failed.Step == cloud.CheckGit:
-		return hint.Errorf(gitRemedy, "%w", err)
-	case provider == cloud.GitHub:
-		return hint.Errorf(fmt.Sprintf("check the GitHub App in Secret %q: githubAppID, githubAppInstallationID or githubAppInstallationOwner, and githubAppPrivateKey", desired.Text(repository, "spec", "secretRef", "name")), "%w", err)
-	}
-	return registry.Explain(ctx, registry.Access{}, err)
-}
 
 // cloneOf returns the clone in the current directory if one of its remotes is
 // address. The caller must close it.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -56,6 +57,10 @@ type Fetcher struct {
 	Options build.Options
 	// Charts fetches charts into the folder that it is made with.
 	Charts func(folder string) ClosingFetcher
+	// Git finds the credentials of GitRepositories, apart from the Secrets of the repository, and Login
+	// those of registries.
+	Git   desired.GitAccess
+	Login build.Login
 	// Progress is called with each step.
 	Progress func(step string)
 
@@ -84,7 +89,7 @@ func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*tes
 	defer func() { err = errors.Join(err, done()) }()
 	result = &Result{Folder: folder, Incomplete: []string{}}
 	for _, repository := range repositories {
-		w := &walk{reader: f, repository: repository, options: f.Options}
+		w := &walk{reader: f, repository: repository, options: f.Options, login: f.Login}
 		if err := w.run(ctx); err != nil {
 			if ctx.Err() != nil {
 				err = context.Cause(ctx)

@@ -26,16 +26,11 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return f.unpack(ctx, s.File)
 	}
 	f.Progress("fetching " + wanted.String())
-	source := gitsource.Source{URL: wanted.URL, Submodules: wanted.Submodules}
-	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
-		if name := desired.Text(o, "spec", field, "name"); name != "" {
-			data, err := lookup.Data(ctx, build.Reference{Kind: "Secret", Namespace: o.GetNamespace(), Name: name})
-			if err != nil && !errors.Is(err, build.ErrNotFound) {
-				return nil, fmt.Errorf("reading the Secret %s of spec.%s: %w", name, field, err)
-			}
-			*into = data // without one, the repository may be public
-		}
+	source, err := f.gitSource(ctx, o, lookup)
+	if err != nil {
+		return nil, err
 	}
+	source.URL, source.Submodules = wanted.URL, wanted.Submodules
 	revision := revisionOf(build.GitReferenceOf(o))
 	resolved, err := gitsource.Resolve(ctx, source, revision)
 	if err != nil {
@@ -62,6 +57,20 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 	wanted.Revision = fetched.Revision
 	f.add(wanted, true)
 	return files, err
+}
+
+// gitSource returns a GitRepository with its credentials. Without the Secret, it may be public.
+func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (gitsource.Source, error) {
+	access := f.Git
+	access.Remedy = "serve a folder in its place with 'flux test --map'"
+	access.Data = func(ctx context.Context, secret build.Reference) (map[string][]byte, error) {
+		data, err := lookup.Data(ctx, secret)
+		if errors.Is(err, build.ErrNotFound) {
+			return nil, nil
+		}
+		return data, err
+	}
+	return access.Source(ctx, o)
 }
 
 func revisionOf(r build.GitReference) gitrepo.Revision {
@@ -110,7 +119,7 @@ func (f *Fetcher) oci(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return f.content(blob(s.Layer))
 	}
 	f.Progress("fetching " + wanted.String())
-	access, err := desired.OCIAccess(ctx, o, desired.Credentials{Lookup: lookup, Missing: func(build.Reference, error) bool { return true }})
+	access, err := desired.OCIAccess(ctx, o, desired.Credentials{Lookup: lookup, Missing: func(build.Reference, error) bool { return true }, Login: f.Login})
 	if err != nil {
 		return nil, err
 	}

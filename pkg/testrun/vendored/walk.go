@@ -36,6 +36,8 @@ type walk struct {
 	reader
 	repository *testrun.Repository
 	options    build.Options
+	// login returns credentials for registries. It may be nil.
+	login build.Login
 	// applied are the objects of the Kustomizations that were built.
 	applied []*unstructured.Unstructured
 	trees   map[string]tree
@@ -151,7 +153,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		return err
 	}
 	chart, err := build.ChartOf(ctx, o, build.HelmOptions{
-		Lookup: build.FromObjects(w.applied), Missing: func(build.Reference, error) bool { return true },
+		Lookup: build.FromObjects(w.applied), Missing: func(build.Reference, error) bool { return true }, Login: w.login,
 		Find: func(_ context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
 			if found := find(w.applied, wanted); found != nil {
 				return found, nil
@@ -237,7 +239,7 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 			wanted.Submodules, _, _ = unstructured.NestedBool(o.Object, "spec", "recurseSubmodules")
 			content, err := w.git(ctx, wanted, o, lookup)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", ref, err)
+				return nil, named(ref, err)
 			}
 			files = build.NewTree(content)
 		}
@@ -256,7 +258,7 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 		wanted.MediaType = desired.Text(o, "spec", "layerSelector", "mediaType")
 		layer, err := w.oci(ctx, wanted, o, lookup)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", ref, err)
+			return nil, named(ref, err)
 		}
 		content, err := build.Archive(bytes.NewReader(layer))
 		if err != nil || desired.Text(o, "spec", "layerSelector", "operation") == "copy" {
@@ -265,6 +267,14 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 		return build.Select(ctx, []build.Part{{Tree: content}}, ignore)
 	}
 	return nil, fmt.Errorf("%s cannot be vendored: %w", ref, build.ErrNotFound)
+}
+
+// named adds an object to an error, unless it begins with it.
+func named(ref build.Reference, err error) error {
+	if strings.HasPrefix(err.Error(), ref.String()) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", ref, err)
 }
 
 // find returns the last object with a reference, nil if there is none.
