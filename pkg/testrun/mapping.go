@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -33,6 +34,8 @@ type Mapping struct {
 	// Mappings of vendored sources have a kind; a Helm repository without charts has no path.
 	Kind string         `json:"-"`
 	Ref  map[string]any `json:"-"`
+	// Added are files that are served with those of Path.
+	Added map[string][]byte `json:"-"`
 }
 
 // ParseMapping parses URL=PATH.
@@ -182,6 +185,7 @@ func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string
 	if err != nil {
 		return redirect{}, err
 	}
+	maps.Copy(files, m.Added)
 	if r.FakeSecrets {
 		files = stubbed(files)
 	}

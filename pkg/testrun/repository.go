@@ -219,6 +219,9 @@ func defaultSync(namespace, folder string) []*unstructured.Unstructured {
 	}
 }
 
+// Add serves a file with those of Tree.
+func (r *Repository) Add(name string, content []byte) { r.files[name] = content }
+
 // at returns the files with the installation of a version of Flux.
 func (r *Repository) at(set *manifests.Set) (map[string][]byte, error) {
 	files := maps.Clone(r.files)

@@ -230,22 +230,48 @@ func (s *story) allReady(r repositoryReport, order ...[2]string) {
 // testHelm fetches the sources, and tests without their servers.
 func (s *story) testHelm() {
 	dir := s.layout("helm", nil)
-	closed := s.serveSources(dir)
-	closedGit := s.serveTeam(dir)
+	charts, closed := s.serveSources(dir)
+	s.writeDependent(dir, "front", "flux-system", charts)
+	closedGit := s.serveTeam(dir, func(team string) { s.writeDependent(team, "back", "team", charts) })
 	stdout, stderr, err := s.tryIn(dir, "flux", "test", "vendor", "-o", "json")
-	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 3 || !strings.Contains(stdout, `"kind": "GitRepository"`) {
+	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 4 || !strings.Contains(stdout, `"kind": "GitRepository"`) {
 		s.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
 	closed()
 	closedGit()
 	r, _ := s.test(dir, 0, "--vendor", ".fluxtest")
+	s.allReady(r, [2]string{"HelmRelease", "front"})
+	s.allReady(r, [2]string{"GitRepository", "team"}, [2]string{"HelmRelease", "back"})
 	s.allReady(r, [2]string{"GitRepository", "team"}, [2]string{"Kustomization", "team"})
 	s.allReady(r, [2]string{"OCIRepository", "certificates"}, [2]string{"HelmRelease", "certificates"}, [2]string{"Kustomization", "infra-controllers"},
 		[2]string{"Kustomization", "infra-configs"}, [2]string{"HelmRepository", "shop"}, [2]string{"HelmRelease", "shop"}, [2]string{"Kustomization", "apps"})
 }
 
-// serveSources serves the charts of the layout with Helm on loopback, and sets the URLs of its sources.
-func (s *story) serveSources(dir string) (closed func()) {
+// writeDependent writes a chart that depends on the chart shop, and a release of it in the folders that
+// the cluster and the other repository deploy.
+func (s *story) writeDependent(dir, name, source, charts string) {
+	s.Helper()
+	s.writeFile(dir, "charts/"+name+"/Chart.yaml", "apiVersion: v2\nname: "+name+"\nversion: 0.1.0\ndependencies: [{name: shop, version: 1.x, repository: \""+charts+"\"}]\n")
+	release := `apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: ` + name + `, namespace: flux-system}
+spec:
+  interval: 1h
+  targetNamespace: ` + name + `
+  install: {createNamespace: true}
+  chart: {spec: {chart: ./charts/` + name + `, sourceRef: {kind: GitRepository, name: ` + source + `}}}
+  values: {shop: {replicas: 1}}
+`
+	for _, folder := range []string{"clusters/production", "deploy"} {
+		if _, err := os.Stat(filepath.Join(dir, folder)); err == nil {
+			s.writeFile(dir, folder+"/"+name+".yaml", release)
+		}
+	}
+}
+
+// serveSources serves the charts of the layout with Helm on loopback, sets the URLs of its sources, and
+// returns that of the Helm repository.
+func (s *story) serveSources(dir string) (charts string, closed func()) {
 	s.Helper()
 	oci := registrytest.Start()
 	address := "oci://" + oci.Host() + "/charts/certificates"
@@ -271,7 +297,7 @@ func (s *story) serveSources(dir string) (closed func()) {
 		}
 		s.writeFile(dir, file, strings.ReplaceAll(string(text), change[0], change[1]))
 	}
-	return func() { oci.Close(); helm.Close() }
+	return helm.URL, func() { oci.Close(); helm.Close() }
 }
 
 // packChart returns the chart in a folder as a packed chart.

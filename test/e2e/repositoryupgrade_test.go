@@ -117,12 +117,14 @@ spec:
 	s.predicts(dir, r, 1)
 }
 
-// serveTeam adds a GitRepository with another repository, which it serves on loopback.
-func (s *story) serveTeam(dir string) (closed func()) {
+// serveTeam adds a GitRepository with another repository, to which write adds files, and serves it on
+// loopback.
+func (s *story) serveTeam(dir string, write func(team string)) (closed func()) {
 	s.Helper()
 	root := s.TempDir()
 	team := filepath.Join(root, "team")
 	s.writeFile(team, "deploy/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: team, namespace: default}\n")
+	write(team)
 	if _, stderr, err := s.tryIn(team, "git", "init", "--quiet", "--initial-branch=work"); err != nil {
 		s.Fatal(stderr)
 	}

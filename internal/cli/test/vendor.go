@@ -33,9 +33,9 @@ func newVendor(a *app.App) *cobra.Command {
 		Use:   "vendor [DIR]",
 		Short: "Fetch the sources of a repository, to test it without a network",
 		Long: `Fetch what the repository of a cluster refers to: other Git repositories, OCI
-artifacts, and the charts that its HelmReleases resolve to. They are written to a
-folder (default ` + testrun.VendorFolder + `) with an index of URLs, revisions and digests, for
-'flux test --vendor DIR'.
+artifacts, and the charts that its HelmReleases resolve to, with the dependencies
+that charts in Git lack. They are written to a folder (default ` + testrun.VendorFolder + `)
+with an index of URLs, revisions and digests, for 'flux test --vendor DIR'.
 
 Sources are found by building the Kustomizations of the cluster, and fetched with
 the credentials in the repository, those of 'docker login', or, with --provider,
@@ -43,9 +43,8 @@ the identity in the environment. What has not changed is not fetched again, and
 what is no longer referenced is removed. If a source cannot be fetched, the folder
 remains as it is.
 
-Buckets, sources that are created by charts, and dependencies of charts in Git are
-not fetched. The exit code is 1 if the folder therefore lacks something, and 2 if
-fetching fails.
+Buckets and sources that are created by charts are not fetched. The exit code is 1
+if the folder therefore lacks something, and 2 if fetching fails.
 
 JSON and YAML have the fields folder, sources (kind, url, ref, chart, version,
 revision, file, and action: fetched, kept or removed) and incomplete.`,
@@ -179,7 +178,7 @@ func (o *options) useVendored(ctx context.Context, a *app.App, r *testrun.Run) (
 	}
 	for _, repository := range []*testrun.Repository{r.Repository, r.Head} {
 		if repository != nil {
-			if err := folder.Check(ctx, repository, options, serves); err != nil {
+			if err := folder.Prepare(ctx, repository, options, serves); err != nil {
 				return err
 			}
 		}

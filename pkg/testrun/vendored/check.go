@@ -19,14 +19,16 @@ import (
 // checker reads sources from a folder and notes those that it does not have.
 type checker struct {
 	*Folder
-	serves  func(kind, url string) bool
-	missing []string
+	repository *testrun.Repository
+	serves     func(kind, url string) bool
+	missing    []string
 }
 
-// Check returns an error that names the sources of a repository that neither the folder has nor others
-// serve. What else is wrong with the repository is not reported: the controllers do so.
-func (f *Folder) Check(ctx context.Context, repository *testrun.Repository, options build.Options, serves func(kind, url string) bool) error {
-	c := &checker{Folder: f, serves: serves}
+// Prepare adds the dependencies of charts to the repository, and to what Mappings returns. It returns an
+// error that names the sources that neither the folder has nor others serve. What else is wrong with the
+// repository is not reported: the controllers do so.
+func (f *Folder) Prepare(ctx context.Context, repository *testrun.Repository, options build.Options, serves func(kind, url string) bool) error {
+	c := &checker{Folder: f, repository: repository, serves: serves}
 	w := &walk{reader: c, repository: repository, options: options}
 	err := w.run(ctx)
 	if ctx.Err() != nil {

@@ -107,6 +107,8 @@ type Folder struct {
 	Index
 	path string
 	root *os.Root
+	// added are files that are served with a source, by its key.
+	added map[string]map[string][]byte
 }
 
 // Open reads the index of a folder and verifies its files: their digests, and that there are no others.
@@ -116,7 +118,7 @@ func Open(name string) (*Folder, error) {
 	if err != nil {
 		return nil, hint.Errorf(remedy, "opening the folder of sources: %w", err)
 	}
-	f := &Folder{path: name, root: root}
+	f := &Folder{path: name, root: root, added: map[string]map[string][]byte{}}
 	if err = f.readIndex(); err == nil {
 		err = f.verify()
 	}
@@ -234,7 +236,7 @@ func (f *Folder) Mappings(serves func(kind, url string) bool) []testrun.Mapping 
 		if serves(s.Kind, s.URL) {
 			continue
 		}
-		m := testrun.Mapping{URL: s.URL, Kind: s.Kind}
+		m := testrun.Mapping{URL: s.URL, Kind: s.Kind, Added: f.added[s.key()]}
 		switch {
 		case s.Kind == gitRepository:
 			m.Path, m.Ref = filepath.Join(f.path, filepath.FromSlash(s.File)), map[string]any{}

@@ -233,7 +233,7 @@ func (s *servers) check(folder string, r *testrun.Repository, missing string) {
 		s.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	err = f.Check(s.Context(), r, build.Options{}, nothing)
+	err = f.Prepare(s.Context(), r, build.Options{}, nothing)
 	var hinted *hint.Error
 	switch {
 	case missing == "" && err != nil:
@@ -241,7 +241,7 @@ func (s *servers) check(folder string, r *testrun.Repository, missing string) {
 	case missing != "" && (!errors.As(err, &hinted) || !strings.Contains(err.Error(), missing) || !strings.Contains(hinted.Hint, "flux test vendor")):
 		s.Errorf("got %v, want %s", err, missing)
 	}
-	if err := f.Check(s.Context(), r, build.Options{}, func(kind, _ string) bool { return kind == helmRepository }); err != nil {
+	if err := f.Prepare(s.Context(), r, build.Options{}, func(kind, _ string) bool { return kind == helmRepository }); err != nil {
 		s.Errorf("what a mapping serves is missing: %v", err)
 	}
 }
@@ -342,6 +342,76 @@ func TestOpen(t *testing.T) {
 	}
 	if _, err := Open(filepath.Join(folder, "gone")); err == nil {
 		t.Error("a folder that does not exist is opened")
+	}
+}
+
+// TestDependencies fetches the charts that charts in Git depend on, and adds them to what is served.
+func TestDependencies(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	folder := filepath.Join(t.TempDir(), "vendored")
+	release := "---\napiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\n" +
+		"spec: {interval: 1h, chart: {spec: {chart: ./web, sourceRef: {kind: GitRepository, name: apps}}}}\n"
+	chart := func(file, content string) {
+		t.Helper()
+		if file == "Chart.yaml" {
+			content = "apiVersion: v2\nname: web\nversion: 1.0.0\ndependencies:\n" + content
+		}
+		if err := s.git.Set("commit", "acme/apps", "main", "web/"+file, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	chart("near/Chart.yaml", "apiVersion: v2\nname: near\nversion: 1.0.0\n")
+	depends := func(version, more string) string {
+		return fmt.Sprintf("- {name: shop, version: %q, repository: %q%s}\n", version, s.charts.URL+"/", more)
+	}
+	near := "- {name: near, version: 1.x, repository: \"file://near\"}\n"
+	for _, c := range []struct {
+		file, dependencies string
+		want               []string
+		incomplete         string
+	}{
+		{"Chart.yaml", near, nil, ""},
+		{"Chart.yaml", depends("1.x", "") + near, []string{"web/charts/shop-1.2.0.tgz"}, ""},
+		{"Chart.yaml", depends("1.x", ", alias: a") + depends("1.x", ", alias: b"), []string{"web/charts/a-shop-1.2.0.tgz", "web/charts/b-shop-1.2.0.tgz"}, ""},
+		{"Chart.yaml", depends("1.x", ", alias: a") + near, nil, "has an alias, and another one is local"},
+		{"Chart.lock", "dependencies:\n" + depends("1.0.0", ""), []string{"web/charts/shop-1.0.0.tgz"}, ""},
+	} {
+		chart(c.file, c.dependencies)
+		name := c.file + " with " + c.dependencies
+		result, err := s.fetch(folder, s.repository("2.x", release))
+		if err != nil || (c.incomplete == "") != (len(result.Incomplete) == 0) || !strings.Contains(strings.Join(result.Incomplete, ""), c.incomplete) {
+			t.Errorf("%s: %+v, %v", name, result, err)
+		}
+		f, err := Open(folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Prepare(t.Context(), s.repository("2.x", release), build.Options{}, nothing); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		added := f.Mappings(nothing)[0].Added
+		if got := slices.Sorted(maps.Keys(added)); !slices.Equal(got, c.want) {
+			t.Errorf("%s: added %v, want %v", name, got, c.want)
+		}
+		for path, content := range added {
+			if want := s.packed[path[strings.Index(path, "shop-"):]]; string(content) != string(want) {
+				t.Errorf("%s: %s is not the chart", name, path)
+			}
+		}
+		_ = f.Close()
+	}
+	s.mustFetch(folder, "0 4 0", s.repository("2.x", release))
+	// One that is missing, also if a mapping serves the repository: source-controller does not use it.
+	f, err := Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	f.Sources = slices.DeleteFunc(f.Sources, func(source Source) bool { return source.Version == "1.0.0" })
+	err = f.Prepare(t.Context(), s.repository("2.x", release), build.Options{}, func(kind, _ string) bool { return kind == helmRepository })
+	if want := "HelmRepository " + s.charts.URL + ", chart shop, version 1.0.0"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

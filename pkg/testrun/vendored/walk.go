@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/build/generator"
@@ -29,6 +27,8 @@ type reader interface {
 	oci(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) ([]byte, error)
 	// helm notes a Helm repository, or a chart in it.
 	helm(ctx context.Context, wanted Source, chart *build.Chart) error
+	// dependency notes a chart in a Helm repository that a chart in a source lacks.
+	dependency(ctx context.Context, at place, wanted Source, chart *build.Chart) error
 }
 
 // walk finds all sources that a repository refers to.
@@ -152,6 +152,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		_, err := w.read(ctx, source, w.applied)
 		return err
 	}
+	var from build.Reference
 	chart, err := build.ChartOf(ctx, o, build.HelmOptions{
 		Lookup: build.FromObjects(w.applied), Missing: func(build.Reference, error) bool { return true }, Login: w.login,
 		Find: func(_ context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
@@ -161,6 +162,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 			return nil, build.ErrNotFound
 		},
 		Sources: func(ctx context.Context, source build.Reference) (fs.FS, error) {
+			from = source
 			return w.tree(ctx, source, w.applied)
 		},
 	})
@@ -171,8 +173,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 	case err != nil:
 		return fmt.Errorf("%s: %w", ref, err)
 	case chart.URL == "":
-		w.checkDependencies(ref, chart)
-		return nil
+		return w.dependencies(ctx, ref, from, chart)
 	case chart.Name == "": // the chart of an OCIRepository
 		return nil
 	}
@@ -180,26 +181,6 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		return fmt.Errorf("%s: %w", ref, err)
 	}
 	return nil
-}
-
-// checkDependencies notes the charts that source-controller would fetch for a chart in a source.
-func (w *walk) checkDependencies(ref build.Reference, chart *build.Chart) {
-	var metadata struct {
-		Dependencies []struct{ Name, Repository string }
-	}
-	if budget.Unmarshal("", chart.Files[path.Join(chart.Folder, "Chart.yaml")], &metadata) != nil {
-		return // the controller reports the error
-	}
-	for _, d := range metadata.Dependencies {
-		packed := false
-		for name := range chart.Files {
-			packed = packed || strings.HasPrefix(name, path.Join(chart.Folder, "charts", d.Name)+"/") ||
-				strings.HasPrefix(name, path.Join(chart.Folder, "charts", d.Name)+"-")
-		}
-		if strings.Contains(d.Repository, "://") && !strings.HasPrefix(d.Repository, "file://") && !packed {
-			w.omit("%s: dependency %s of its chart comes from %s: add it with 'helm dependency build'", ref, d.Name, d.Repository)
-		}
-	}
 }
 
 // tree returns the artifact of a source.
@@ -228,7 +209,7 @@ func (w *walk) tree(ctx context.Context, source build.Reference, objects []*unst
 // read returns the artifact of a source, and reads it with the reader unless it is the repository.
 func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects []*unstructured.Unstructured) (fs.FS, error) {
 	ref, ignore, lookup := build.ReferenceTo(o), desired.Text(o, "spec", "ignore"), build.FromObjects(objects)
-	wanted := Source{Kind: ref.Kind, URL: urlOf(o), Ref: referenceOf(o)}
+	wanted := sourceOf(o)
 	if strings.Contains(wanted.URL, "${") {
 		return nil, fmt.Errorf("%s: spec.url has a variable without a value: %s", ref, wanted.URL)
 	}
@@ -236,7 +217,6 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 	case gitRepository:
 		files := w.repository.Tree
 		if !w.repository.Is(o) {
-			wanted.Submodules, _, _ = unstructured.NestedBool(o.Object, "spec", "recurseSubmodules")
 			content, err := w.git(ctx, wanted, o, lookup)
 			if err != nil {
 				return nil, named(ref, err)
@@ -255,7 +235,6 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 		}
 		return build.Select(ctx, append([]build.Part{{Tree: files, Only: build.SparseCheckout(o)}}, included...), ignore)
 	case ociRepository:
-		wanted.MediaType = desired.Text(o, "spec", "layerSelector", "mediaType")
 		layer, err := w.oci(ctx, wanted, o, lookup)
 		if err != nil {
 			return nil, named(ref, err)
@@ -291,7 +270,10 @@ func urlOf(o *unstructured.Unstructured) string {
 	return strings.TrimRight(desired.Text(o, "spec", "url"), "/")
 }
 
-func referenceOf(o *unstructured.Unstructured) map[string]string {
-	fields, _, _ := unstructured.NestedStringMap(o.Object, "spec", "ref")
-	return fields
+// sourceOf returns what a GitRepository or OCIRepository refers to.
+func sourceOf(o *unstructured.Unstructured) Source {
+	s := Source{Kind: o.GetKind(), URL: urlOf(o), MediaType: desired.Text(o, "spec", "layerSelector", "mediaType")}
+	s.Ref, _, _ = unstructured.NestedStringMap(o.Object, "spec", "ref")
+	s.Submodules, _, _ = unstructured.NestedBool(o.Object, "spec", "recurseSubmodules")
+	return s
 }

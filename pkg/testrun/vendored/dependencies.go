@@ -1,0 +1,168 @@
+package vendored
+
+import (
+	"context"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// dependency is a chart that another one depends on.
+type dependency struct {
+	Name, Version, Repository, Alias string
+}
+
+// loaded returns the name under which source-controller looks for the chart.
+func (d dependency) loaded() string {
+	if d.Alias != "" {
+		return d.Alias
+	}
+	return d.Name
+}
+
+// remote reports whether source-controller fetches the chart.
+func (d dependency) remote() bool {
+	return strings.Contains(d.Repository, "://") && !strings.HasPrefix(d.Repository, "file://")
+}
+
+// dependenciesOf returns the dependencies that source-controller considers: those in a lock file take
+// precedence. What is wrong with the files is reported by the controller.
+func dependenciesOf(chart *build.Chart) []dependency {
+	var metadata struct{ APIVersion string }
+	read := func(name string, into any) bool {
+		content, ok := chart.Files[path.Join(chart.Folder, name)]
+		return ok && budget.Unmarshal(name, content, into) == nil
+	}
+	files := []string{"Chart.lock", "Chart.yaml"}
+	if read("Chart.yaml", &metadata) && metadata.APIVersion == "v1" {
+		files = []string{"requirements.lock", "requirements.yaml"}
+	}
+	for _, name := range files {
+		var list struct{ Dependencies []dependency }
+		if read(name, &list) {
+			return list.Dependencies
+		}
+	}
+	return nil
+}
+
+// packedChart matches the name of a packed chart, which begins with the name of the chart.
+var packedChart = regexp.MustCompile(`^(.+?)-v?[0-9]+\..*\.tgz$`)
+
+// contained returns the names of the charts in the folder charts of a chart.
+func contained(chart *build.Chart) []string {
+	names := map[string]bool{}
+	for name := range chart.Files {
+		inside, ok := strings.CutPrefix(name, path.Join(chart.Folder, "charts")+"/")
+		if folder, file, below := strings.Cut(inside, "/"); ok && below && file == "Chart.yaml" {
+			names[folder] = true
+		}
+		if packed := packedChart.FindStringSubmatch(inside); ok && packed != nil && !strings.Contains(inside, "/") {
+			names[packed[1]] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// place is where a packed chart is added to the files of a source.
+type place struct {
+	source *unstructured.Unstructured
+	// prefix is the path without the name of the file.
+	prefix string
+}
+
+// dependencies reads the charts that source-controller would fetch for a chart in a source.
+func (w *walk) dependencies(ctx context.Context, ref, source build.Reference, chart *build.Chart) error {
+	from, all, have := find(w.applied, source), dependenciesOf(chart), contained(chart)
+	if source.Kind != gitRepository || from == nil || len(all) == len(have) {
+		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
+	}
+	missing := slices.DeleteFunc(slices.Clone(all), func(d dependency) bool { return !d.remote() || slices.Contains(have, d.loaded()) })
+	const remedy = "add it with 'helm dependency build'"
+	for _, d := range missing {
+		if d.Alias != "" && len(have)+len(missing) != len(all) {
+			// source-controller does not recognize it by its name.
+			w.omit("%s: dependency %s of its chart has an alias, and another one is local: %s", ref, d.Name, remedy)
+			return nil
+		}
+		if includes(from, chart.Folder) {
+			w.omit("%s: dependency %s of its chart comes from %s, and the chart from spec.include of %s: %s", ref, d.Name, d.Repository, source, remedy)
+			return nil
+		}
+	}
+	for _, d := range missing {
+		repository := strings.TrimRight(d.Repository, "/")
+		fetched := &build.Chart{URL: repository, Name: d.Name, Version: d.Version}
+		var err error
+		if fetched.Access, err = w.accessTo(ctx, source.Namespace, repository); err != nil {
+			return named(ref, err)
+		}
+		at := place{from, path.Join(chart.Folder, "charts") + "/"}
+		if d.Alias != "" {
+			at.prefix += d.Alias + "-" // the same chart may have several
+		}
+		if err := w.dependency(ctx, at, Source{Kind: helmRepository, URL: repository, Chart: d.Name, Version: d.Version}, fetched); err != nil {
+			return named(ref, err)
+		}
+	}
+	return nil
+}
+
+// includes reports whether a folder of the artifact of a GitRepository comes from another one.
+func includes(repository *unstructured.Unstructured, folder string) bool {
+	parts, _ := build.Included(repository, func(build.Reference) (fs.FS, error) { return build.NewTree(nil), nil }) // cannot fail
+	return slices.ContainsFunc(parts, func(p build.Part) bool {
+		at := path.Clean(p.At)
+		return folder == at || strings.HasPrefix(folder, at+"/")
+	})
+}
+
+// accessTo returns the credentials for a repository: as in source-controller, those of a
+// HelmRepository in the namespace that has the URL.
+func (w *walk) accessTo(ctx context.Context, namespace, url string) (build.Access, error) {
+	for _, o := range w.applied {
+		if build.ReferenceTo(o).Kind == helmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
+			return build.AccessOf(ctx, o, build.HelmOptions{
+				Lookup: build.FromObjects(w.applied), Missing: func(build.Reference, error) bool { return true }, Login: w.login,
+			})
+		}
+	}
+	return build.Access{}, nil
+}
+
+// dependency implements reader.
+func (f *Fetcher) dependency(ctx context.Context, _ place, wanted Source, chart *build.Chart) error {
+	return f.helm(ctx, wanted, chart)
+}
+
+// dependency implements reader. It adds the chart to what is served.
+func (c *checker) dependency(_ context.Context, at place, wanted Source, _ *build.Chart) error {
+	s, ok := c.find(wanted)
+	if !ok {
+		c.missing = append(c.missing, wanted.String())
+		return nil
+	}
+	content, err := c.content(s.File)
+	if err != nil {
+		return err
+	}
+	name := at.prefix + path.Base(s.File)
+	if c.repository.Is(at.source) {
+		c.repository.Add(name, content)
+		return nil
+	}
+	key := sourceOf(at.source).key()
+	if c.added[key] == nil {
+		c.added[key] = map[string][]byte{}
+	}
+	c.added[key][name] = content
+	return nil
+}
