@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/shell"
 )
 
 // Options configures the build of a Kustomization in addition to its spec.
@@ -186,6 +187,18 @@ type PathError struct {
 }
 
 func (e *PathError) Error() string { return fmt.Sprintf("cannot build %q: %s", e.Path, e.Problem) }
+
+// PathRemedy returns the remedy for a --path that is not the directory of a cluster, given those that are.
+func PathRemedy(clusters []string) string {
+	if len(clusters) == 0 {
+		return "use the directory of a cluster, e.g. --path clusters/production"
+	}
+	flags := make([]string, len(clusters))
+	for i, cluster := range clusters {
+		flags[i] = "--path " + shell.Quote(cluster)
+	}
+	return "use the directory of a cluster: " + strings.Join(flags, ", ")
+}
 
 // finish decrypts an object and substitutes its variables.
 func (o *Object) finish(ctx context.Context, decrypt Decrypter, vars *variables) error {

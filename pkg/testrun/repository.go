@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build"
@@ -101,8 +102,9 @@ func (r *Repository) find() error {
 			continue
 		}
 		folder := path.Dir(name)
-		if cluster := path.Dir(folder); r.Path == "" || cluster == path.Clean(r.Path) {
-			clusters = append(clusters, cluster)
+		cluster := path.Dir(folder)
+		clusters = append(clusters, cluster)
+		if r.Path == "" || cluster == path.Clean(r.Path) {
 			r.folder = folder
 		}
 	}
@@ -110,7 +112,7 @@ func (r *Repository) find() error {
 	switch {
 	case r.Path != "":
 		if info, err := fs.Stat(r.Tree, path.Clean(r.Path)); err != nil || !info.IsDir() {
-			return fmt.Errorf("%s is not a directory of the repository", r.Path)
+			return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in the repository", shell.Quote(r.Path))
 		}
 		r.Path = path.Clean(r.Path)
 	case len(clusters) == 1:

@@ -87,8 +87,8 @@ func TestCluster(t *testing.T) {
 		{two, "clusters/b/", "clusters/b/flux-system", ""},
 		{two, "clusters", "", ""},
 		{two, "apps", "", ""},
-		{two, "gone", "", "gone is not a directory of the repository"},
-		{two, "apps/x.yaml", "", "apps/x.yaml is not a directory of the repository"},
+		{two, "gone", "", "--path gone: no such directory in the repository"},
+		{two, "apps/x.yaml", "", "--path apps/x.yaml: no such directory in the repository"},
 		{map[string]string{"apps/x.yaml": ""}, "", "", "no gotk-sync.yaml found: the directory of the cluster is not known"},
 	} {
 		r := &Repository{Path: c.path, Tree: tree(c.files)}

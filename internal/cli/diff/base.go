@@ -187,7 +187,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		}
 	}
 	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, repository, o.head, against))
-	paths, several, err := clone.Paths(repository, o.paths, base, head)
+	paths, several, err := clone.Paths(ctx, repository, o.paths, base, head)
 	if err != nil {
 		return err
 	}

@@ -222,7 +222,7 @@ func (o *options) at(ctx context.Context, repository *snapshot.Repository) (revi
 // clusters returns the directories of the clusters.
 func (o *options) clusters(ctx context.Context, repository *snapshot.Repository, at revision.Revision) ([]string, error) {
 	if len(o.paths) > 0 {
-		paths, _, err := clone.Paths(repository, o.paths, at, at)
+		paths, _, err := clone.Paths(ctx, repository, o.paths, at, at)
 		return paths, err
 	}
 	found, others, err := revision.Roots(ctx, at.Tree)

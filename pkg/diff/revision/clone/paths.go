@@ -1,8 +1,10 @@
 package clone
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,12 +13,13 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
 // Paths returns the folders of the clusters that --path names, and whether it may name
 // several: then the results name their cluster.
-func Paths(repository *snapshot.Repository, paths []string, base, head revision.Revision) (all []string, several bool, err error) {
+func Paths(ctx context.Context, repository *snapshot.Repository, paths []string, base, head revision.Revision) (all []string, several bool, err error) {
 	seen := map[string]bool{}
 	for _, name := range paths {
 		inside, err := Inside(repository, name)
@@ -27,6 +30,8 @@ func Paths(repository *snapshot.Repository, paths []string, base, head revision.
 		if revision.IsPattern(inside) {
 			several = true
 			found, err = revision.Match(base.Tree, head.Tree, inside)
+		} else if !isFolder(base, inside) && !isFolder(head, inside) {
+			return nil, false, notFound(ctx, repository, name, base, head)
 		}
 		var problem *revision.PatternError
 		if errors.As(err, &problem) {
@@ -43,6 +48,41 @@ func Paths(repository *snapshot.Repository, paths []string, base, head revision.
 		}
 	}
 	return all, several || len(paths) > 1, nil
+}
+
+func isFolder(at revision.Revision, name string) bool {
+	info, err := fs.Stat(at.Tree, name)
+	return err == nil && info.IsDir()
+}
+
+// notFound returns the error for a folder that neither revision has, with the folders of the
+// clusters as the remedy.
+func notFound(ctx context.Context, repository *snapshot.Repository, name string, base, head revision.Revision) error {
+	where := "either revision"
+	if base.Name == head.Name {
+		where = head.Name
+	}
+	clusters, _, err := revision.Roots(ctx, head.Tree)
+	if err != nil {
+		clusters = nil // the remedy has an example instead
+	}
+	for i, cluster := range clusters {
+		clusters[i] = fromHere(repository, cluster)
+	}
+	return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in %s", shell.Quote(name), where)
+}
+
+// fromHere returns a path in the repository relative to the current directory, as in --path.
+func fromHere(repository *snapshot.Repository, name string) string {
+	here, err := os.Getwd()
+	if err != nil || repository.Root() == "" {
+		return name
+	}
+	relative, err := filepath.Rel(realPath(here), filepath.Join(realPath(repository.Root()), filepath.FromSlash(name)))
+	if err != nil {
+		return name
+	}
+	return filepath.ToSlash(relative)
 }
 
 // Inside returns the path of folder, which need not exist, relative to the
