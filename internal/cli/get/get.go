@@ -207,12 +207,10 @@ func getKind(ctx context.Context, a *app.App, q *query, k controllers.Kind) erro
 		return l.err
 	}
 	if l.found == 0 && len(q.objects) == 0 && !q.printsObjects() {
-		return fmt.Errorf("no %s objects found in %s", k.Kind, q.where())
+		return fmt.Errorf("no %s", kinds.None(k.Kind, q.options.labels, q.namespace, 0))
 	}
-	if l.found > 0 || len(q.objects) == 0 {
-		if err := printKind(a, q, l); err != nil {
-			return err
-		}
+	if err := printKind(a, q, l); err != nil {
+		return err
 	}
 	return reportMissing(a, q, l)
 }
@@ -231,11 +229,15 @@ func reportMissing(a *app.App, q *query, l listing) error {
 
 // printKind prints one named object as an object, and others as a list.
 func printKind(a *app.App, q *query, l listing) error {
-	if q.stream != nil {
+	switch {
+	case l.found == 0 && len(q.objects) > 0:
+		return nil
+	case q.stream != nil:
 		return q.stream.close()
-	}
-	if q.printsObjects() {
+	case q.printsObjects():
 		return q.printObjects(a, l.entries, q.single())
+	case len(l.entries) == 0:
+		a.UI.Line("No %s.", kinds.None(l.kind.Kind, q.options.labels, q.namespace, l.found))
 	}
 	return show(a, q, tableOf(columnsOf(q, l.kind), l.entries))
 }
@@ -263,10 +265,11 @@ func show(a *app.App, q *query, t output.Table) error {
 func getSeveral(ctx context.Context, a *app.App, q *query) error {
 	var there []listing
 	var failed error
-	absent := 0
+	absent, found := 0, 0
 	for _, l := range q.listAll(ctx) {
 		switch {
 		case l.err == nil:
+			found += l.found
 			if len(l.entries) > 0 {
 				there = append(there, l)
 			}
@@ -286,7 +289,7 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 		return kinds.NotServed(q.kinds)
 	}
 	if len(there) == 0 && failed == nil && !q.printsObjects() {
-		a.UI.Line("No objects found in %s.", q.where()) // not a failure, as in Flux 2.9
+		a.UI.Line("No %s.", kinds.None("", q.options.labels, q.namespace, found)) // not a failure, as in Flux 2.9
 	}
 	if err := printAll(a, q, there); err != nil {
 		return err

@@ -89,8 +89,6 @@ func (q *query) wide() bool { return q.options.format == "wide" }
 // flat reports whether several kinds share one table.
 func (q *query) flat() bool { return q.several && (q.wide() || q.options.watch) }
 
-func (q *query) where() string { return objref.InNamespace(q.namespace) }
-
 // selections returns the lists with the selected objects of a kind: one, or one
 // for each namespace of named objects.
 func (q *query) selections(k controllers.Kind) []kube.Selection {

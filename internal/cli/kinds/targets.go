@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/objref"
+	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
@@ -234,7 +236,20 @@ func NotServed(kinds []controllers.Kind) error {
 }
 
 func noneFound(s Selection, namespace string) error {
-	return fmt.Errorf("no %s objects found in %s", s.Noun(), objref.InNamespace(namespace))
+	return fmt.Errorf("no %s", None(s.Noun(), "", namespace, 0))
+}
+
+// None describes, after the word no, that no object was found or that none of those found matches
+// the filters: objects of a kind, or of several if kind is "".
+func None(kind, labels, namespace string, found int) string {
+	noun := strings.TrimSpace(kind + " object")
+	if found > 0 {
+		return fmt.Sprintf("%s matches the filters: %s checked in %s", noun, output.Amount(found, noun), objref.InNamespace(namespace))
+	}
+	if labels != "" {
+		labels = fmt.Sprintf(" with the labels %q", labels)
+	}
+	return fmt.Sprintf("%ss%s found in %s", noun, labels, objref.InNamespace(namespace))
 }
 
 // Each runs do for all targets, app.Concurrency at a time. It reports each error
