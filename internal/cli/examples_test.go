@@ -39,6 +39,44 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// TestRequiredFlags checks that the rows of the catalog have the flags that create requires, which are
+// part of remedies, for each kind to which others refer.
+func TestRequiredFlags(t *testing.T) {
+	t.Parallel()
+	var referred []string
+	for _, k := range controllers.Kinds {
+		for _, r := range append(slices.Clone(k.Refs), orEmpty(k.Source), orEmpty(k.Results)) {
+			referred = append(referred, r.Kinds...)
+		}
+	}
+	for _, k := range controllers.Kinds {
+		want := k.Has(controllers.Create) && slices.Contains(referred, k.Kind)
+		if got := k.Required != ""; got != want {
+			t.Errorf("%s has required flags: %v, want %v", k.Kind, got, want)
+		}
+		if k.Required == "" {
+			continue
+		}
+		scheme := "https"
+		if k.Kind == "OCIRepository" {
+			scheme = "oci"
+		}
+		values := strings.NewReplacer("<source>", "GitRepository/app", "<url>", scheme+"://example.com/app", "<range>", "1.x", "<type>", "slack", "<", "", ">", "")
+		args := append(strings.Fields("create "+k.Noun()), strings.Fields("gone -n apps --export "+values.Replace(k.Required))...)
+		code, out, errs := runApp(t, args...)
+		if code != 0 || !strings.Contains(out, "\nkind: "+k.Kind+"\n") {
+			t.Errorf("%v: exit code %d\n%s%s", args, code, out, errs)
+		}
+	}
+}
+
+func orEmpty(r *controllers.Ref) controllers.Ref {
+	if r == nil {
+		return controllers.Ref{}
+	}
+	return *r
+}
+
 // TestExamplesOfKinds checks that the commands on a kind have examples with objects
 // of the kind.
 func TestExamplesOfKinds(t *testing.T) {

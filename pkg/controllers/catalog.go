@@ -24,6 +24,7 @@ var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2"}, Kind: "OCIRepository", Resource: "ocirepositories",
 		Examples:   Examples{Names: [2]string{"app-manifests", "app-chart"}, Revision: "1.2.0@sha256:2c26b46b"},
+		Required:   "--url=<url> --tag=<tag>",
 		Controller: "source-controller", Family: "source", Word: "oci", Plural: "oci", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "oci", CA: "spec.certSecretRef"},
@@ -32,6 +33,7 @@ var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Bucket", Resource: "buckets",
 		Examples:   Examples{Names: [2]string{"my-app", "shared-config"}},
+		Required:   "--bucket-name=<bucket> --endpoint=<host>",
 		Controller: "source-controller", Family: "source", Word: "bucket", Plural: "bucket", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.endpoint", Revision: "spec.bucketName", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
@@ -40,6 +42,7 @@ var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "GitRepository", Resource: "gitrepositories",
 		Examples:   Examples{Names: [2]string{"my-app", "flux-system"}, Revision: "main@sha1:6f9a1b2c"},
+		Required:   "--url=<url> --branch=<branch>",
 		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "git", CA: "spec.secretRef"},
@@ -48,6 +51,7 @@ var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmRepository", Resource: "helmrepositories",
 		Examples:   Examples{Names: [2]string{"podinfo", "team-charts"}},
+		Required:   "--url=<url>",
 		Controller: "source-controller", Family: "source", Word: "helm", Plural: "helm", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Static:  func(o Object) bool { return Path{"spec.type"}.String(o) == "oci" },
@@ -57,6 +61,7 @@ var Kinds = []Kind{
 	{
 		Group: sourceGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "HelmChart", Resource: "helmcharts",
 		Examples:   Examples{Names: [2]string{"apps-my-app", "apps-my-api"}, Revision: "1.2.0"},
+		Required:   "--source=<source> --chart=<chart>",
 		Controller: "source-controller", Family: "source", Word: "chart", Plural: "chart", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Attempts: []Attempt{{Path: Path{"status.observedSourceArtifactRevision"}}},
@@ -85,6 +90,7 @@ var Kinds = []Kind{
 	{
 		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImageRepository", Resource: "imagerepositories",
 		Examples:   Examples{Names: [2]string{"my-app", "my-api"}},
+		Required:   "--image=<image>",
 		Controller: "image-reflector-controller", Family: "image", Word: "repository", Plural: "repository", Verbs: steered,
 		Columns: []Column{text("LAST SCAN", "status.lastScanResult.scanTime"), suspended}, Suspension: suspendField,
 		Done: "scan fetched %s tags", Result: Path{"status.lastScanResult.tagCount"},
@@ -94,6 +100,7 @@ var Kinds = []Kind{
 	{
 		Group: imageGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "ImagePolicy", Resource: "imagepolicies",
 		Examples:   Examples{Names: [2]string{"my-app", "my-api"}},
+		Required:   "--image-ref=<name> --select-semver=<range>",
 		Controller: "image-reflector-controller", Family: "image", Word: "policy", Plural: "policy", Verbs: steered,
 		Columns: []Column{image, imageTag}, Suspension: suspendField,
 		Done: "selected tag %s", Result: Path{"status.latestRef.tag", "status.latestImage"},
@@ -112,6 +119,7 @@ var Kinds = []Kind{
 	{
 		Group: helmGroup, Version: "v2", Older: []string{"v2beta2", "v2beta1"}, Kind: "HelmRelease", Resource: "helmreleases",
 		Examples:   Examples{Names: [2]string{"my-app", "my-api"}, Revision: "1.2.0"},
+		Required:   "--source=<source> --chart=<chart>",
 		Controller: "helm-controller", Word: "helmrelease", Plural: "helmreleases", Short: "hr", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
@@ -132,6 +140,7 @@ var Kinds = []Kind{
 	{
 		Group: kustomizeGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Kustomization", Resource: "kustomizations",
 		Examples:   Examples{Names: [2]string{"my-app", "infrastructure"}, Revision: "main@sha1:6f9a1b2c"},
+		Required:   "--source=<source>",
 		Controller: "kustomize-controller", Word: "kustomization", Plural: "kustomizations", Short: "ks", Verbs: steered | Tree,
 		Columns:    []Column{revision(Path{"status.lastAppliedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Result: Path{"status.lastAppliedRevision"}, Inventory: Path{inventory},
@@ -161,6 +170,7 @@ var Kinds = []Kind{
 			{Field: "proxy", In: "v1", Instead: "proxySecretRef", Remedy: "create a Secret with the URL under the key address, and set spec.proxySecretRef"},
 		},
 		Examples:   Examples{Names: [2]string{"slack", "msteams"}},
+		Required:   "--type=<type>",
 		Controller: "notification-controller", Word: "alert-provider", Plural: "alert-providers",
 		Verbs: Get | Export | Suspend | Resume | Delete | Create, Suspension: suspendField, Static: noConditions,
 		Fetch:   Fetch{Address: "spec.address", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},

@@ -50,6 +50,9 @@ type Kind struct {
 
 	// Verbs holds the supported verbs.
 	Verbs Verb
+	// Required are the flags without which create fails, with placeholders in angle brackets. It is
+	// "" for kinds that create does not support or to which no other kind refers.
+	Required string
 	// Columns lists the columns between NAME and READY in the output of get.
 	Columns []Column
 	// Source is the reference to the source, for --show-source and --with-source.

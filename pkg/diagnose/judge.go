@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -153,8 +154,18 @@ func (s *judge) missing(t controllers.Target) *Finding {
 	case n > 0:
 		f.Remedies = append(f.Remedies, fmt.Sprintf("it exists in namespace %s: name that in the reference", strings.Join(elsewhere, ", ")))
 	}
-	f.Remedies = append(f.Remedies, "create it, or correct the reference to it")
+	f.Remedies = append(f.Remedies, createIt(t))
 	return f
+}
+
+// createIt returns the remedy for a referenced object that does not exist, with the command that
+// creates it if there is one.
+func createIt(t controllers.Target) string {
+	k := kindOf(t)
+	if k.Required == "" {
+		return "create it, or correct the reference to it"
+	}
+	return "correct the reference to it, or create it: flux create " + k.Noun() + shell.Command(" %s -n %s ", t.Name, t.Namespace) + k.Required
 }
 
 // namespacesShown is the maximum number of namespaces to name that have an

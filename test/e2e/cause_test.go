@@ -149,7 +149,7 @@ func (s *story) createFailing(address string) {
   Root cause
     GitRepository/NS/gone: it does not exist
   Fix
-    create it, or correct the reference to it
+    correct the reference to it, or create it: flux create source git gone -n NS --url=<url> --branch=<branch>
 `, "create", "kustomization", "app", "--source=GitRepository/gone", "--path=./good", "--prune", "--interval=1h", "-n", s.namespace)
 	s.fails(`
 ✗ timed out after 15s waiting for HelmRelease/NS/app to become ready: SourceNotReady: [^\n]*

@@ -76,6 +76,7 @@ func notificationRows() []causeRow {
 	return []causeRow{
 		{
 			name: "provider-missing", ask: []string{"alert", "app"}, root: "Provider/chat", code: "missing", says: []string{"it does not exist"},
+			given:   map[string]func(*story) string{"<type>": value("slack")},
 			objects: alert("app", "chat"),
 			fix: func(s *story) {
 				s.statusSays("alert app", "Provider/"+s.namespace+"/chat: it does not exist")

@@ -63,7 +63,9 @@ stringData: {username: dev, password: guessed}
 		{name: "unreachable", root: "GitRepository/app", code: "source-unreachable", says: []string{"NetworkPolicies"}, objects: source(`url: "http://127.0.0.1:1/fleet.git"`)},
 		{name: "secret", root: "GitRepository/app", code: "secret-missing", says: []string{"flux create secret git gone -n why-secret --url="}, given: map[string]func(*story) string{"<user>": value("dev"), "<file>": fileWith("correct horse")}, objects: source(`url: "${URL}", secretRef: {name: gone}`)},
 		{
-			name: "source", root: "GitRepository/gone", code: "missing", says: []string{"create it, or correct the reference"},
+			name: "source", root: "GitRepository/gone", code: "missing", says: []string{"correct the reference to it, or create it: flux create source git gone -n why-source --url=<url> --branch=<branch>"},
+			given:   map[string]func(*story) string{"<url>": value("http://127.0.0.1:1/fleet.git"), "<branch>": value("main")},
+			fails:   map[string]string{"flux create source git gone -n ${NS} --url=<url> --branch=<branch>": "127.0.0.1:1"},
 			objects: "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app}\nspec: {interval: 1h, path: ./, prune: true, sourceRef: {kind: GitRepository, name: gone}}\n",
 		},
 		{name: "stopped", root: "GitRepository/app", code: "suspended", says: []string{"flux resume source git app -n why-stopped"}, fails: map[string]string{"flux resume source git app -n ${NS}": "requires credentials"}, objects: source(`url: "${URL}", suspend: true`)},
