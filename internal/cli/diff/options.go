@@ -123,12 +123,21 @@ func (o *options) announce(a *app.App) func(format string, args ...any) {
 }
 
 // missing returns the error of a plan, or nil for an object that does not exist with
-// --ignore-not-found.
+// --ignore-not-found. If a file has the object, the remedy names that flag.
 func (o *options) missing(a *app.App, err error) error {
 	var missing *compare.MissingError
-	if !o.ignoreNotFound || !errors.As(err, &missing) {
+	switch {
+	case !errors.As(err, &missing):
+		return err
+	case o.ignoreNotFound:
+		a.UI.Success("%s: there is nothing to compare", missing)
+		return nil
+	case o.File == "":
 		return err
 	}
-	a.UI.Success("%s: there is nothing to compare", missing)
-	return nil
+	remedy := "if it is new, compare it with --ignore-not-found"
+	if similar := a.Hint(err); similar != "" {
+		remedy = similar + "; " + remedy
+	}
+	return &hint.Error{Err: err, Hint: remedy}
 }
