@@ -28,6 +28,7 @@ type File struct {
 // extensions.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
+	patches := map[string][]patchFile{}
 	err := filepath.WalkDir(path, func(name string, entry fs.DirEntry, err error) error {
 		if err == nil {
 			err = ctx.Err()
@@ -41,15 +42,34 @@ func Find(ctx context.Context, path string, extensions []string, r Release) ([]F
 			return nil
 		}
 		file, err := read(ctx, name, r)
-		if err == nil && (len(file.Changes)+len(file.Unclear) > 0 || file.Skipped != "") {
+		if err == nil && file.reported() {
 			found = append(found, file)
+		}
+		if len(file.patches) > 0 {
+			patches[name] = file.patches
 		}
 		return err
 	})
+	if err == nil && len(patches) > 0 {
+		found, err = addPatches(ctx, found, folderOf(path), patches)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the manifests: %w", err)
 	}
 	return found, nil
+}
+
+// reported reports whether the file is listed.
+func (f File) reported() bool {
+	return len(f.Changes)+len(f.Unclear)+len(f.Fields) > 0 || f.Skipped != ""
+}
+
+// folderOf returns a folder, or the folder of a file.
+func folderOf(path string) string {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return path
+	}
+	return filepath.Dir(path)
 }
 
 func read(ctx context.Context, name string, r Release) (File, error) {

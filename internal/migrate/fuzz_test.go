@@ -15,6 +15,7 @@ func FuzzRewrite(f *testing.F) {
 		"spec:\n  \"summary\": 'a'\nkind: Alert\napiVersion: notification.toolkit.fluxcd.io/v1beta3",
 		"apiVersion: notification.toolkit.fluxcd.io/v1beta1\nkind: Alert\nspec: {summary: a}\n---\n{{ if a }}\n",
 		"target:\n  group: notification.toolkit.fluxcd.io\n  version: v1beta3\n  kind: Alert\nspec: &a\n  summary: *a\n",
+		"patches:\n- target: {kind: Alert}\n  patch: |\n    - {op: add, path: /spec/summary, value: a}\n",
 	} {
 		f.Add(text)
 	}

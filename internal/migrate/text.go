@@ -27,6 +27,8 @@ type Text struct {
 	Unclear []int
 	// Fields lists the fields that the newer versions do not have.
 	Fields []Field
+	// patches lists the files with patches to which the text refers.
+	patches []patchFile
 }
 
 // Blocked reports whether a field must be converted manually before the versions are changed.
@@ -64,6 +66,8 @@ func Rewrite(ctx context.Context, text string, r Release) (Text, error) {
 		t.Changes = append(t.Changes, *c)
 		t.Fields = append(t.Fields, removedFields(lines, i, *c, fields, seen)...)
 	}
+	inPatches, files := patchesOf(text, r)
+	t.Fields, t.patches = append(t.Fields, inPatches...), files
 	maps.Copy(edits, fields)
 	if t.Blocked() || len(edits) == 0 {
 		return t, nil

@@ -51,8 +51,9 @@ the version of Flux on the clusters (default: the one that flux installs). An ol
 Flux may not serve the new API versions: upgrade it before its manifests.
 
 A field that the newer version does not have is moved to the field that replaces
-it, or removed if it has no effect. If neither is possible, the field is listed
-with the remedy, and the object or file is left unchanged.`,
+it, or removed if it has no effect. If neither is possible, as in JSON patches
+(RFC 6902), the field is listed with the remedy, and the object or file is left
+unchanged.`,
 		Example: `  # Show the resources that are stored at older versions
   flux migrate --dry-run
 

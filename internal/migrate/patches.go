@@ -1,0 +1,224 @@
+package migrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// JSON patches (RFC 6902) have no apiVersion: the target beside them has the kind. They are not
+// converted, since an operation may depend on those before it.
+
+// patchFile is a file with patches to which a kustomization.yaml refers.
+type patchFile struct {
+	path string
+	// removed lists the fields that the targets of the patch do not have.
+	removed []removedField
+}
+
+// oldest is a version that is not newer than any version of Flux.
+const oldest = "v1alpha1"
+
+// removedField is a field that a kind does not have in the version of a release.
+type removedField struct {
+	kind string
+	controllers.Removed
+}
+
+// patchesOf returns the fields in JSON patches of a text that their targets do not have in a release,
+// and the files with patches. What is no YAML, such as a template, has none.
+func patchesOf(text string, r Release) (fields []Field, files []patchFile) {
+	if !strings.Contains(text, "target") {
+		return nil, nil
+	}
+	documents := yaml.NewDecoder(strings.NewReader(text))
+	for {
+		var document yaml.Node
+		if documents.Decode(&document) != nil {
+			return fields, files
+		}
+		eachMapping(&document, func(m *yaml.Node) {
+			_, target := child(m, "target")
+			removed := removedOf(target, r)
+			if len(removed) == 0 {
+				return
+			}
+			if _, patch := child(m, "patch"); patch != nil {
+				fields = append(fields, inlineFields(patch, removed)...)
+			}
+			if _, path := child(m, "path"); path != nil && path.Kind == yaml.ScalarNode {
+				files = append(files, patchFile{path.Value, removed})
+			}
+		})
+	}
+}
+
+// eachMapping calls do for all mappings below a node. Aliases are not followed.
+func eachMapping(n *yaml.Node, do func(*yaml.Node)) {
+	if n.Kind == yaml.MappingNode {
+		do(n)
+	}
+	for _, c := range n.Content {
+		eachMapping(c, do)
+	}
+}
+
+// removedOf returns the fields that the targets of a patch do not have in a release.
+func removedOf(target *yaml.Node, r Release) []removedField {
+	if target == nil {
+		return nil
+	}
+	_, group := child(target, "group")
+	_, kind := child(target, "kind")
+	if group == nil && kind == nil {
+		return nil // a name alone does not tell the kind
+	}
+	var all []removedField
+	for _, k := range controllers.Kinds {
+		if !matches(group, k.Group) || !matches(kind, k.Kind) {
+			continue
+		}
+		to, _ := r.Target(k.Group, k.Kind, oldest)
+		for _, removed := range k.RemovedBetween(oldest, to) {
+			all = append(all, removedField{k.Kind, removed})
+		}
+	}
+	return all
+}
+
+// matches reports whether a selector of a target, a regular expression as in kustomize, matches.
+func matches(selector *yaml.Node, text string) bool {
+	if selector == nil || selector.Value == "" {
+		return true
+	}
+	expression, err := regexp.Compile("^(?:" + selector.Value + ")$")
+	return err == nil && expression.MatchString(text)
+}
+
+// inlineFields returns the removed fields in a patch that is a text or a list in a file.
+func inlineFields(patch *yaml.Node, removed []removedField) []Field {
+	if patch.Kind == yaml.SequenceNode {
+		return operationFields(patch, removed)
+	}
+	fields := textFields(patch.Value, removed)
+	for i := range fields {
+		if patch.Style&yaml.LiteralStyle != 0 {
+			fields[i].Line += patch.Line
+		} else {
+			fields[i].Line = patch.Line
+		}
+	}
+	return fields
+}
+
+// textFields returns the removed fields in the text of a patch. A strategic merge patch has none.
+func textFields(text string, removed []removedField) []Field {
+	var document yaml.Node
+	if yaml.Unmarshal([]byte(text), &document) != nil || len(document.Content) == 0 {
+		return nil
+	}
+	return operationFields(document.Content[0], removed)
+}
+
+// operationFields returns the removed fields in the operations of a JSON patch.
+func operationFields(operations *yaml.Node, removed []removedField) []Field {
+	if operations.Kind != yaml.SequenceNode {
+		return nil
+	}
+	var fields []Field
+	for _, operation := range operations.Content {
+		for _, f := range removed {
+			if at := f.in(operation); at > 0 {
+				removal := controllers.Removal{Removed: f.Removed, Blocked: "change the JSON patch: " + f.ByHand()}
+				fields = append(fields, Field{at, f.kind, removal.Outcome(), true})
+			}
+		}
+	}
+	return fields
+}
+
+// in returns the line at which an operation names the field, or 0.
+func (f removedField) in(operation *yaml.Node) int {
+	pointer := "/spec/" + f.Field
+	for _, name := range []string{"path", "from"} {
+		_, value := child(operation, name)
+		if value != nil && (value.Value == pointer || strings.HasPrefix(value.Value, pointer+"/")) {
+			return value.Line
+		}
+	}
+	_, path := child(operation, "path")
+	if path == nil || path.Value != "/spec" {
+		return 0
+	}
+	if _, spec := child(operation, "value"); spec != nil {
+		if key, _ := child(spec, f.Field); key != nil {
+			return key.Line
+		}
+	}
+	return 0
+}
+
+// addPatches adds the removed fields in the files with patches to which the files of a folder refer,
+// and the patches that could not be read. A patch outside of the folder is not read.
+func addPatches(ctx context.Context, found []File, folder string, referring map[string][]patchFile) (all []File, err error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	for _, name := range slices.Sorted(maps.Keys(referring)) {
+		for _, patch := range referring[name] {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			path := filepath.Join(filepath.Dir(name), filepath.FromSlash(patch.path))
+			i := slices.IndexFunc(found, func(f File) bool { return f.Path == path })
+			if i < 0 {
+				i, found = len(found), append(found, File{Path: path})
+			}
+			text, err := readPatch(root, folder, path)
+			if err != nil {
+				found[i].Skipped = err.Error()
+				continue
+			}
+			for _, f := range textFields(text, patch.removed) {
+				if !slices.Contains(found[i].Fields, f) {
+					found[i].Fields = append(found[i].Fields, f)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(found, func(f File) bool { return !f.reported() }), nil
+}
+
+func readPatch(root *os.Root, folder, path string) (string, error) {
+	relative, err := filepath.Rel(folder, path)
+	if err != nil || !filepath.IsLocal(relative) {
+		return "", fmt.Errorf("outside of %s", folder)
+	}
+	info, err := root.Stat(relative)
+	var located *os.PathError
+	switch {
+	case errors.As(err, &located):
+		return "", located.Err
+	case err != nil:
+		return "", err
+	case !info.Mode().IsRegular():
+		return "", errors.New("not a regular file")
+	case info.Size() > sizeMax:
+		return "", errors.New("larger than " + budget.Size(sizeMax))
+	}
+	text, err := root.ReadFile(relative)
+	return string(text), err
+}
