@@ -38,10 +38,10 @@ const (
 	// of a downloaded sandbox whose checksum was signed. Sandboxes without it were not verified.
 	bundleSuffix = ".sigstore.json"
 	signature    = "checksums.txt" + bundleSuffix
-	// staging is the prefix of temporary directories. Those of killed processes are removed after
-	// abandoned.
+	// staging is the prefix of temporary directories. Those of killed processes are removed if
+	// nothing was written to them for abandoned.
 	staging   = ".pull-"
-	abandoned = 24 * time.Hour
+	abandoned = time.Hour
 )
 
 // released matches the prerelease of a version with a release. Others are those of builds of a commit.
@@ -161,6 +161,9 @@ func (s Store) has(r Release) bool {
 // downloaded, and its checksum is compared before it is unpacked. After an error the store is as it
 // was.
 func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error) {
+	if err := s.clean(r.Now()); err != nil {
+		return false, err
+	}
 	if s.has(r) {
 		return false, nil
 	}
@@ -179,8 +182,8 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	if err != nil {
 		return false, err
 	}
-	if err := s.clean(r.Now()); err != nil {
-		return false, err
+	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
+		return false, fmt.Errorf("creating the directory of sandboxes: %w", err)
 	}
 	work, err := os.MkdirTemp(s.Dir, staging)
 	if err != nil {
@@ -312,25 +315,39 @@ func (s Store) install(unpacked string, r Release) error {
 	return nil
 }
 
-// clean creates the store, and removes the temporary directories of processes that were killed.
+// clean removes the temporary directories of processes that were killed.
 func (s Store) clean(now time.Time) error {
-	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return fmt.Errorf("creating the directory of sandboxes: %w", err)
-	}
 	entries, err := os.ReadDir(s.Dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("reading the directory of sandboxes: %w", err)
 	}
 	for _, entry := range entries {
-		info, err := entry.Info()
-		if err != nil || !strings.HasPrefix(entry.Name(), staging) || now.Sub(info.ModTime()) < abandoned {
+		dir := filepath.Join(s.Dir, entry.Name())
+		if !strings.HasPrefix(entry.Name(), staging) || now.Sub(written(dir)) < abandoned {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(s.Dir, entry.Name())); err != nil {
+		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("removing the files of an interrupted download: %w", err)
 		}
 	}
 	return nil
+}
+
+// written returns when a temporary directory or an entry of it was last written to.
+func written(dir string) time.Time {
+	var last time.Time
+	names := []string{dir}
+	if entries, err := os.ReadDir(dir); err == nil {
+		for _, entry := range entries {
+			names = append(names, filepath.Join(dir, entry.Name()))
+		}
+	}
+	for _, name := range names {
+		if info, err := os.Lstat(name); err == nil && info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+	}
+	return last
 }
 
 // explain adds what was downloaded, and a remedy, to an error without one.

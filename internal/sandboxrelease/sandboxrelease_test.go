@@ -347,23 +347,33 @@ func TestPullAfterKill(t *testing.T) {
 	t.Parallel()
 	server, s := serve(t, packed(t, programs()...)), store(t)
 	r := server.release()
-	for name, age := range map[string]time.Duration{".pull-old": abandoned + time.Hour, ".pull-new": time.Hour, "1.0.0": 0} {
-		dir := filepath.Join(s.Dir, name)
-		if err := os.MkdirAll(filepath.Join(dir, "part"), 0o750); err != nil {
+	const old = 2 * abandoned
+	for name, age := range map[string]struct{ dir, part time.Duration }{
+		".pull-old": {old, old}, ".pull-new": {abandoned / 2, old}, ".pull-slow": {old, abandoned / 2}, "1.0.0": {},
+	} {
+		part := filepath.Join(s.Dir, name, "part")
+		if err := os.MkdirAll(part, 0o750); err != nil {
 			t.Fatal(err)
 		}
-		if at := time.Now().Add(-age); os.Chtimes(dir, at, at) != nil {
-			t.Fatal(name)
+		for path, age := range map[string]time.Duration{filepath.Dir(part): age.dir, part: age.part} {
+			if at := time.Now().Add(-age); os.Chtimes(path, at, at) != nil {
+				t.Fatal(path)
+			}
 		}
 	}
 	if done, err := s.Pull(t.Context(), r); !done || err != nil {
 		t.Errorf("%v, %v", done, err)
 	}
-	if left := s.left(t); left != ".pull-new 1.0.0" || s.Find("1.0.0") == "" {
+	if left := s.left(t); left != ".pull-new .pull-slow 1.0.0" || s.Find("1.0.0") == "" {
 		t.Errorf("the store has %s", left)
 	}
 	if _, err := os.Stat(filepath.Join(s.At("1.0.0"), "part")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the incomplete version is still there: %v", err)
+	}
+	// The files are also removed if nothing has to be downloaded.
+	r.Now = func() time.Time { return time.Now().Add(old) }
+	if done, err := s.Pull(t.Context(), r); done || err != nil || s.left(t) != "1.0.0" {
+		t.Errorf("%v, %v, the store has %s", done, err, s.left(t))
 	}
 }
 

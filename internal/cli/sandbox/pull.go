@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,6 +24,7 @@ type pullOptions struct {
 	releases      string
 	trustedRoot   string
 	skipSignature bool
+	prune         bool
 	format        string
 }
 
@@ -35,6 +37,8 @@ type pulled struct {
 	Downloaded bool `json:"downloaded"`
 	// Verified is true if the signature of the sandbox was verified when it was downloaded.
 	Verified bool `json:"verified"`
+	// Removed are the versions that --prune has removed.
+	Removed []string `json:"removed,omitempty"`
 }
 
 func newPull(a *app.App) *cobra.Command {
@@ -58,12 +62,17 @@ The trusted root of Sigstore, its keys and certificates, is read over the networ
 tuf-repo-cdn.sigstore.dev, and kept for a day in the cache directory of the user. Without
 access to it, set --trusted-root to a copy of the file trusted_root.json.
 
-A build of flux that is not a release uses the newest downloaded sandbox.`,
+A build of flux that is not a release uses the newest downloaded sandbox. The
+sandboxes of other versions, each about 700 MiB, stay until --prune removes them. It
+keeps those that run, and that of this version of flux.`,
 		Example: `  # Download the sandbox of this version of flux
   flux sandbox pull
 
   # Download that of another release, for a flux that was built from a clone
   flux sandbox pull --version 1.0.0
+
+  # Download the sandbox of this version, and remove those of others that do not run
+  flux sandbox pull --prune
 
   # Download from a mirror, and verify without access to the internet
   flux sandbox pull --releases https://mirror.example.com/flux/releases --trusted-root trusted_root.json`,
@@ -76,6 +85,7 @@ A build of flux that is not a release uses the newest downloaded sandbox.`,
 	cmd.Flags().StringVar(&o.releases, "releases", sandboxrelease.Address, "URL of the releases, for a mirror")
 	cmd.Flags().StringVar(&o.trustedRoot, "trusted-root", "", "trusted_root.json of Sigstore (default: read over the network)")
 	cmd.Flags().BoolVar(&o.skipSignature, "insecure-skip-signature", false, "compare only the checksum, which does not show who made the release (default false)")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove downloaded sandboxes of other versions that do not run")
 	command.AddOutput(cmd.Flags(), &o.format, "format of the result", "json", "yaml")
 	return cmd
 }
@@ -118,7 +128,34 @@ func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
 	if err != nil {
 		return err
 	}
-	return o.report(a, pulled{version, store.At(version), downloaded, store.Verified(version)})
+	result := pulled{Version: version, Directory: store.At(version), Downloaded: downloaded, Verified: store.Verified(version)}
+	report(a, result)
+	if err := o.others(ctx, a, store, &result); err != nil || o.format == "" {
+		return err
+	}
+	return a.Encode(o.format, result)
+}
+
+// others removes the sandboxes of other versions with --prune, and otherwise lists them after a
+// download.
+func (o *pullOptions) others(ctx context.Context, a *app.App, store sandboxrelease.Store, result *pulled) error {
+	keep := []string{result.Version, a.Build.Version}
+	if !o.prune {
+		versions, err := store.Others(keep...)
+		if err == nil && result.Downloaded && len(versions) > 0 {
+			a.UI.Action("sandboxes of other versions are kept (%s): remove them with 'flux sandbox pull --prune'", strings.Join(versions, ", "))
+		}
+		return err
+	}
+	removed, running, err := store.Prune(ctx, keep...)
+	for _, version := range removed {
+		a.UI.Success("removed the sandbox of flux %s", version)
+	}
+	for _, version := range running {
+		a.UI.Warning("the sandbox of flux %s is kept, because it runs: stop it with 'flux sandbox down'", version)
+	}
+	result.Removed = removed
+	return err
 }
 
 func agent(a *app.App) string { return "flux/" + a.Build.Version }
@@ -157,7 +194,7 @@ func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bund
 	}, nil
 }
 
-func (o *pullOptions) report(a *app.App, r pulled) error {
+func report(a *app.App, r pulled) {
 	if !r.Verified {
 		a.UI.Warning("the signature of flux %s was not verified", r.Version)
 	}
@@ -171,8 +208,4 @@ func (o *pullOptions) report(a *app.App, r pulled) error {
 	} else if err != nil {
 		a.UI.Warning("flux %s does not use it: it uses the sandbox of its own version", a.Build.Version)
 	}
-	if o.format == "" {
-		return nil
-	}
-	return a.Encode(o.format, r)
 }
