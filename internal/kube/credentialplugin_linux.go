@@ -8,18 +8,21 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // EndCredentialPlugins terminates the running credential plugins of this process and the programs
 // that they have started. client-go does not expose them, and they would keep the streams of this
 // process open after its exit, so that a pipeline would wait for them.
+//
+// This process starts no program afterwards: when a plugin ends, client-go starts it again for the
+// next request that waits for credentials.
 func EndCredentialPlugins() {
+	syscall.ForkLock.RLock() // never unlocked
 	var running []int
 	for _, pid := range children(os.Getpid()) {
-		// The environment distinguishes plugins from other child processes. It is not readable
-		// after a process has exited.
-		environment, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
-		if err == nil && bytes.Contains(environment, []byte("KUBERNETES_EXEC_INFO=")) {
+		// The environment distinguishes plugins from other child processes.
+		if bytes.Contains(environment(pid), []byte("KUBERNETES_EXEC_INFO=")) {
 			running = append(running, pid)
 		}
 	}
@@ -29,6 +32,28 @@ func EndCredentialPlugins() {
 	for _, pid := range running {
 		_ = syscall.Kill(pid, syscall.SIGTERM) // the process may have exited
 	}
+}
+
+// environment returns the environment of a child process, nothing after it has exited. While the
+// process replaces its program by another one, its environment is empty: it is read again, for at
+// most about a second, since a program may also run without an environment.
+func environment(pid int) []byte {
+	for range 1000 {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))
+		if err != nil || len(text) > 0 || exited(pid) {
+			return text
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return nil
+}
+
+// exited reports whether a child process has exited or does not exist.
+func exited(pid int) bool {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	// The state follows the name of the program, which is in parentheses and may contain some.
+	_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
+	return err != nil || bytes.HasPrefix(state, []byte("Z")) || bytes.HasPrefix(state, []byte("X"))
 }
 
 // children returns the child processes of a process.
