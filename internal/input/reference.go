@@ -66,14 +66,23 @@ func (r Rules) form() string {
 	return form
 }
 
-// Dependency parses [namespace/]name.
+// Dependency parses the [namespace/]name of a dependency.
 func Dependency(s string) (Reference, error) {
+	ref, err := NamespacedName(s)
+	if err != nil {
+		return Reference{}, fmt.Errorf("invalid dependency %w", err)
+	}
+	return ref, nil
+}
+
+// NamespacedName parses [namespace/]name.
+func NamespacedName(s string) (Reference, error) {
 	namespace, name, both := strings.Cut(s, "/")
 	if !both {
 		namespace, name = "", s
 	}
 	if Name(name) != nil || both && Name(namespace) != nil {
-		return Reference{}, fmt.Errorf("invalid dependency %q: must be <name> or <namespace>/<name>", s)
+		return Reference{}, fmt.Errorf("%q: must be <name> or <namespace>/<name>", s)
 	}
 	return Reference{Name: name, Namespace: namespace}, nil
 }

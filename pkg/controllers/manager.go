@@ -1,6 +1,10 @@
 package controllers
 
-import "slices"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // RequestAnnotation is the annotation that requests a reconciliation:
 // meta.ReconcileRequestAnnotation in fluxcd/pkg/apis/meta.
@@ -40,3 +44,27 @@ func Manager(o Object) (Target, bool) {
 	}
 	return Target{}, false
 }
+
+// RemoveOwner removes the labels and annotations with which Flux and Helm mark the objects that they
+// apply, and the maps that are empty then.
+func RemoveOwner(o Object) {
+	meta, _ := o["metadata"].(Object)
+	labels, _ := meta["labels"].(Object)
+	for _, k := range Kinds {
+		delete(labels, k.Group+"/name")
+		delete(labels, k.Group+"/namespace")
+	}
+	if labels[managedBy] == "Helm" {
+		delete(labels, managedBy)
+	}
+	annotations, _ := meta["annotations"].(Object)
+	maps.DeleteFunc(annotations, func(name string, _ any) bool { return strings.HasPrefix(name, "meta.helm.sh/") })
+	for _, key := range []string{"labels", "annotations"} {
+		if entries, ok := meta[key].(Object); ok && len(entries) == 0 {
+			delete(meta, key)
+		}
+	}
+}
+
+// managedBy is the label that Helm sets.
+const managedBy = "app.kubernetes.io/managed-by"

@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -40,5 +41,25 @@ func TestApplies(t *testing.T) {
 		if want := k.Kind == "Kustomization" || k.Kind == "HelmRelease"; k.Applies() != want {
 			t.Errorf("%s: %t", k.Kind, k.Applies())
 		}
+	}
+}
+
+// TestRemoveOwner checks that the marks of owners are removed, and nothing else.
+func TestRemoveOwner(t *testing.T) {
+	t.Parallel()
+	o := controllers.Object{"metadata": controllers.Object{
+		"name": "app",
+		"labels": controllers.Object{
+			"team": "blue", "app.kubernetes.io/managed-by": "kustomize", "kustomize.toolkit.fluxcd.io/name": "apps",
+			"kustomize.toolkit.fluxcd.io/namespace": "flux-system", "kustomize.toolkit.fluxcd.io/prune": "disabled",
+		},
+		"annotations": controllers.Object{"meta.helm.sh/release-name": "app"},
+	}}
+	controllers.RemoveOwner(o)
+	want := controllers.Object{"metadata": controllers.Object{"name": "app", "labels": controllers.Object{
+		"team": "blue", "app.kubernetes.io/managed-by": "kustomize", "kustomize.toolkit.fluxcd.io/prune": "disabled",
+	}}}
+	if !reflect.DeepEqual(o, want) {
+		t.Errorf("%v, want %v", o, want)
 	}
 }

@@ -78,23 +78,10 @@ func (r examination) released(ctx context.Context, f Flux, at stored, selected m
 // withoutOwner removes from an object what differs because of its owner, and what the API server
 // maintains.
 func withoutOwner(o *unstructured.Unstructured) *unstructured.Unstructured {
-	labels, annotations := o.GetLabels(), o.GetAnnotations()
-	for _, k := range controllers.Kinds {
-		delete(labels, k.Group+"/name")
-		delete(labels, k.Group+"/namespace")
-	}
-	if labels[managedBy] == "Helm" {
-		delete(labels, managedBy)
-	}
-	maps.DeleteFunc(annotations, func(name, _ string) bool { return strings.HasPrefix(name, "meta.helm.sh/") })
-	o.SetLabels(labels)
-	o.SetAnnotations(annotations)
+	controllers.RemoveOwner(o.Object)
 	o.SetManagedFields(nil)
 	o.SetResourceVersion("")
 	o.SetGeneration(0)
 	unstructured.RemoveNestedField(o.Object, "status")
 	return o
 }
-
-// managedBy is the label that Helm sets.
-const managedBy = "app.kubernetes.io/managed-by"

@@ -40,10 +40,19 @@ func buildKustomization() creation.Builder {
     --depends-on=infra/ingress --service-account=team --decryption-provider=sops --decryption-secret=sops-age
 
   # Export the manifest to commit it to Git
-  flux create kustomization app --source=OCIRepository/app --prune --export > app.yaml`,
+  flux create kustomization app --source=OCIRepository/app --prune --export > app.yaml
+
+  # Apply another directory in the same way as an existing Kustomization
+  flux create kustomization app-staging --from=app --path=./deploy/staging --target-namespace=staging`,
 		Refers: map[string][]string{
 			"source": creation.ManifestSources, "depends-on": {"Kustomization"}, "service-account": {"ServiceAccount"},
 			"decryption-secret": {"Secret"}, "kubeconfig-secret-ref": {"Secret"},
+		},
+		Fields: map[string][]string{
+			"source": {"sourceRef"}, "path": {"path"}, "prune": {"prune"}, "wait": {"wait"}, "health-check": {"healthChecks"},
+			"health-check-timeout": {"timeout"}, "depends-on": {"dependsOn"}, "service-account": {"serviceAccountName"},
+			"decryption-provider": {"decryption.provider"}, "decryption-secret": {"decryption.secretRef"}, "target-namespace": {"targetNamespace"},
+			"kubeconfig-secret-ref": {"kubeConfig"}, "retry-interval": {"retryInterval"},
 		},
 		Flags: o.add,
 		Spec:  o.spec,
@@ -83,7 +92,7 @@ func (o *kustomizationFlags) spec(c *creation.Creation) map[string]any {
 		c.App.UI.Warning("--health-check has no effect: --wait checks all applied objects")
 		health = nil
 	}
-	if o.wait || len(health) > 0 {
+	if o.wait || len(health) > 0 || c.Partial {
 		creation.Put(spec, "timeout", o.timeout)
 	}
 	creation.Put(spec, "dependsOn", c.Depends(o.dependsOn))
@@ -143,6 +152,14 @@ func buildHelmRelease() creation.Builder {
 			"source": creation.ChartSources, "chart-ref": creation.ChartRefKinds, "depends-on": {"HelmRelease"}, "values-from": {"Secret", "ConfigMap"},
 			"service-account": {"ServiceAccount"}, "kubeconfig-secret-ref": {"Secret"},
 		},
+		Fields: map[string][]string{
+			"release-name": {"releaseName"}, "source": {"chart.spec.sourceRef", "chartRef"}, "chart": {"chart.spec.chart", "chartRef"},
+			"chart-version": {"chart.spec.version"}, "chart-ref": {"chartRef", "chart"}, "depends-on": {"dependsOn"},
+			"target-namespace": {"targetNamespace", "storageNamespace"}, "storage-namespace": {"storageNamespace"},
+			"create-target-namespace": {"install.createNamespace"}, "service-account": {"serviceAccountName"},
+			"reconcile-strategy": {"chart.spec.reconcileStrategy"}, "chart-interval": {"chart.spec.interval"}, "values": {"values"},
+			"values-from": {"valuesFrom"}, "crds": {"install.crds", "upgrade.crds"}, "kubeconfig-secret-ref": {"kubeConfig"},
+		},
 		Words: map[string][]string{"reconcile-strategy": creation.ReconcileStrategies},
 		Flags: o.add,
 		Spec:  o.spec,
@@ -170,7 +187,7 @@ func (o *helmReleaseFlags) add(fs *pflag.FlagSet) {
 
 func (o *helmReleaseFlags) spec(c *creation.Creation) map[string]any {
 	spec := map[string]any{}
-	if o.chart == "" && o.chartRef == "" {
+	if o.chart == "" && o.chartRef == "" && !c.Partial {
 		c.Check(errors.New("--chart or --chart-ref is required"))
 	}
 	c.Excludes("chart-ref", "the referenced object determines the chart", "chart", "source", "chart-version", "chart-interval")
@@ -178,7 +195,7 @@ func (o *helmReleaseFlags) spec(c *creation.Creation) map[string]any {
 	c.OneOf("reconcile-strategy", o.strategy, creation.ReconcileStrategies)
 	c.Positive(map[string]time.Duration{"chart-interval": o.chartInterval})
 	c.ObjectNames(map[string]string{"release-name": o.name, "target-namespace": o.target, "storage-namespace": o.storage, "service-account": o.account, "kubeconfig-secret-ref": o.kubeconfig})
-	if o.chart != "" {
+	if o.chart != "" || c.Partial && o.chartRef == "" {
 		c.Require("source", o.source)
 		creation.Put(spec, "chart.spec.chart", o.chart)
 		creation.Put(spec, "chart.spec.version", o.version)

@@ -25,7 +25,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	root.Long = `Create or update resources and wait until they are ready. With --export they are
 printed as YAML to be committed to Git, without access to a cluster.
 Nothing is written if any input is invalid. Fields of an existing resource that are
-not given keep their value.`
+not given keep their value. With --from, the spec of another resource is copied first.`
 	o.Add(root.PersistentFlags())
 	complete.Flag(root, "output", complete.Format)
 	parents := map[string]*cobra.Command{"": root}
@@ -56,17 +56,20 @@ func builders() []creation.Builder {
 }
 
 func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Builder) *cobra.Command {
+	from := &creation.From{}
 	cmd := &cobra.Command{
 		Use:               k.Word + " [name]",
 		Short:             "Create or update " + controllers.Indefinite(k.Kind),
 		Example:           strings.TrimRight(b.Example, "\n"),
 		ValidArgsFunction: complete.Names(a, k),
-		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, k, b, args) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, from, k, b, args) },
 	}
 	if k.Short != "" {
 		cmd.Aliases = append(cmd.Aliases, k.Short)
 	}
 	b.Flags(cmd.Flags())
+	from.Add(cmd.Flags(), k)
+	complete.Flag(cmd, "from", creation.CompleteReferences(a, []string{k.Kind}))
 	for flag, kinds := range b.Refers {
 		complete.Flag(cmd, flag, creation.CompleteReferences(a, kinds))
 	}
@@ -77,8 +80,9 @@ func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Build
 }
 
 // run applies or exports one object.
-func run(a *app.App, cmd *cobra.Command, o *creation.Flags, k controllers.Kind, b creation.Builder, args []string) error {
+func run(a *app.App, cmd *cobra.Command, o *creation.Flags, from *creation.From, k controllers.Kind, b creation.Builder, args []string) error {
 	c := creation.New(a, cmd, o, args)
+	from.Check(c, b)
 	spec := b.Spec(c)
 	if err := c.Err(); err != nil {
 		return err
@@ -86,12 +90,19 @@ func run(a *app.App, cmd *cobra.Command, o *creation.Flags, k controllers.Kind, 
 	object := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": c.APIVersion(k), "kind": k.Kind, "metadata": c.Metadata(), "spec": spec,
 	}}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	if from.Given() {
+		var err error
+		if object, err = from.Copy(ctx, c, k, b, spec); err != nil {
+			return err
+		}
+		b.Secret = nil // the copy refers to the Secrets of the original
+	}
 	if o.Export {
 		c.WarnSecretLeftOut(b.SecretFlags)
 		return c.Print(object)
 	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
 	noun := creation.NounOf(k)
 	a.UI.Generate("generating %s", noun)
 	renewed, err := c.ApplySecret(ctx, b, spec)

@@ -31,6 +31,7 @@ func buildImageRepository() creation.Builder {
   # Scan a private image repository
   flux create image repository app --image=registry.example.com/org/app --secret-ref=registry --cert-ref=registry-ca`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}},
+		Fields: map[string][]string{"image": {"image"}, "secret-ref": {"secretRef"}, "cert-ref": {"certSecretRef"}, "scan-timeout": {"timeout"}},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&image, "image", "", "image repository without a tag, e.g. ghcr.io/org/app")
 			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the registry credentials")
@@ -70,7 +71,12 @@ func buildImagePolicy() creation.Builder {
   # Track the digest of a mutable tag, checked every hour
   flux create image policy app --image-ref=app --select-alpha=asc --filter-regex='^latest$' --reflect-digest=Always --interval=1h`,
 		Refers: map[string][]string{"image-ref": {"ImageRepository"}},
-		Words:  map[string][]string{"select-alpha": orders, "select-numeric": orders, "reflect-digest": digestPolicies},
+		Fields: map[string][]string{
+			"image-ref": {"imageRepositoryRef"}, "select-semver": {"policy"}, "select-alpha": {"policy"}, "select-numeric": {"policy"},
+			"filter-regex": {"filterTags"}, "filter-extract": {"filterTags"},
+			"reflect-digest": {"digestReflectionPolicy", "interval"}, "interval": {"digestReflectionPolicy", "interval"},
+		},
+		Words: map[string][]string{"select-alpha": orders, "select-numeric": orders, "reflect-digest": digestPolicies},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&repository, "image-ref", "", "name of the ImageRepository to select tags from")
 			fs.StringVar(&semver, "select-semver", "", "semver range to select the newest version of")
@@ -84,7 +90,7 @@ func buildImagePolicy() creation.Builder {
 		Spec: func(c *creation.Creation) map[string]any {
 			spec := map[string]any{}
 			c.Require("image-ref", repository)
-			if semver+alpha+numeric == "" {
+			if semver+alpha+numeric == "" && !c.Partial {
 				c.Check(errors.New("one of --select-semver, --select-alpha and --select-numeric is required"))
 			}
 			c.Exclusive("select-semver", "select-alpha", "select-numeric")
@@ -149,7 +155,13 @@ func buildImageUpdate() creation.Builder {
   flux create image update apps --git-repo-ref=flux-system --checkout-branch=main --push-branch=image-updates \
     --author-name=flux --author-email=flux@example.com --signing-key-secret=flux-gpg`,
 		Refers: map[string][]string{"git-repo-ref": {"GitRepository"}, "signing-key-secret": {"Secret"}},
-		Words:  map[string][]string{"signing-key-type": {"gpg", "ssh"}},
+		Fields: map[string][]string{
+			"git-repo-ref": {"sourceRef.name"}, "git-repo-namespace": {"sourceRef.namespace"}, "git-repo-path": {"update"},
+			"checkout-branch": {"git.checkout.ref"}, "push-branch": {"git.push.branch"}, "commit-template": {"git.commit.messageTemplate"},
+			"author-name": {"git.commit.author.name"}, "author-email": {"git.commit.author.email"},
+			"signing-key-secret": {"git.commit.signingKey"}, "signing-key-type": {"git.commit.signingKey"}, "policy-change-delay": {"policyChangeDelay"},
+		},
+		Words: map[string][]string{"signing-key-type": {"gpg", "ssh"}},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&repository, "git-repo-ref", "", "name of the GitRepository to update")
 			fs.StringVar(&namespace, "git-repo-namespace", "", "namespace of the GitRepository (default the namespace of the ImageUpdateAutomation)")

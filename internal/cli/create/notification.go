@@ -53,6 +53,7 @@ func buildAlert() creation.Builder {
   # Send all events of one object in another namespace
   flux create alert app --provider-ref=slack --event-source=Kustomization/app.apps`,
 		Refers: map[string][]string{"provider-ref": {"Provider"}, "event-source": eventKinds},
+		Fields: map[string][]string{"provider-ref": {"providerRef"}, "event-severity": {"eventSeverity"}, "event-source": {"eventSources"}},
 		Words:  map[string][]string{"event-severity": severities},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&provider, "provider-ref", "", "name of the Provider that receives the alerts")
@@ -84,6 +85,7 @@ func buildProvider() creation.Builder {
   # Update the commit status on GitHub
   flux create alert-provider status --type=github --address=https://github.com/org/app --secret-ref=github-token`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}},
+		Fields: map[string][]string{"type": {"type"}, "channel": {"channel"}, "username": {"username"}, "address": {"address"}, "secret-ref": {"secretRef"}},
 		Words:  map[string][]string{"type": types},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&typ, "type", "", "type of the provider: "+strings.Join(types, ", "))
@@ -123,6 +125,7 @@ func buildReceiver() creation.Builder {
 		Example: `  # Reconcile a GitRepository on every push to GitHub
   flux create receiver app --type=github --event=ping --event=push --secret-ref=webhook-token --resource=GitRepository/app`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}, "resource": eventKinds},
+		Fields: map[string][]string{"type": {"type"}, "event": {"events"}, "resource": {"resources"}, "secret-ref": {"secretRef"}},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "type of the webhook sender: "+strings.Join(creation.ReceiverTypes, ", "))
 			fs.StringVar(&secretRef, "secret-ref", "", "name of the Secret with the token, created with 'flux create secret receiver'")

@@ -24,7 +24,9 @@ type Input struct {
 	Cmd             *cobra.Command
 	Name, Namespace string
 	Problems        []error
-	stdinFor        string
+	// Partial reports whether required flags may be missing.
+	Partial  bool
+	stdinFor string
 }
 
 // New returns an Input with the name and namespace of the command line, validated.
@@ -67,9 +69,9 @@ func (c *Input) Err() error {
 	return clierr.ErrReported
 }
 
-// Require records a problem if the value of a required flag is empty.
+// Require records a problem if the value of a required flag is empty, unless c is partial.
 func (c *Input) Require(flag, value string) {
-	if value == "" {
+	if value == "" && !c.Partial {
 		c.Check(hint.Errorf(fmt.Sprintf("set it with --%s=…; see the examples in '%s --help'", flag, c.Cmd.CommandPath()), "%s is required", flag))
 	}
 }

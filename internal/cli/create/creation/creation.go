@@ -52,6 +52,9 @@ type Builder struct {
 	Flags   func(*pflag.FlagSet)
 	// Refers maps flags to the kinds of the objects that they refer to, for completion.
 	Refers map[string][]string
+	// Fields maps flags to the fields of the spec that they set, for --from. Fields that belong
+	// together are replaced together.
+	Fields map[string][]string
 	// Words maps flags to their values, for completion.
 	Words map[string][]string
 	// Spec builds the spec and records invalid flags in c.

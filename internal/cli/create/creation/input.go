@@ -43,6 +43,11 @@ func Put(m map[string]any, path string, value any) {
 			return
 		}
 	}
+	set(m, path, value)
+}
+
+// set sets the field at a dotted path.
+func set(m map[string]any, path string, value any) {
 	for {
 		first, rest, nested := strings.Cut(path, ".")
 		if !nested {

@@ -50,7 +50,12 @@ func GitRepository() creation.Builder {
 
   # Export the manifest to commit it to Git
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --branch=master --export > source.yaml`,
-		Refers:      map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
+		Refers: map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
+		Fields: map[string][]string{
+			"url": {"url"}, "branch": {"ref"}, "tag": {"ref"}, "tag-semver": {"ref"}, "commit": {"ref"}, "ref-name": {"ref"},
+			"secret-ref": {"secretRef"}, "provider": {"provider"}, "proxy-secret-ref": {"proxySecretRef"}, "ignore-paths": {"ignore"},
+			"sparse-checkout-paths": {"sparseCheckout"}, "recurse-submodules": {"recurseSubmodules"},
+		},
 		SecretFlags: o.auth.FlagNames(),
 		Flags:       o.add,
 		Spec:        o.spec,
@@ -83,14 +88,14 @@ func (o *gitRepositoryFlags) add(fs *pflag.FlagSet) {
 func (o *gitRepositoryFlags) spec(c *creation.Creation) map[string]any {
 	spec := map[string]any{}
 	o.url = c.URL("url", o.address, "ssh", "http", "https")
-	if o.branch+o.tag+o.semver+o.commit+o.refName == "" {
+	if o.branch+o.tag+o.semver+o.commit+o.refName == "" && !c.Partial {
 		c.Check(errors.New("a Git reference is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
 	}
 	c.Exclusive("branch", "tag", "tag-semver", "ref-name")
 	c.Excludes("commit", "a GitRepository tracks one reference", "tag", "tag-semver", "ref-name")
 	c.Versions("tag-semver", o.semver)
 	c.ObjectName("secret-ref", o.secretRef)
-	if o.provider == "github" && o.secretRef == "" {
+	if o.provider == "github" && o.secretRef == "" && !c.Partial {
 		c.Check(errors.New("--provider=github requires --secret-ref: create the Secret with 'flux create secret githubapp'"))
 	}
 	c.Excludes("secret-ref", "the credentials are in the Secret", o.auth.FlagNames()...)

@@ -30,6 +30,15 @@ func (v *verifyFlags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&v.subject, "verify-subject", "", "regular expression that the OIDC subject of keyless signatures must match")
 }
 
+// verified returns the fields of a builder with those of the signature verification, which are
+// replaced together: a part of another verification could accept more signatures.
+func verified(fields map[string][]string) map[string][]string {
+	for _, flag := range []string{"verify-provider", "verify-secret-ref", "verify-issuer", "verify-subject"} {
+		fields[flag] = []string{"verify"}
+	}
+	return fields
+}
+
 func (v *verifyFlags) put(c *creation.Creation, spec map[string]any) {
 	c.Needs("verify-provider", "verify-secret-ref", "verify-issuer", "verify-subject")
 	c.ObjectName("verify-secret-ref", v.secretRef)
@@ -80,9 +89,14 @@ func OCIRepository() creation.Builder {
   flux create source oci chart --url=oci://ghcr.io/stefanprodan/charts/podinfo --tag=6.9.0 \
     --layer-selector=application/vnd.cncf.helm.chart.content.v1.tar+gzip:copy`,
 		Refers: map[string][]string{"secret-ref": {"Secret"}, "cert-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}, "verify-secret-ref": {"Secret"}, "service-account": {"ServiceAccount"}},
-		Words:  map[string][]string{"layer-selector": layerSelectors()},
-		Flags:  o.add,
-		Spec:   o.spec,
+		Fields: verified(map[string][]string{
+			"url": {"url"}, "tag": {"ref"}, "tag-semver": {"ref"}, "digest": {"ref"}, "provider": {"provider"}, "secret-ref": {"secretRef"},
+			"service-account": {"serviceAccountName"}, "cert-ref": {"certSecretRef"}, "proxy-secret-ref": {"proxySecretRef"},
+			"layer-selector": {"layerSelector"}, "ignore-paths": {"ignore"}, "insecure": {"insecure"},
+		}),
+		Words: map[string][]string{"layer-selector": layerSelectors()},
+		Flags: o.add,
+		Spec:  o.spec,
 	}
 }
 
@@ -117,7 +131,7 @@ func (o *ociRepositoryFlags) add(fs *pflag.FlagSet) {
 func (o *ociRepositoryFlags) spec(c *creation.Creation) map[string]any {
 	spec := map[string]any{}
 	c.URL("url", o.url, "oci")
-	if o.tag == "" && o.semver == "" && o.digest == "" {
+	if o.tag == "" && o.semver == "" && o.digest == "" && !c.Partial {
 		c.Check(errors.New("--tag, --tag-semver or --digest is required"))
 	}
 	c.Exclusive("tag", "tag-semver", "digest")
@@ -157,7 +171,11 @@ func Bucket() creation.Builder {
 
   # Use Amazon S3 with workload identity
   flux create source bucket podinfo --bucket-name=podinfo --endpoint=s3.amazonaws.com --region=us-east-1 --provider=aws`,
-		Refers:      map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
+		Refers: map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
+		Fields: map[string][]string{
+			"provider": {"provider"}, "bucket-name": {"bucketName"}, "endpoint": {"endpoint"}, "region": {"region"}, "secret-ref": {"secretRef"},
+			"proxy-secret-ref": {"proxySecretRef"}, "ignore-paths": {"ignore"}, "insecure": {"insecure"},
+		},
 		SecretFlags: append(secretKey.FlagNames(), "access-key"),
 		Flags: func(fs *pflag.FlagSet) {
 			fs.Var(command.Choice{Value: &provider, Allowed: providers}, "provider", "provider of the bucket: "+strings.Join(providers, ", "))
@@ -217,7 +235,10 @@ func HelmRepository() creation.Builder {
 
   # Use charts in a registry
   flux create source helm podinfo --url=oci://ghcr.io/stefanprodan/charts --secret-ref=ghcr`,
-		Refers:      map[string][]string{"secret-ref": {"Secret"}},
+		Refers: map[string][]string{"secret-ref": {"Secret"}},
+		Fields: map[string][]string{
+			"url": {"url", "type", "provider"}, "oci-provider": {"url", "type", "provider"}, "secret-ref": {"secretRef"}, "pass-credentials": {"passCredentials"},
+		},
 		Words:       map[string][]string{"oci-provider": providers},
 		SecretFlags: append(password.FlagNames(), "username", "ca-file", "cert-file", "key-file"),
 		Flags: func(fs *pflag.FlagSet) {
@@ -279,7 +300,10 @@ func HelmChart() creation.Builder {
   # Package a chart from Git for every revision
   flux create source chart podinfo --source=GitRepository/podinfo --chart=./charts/podinfo --reconcile-strategy=Revision`,
 		Refers: map[string][]string{"source": creation.ChartSources, "verify-secret-ref": {"Secret"}},
-		Words:  map[string][]string{"reconcile-strategy": creation.ReconcileStrategies},
+		Fields: verified(map[string][]string{
+			"source": {"sourceRef"}, "chart": {"chart"}, "chart-version": {"version"}, "reconcile-strategy": {"reconcileStrategy"},
+		}),
+		Words: map[string][]string{"reconcile-strategy": creation.ReconcileStrategies},
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&source, "source", "", "source of the chart as KIND/NAME; kinds: HelmRepository, GitRepository, Bucket")
 			fs.StringVar(&chart, "chart", "", "name of the chart, or its path in a GitRepository or Bucket")
