@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
@@ -27,6 +28,10 @@ type Rehearsal struct {
 	Repository *testrun.Repository
 	// Exported are the objects of a cluster, in the order in which they are applied.
 	Exported []*unstructured.Unstructured
+	// FakeSecrets, AgeKey and Kustomizer are those of both runs.
+	FakeSecrets bool
+	AgeKey      string
+	Kustomizer  build.Kustomizer
 	// Now is the clock.
 	Now func() time.Time
 	// Progress is called with the steps of each version, possibly concurrently.
@@ -66,7 +71,8 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 func (r *Rehearsal) run(d controllers.Distribution) *testrun.Run {
 	return &testrun.Run{
 		Program: r.Program, Distribution: d, Repository: r.Repository, Exported: r.Exported, Now: r.Now,
-		Progress: func(step string) { r.Progress(d.Version, step) },
+		Progress:    func(step string) { r.Progress(d.Version, step) },
+		FakeSecrets: r.FakeSecrets, AgeKey: r.AgeKey, Kustomizer: r.Kustomizer,
 	}
 }
 

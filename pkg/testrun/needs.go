@@ -3,7 +3,7 @@ package testrun
 import (
 	"bytes"
 	"context"
-	"crypto/rand"
+	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"maps"
@@ -188,7 +188,7 @@ func (r provider) keysOf(n *Need) []string {
 
 // dataFor returns the data of an object, empty if it is not to be created.
 func (r provider) dataFor(ctx context.Context, n *Need) (map[string]string, error) {
-	data := map[string]string{}
+	data, of := map[string]string{}, n.Object.String()
 	if r.AgeKey != "" && slices.Contains(n.Fields, decryptionField) {
 		data["flux.agekey"] = r.AgeKey
 	}
@@ -199,15 +199,15 @@ func (r provider) dataFor(ctx context.Context, n *Need) (map[string]string, erro
 		switch key {
 		case "":
 		case dockerConfig:
-			text, err := json.Marshal(map[string]any{"auths": map[string]any{"registry.invalid": map[string]any{"username": stub(), "password": stub()}}})
+			text, err := json.Marshal(map[string]any{"auths": map[string]any{"registry.invalid": map[string]any{"username": stub(of, key, "username"), "password": stub(of, key, "password")}}})
 			if err != nil {
 				return nil, err
 			}
 			data[key] = string(text)
 		case "address":
-			data[key] = "https://" + stub() + ".invalid"
+			data[key] = "https://" + stub(of, key) + ".invalid"
 		default:
-			data[key] = stub()
+			data[key] = stub(of, key)
 		}
 	}
 	for _, ref := range n.refs {
@@ -224,21 +224,21 @@ func (r provider) dataFor(ctx context.Context, n *Need) (map[string]string, erro
 				return nil, err
 			}
 			for _, name := range names {
-				data[name] = stub()
+				data[name] = stub(of, name)
 			}
 			if len(names) == 0 {
-				data["unused"] = stub() // the controller requires the object itself
+				data["unused"] = stub(of, "unused") // the controller requires the object itself
 			}
 		}
 	}
 	return data, nil
 }
 
-// stub returns a generated value, which is valid as a name, a host and a label.
-func stub() string {
-	b := make([]byte, 6)
-	_, _ = rand.Read(b) // never fails
-	return "fake-" + hex.EncodeToString(b)
+// stub returns a generated value, which is valid as a name, a host and a label. It depends only on what
+// it is for, so that two runs have the same values.
+func stub(what ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(what, "\x00")))
+	return "fake-" + hex.EncodeToString(sum[:6])
 }
 
 // unset returns the names of the variables without a value in the build of a Kustomization.

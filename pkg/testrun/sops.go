@@ -40,9 +40,9 @@ func stubOf(value []byte, encoded bool) string {
 	case string(m[1]) == "bool":
 		return "true"
 	case encoded:
-		return base64.StdEncoding.EncodeToString([]byte(stub()))
+		return base64.StdEncoding.EncodeToString([]byte(stub(string(value))))
 	}
-	return stub()
+	return stub(string(value))
 }
 
 var documentEnd = regexp.MustCompile(`(?m)^---`)

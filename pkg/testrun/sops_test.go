@@ -49,7 +49,8 @@ func TestStubbed(t *testing.T) {
 	if string(content["app.env"]) != files["app.env"] {
 		t.Error("the original has changed")
 	}
-	if a, b := stub(), stub(); a == b || !strings.HasPrefix(a, "fake-") {
+	// Two runs have the same values, and other keys have others.
+	if a, b := stub("Secret/apps/app", "user"), stub("Secret/apps/app", "token"); a == b || a != stub("Secret/apps/app", "user") || !strings.HasPrefix(a, "fake-") {
 		t.Errorf("stubs %q and %q", a, b)
 	}
 }

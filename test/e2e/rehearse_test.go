@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxkit/flux/internal/sops/sopstest"
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/internal/testtemp"
 )
@@ -220,6 +221,7 @@ func TestRehearse(t *testing.T) {
 	t.Run("same", func(t *testing.T) { s.as(t).rehearseSame(tmp) })
 	t.Run("upgrade", func(t *testing.T) { s.as(t).rehearseUpgrade(tmp) })
 	t.Run("broken", func(t *testing.T) { s.as(t).rehearseBroken(tmp) })
+	t.Run("encrypted", func(t *testing.T) { s.as(t).rehearseEncrypted(tmp) })
 	t.Run("unreachable", func(t *testing.T) { s.as(t).rehearseUnreachable(tmp) })
 	t.Run("interrupted", func(t *testing.T) { s.as(t).rehearseInterrupted(tmp) })
 	t.Run("cluster", func(t *testing.T) { s.as(t).rehearseCluster() })
@@ -323,6 +325,40 @@ func (s *story) rehearseBroken(tmp string) {
 	}
 	if want := 3; blocked != want {
 		s.Errorf("%d owners are blocked, want %d: %+v", blocked, want, r.Changes)
+	}
+	s.checkRemoved(tmp)
+}
+
+// rehearseEncrypted rehearses a Secret that SOPS has encrypted, with the key and with stub values, which
+// have to be equal with both versions. The near miss is a rehearsal without either.
+func (s *story) rehearseEncrypted(tmp string) {
+	keys, err := sopstest.New()
+	if err != nil {
+		s.Fatal(err)
+	}
+	dir := s.fleet(map[string]string{
+		"clusters/demo/token.yaml": `apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: token, namespace: flux-system}
+spec:
+  interval: 10m0s
+  path: ./apps/token
+  prune: true
+  targetNamespace: default
+  decryption: {provider: sops, secretRef: {name: sops-age}}
+  postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}
+  sourceRef: {kind: GitRepository, name: flux-system}
+`,
+		"clusters/demo/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: flux-system}\ndata: {color: blue}\n",
+		"apps/token/token.yaml":       s.sealedToken(keys),
+	})
+	if r := s.rehearse(dir, 2); len(r.NotRehearsed) != 1 || r.NotRehearsed[0].Object.Name != "token" {
+		s.Errorf("without keys: %+v", r)
+	}
+	for _, args := range [][]string{{"--age-key-file", s.write("age.agekey", keys.Identity.String()+"\n")}, {"--fake-secrets"}} {
+		if r := s.rehearse(dir, 0, args...); r.Result != "same" || len(r.NotRehearsed)+len(r.Changes) > 0 {
+			s.Errorf("%v: %+v", args, r)
+		}
 	}
 	s.checkRemoved(tmp)
 }

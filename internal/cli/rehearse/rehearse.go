@@ -18,6 +18,7 @@ import (
 )
 
 type options struct {
+	buildflags.Secrets
 	from, to    string
 	path        string
 	fromCluster bool
@@ -44,6 +45,11 @@ Other sources are fetched as in a cluster, without credentials that are not in
 the repository; what is not ready with either version is listed as not
 rehearsed.
 
+With --fake-secrets, Secrets and ConfigMaps that are not in the repository are
+created with generated values, and documents that SOPS has encrypted are served
+with stub values, which are the same with both versions. With --age-key-file, or the
+variables SOPS_AGE_KEY and SOPS_AGE_KEY_FILE, kustomize-controller decrypts them.
+
 With --from-cluster, the Flux resources of the cluster in the kubeconfig are
 rehearsed instead of a repository, with stub values for the Secrets. The cluster
 is only read.
@@ -61,6 +67,9 @@ rehearsal failed, or if nothing differs but something could not be rehearsed.`,
   # Rehearse the upgrade of a cluster from Flux 2.9 to 2.10
   flux rehearse --path ./clusters/production --from 2.9 --to 2.10
 
+  # Rehearse without the Secrets of the cluster
+  flux rehearse --path ./clusters/production --fake-secrets
+
   # Write a comment for a pull request
   flux rehearse --to 2.10 --path ./clusters/production -o github
 
@@ -75,6 +84,8 @@ rehearsal failed, or if nothing differs but something could not be rehearsed.`,
 	fs.StringVar(&o.from, "from", "", "present version of Flux (default: that of gotk-components.yaml or of the cluster)")
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
+	o.AddFakeSecrets(fs)
+	o.AddAgeKey(fs)
 	command.AddOutput(fs, &o.format, "format of the report", formats...)
 	command.CompleteEmbeddedVersion(cmd, "from")
 	command.CompleteEmbeddedVersion(cmd, "to")
@@ -128,8 +139,13 @@ func verdict(a *app.App, report *rehearse.Report) error {
 
 // rehearsal returns the rehearsal of the selected versions.
 func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
-	if o.fromCluster && o.path != "" {
-		return nil, hint.Errorf("omit one of them", "--from-cluster and --path are mutually exclusive")
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{{"path", o.path != ""}, {"fake-secrets", o.FakeSecrets}, {"age-key-file", o.AgeKeyFile != ""}} {
+		if o.fromCluster && flag.set {
+			return nil, hint.Errorf("omit one of them", "--from-cluster and --%s are mutually exclusive", flag.name)
+		}
 	}
 	to := controllers.Distributions[0]
 	var err error
@@ -138,7 +154,15 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 			return nil, err
 		}
 	}
-	r := &rehearse.Rehearsal{To: to, Now: a.Now}
+	r := &rehearse.Rehearsal{To: to, Now: a.Now, FakeSecrets: o.FakeSecrets}
+	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
+		return nil, err
+	}
+	if !o.fromCluster { // which has stubs
+		if r.AgeKey, err = o.AgeKey(a); err != nil {
+			return nil, err
+		}
+	}
 	if o.from != "" {
 		from, err := command.EmbeddedVersion("--from", o.from)
 		if err != nil {

@@ -5,12 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
@@ -26,10 +24,9 @@ import (
 )
 
 type options struct {
+	buildflags.Secrets
 	path, revision, base string
 	mappings             []string
-	fakeSecrets          bool
-	ageKeyFile           string
 	vendor               string
 	// outputs are the formats of the report; none is human on standard output.
 	outputs []command.Output
@@ -110,8 +107,8 @@ determined.`,
 	fs := cmd.Flags()
 	o.addRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
 	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, an OCI layout, or files of an OCI artifact; repeat it for several")
-	fs.BoolVar(&o.fakeSecrets, "fake-secrets", false, "create missing Secrets and ConfigMaps with generated values, and replace values that SOPS has encrypted")
-	fs.StringVar(&o.ageKeyFile, "age-key-file", "", "file with the age keys for SOPS (default: SOPS_AGE_KEY_FILE)")
+	o.AddFakeSecrets(fs)
+	o.AddAgeKey(fs)
 	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)
 	complete.Flag(cmd, "vendor", completeFolders)
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: formats}, "output", "o",
@@ -189,7 +186,7 @@ func load(ctx context.Context, path, revision string) (*testrun.Repository, func
 
 // newRun returns the run without its repository.
 func (o *options) newRun(a *app.App) (*testrun.Run, error) {
-	r := &testrun.Run{FakeSecrets: o.fakeSecrets, Now: a.Now}
+	r := &testrun.Run{FakeSecrets: o.FakeSecrets, Now: a.Now}
 	for _, text := range o.mappings {
 		m, err := testrun.ParseMapping(text)
 		if err != nil {
@@ -198,7 +195,7 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 		r.Mappings = append(r.Mappings, m)
 	}
 	var err error
-	if r.AgeKey, err = o.ageKey(a); err != nil {
+	if r.AgeKey, err = o.AgeKey(a); err != nil {
 		return nil, err
 	}
 	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
@@ -206,30 +203,6 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	}
 	r.Program, err = app.FindSandbox(a)
 	return r, err
-}
-
-// maxKeys is the maximum size of a file with keys.
-const maxKeys = 1 << 20
-
-// ageKey returns the age keys of the user, "" without any.
-func (o *options) ageKey(a *app.App) (string, error) {
-	name := o.ageKeyFile
-	if name == "" {
-		name = a.Env("SOPS_AGE_KEY_FILE")
-	}
-	if name == "" {
-		return a.Env("SOPS_AGE_KEY"), nil
-	}
-	file, err := os.Open(name)
-	if err != nil {
-		return "", fmt.Errorf("reading the age keys: %w", err)
-	}
-	defer func() { _ = file.Close() }() // read-only
-	text, err := budget.ReadAll(file, name, "the file", maxKeys)
-	if err == nil && !strings.Contains(string(text), "AGE-SECRET-KEY-") {
-		err = hint.Errorf("name the file that age-keygen has written", "%s has no age keys", name)
-	}
-	return string(text), err
 }
 
 // distribution returns the version of Flux that belongs to that of the repository.

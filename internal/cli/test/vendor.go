@@ -60,7 +60,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
 	}
 	fs := cmd.Flags()
 	o.addRevisions(cmd, "revision whose sources are fetched: branch, tag or commit (default: the work tree)", "revision whose sources are fetched too: branch, tag or commit")
-	fs.StringVar(&o.ageKeyFile, "age-key-file", "", "file with the age keys for SOPS (default: SOPS_AGE_KEY_FILE)")
+	o.AddAgeKey(fs)
 	access.AddProvider(fs, "sources")
 	command.AddOutput(fs, &format, "format of the result", human, "json", "yaml")
 	return cmd
@@ -142,14 +142,14 @@ func (o *options) repositories(ctx context.Context) ([]*testrun.Repository, func
 
 // building returns the options for building Kustomizations with the keys of the user.
 func (o *options) building(a *app.App) (build.Options, error) {
-	if _, err := o.ageKey(a); err != nil {
+	if _, err := o.AgeKey(a); err != nil {
 		return build.Options{}, err
 	}
 	kustomizer, err := a.Kustomizer(app.RemoteBases{})
 	decryption := buildflags.Decryption(a)
 	decryption.Env = func(name string) string {
-		if name == "SOPS_AGE_KEY_FILE" && o.ageKeyFile != "" {
-			return o.ageKeyFile
+		if name == "SOPS_AGE_KEY_FILE" && o.AgeKeyFile != "" {
+			return o.AgeKeyFile
 		}
 		return a.Env(name)
 	}
