@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -215,6 +217,28 @@ func TestInterruptedUpLeavesNoProcesses(t *testing.T) {
 		if id.Alive() {
 			t.Errorf("%s, process %d, is still running", name, id.PID)
 		}
+	}
+}
+
+// TestDamagedData checks that up names the removal of the data with which a sandbox does not start, and
+// that it works.
+func TestDamagedData(t *testing.T) {
+	t.Parallel()
+	s := &sandbox{t: t, dir: filepath.Join(t.TempDir(), "it's")}
+	folder, err := state.Open(s.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(folder.Create(), os.WriteFile(folder.Path("sandbox.json"), []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	remedy := "\n  if the data of the earlier run is damaged, remove it and start the sandbox again: flux sandbox down --purge --dir " + quote(s.dir) + "\n"
+	if _, stderr, code := s.run("up", "--controllers=none"); code != 1 || !strings.HasSuffix(stderr, remedy) {
+		t.Errorf("up exits %d and prints:\n%s", code, stderr)
+	}
+	_, stderr, code := s.run("down", "--purge")
+	if _, err := os.Stat(s.dir); code != 0 || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("down exits %d, the folder: %v\n%s", code, err, stderr)
 	}
 }
 

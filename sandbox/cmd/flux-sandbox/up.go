@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -68,9 +70,10 @@ func (o upOptions) run(cmd *cobra.Command, folder state.Folder) error {
 		return err
 	}
 	up := func() error {
-		return lifecycle.Up(cmd.Context(), lifecycle.Options{
+		err := lifecycle.Up(cmd.Context(), lifecycle.Options{
 			Folder: folder, Binary: binary, Controllers: controllers, Timeout: o.timeout, Progress: cmd.ErrOrStderr(),
 		})
+		return withPurge(err, folder)
 	}
 	if o.flux == "" {
 		return up()
@@ -88,6 +91,15 @@ func (o upOptions) run(cmd *cobra.Command, folder state.Folder) error {
 		return err
 	}
 	return f.install(cmd.Context(), d, folder, o.timeout, cmd.ErrOrStderr())
+}
+
+// withPurge adds the remedy to the error of a sandbox that does not start with its data.
+func withPurge(err error, folder state.Folder) error {
+	var damaged *lifecycle.DataError
+	if !errors.As(err, &damaged) {
+		return err
+	}
+	return fmt.Errorf("%w\n  if the data of the earlier run is damaged, remove it and start the sandbox again: flux sandbox down --purge --dir %s", err, quote(string(folder)))
 }
 
 func newDownCommand(folder func() (state.Folder, error)) *cobra.Command {

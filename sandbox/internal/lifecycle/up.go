@@ -73,6 +73,27 @@ func (u upper) up(ctx context.Context, controllerDir string) error {
 	if err != nil || running {
 		return err
 	}
+	existed := u.Folder.Exists()
+	if err := u.start(ctx, controllerDir); err != nil {
+		if existed && !errors.Is(err, context.Canceled) {
+			return &DataError{err}
+		}
+		return err
+	}
+	return nil
+}
+
+// DataError is returned if a sandbox with the data of an earlier run does not start. The data may be
+// the cause.
+type DataError struct{ Err error }
+
+func (e *DataError) Error() string { return e.Err.Error() }
+
+// Unwrap returns Err.
+func (e *DataError) Unwrap() error { return e.Err }
+
+// start stops what is left of an earlier run, and starts the sandbox.
+func (u upper) start(ctx context.Context, controllerDir string) error {
 	if err := clear(ctx, u.Folder, u.Progress); err != nil {
 		return err
 	}
