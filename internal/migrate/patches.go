@@ -37,7 +37,7 @@ type removedField struct {
 }
 
 // patchesOf returns the fields in JSON patches of a text that their targets do not have in a release,
-// and the files with patches. What is no YAML, such as a template, has none.
+// and the files with patches. What is not YAML, such as a template, has none.
 func patchesOf(text string, r Release) (fields []Field, files []patchFile) {
 	if !strings.Contains(text, "target") {
 		return nil, nil
