@@ -16,19 +16,19 @@ import (
 )
 
 // TestLargeInput sends SIGTERM to commands in the middle of large files, and of a standard input
-// that does not end. They exit promptly and leave no file.
+// that does not end. They would read longer than bound, exit because of the signal, and leave no file.
 func TestLargeInput(t *testing.T) {
 	t.Parallel()
 	flux := filepath.Join(testcluster.BuildFlux(t), "flux")
 	dir := t.TempDir()
-	zeros := filepath.Join(dir, "zeros") // a sparse file: packing it takes half a minute
+	zeros := filepath.Join(dir, "zeros") // a sparse file: packing it takes an hour
 	check(t, os.WriteFile(zeros, nil, 0o600))
-	check(t, os.Truncate(zeros, 7<<30))
+	check(t, os.Truncate(zeros, 1<<40))
 	manifests := filepath.Join(dir, "manifests")
 	check(t, os.Mkdir(manifests, 0o700))
 	largest := filepath.Join(manifests, "0.yaml")
 	check(t, os.WriteFile(largest, []byte(strings.Repeat("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n", 500_000)), 0o600))
-	for i := range 40 {
+	for i := range 4000 { // a minute for each hundred
 		check(t, os.Link(largest, filepath.Join(manifests, fmt.Sprintf("%d.yaml", i+1))))
 	}
 	for name, row := range map[string]struct {
@@ -65,13 +65,10 @@ func TestLargeInput(t *testing.T) {
 			if !readsMuch(t, cmd.Process.Pid, ended) {
 				t.Fatalf("exited early: %s", &said)
 			}
-			start := time.Now()
 			check(t, cmd.Process.Signal(syscall.SIGTERM))
 			<-ended
-			took := time.Since(start)
-			t.Logf("ended %d ms after the signal", took.Milliseconds())
-			if code := cmd.ProcessState.ExitCode(); code != 130 || ctx.Err() != nil || took > 20*time.Second {
-				t.Errorf("exit code %d after %s: %s", code, took, &said)
+			if code := cmd.ProcessState.ExitCode(); code != 130 || ctx.Err() != nil {
+				t.Errorf("exit code %d: %s", code, &said)
 			}
 			if left, err := os.ReadDir(out); err != nil || len(left) > 0 {
 				t.Errorf("left %v, %v", left, err)

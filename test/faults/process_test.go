@@ -190,20 +190,12 @@ func (p *process) interrupt() {
 	p.stops(os.Interrupt)
 }
 
-// stops sends a signal. The process waits for something that takes minutes, so its
-// exit is due to the signal; promptly is far above the expected second, since the
-// machine may be busy.
+// stops sends a signal. The process waits for something that does not happen before
+// bound, so its exit is due to the signal.
 func (p *process) stops(by os.Signal) {
 	p.t.Helper()
-	const promptly = 20 * time.Second
-	start := time.Now()
 	if err := p.cmd.Process.Signal(by); err != nil {
 		p.fatalf("%v", err)
 	}
 	p.exits(130)
-	took := time.Since(start)
-	p.t.Logf("%s ended %d ms after the signal: %s", p.line, took.Milliseconds(), by)
-	if took > promptly {
-		p.fatalf("exited only %s after the signal: %s", took, by)
-	}
 }
