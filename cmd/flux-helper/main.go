@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sigstore"
@@ -66,7 +67,7 @@ func jobsOf(args []string) (map[string]helper.Job, error) {
 	case len(args) == 1 && args[0] == expression.Job:
 		return map[string]helper.Job{expression.Job: cel.New().Job}, nil
 	case len(args) == 1 && args[0] == cloud.Job:
-		return map[string]helper.Job{cloud.Job: login.Job, cloud.GitJob: login.GitJob}, nil
+		return map[string]helper.Job{cloud.Job: login.Job, cloud.GitJob: login.GitJob, cloud.BucketJob: bucket.Job}, nil
 	case len(args) == 1 && args[0] == sigstore.Job:
 		return map[string]helper.Job{sigstore.Job: verifier.NewJob(verifier.Public())}, nil
 	}

@@ -57,6 +57,9 @@ const (
 	// CheckGit is the step that checks whether the provider runs the Git server, before any request is
 	// sent.
 	CheckGit Step = "git"
+	// CheckBucket is the step that checks whether the provider runs the server of a bucket, before any
+	// request is sent.
+	CheckBucket Step = "bucket"
 	// Identify is the step that gets credentials of the provider from the environment.
 	Identify Step = "identity"
 	// Exchange is the step that exchanges them for credentials of the registry.
@@ -77,6 +80,8 @@ func (e *Error) Error() string {
 		return fmt.Sprintf("%s is not a registry of %s: no credentials were requested", e.Registry, title)
 	case CheckGit:
 		return fmt.Sprintf("%s is not a Git server of %s: no credentials were requested", e.Registry, title)
+	case CheckBucket:
+		return fmt.Sprintf("%s is not a server with buckets of %s: no credentials were requested", e.Registry, title)
 	case Exchange:
 		return fmt.Sprintf("%s issued no credentials for %s: %s", title, e.Registry, e.Detail)
 	default:

@@ -49,15 +49,9 @@ func awsError(w http.ResponseWriter, code, message string) {
 	respond(w, http.StatusBadRequest, map[string]string{"__type": code, "message": message})
 }
 
-// signed checks the signature of a request by signing it again.
+// signed checks the signature of a request.
 func (c amazon) signed(r *http.Request, service, region string) error {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return err
-	}
-	authorization := r.Header.Get("Authorization")
-	_, id, _ := strings.Cut(authorization, "Credential=")
-	id, _, _ = strings.Cut(id, "/")
+	id := accessKeyOf(r)
 	key, err := c.valid(id, "aws")
 	if err != nil {
 		return err
@@ -65,6 +59,23 @@ func (c amazon) signed(r *http.Request, service, region string) error {
 	if key.session != r.Header.Get("X-Amz-Security-Token") {
 		return errors.New("the security token included in the request is invalid")
 	}
+	return checkSignature(r, aws.Credentials{AccessKeyID: id, SecretAccessKey: key.secret, SessionToken: key.session}, service, region)
+}
+
+// accessKeyOf returns the identifier of the key that has signed a request.
+func accessKeyOf(r *http.Request) string {
+	_, id, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
+	id, _, _ = strings.Cut(id, "/")
+	return id
+}
+
+// checkSignature checks the signature of a request by signing it again.
+func checkSignature(r *http.Request, credentials aws.Credentials, service, region string) error {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err
+	}
+	authorization := r.Header.Get("Authorization")
 	at, err := time.Parse("20060102T150405Z", r.Header.Get("X-Amz-Date"))
 	if err != nil {
 		return err
@@ -81,8 +92,8 @@ func (c amazon) signed(r *http.Request, service, region string) error {
 		}
 	}
 	sum := sha256.Sum256(body)
-	credentials := aws.Credentials{AccessKeyID: id, SecretAccessKey: key.secret, SessionToken: key.session}
-	if err := signer.NewSigner().SignHTTP(r.Context(), credentials, again, hex.EncodeToString(sum[:]), service, region, at); err != nil {
+	signing := signer.NewSigner(func(o *signer.SignerOptions) { o.DisableURIPathEscaping = service == "s3" })
+	if err := signing.SignHTTP(r.Context(), credentials, again, hex.EncodeToString(sum[:]), service, region, at); err != nil {
 		return err
 	}
 	if again.Header.Get("Authorization") != authorization {

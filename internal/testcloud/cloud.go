@@ -102,7 +102,7 @@ func Start(dir string) (*Cloud, error) {
 	if c.account, err = newAccount(); err != nil {
 		return nil, err
 	}
-	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS, githubAPI, GitHub, DevOps, CodeCommit)
+	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS, githubAPI, GitHub, DevOps, CodeCommit, S3)
 	if c.proxy, err = testproxy.Start(filepath.Join(dir, "cloud.crt"), hosts, http.HandlerFunc(c.serveSecure)); err != nil {
 		return nil, err
 	}
@@ -165,6 +165,8 @@ func (c *Cloud) serveSecure(w http.ResponseWriter, r *http.Request) {
 		c.issue(w, r, gitServers{c}.appToken)
 	case GitHub, DevOps, CodeCommit:
 		gitServers{c}.serve(w, r)
+	case S3:
+		amazon{c}.bucket(w, r)
 	case ACR:
 		if strings.HasPrefix(r.URL.Path, "/oauth2/") {
 			c.issue(w, r, microsoft{c}.registryToken)

@@ -22,6 +22,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/internal/bucketserver"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/workspace"
 )
@@ -169,30 +170,37 @@ func unpacked(packed []byte) (*chart, error) {
 	}
 }
 
-// chartServer serves Helm repositories on the loopback address.
-type chartServer struct {
-	server *http.Server
-	url    string
-	served chan error
+// sourceServer serves Helm repositories and buckets on the loopback address.
+type sourceServer struct {
+	server  *http.Server
+	address string
+	served  chan error
 
-	mu    sync.Mutex
-	files map[string][]byte
+	mu sync.Mutex
+	// files are those of Helm repositories, and buckets those by name.
+	files   map[string][]byte
+	buckets map[string]*bucketserver.Bucket
 }
 
 // ServeHTTP implements http.Handler.
-func (s *chartServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+func (s *sourceServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(request.URL.Path, "/"), "/")
 	s.mu.Lock()
 	content, ok := s.files[request.URL.Path]
+	bucket := s.buckets[name]
 	s.mu.Unlock()
-	if !ok {
+	switch {
+	case bucket != nil:
+		bucket.ServeHTTP(w, request)
+	case !ok:
 		http.NotFound(w, request)
-		return
+	default:
+		_, _ = w.Write(content) // the client sees that it is not complete
 	}
-	_, _ = w.Write(content) // the client sees that it is not complete
 }
 
 // Close ends the server.
-func (s *chartServer) Close() error {
+func (s *sourceServer) Close() error {
 	err := s.server.Close()
 	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
 		err = errors.Join(err, served)
@@ -200,30 +208,39 @@ func (s *chartServer) Close() error {
 	return err
 }
 
+// listen starts the server, unless it runs.
+func (r mapper) listen() error {
+	if r.sources != nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("listening for the requests of source-controller: %w", err)
+	}
+	s := &sourceServer{address: listener.Addr().String(), served: make(chan error, 1), files: map[string][]byte{}, buckets: map[string]*bucketserver.Bucket{}}
+	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	go func() { s.served <- s.server.Serve(listener) }()
+	r.sources = s
+	return nil
+}
+
 // serveCharts serves charts as a Helm repository, and returns its address.
 func (r mapper) serveCharts(name string, charts []chart) (string, error) {
-	if r.charts == nil {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", fmt.Errorf("listening for the requests of source-controller: %w", err)
-		}
-		s := &chartServer{url: "http://" + listener.Addr().String(), served: make(chan error, 1), files: map[string][]byte{}}
-		s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
-		go func() { s.served <- s.server.Serve(listener) }()
-		r.charts = s
+	if err := r.listen(); err != nil {
+		return "", err
 	}
 	entries := map[string][]any{}
-	r.charts.mu.Lock()
-	defer r.charts.mu.Unlock()
+	r.sources.mu.Lock()
+	defer r.sources.mu.Unlock()
 	for _, c := range charts {
 		file := c.name + "-" + c.version + ".tgz"
 		sum := sha256.Sum256(c.packed)
 		entry := maps.Clone(c.metadata)
 		entry["urls"], entry["digest"], entry["created"] = []any{file}, hex.EncodeToString(sum[:]), r.Now().UTC().Format(time.RFC3339)
 		entries[c.name] = append(entries[c.name], entry)
-		r.charts.files["/"+name+"/"+file] = c.packed
+		r.sources.files["/"+name+"/"+file] = c.packed
 	}
 	index, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "entries": entries})
-	r.charts.files["/"+name+"/index.yaml"] = index
-	return r.charts.url + "/" + name, err
+	r.sources.files["/"+name+"/index.yaml"] = index
+	return "http://" + r.sources.address + "/" + name, err
 }

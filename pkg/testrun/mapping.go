@@ -26,16 +26,19 @@ import (
 
 // Mapping is a folder or file that is served in place of the sources with a URL.
 type Mapping struct {
-	// URL is that of a GitRepository, HelmRepository or OCIRepository.
+	// URL is that of a GitRepository, HelmRepository or OCIRepository, or as BucketURL returns it.
 	URL string `json:"url"`
-	// Path is a folder with files or charts, an OCI layout, or a packed chart or artifact.
+	// Path is a folder with files, objects or charts, an OCI layout, or a packed chart or artifact.
 	Path string `json:"path"`
-	// Kind restricts the mapping to sources of a kind, and Ref to GitRepositories with this spec.ref.
+	// Kind restricts the mapping to sources of a kind, and Ref to GitRepositories with this spec.ref, or
+	// to Buckets with this prefix.
 	// Mappings of vendored sources have a kind; a Helm repository without charts has no path.
 	Kind string         `json:"-"`
 	Ref  map[string]any `json:"-"`
 	// Added are files that are served with those of Path.
 	Added map[string][]byte `json:"-"`
+	// ETags are those of the objects of a Bucket. Others get one of their content.
+	ETags map[string]string `json:"-"`
 }
 
 // ParseMapping parses URL=PATH.
@@ -52,8 +55,11 @@ func ParseMapping(text string) (Mapping, error) {
 
 // Serves reports whether the mapping concerns sources of a kind with a URL.
 func (m Mapping) Serves(ctx context.Context, kind, url string) bool {
-	if kind == gitKind {
+	switch kind {
+	case gitKind:
 		return workspace.ComparableAddress(url) == workspace.ComparableAddress(m.URL)
+	case bucketKind:
+		return place(url) == place(m.URL)
 	}
 	name, below := strings.CutPrefix(url, m.URL+"/")
 	if !below || kind == "HelmRepository" || !strings.HasPrefix(url, registry.Scheme) {
@@ -70,13 +76,14 @@ type redirect struct {
 	resource string
 	// when selects the sources, and patch changes them.
 	when, patch string
-	// address is where they fetch from.
+	// address is where they fetch from, as addressOf returns it.
 	address string
 }
 
 // mappedFields are the fields of sources that do not apply to what is served in their place, by
 // resource.
 var mappedFields = map[string][]string{
+	buckets:          {"secretRef", "certSecretRef", "proxySecretRef", "sts", "serviceAccountName"},
 	gitRepositories:  credentialFields,
 	helmRepositories: {"secretRef", "certSecretRef", "provider", "passCredentials"},
 	ociRepositories:  {"secretRef", "certSecretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"},
@@ -98,6 +105,7 @@ func (m Mapping) redirected(resource, url, address string, more ...string) redir
 
 // The resources of the sources that can be mapped.
 const (
+	buckets          = "buckets"
 	gitRepositories  = "gitrepositories"
 	helmRepositories = "helmrepositories"
 	ociRepositories  = "ocirepositories"
@@ -136,22 +144,13 @@ func (r mapper) serveMappings(ctx context.Context) ([]redirect, error) {
 	return r.mapped, nil
 }
 
-// serveFolder serves a folder as a Git repository and, if it has charts, as a Helm repository: the
-// kind of the source is known only when it is applied.
+// serveFolder serves a folder as a Git repository, as a bucket and, if it has charts, as a Helm
+// repository: the kind of the source is known only when it is applied.
 func (r mapper) serveFolder(ctx context.Context, m Mapping, name string) ([]redirect, error) {
-	var found []redirect
-	if m.Kind == gitKind {
-		content, err := readFile(m.Path)
-		if err != nil {
-			return nil, err
-		}
-		tree, err := build.Archive(bytes.NewReader(content))
-		if err != nil {
-			return nil, err
-		}
-		git, err := r.serveGit(ctx, m, tree, name)
-		return []redirect{git}, err
+	if m.Kind == gitKind || m.Kind == bucketKind {
+		return r.servePacked(ctx, m, name)
 	}
+	var found []redirect
 	charts, err := chartsIn(ctx, m.Path)
 	if err != nil {
 		return nil, err
@@ -173,21 +172,52 @@ func (r mapper) serveFolder(ctx context.Context, m Mapping, name string) ([]redi
 		return found, err
 	}
 	git, err := r.serveGit(ctx, m, workspace.Folder(m.Path), name)
-	return append(found, git), err
+	if found = append(found, git); err != nil || !strings.HasPrefix(m.URL, "http") {
+		return found, err
+	}
+	bucket, err := r.serveBucket(ctx, m, workspace.Folder(m.Path), name)
+	return append(found, bucket), err
+}
+
+// servePacked serves the files in an archive.
+func (r mapper) servePacked(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+	content, err := readFile(m.Path)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := build.Archive(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	serve := r.serveGit
+	if m.Kind == bucketKind {
+		serve = r.serveBucket
+	}
+	to, err := serve(ctx, m, tree, name)
+	return []redirect{to}, err
 }
 
 // gitKind is the kind of mappings that serve an archive as a Git repository.
 const gitKind = "GitRepository"
 
-// serveGit serves a tree as a Git repository.
-func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string) (redirect, error) {
+// filesOf returns the files that are served for a mapping.
+func (r mapper) filesOf(ctx context.Context, m Mapping, tree fs.FS) (map[string][]byte, error) {
 	files, err := ReadFiles(ctx, tree)
 	if err != nil {
-		return redirect{}, err
+		return nil, err
 	}
 	maps.Copy(files, m.Added)
 	if r.FakeSecrets {
 		files = stubbed(files)
+	}
+	return files, nil
+}
+
+// serveGit serves a tree as a Git repository.
+func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string) (redirect, error) {
+	files, err := r.filesOf(ctx, m, tree)
+	if err != nil {
+		return redirect{}, err
 	}
 	address, err := r.Sandbox.Serve(ctx, name, files, r.Now())
 	git := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
@@ -254,7 +284,7 @@ func (r examination) listUnmatched(report *Report) {
 	for _, m := range r.Mappings {
 		used := m.Kind != "" // of a folder of vendored sources, all need not be used
 		for _, f := range r.Flux {
-			url := (controllers.Path{"spec.url"}).String(f.Object)
+			url := addressOf(f.Object)
 			for _, to := range r.mapped {
 				used = used || to.mapping.URL == m.URL && to.mapping.Path == m.Path && to.resource == f.Kind.Resource && url == to.address
 			}

@@ -87,3 +87,31 @@ func TestRedirected(t *testing.T) {
 		}
 	}
 }
+
+// TestServesBucket checks which Buckets a mapping concerns.
+func TestServesBucket(t *testing.T) {
+	t.Parallel()
+	m := Mapping{URL: "https://s3.example.com:9000/assets", Ref: map[string]any{"prefix": "apps/"}}
+	for _, c := range []struct {
+		object map[string]any
+		want   bool
+	}{
+		{map[string]any{"endpoint": "s3.example.com:9000", "bucketName": "assets"}, true},
+		{map[string]any{"endpoint": "s3.example.com:9000", "bucketName": "assets", "insecure": true}, true},
+		{map[string]any{"endpoint": "s3.example.com", "bucketName": "assets"}, false},
+		{map[string]any{"endpoint": "s3.example.com:9000", "bucketName": "assets2"}, false},
+	} {
+		if got := m.Serves(t.Context(), "Bucket", BucketURL(map[string]any{"spec": c.object})); got != c.want {
+			t.Errorf("%v is served: %t", c.object, got)
+		}
+	}
+	r := m.bucket("mapped-0", "127.0.0.1:1")
+	if want := `object.spec.endpoint + "/" + object.spec.bucketName == "s3.example.com:9000/assets" && (has(object.spec.prefix) ? object.spec.prefix : "") == "apps/"`; r.when != want {
+		t.Errorf("got %s", r.when)
+	}
+	for _, want := range []string{`"127.0.0.1:1"`, `"mapped-0"`, `path: "/spec/sts"`, `path: "/spec/secretRef"`, `path: "/spec/insecure", value: true`} {
+		if !strings.Contains(r.patch, want) {
+			t.Errorf("the patch lacks %s: %s", want, r.patch)
+		}
+	}
+}

@@ -77,9 +77,9 @@ type Run struct {
 	// Unsettled is the error with which Settle has ended at the deadline.
 	Unsettled error
 
-	// charts serves the mapped Helm repositories, and mapped are the redirections of all mappings.
-	charts *chartServer
-	mapped []redirect
+	// sources serves the mapped Helm repositories and buckets, and mapped are the redirections of all mappings.
+	sources *sourceServer
+	mapped  []redirect
 	// timeline is what happened after the head was pushed.
 	timeline *Timeline
 	// generated are the Secrets and ConfigMaps that were created.
@@ -132,8 +132,8 @@ func (r *Run) files() (map[string][]byte, error) {
 // Close removes the sandbox.
 func (r *Run) Close() error {
 	var err error
-	if r.charts != nil {
-		err = r.charts.Close()
+	if r.sources != nil {
+		err = r.sources.Close()
 	}
 	if r.Sandbox == nil {
 		return err

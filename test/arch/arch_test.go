@@ -41,6 +41,7 @@ var allowed = map[string][]string{
 	"pkg/record":                 {"pkg/build", "pkg/diagnose"},
 	"internal/sops/decrypt":      {"internal/sops"},
 	"internal/cloud/login":       {"internal/cloud"},
+	"internal/cloud/bucket":      {"internal/cloud", "internal/cloud/login"},
 	"internal/registry":          {"internal/cloud"},
 	"pkg/bootstrap":              {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
 	"pkg/diff/verify":            {"pkg/diff"},

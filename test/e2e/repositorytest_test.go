@@ -27,6 +27,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/registry/registrytest"
+	"github.com/fluxkit/flux/internal/testcloud"
 	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/testrun"
@@ -233,14 +234,17 @@ func (s *story) testHelm() {
 	charts, closed := s.serveSources(dir)
 	s.writeDependent(dir, "front", "flux-system", charts)
 	closedGit := s.serveTeam(dir, func(team string) { s.writeDependent(team, "back", "team", charts) })
+	closedBucket := s.serveBucket(dir)
 	stdout, stderr, err := s.tryIn(dir, "flux", "test", "vendor", "-o", "json")
-	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 4 || !strings.Contains(stdout, `"kind": "GitRepository"`) {
+	if err != nil || strings.Count(stdout, `"action": "fetched"`) != 5 || !strings.Contains(stdout, `"kind": "GitRepository"`) {
 		s.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
 	closed()
 	closedGit()
+	closedBucket()
 	r, _ := s.test(dir, 0, "--vendor", ".fluxtest")
 	s.allReady(r, [2]string{"HelmRelease", "front"})
+	s.allReady(r, [2]string{"Bucket", "assets"}, [2]string{"Kustomization", "assets"})
 	s.allReady(r, [2]string{"GitRepository", "team"}, [2]string{"HelmRelease", "back"})
 	s.allReady(r, [2]string{"GitRepository", "team"}, [2]string{"Kustomization", "team"})
 	s.allReady(r, [2]string{"OCIRepository", "certificates"}, [2]string{"HelmRelease", "certificates"}, [2]string{"Kustomization", "infra-controllers"},
@@ -267,6 +271,31 @@ spec:
 			s.writeFile(dir, folder+"/"+name+".yaml", release)
 		}
 	}
+}
+
+// serveBucket adds a Bucket, which it serves on loopback.
+func (s *story) serveBucket(dir string) (closed func()) {
+	s.Helper()
+	bucket := testcloud.StartBucket("assets")
+	bucket.Put("apps/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: assets, namespace: default}\n")
+	bucket.Put("apps/a b+c%.txt", "text")
+	bucket.Put("other/invalid.yaml", "kind: [")
+	s.writeFile(dir, "clusters/production/assets.yaml", `apiVersion: v1
+kind: Secret
+metadata: {name: assets, namespace: flux-system}
+stringData: {accesskey: `+bucket.AccessKey+`, secretkey: `+bucket.SecretKey+`}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: Bucket
+metadata: {name: assets, namespace: flux-system}
+spec: {interval: 1h, endpoint: "`+bucket.Endpoint()+`", bucketName: assets, prefix: apps/, insecure: true, secretRef: {name: assets}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: assets, namespace: flux-system}
+spec: {interval: 1h, path: ./, prune: true, sourceRef: {kind: Bucket, name: assets}}
+`)
+	return bucket.Close
 }
 
 // serveSources serves the charts of the layout with Helm on loopback, sets the URLs of its sources, and
@@ -350,8 +379,16 @@ func (s *story) testMonitoring() {
 const tenant = "--map=ssh://git@git.example.com/dev-team/apps.git=tenant"
 
 func (s *story) testTenancy() {
-	r, text := s.test(s.layout("tenancy", nil), 0, tenant, "--fake-secrets")
+	r, text := s.test(s.layout("tenancy", map[string]string{"clusters/production/assets.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
+kind: Bucket
+metadata: {name: assets, namespace: flux-system}
+spec: {interval: 1h, endpoint: s3.example.com, bucketName: assets, provider: aws}
+`}), 0, tenant, "--map=https://s3.example.com/assets=tenant", "--fake-secrets")
+	s.allReady(r, [2]string{"Bucket", "assets"})
 	s.allReady(r, [2]string{"Kustomization", "tenants"}, [2]string{"GitRepository", "dev-team"}, [2]string{"Kustomization", "dev-team"})
+	if len(r.Unmatched) > 0 {
+		s.Errorf("unmatched %+v", r.Unmatched)
+	}
 	if len(r.Generated) != 1 || r.Generated[0].Object.Name != "cluster-vars" || !slices.Equal(r.Generated[0].Keys, []string{"domain"}) {
 		s.Errorf("generated %+v, want the variable without a value or default", r.Generated)
 	}

@@ -152,6 +152,11 @@ func (h *Helpers) GitLogin(ctx context.Context, a *App, r cloud.GitRequest) (clo
 	return h.client(a).GitCredentials(ctx, r)
 }
 
+// Bucket fetches the objects of a bucket, in the same process as Login.
+func (h *Helpers) Bucket(ctx context.Context, a *App, r cloud.BucketRequest) ([]cloud.BucketObject, error) {
+	return h.client(a).Bucket(ctx, r)
+}
+
 func (h *Helpers) client(a *App) *cloud.Client {
 	return running(h, &h.cloud, func() *cloud.Client {
 		return &cloud.Client{Mask: a.Secrets.AddLogin, Process: &helper.Process{

@@ -106,7 +106,7 @@ determined.`,
 	}
 	fs := cmd.Flags()
 	o.addRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
-	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, an OCI layout, or files of an OCI artifact; repeat it for several")
+	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/build"
@@ -33,8 +34,8 @@ func newVendor(a *app.App) *cobra.Command {
 		Use:   "vendor [DIR]",
 		Short: "Fetch the sources of a repository, to test it without a network",
 		Long: `Fetch what the repository of a cluster refers to: other Git repositories, OCI
-artifacts, and the charts that its HelmReleases resolve to, with the dependencies
-that charts in Git lack. They are written to a folder (default ` + testrun.VendorFolder + `)
+artifacts, buckets, and the charts that its HelmReleases resolve to, with the
+dependencies that charts in Git lack. They are written to a folder (default ` + testrun.VendorFolder + `)
 with an index of URLs, revisions and digests, for 'flux test --vendor DIR'.
 
 Sources are found by building the Kustomizations of the cluster, and fetched with
@@ -43,8 +44,9 @@ the identity in the environment. What has not changed is not fetched again, and
 what is no longer referenced is removed. If a source cannot be fetched, the folder
 remains as it is.
 
-Buckets and sources that are created by charts are not fetched. The exit code is 1
-if the folder therefore lacks something, and 2 if fetching fails.
+Buckets of Azure and Google Cloud, and sources that are created by charts, are not
+fetched. The exit code is 1 if the folder therefore lacks something, and 2 if
+fetching fails.
 
 JSON and YAML have the fields folder, sources (kind, url, ref, chart, version,
 revision, file, and action: fetched, kept or removed) and incomplete.`,
@@ -90,7 +92,10 @@ func runVendor(a *app.App, cmd *cobra.Command, o *options, access *buildflags.Op
 	f := &vendored.Fetcher{
 		Options: options, Login: builder.LoginFor(access.Provider), Git: desired.GitAccess{Provider: access.Provider, Login: builder.GitLogin},
 		Progress: func(step string) { line.Set("%s", step) },
-		Charts:   func(folder string) vendored.ClosingFetcher { return a.Helpers.ChartFetcher(a, folder) },
+		Buckets: func(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error) {
+			return a.Helpers.Bucket(ctx, a, r)
+		},
+		Charts: func(folder string) vendored.ClosingFetcher { return a.Helpers.ChartFetcher(a, folder) },
 	}
 	result, err := f.Fetch(ctx, folder, repositories...)
 	line.Done()

@@ -48,7 +48,7 @@ func GitJob(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, erro
 	}
 	credentials, err := issue(ctx, r, u)
 	if err != nil {
-		return failed(cloud.Identify, excerpt(err))
+		return failed(cloud.Identify, Excerpt(err))
 	}
 	return cloud.GitResult{GitCredentials: credentials}, nil
 }

@@ -56,7 +56,7 @@ func login(ctx context.Context, r cloud.Request) (cloud.Result, error) {
 		if ctx.Err() != nil {
 			return cloud.Result{}, context.Cause(ctx)
 		}
-		return cloud.Result{Failure: &cloud.Error{Request: r, Step: step, Detail: excerpt(err)}}, nil
+		return cloud.Result{Failure: &cloud.Error{Request: r, Step: step, Detail: Excerpt(err)}}, nil
 	}
 	registry, err := provider.ParseArtifactRepository(r.Registry)
 	if err != nil {
@@ -86,9 +86,9 @@ func login(ctx context.Context, r cloud.Request) (cloud.Result, error) {
 // excerptMax is the maximum length of the error of a library in a message.
 const excerptMax = 500
 
-// excerpt returns the beginning of an error in one line. The client of Azure reports each
+// Excerpt returns the beginning of an error in one line. The client of Azure reports each
 // credential that it tried on a line, followed by the requests and responses.
-func excerpt(err error) string {
+func Excerpt(err error) string {
 	text := strings.TrimPrefix(err.Error(), "failed to get access token for Git repository: ")
 	text = strings.TrimPrefix(text, "failed to create provider access token for the controller: ")
 	if _, tried, ok := strings.Cut(text, "Attempted credentials:"); ok {

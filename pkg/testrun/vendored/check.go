@@ -54,6 +54,19 @@ func (c *checker) lookUp(wanted Source) (Source, bool) {
 
 // git implements reader.
 func (c *checker) git(ctx context.Context, wanted Source, _ *unstructured.Unstructured, _ build.Lookup) (map[string][]byte, error) {
+	return c.archive(ctx, wanted)
+}
+
+// bucket implements reader. Buckets that cannot be vendored are fetched by source-controller.
+func (c *checker) bucket(ctx context.Context, wanted Source, o *unstructured.Unstructured, _ build.Lookup) (map[string][]byte, error) {
+	if err := supported(o); err != nil {
+		return nil, err
+	}
+	return c.archive(ctx, wanted)
+}
+
+// archive returns the files of a source that is in one archive.
+func (c *checker) archive(ctx context.Context, wanted Source) (map[string][]byte, error) {
 	s, ok := c.lookUp(wanted)
 	if !ok {
 		return nil, build.ErrNotFound

@@ -82,7 +82,7 @@ type place struct {
 // dependencies reads the charts that source-controller would fetch for a chart in a source.
 func (w *walk) dependencies(ctx context.Context, ref, source build.Reference, chart *build.Chart) error {
 	from, all, have := find(w.applied, source), dependenciesOf(chart), contained(chart)
-	if source.Kind != gitRepository || from == nil || len(all) == len(have) {
+	if source.Kind != gitRepository && source.Kind != bucketKind || from == nil || len(all) == len(have) {
 		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
 	}
 	missing := slices.DeleteFunc(slices.Clone(all), func(d dependency) bool { return !d.remote() || slices.Contains(have, d.loaded()) })

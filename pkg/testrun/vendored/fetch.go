@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
@@ -61,6 +62,8 @@ type Fetcher struct {
 	// those of registries.
 	Git   desired.GitAccess
 	Login build.Login
+	// Buckets fetches the objects of buckets.
+	Buckets func(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error)
 	// Progress is called with each step.
 	Progress func(step string)
 

@@ -28,6 +28,7 @@ import (
 
 // The kinds of sources in a folder.
 const (
+	bucketKind     = "Bucket"
 	gitRepository  = "GitRepository"
 	helmRepository = "HelmRepository"
 	ociRepository  = "OCIRepository"
@@ -40,12 +41,13 @@ const (
 	indexMax, fileMax, folderMax = 16 << 20, 256 << 20, 4 << 30
 )
 
-// Source is a source in the folder: a revision of a GitRepository or OCIRepository, or a chart of a
-// HelmRepository.
+// Source is a source in the folder: a revision of a GitRepository, OCIRepository or Bucket, or a chart of
+// a HelmRepository.
 type Source struct {
 	Kind string `json:"kind"`
-	URL  string `json:"url"`
-	// Ref has the fields of spec.ref. MediaType is that of spec.layerSelector.
+	// URL is spec.url, or as testrun.BucketURL returns it.
+	URL string `json:"url"`
+	// Ref has the fields of spec.ref, or spec.prefix of a Bucket. MediaType is that of spec.layerSelector.
 	Ref        map[string]string `json:"ref,omitempty"`
 	MediaType  string            `json:"mediaType,omitempty"`
 	Submodules bool              `json:"submodules,omitempty"`
@@ -58,6 +60,8 @@ type Source struct {
 	// File is an archive, a packed chart, or an OCI layout. Layer is the content of an OCIRepository.
 	File  string `json:"file,omitempty"`
 	Layer string `json:"layer,omitempty"`
+	// ETags are those of the objects of a Bucket.
+	ETags map[string]string `json:"etags,omitempty"`
 }
 
 // String names the source in errors.
@@ -77,7 +81,7 @@ func (s Source) String() string {
 
 // key identifies what objects of a repository refer to.
 func (s Source) key() string {
-	s.Revision, s.File, s.Layer = "", "", ""
+	s.Revision, s.File, s.Layer, s.ETags = "", "", "", nil
 	text, _ := json.Marshal(s) //nolint:errchkjson // texts only
 	return string(text)
 }
@@ -154,7 +158,7 @@ func (f *Folder) readIndex() error {
 }
 
 // kindFolders are the folders in which all files have to be listed.
-var kindFolders = []string{"git", "helm", "oci"}
+var kindFolders = []string{"bucket", "git", "helm", "oci"}
 
 func (f *Folder) verify() error {
 	total := int64(0)
@@ -238,8 +242,8 @@ func (f *Folder) Mappings(serves func(kind, url string) bool) []testrun.Mapping 
 		}
 		m := testrun.Mapping{URL: s.URL, Kind: s.Kind, Added: f.added[s.key()]}
 		switch {
-		case s.Kind == gitRepository:
-			m.Path, m.Ref = filepath.Join(f.path, filepath.FromSlash(s.File)), map[string]any{}
+		case s.Kind == gitRepository || s.Kind == bucketKind:
+			m.ETags, m.Path, m.Ref = s.ETags, filepath.Join(f.path, filepath.FromSlash(s.File)), map[string]any{}
 			for field, value := range s.Ref {
 				m.Ref[field] = value
 			}
@@ -273,7 +277,13 @@ func slug(url string, more ...string) string {
 	return name[:min(len(name), readable)] + "-" + hex.EncodeToString(sum[:])[:unique]
 }
 
-func archivePath(s Source) string { return "git/" + slug(s.URL, s.key()) + ".tar.gz" }
+func archivePath(s Source) string {
+	folder := "git/"
+	if s.Kind == bucketKind {
+		folder = "bucket/"
+	}
+	return folder + slug(s.URL, s.key()) + ".tar.gz"
+}
 
 func chartPath(s Source) string {
 	name := notInNames.ReplaceAllString(s.Chart+"-"+s.Revision, "-")

@@ -59,10 +59,13 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 	return files, err
 }
 
+// mapRemedy is what can be done about a source that cannot be fetched.
+const mapRemedy = "serve a folder in its place with 'flux test --map'"
+
 // gitSource returns a GitRepository with its credentials. Without the Secret, it may be public.
 func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (gitsource.Source, error) {
 	access := f.Git
-	access.Remedy = "serve a folder in its place with 'flux test --map'"
+	access.Remedy = mapRemedy
 	access.Data = func(ctx context.Context, secret build.Reference) (map[string][]byte, error) {
 		data, err := lookup.Data(ctx, secret)
 		if errors.Is(err, build.ErrNotFound) {

@@ -17,8 +17,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry/registrytest"
+	"github.com/fluxkit/flux/internal/testcloud"
 	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/build"
@@ -142,7 +144,7 @@ func (s *servers) fetch(folder string, repositories ...*testrun.Repository) (*Re
 }
 
 func (s *servers) fetchIn(ctx context.Context, folder string, repositories ...*testrun.Repository) (*Result, error) {
-	f := &Fetcher{Progress: func(string) {}, Charts: func(cache string) ClosingFetcher { return closing{&helm.Renderer{Cache: cache}} }}
+	f := &Fetcher{Progress: func(string) {}, Buckets: bucket.Fetch, Charts: func(cache string) ClosingFetcher { return closing{&helm.Renderer{Cache: cache}} }}
 	return f.Fetch(ctx, folder, repositories...)
 }
 
@@ -272,8 +274,8 @@ func TestFailure(t *testing.T) {
 		t.Error(d)
 	}
 	// What cannot be vendored is named, and does not keep the rest from being so.
-	r, err := s.fetch(folder, s.repository("1.x", "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: b, namespace: apps}\nspec: {}\n"))
-	if err != nil || !slices.Equal(r.Incomplete, []string{"Bucket/apps/b: buckets cannot be vendored"}) {
+	r, err := s.fetch(folder, s.repository("1.x", "---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: Bucket\nmetadata: {name: b, namespace: apps}\nspec: {provider: azure}\n"))
+	if err != nil || !slices.Equal(r.Incomplete, []string{"Bucket/apps/b: buckets of provider azure cannot be vendored"}) {
 		t.Errorf("got %+v, %v", r, err)
 	}
 	// The files of others are not removed.
@@ -412,6 +414,90 @@ func TestDependencies(t *testing.T) {
 	err = f.Prepare(t.Context(), s.repository("2.x", release), build.Options{}, func(kind, _ string) bool { return kind == helmRepository })
 	if want := "HelmRepository " + s.charts.URL + ", chart shop, version 1.0.0"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// TestBuckets fetches the objects of buckets, and no objects again that have not changed.
+func TestBuckets(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	upstream := testcloud.StartBucket("assets")
+	t.Cleanup(upstream.Close)
+	objects := func(prefix, key string) string {
+		return fmt.Sprintf(`---
+apiVersion: v1
+kind: Secret
+metadata: {name: keys, namespace: apps}
+stringData: {accesskey: %[1]s, secretkey: %[2]s}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: Bucket
+metadata: {name: assets, namespace: apps}
+spec: {interval: 1h, endpoint: %[3]q, bucketName: assets, insecure: true, prefix: %[4]q, secretRef: {name: keys}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: assets, namespace: apps}
+spec: {path: deploy, prune: true, interval: 1h, sourceRef: {kind: Bucket, name: assets}}
+`, upstream.AccessKey, key, upstream.Endpoint(), prefix)
+	}
+	repository := func() *testrun.Repository { return s.repository("1.x", objects("", upstream.SecretKey)) }
+	upstream.Put("deploy/more.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: more, namespace: apps}\nspec: {interval: 1h, url: https://charts.example.com}\n")
+	upstream.Put("deploy/a b+c%.txt", "text")
+	upstream.Put("folder/", "")
+	upstream.Put(".sourceignore", "*.txt")
+	folder := filepath.Join(t.TempDir(), "vendored")
+	first := s.mustFetch(folder, "5 0 0", repository())
+	got := first.Sources[0]
+	if got.URL != "http://"+upstream.Endpoint()+"/assets" || len(got.ETags) != 3 || !strings.HasPrefix(got.Revision, "sha256:") || upstream.Reads() != 3 {
+		t.Errorf("%d objects read: %+v", upstream.Reads(), got)
+	}
+	before := contents(t, folder)
+	s.mustFetch(folder, "0 5 0", repository())
+	if d := cmp.Diff(before, contents(t, folder)); d != "" || upstream.Reads() != 3 {
+		t.Errorf("%d objects read: %s", upstream.Reads(), d)
+	}
+	s.check(folder, repository(), "")
+	upstream.Put("deploy/next.yaml", "")
+	s.mustFetch(folder, "1 4 0", repository())
+
+	f, err := Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	below := s.repository("1.x", objects("deploy/", upstream.SecretKey))
+	if err := f.Prepare(t.Context(), below, build.Options{}, nothing); err == nil || !strings.Contains(err.Error(), "Bucket http://"+upstream.Endpoint()+"/assets, prefix deploy/") {
+		t.Errorf("got %v", err)
+	}
+	if m := f.Mappings(nothing)[0]; m.Kind != "Bucket" || len(m.ETags) != 4 {
+		t.Errorf("%+v", m)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// With a prefix, the ignore file is read nevertheless.
+	result := s.mustFetch(folder, "1 4 1", below)
+	at := slices.IndexFunc(result.Sources, func(c Changed) bool { return c.Kind == "Bucket" && c.Action == Fetched })
+	packed := result.Sources[at].File
+	if got := slices.Sorted(maps.Keys(result.Sources[at].ETags)); len(got) != 4 || got[0] != ".sourceignore" {
+		t.Errorf("%v", got)
+	}
+	after := contents(t, folder)
+	if err := os.WriteFile(filepath.Join(folder, packed), []byte(after[packed]+"x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(folder); err == nil || !strings.Contains(err.Error(), "has the digest sha256:") {
+		t.Errorf("got %v", err)
+	}
+	s.mustFetch(folder, "1 4 0", below)
+	upstream.Put("../x", "")
+	for want, other := range map[string]string{"Bucket/apps/assets: SignatureDoesNotMatch": objects("", "wrong"), "object \"../x\": the key is not a valid path": objects("../", upstream.SecretKey)} {
+		if _, err := s.fetch(folder, s.repository("1.x", other)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+		if d := cmp.Diff(after, contents(t, folder)); d != "" {
+			t.Error(d)
+		}
 	}
 }
 

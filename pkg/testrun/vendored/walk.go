@@ -25,6 +25,8 @@ type reader interface {
 	git(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)
 	// oci returns the selected layer of an artifact.
 	oci(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) ([]byte, error)
+	// bucket returns the objects of a bucket.
+	bucket(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)
 	// helm notes a Helm repository, or a chart in it.
 	helm(ctx context.Context, wanted Source, chart *build.Chart) error
 	// dependency notes a chart in a Helm repository that a chart in a source lacks.
@@ -122,13 +124,16 @@ func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
 	}
 	ref := build.ReferenceTo(o)
 	switch ref.Kind {
-	case gitRepository, ociRepository:
+	case gitRepository, ociRepository, bucketKind:
 		_, err := w.tree(ctx, ref, w.applied)
+		var unsupported *unsupportedError
+		if errors.As(err, &unsupported) {
+			w.omit("%s", err)
+			return nil
+		}
 		return err
 	case helmRepository:
 		return w.helm(ctx, Source{Kind: helmRepository, URL: urlOf(o)}, nil)
-	case "Bucket":
-		w.omit("%s: buckets cannot be vendored", ref)
 	case "HelmRelease", "HelmChart":
 		return w.release(ctx, o)
 	}
@@ -211,7 +216,7 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 	ref, ignore, lookup := build.ReferenceTo(o), desired.Text(o, "spec", "ignore"), build.FromObjects(objects)
 	wanted := sourceOf(o)
 	if strings.Contains(wanted.URL, "${") {
-		return nil, fmt.Errorf("%s: spec.url has a variable without a value: %s", ref, wanted.URL)
+		return nil, fmt.Errorf("%s: its URL has a variable without a value: %s", ref, wanted.URL)
 	}
 	switch ref.Kind {
 	case gitRepository:
@@ -244,6 +249,12 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 			return content, err
 		}
 		return build.Select(ctx, []build.Part{{Tree: content}}, ignore)
+	case bucketKind:
+		objects, err := w.bucket(ctx, wanted, o, lookup)
+		if err != nil {
+			return nil, named(ref, err)
+		}
+		return build.Select(ctx, []build.Part{{Tree: build.NewTree(objects)}}, ignore)
 	}
 	return nil, fmt.Errorf("%s cannot be vendored: %w", ref, build.ErrNotFound)
 }
@@ -270,9 +281,16 @@ func urlOf(o *unstructured.Unstructured) string {
 	return strings.TrimRight(desired.Text(o, "spec", "url"), "/")
 }
 
-// sourceOf returns what a GitRepository or OCIRepository refers to.
+// sourceOf returns what a GitRepository, OCIRepository or Bucket refers to.
 func sourceOf(o *unstructured.Unstructured) Source {
 	s := Source{Kind: o.GetKind(), URL: urlOf(o), MediaType: desired.Text(o, "spec", "layerSelector", "mediaType")}
+	if s.Kind == bucketKind {
+		s.URL = testrun.BucketURL(o.Object)
+		if prefix := desired.Text(o, "spec", "prefix"); prefix != "" {
+			s.Ref = map[string]string{"prefix": prefix}
+		}
+		return s
+	}
 	s.Ref, _, _ = unstructured.NestedStringMap(o.Object, "spec", "ref")
 	s.Submodules, _, _ = unstructured.NestedBool(o.Object, "spec", "recurseSubmodules")
 	return s

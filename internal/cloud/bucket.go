@@ -1,0 +1,82 @@
+package cloud
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// BucketJob is the job that fetches the objects of a bucket, in the process of Job.
+const BucketJob = "bucket"
+
+// KnownBucket reports whether buckets of a provider can be fetched: those with the API of S3.
+func KnownBucket(provider string) bool {
+	return provider == "" || provider == "generic" || provider == AWS
+}
+
+// BucketRequest is the input of BucketJob.
+type BucketRequest struct {
+	// Endpoint is the host of the server, Insecure allows it without TLS, and Name is the bucket.
+	Endpoint string `json:"endpoint"`
+	Insecure bool   `json:"insecure,omitempty"`
+	Name     string `json:"name"`
+	// Region is "" if the server knows it. Prefix selects objects.
+	Region string `json:"region,omitempty"`
+	Prefix string `json:"prefix,omitempty"`
+	// AccessKey and SecretKey authenticate, or with Identity the identity of the environment at AWS. There
+	// is no authentication without.
+	AccessKey string `json:"accessKey,omitempty"`
+	SecretKey string `json:"secretKey,omitempty"`
+	Identity  bool   `json:"identity,omitempty"`
+	// CA, Cert and Key are PEM-encoded, and Proxy is the URL of a proxy.
+	CA    []byte `json:"ca,omitempty"`
+	Cert  []byte `json:"cert,omitempty"`
+	Key   []byte `json:"key,omitempty"`
+	Proxy string `json:"proxy,omitempty"`
+	// Known is the revision that need not be fetched, and Folder the one for the objects: each is in a
+	// file that has its index as the name.
+	Known  string `json:"known,omitempty"`
+	Folder string `json:"folder"`
+}
+
+// BucketObject is an object of a bucket.
+type BucketObject struct {
+	Key  string `json:"key"`
+	ETag string `json:"etag"`
+}
+
+// BucketResult is the output of BucketJob: the objects in the order of their keys, or the reason why
+// there are none.
+type BucketResult struct {
+	Objects []BucketObject `json:"objects"`
+	Failure *Error         `json:"failure,omitempty"`
+}
+
+// BucketRevision returns the revision of a Bucket with these objects, as source-controller does if
+// none of them is ignored.
+func BucketRevision(objects []BucketObject) string {
+	sum := sha256.New()
+	for _, o := range slices.SortedFunc(slices.Values(objects), func(a, b BucketObject) int { return strings.Compare(a.Key, b.Key) }) {
+		_, _ = fmt.Fprintf(sum, "%s %s\n", o.Key, o.ETag) // never fails
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
+
+// Bucket fetches the objects of a bucket.
+func (c *Client) Bucket(ctx context.Context, r BucketRequest) ([]BucketObject, error) {
+	c.Mask(r.AccessKey, r.SecretKey)
+	var result BucketResult
+	title := fmt.Sprintf("fetching bucket %s of %s", r.Name, r.Endpoint)
+	if err := c.Process.Do(ctx, helper.Call{Job: BucketJob, Title: title, Input: r}, &result); err != nil {
+		return nil, fmt.Errorf("%s: %w", title, err)
+	}
+	if result.Failure != nil {
+		return nil, result.Failure
+	}
+	return result.Objects, nil
+}

@@ -1,0 +1,236 @@
+// Package bucket fetches the objects of buckets with the API of S3. Only the helper program links it.
+package bucket
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/fluxcd/pkg/auth"
+	awsauth "github.com/fluxcd/pkg/auth/aws"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/cloud/login"
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// Job is cloud.BucketJob.
+func Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
+	var r cloud.BucketRequest
+	if err := json.Unmarshal(input, &r); err != nil {
+		return nil, err
+	}
+	objects, err := Fetch(ctx, r)
+	var failed *cloud.Error
+	if errors.As(err, &failed) {
+		return cloud.BucketResult{Failure: failed}, nil
+	}
+	return cloud.BucketResult{Objects: objects}, err
+}
+
+const (
+	// ignoreFile is read by source-controller for all prefixes.
+	ignoreFile = ".sourceignore"
+	// defaultRegion is the region of servers that have none.
+	defaultRegion = "us-east-1"
+	// concurrent is the maximum number of objects that are fetched at the same time.
+	concurrent = 8
+)
+
+// reader reads one bucket.
+type reader struct {
+	cloud.BucketRequest
+	client *s3.Client
+	limits *budget.Budget
+}
+
+// Fetch writes the objects of a bucket to the folder, unless their revision is known.
+func Fetch(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error) {
+	keys, err := keysOf(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	transport, err := transportFor(r)
+	if err != nil {
+		return nil, err
+	}
+	b := &reader{BucketRequest: r, limits: budget.New(budget.Default())}
+	b.connect(keys, transport)
+	if r.Region == "" {
+		b.Region = b.location(ctx)
+		b.connect(keys, transport)
+	}
+	objects, err := b.list(ctx)
+	if err == nil && cloud.BucketRevision(objects) != r.Known {
+		err = b.download(ctx, objects)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return objects, brief(err)
+}
+
+// amazon reports whether AWS runs the server.
+func amazon(r cloud.BucketRequest) bool {
+	return !r.Insecure && (strings.HasSuffix(r.Endpoint, ".amazonaws.com") || strings.HasSuffix(r.Endpoint, ".amazonaws.com.cn"))
+}
+
+// keysOf returns the credentials of the bucket. Those of the identity are sent to AWS only.
+func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider, error) {
+	switch {
+	case r.AccessKey != "":
+		return credentials.NewStaticCredentialsProvider(r.AccessKey, r.SecretKey, ""), nil
+	case !r.Identity:
+		return aws.AnonymousCredentials{}, nil
+	}
+	failed := &cloud.Error{Request: cloud.Request{Provider: cloud.AWS, Registry: r.Endpoint}, Step: cloud.CheckBucket}
+	if !amazon(r) {
+		return nil, failed
+	}
+	options := []auth.Option{auth.WithAllowShellOut()}
+	if r.Region != "" {
+		options = append(options, auth.WithSTSRegion(r.Region))
+	}
+	keys, err := awsauth.NewCredentialsProvider(ctx, options...).Retrieve(ctx)
+	if err != nil {
+		failed.Step, failed.Detail = cloud.Identify, login.Excerpt(err)
+		return nil, failed
+	}
+	return credentials.StaticCredentialsProvider{Value: keys}, nil
+}
+
+func transportFor(r cloud.BucketRequest) (*http.Transport, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(r.CA) > 0 {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(r.CA) {
+			return nil, errors.New("reading the certificate authority of the bucket: there is no certificate in it")
+		}
+	}
+	if len(r.Cert) > 0 {
+		pair, err := tls.X509KeyPair(r.Cert, r.Key)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificate for the bucket: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	proxy := http.ProxyFromEnvironment
+	if r.Proxy != "" {
+		u, err := url.Parse(r.Proxy)
+		if err != nil {
+			return nil, errors.New("invalid URL of the proxy") // the parse error may contain credentials
+		}
+		proxy = http.ProxyURL(u)
+	}
+	return &http.Transport{Proxy: proxy, TLSClientConfig: config, ForceAttemptHTTP2: true}, nil
+}
+
+// connect sets the client. Like the client of source-controller, it puts the name of the bucket into
+// the host at AWS, and into the path elsewhere.
+func (b *reader) connect(keys aws.CredentialsProvider, transport *http.Transport) {
+	scheme, region := "https://", b.Region
+	if b.Insecure {
+		scheme = "http://"
+	}
+	if region == "" {
+		region = defaultRegion
+	}
+	b.client = s3.New(s3.Options{
+		BaseEndpoint: aws.String(scheme + b.Endpoint), Region: region, UsePathStyle: !amazon(b.BucketRequest), Credentials: keys,
+		HTTPClient: &http.Client{Transport: transport}, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+	})
+}
+
+// location returns the region of the bucket, the default one if the server does not tell.
+func (b *reader) location(ctx context.Context) string {
+	found, err := b.client.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &b.Name})
+	if err != nil || found.LocationConstraint == "" {
+		return defaultRegion
+	}
+	return string(found.LocationConstraint)
+}
+
+// list returns the objects that source-controller would read.
+func (b *reader) list(ctx context.Context) ([]cloud.BucketObject, error) {
+	var found []cloud.BucketObject
+	add := func(prefix string, only bool) error {
+		pages := s3.NewListObjectsV2Paginator(b.client, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &prefix})
+		for pages.HasMorePages() {
+			page, err := pages.NextPage(ctx)
+			if err != nil {
+				return err
+			}
+			for _, o := range page.Contents {
+				key := aws.ToString(o.Key)
+				if strings.HasSuffix(key, "/") || only && key != prefix {
+					continue // a folder
+				}
+				if !fs.ValidPath(key) || !filepath.IsLocal(key) {
+					return fmt.Errorf("object %.80q: the key is not a valid path of a file", key)
+				}
+				if err := b.limits.File(key, aws.ToInt64(o.Size)); err != nil {
+					return err
+				}
+				found = append(found, cloud.BucketObject{Key: key, ETag: strings.Trim(aws.ToString(o.ETag), `"`)})
+			}
+		}
+		return nil
+	}
+	err := add(b.Prefix, false)
+	if err == nil && !slices.ContainsFunc(found, func(o cloud.BucketObject) bool { return o.Key == ignoreFile }) && b.Prefix != "" {
+		err = add(ignoreFile, true)
+	}
+	slices.SortFunc(found, func(a, b cloud.BucketObject) int { return strings.Compare(a.Key, b.Key) })
+	return found, err
+}
+
+// download writes the objects to files.
+func (b *reader) download(ctx context.Context, objects []cloud.BucketObject) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(concurrent)
+	for i, o := range objects {
+		g.Go(func() (err error) {
+			got, err := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &o.Key, IfMatch: aws.String(`"` + o.ETag + `"`)})
+			if err != nil {
+				return fmt.Errorf("object %q: %w", o.Key, err)
+			}
+			defer func() { err = errors.Join(err, got.Body.Close()) }()
+			content, err := budget.ReadAll(got.Body, o.Key, "object", budget.Default().FileBytes)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(b.Folder, strconv.Itoa(i)), content, 0o600)
+		})
+	}
+	return g.Wait()
+}
+
+// brief returns what the server has answered without the identifiers of the request.
+func brief(err error) error {
+	var answered smithy.APIError
+	if !errors.As(err, &answered) {
+		return err
+	}
+	text := answered.ErrorCode()
+	if message := answered.ErrorMessage(); message != "" {
+		text += ": " + message
+	}
+	return errors.New(text)
+}
