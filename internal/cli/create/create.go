@@ -25,7 +25,25 @@ func NewCommand(a *app.App) *cobra.Command {
 	root.Long = `Create or update resources and wait until they are ready. With --export they are
 printed as YAML to be committed to Git, without access to a cluster.
 Nothing is written if any input is invalid. Fields of an existing resource that are
-not given keep their value. With --from, the spec of another resource is copied first.`
+not given keep their value. With --from, the spec of another resource is copied first.
+
+With -f, manifests of files are applied: Flux resources, and the Namespaces, Secrets,
+ConfigMaps, ServiceAccounts and RoleBindings that they need. The API server validates all
+of them before the first is written.`
+	root.Example = `  # Apply a source and a Kustomization from a file, and wait until they are ready
+  flux create -f app.yaml
+
+  # Apply an object that another command prints
+  flux export kustomization app --context=staging | flux create -f - --context=production`
+	var files []string
+	root.Flags().StringSliceVarP(&files, "filename", "f", nil, "file with manifests to apply, '-' for standard input; can be repeated")
+	withoutFiles := root.RunE
+	root.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(files) == 0 {
+			return withoutFiles(cmd, args)
+		}
+		return createFiles(a, cmd, o, files)
+	}
 	o.Add(root.PersistentFlags())
 	complete.Flag(root, "output", complete.Format)
 	parents := map[string]*cobra.Command{"": root}

@@ -41,13 +41,24 @@ func New(a *app.App, cmd *cobra.Command, args []string) Input {
 		c.Name = args[0]
 		c.Check(input.Name(c.Name))
 	}
+	c.readNamespace()
+	return c
+}
+
+// NewUnnamed returns an Input with the namespace of the command line, validated.
+func NewUnnamed(a *app.App, cmd *cobra.Command) Input {
+	c := Input{App: a, Cmd: cmd}
+	c.readNamespace()
+	return c
+}
+
+func (c *Input) readNamespace() {
 	var err error
-	c.Namespace, err = a.Namespace(cmd)
+	c.Namespace, err = c.App.Namespace(c.Cmd)
 	c.Check(err)
 	if err == nil {
 		c.ObjectName("namespace", c.Namespace)
 	}
-	return c
 }
 
 // Check records a problem, unless err is nil.

@@ -38,20 +38,24 @@ func (c *Creation) Print(o *unstructured.Unstructured) error {
 	return c.App.Document("---\n" + string(text) + end)
 }
 
-// Show prints the live object if --output is set. It masks the data of Secrets.
-func (c *Creation) Show(o controllers.Object) error {
+// Show prints live objects if --output is set. It masks the data of Secrets.
+func (c *Creation) Show(objects ...controllers.Object) error {
 	if c.output == "" {
 		return nil
 	}
-	shown := maps.Clone(o)
-	if data, ok := shown["data"].(map[string]any); ok && shown["kind"] == "Secret" {
-		masked := map[string]any{}
-		for key := range data {
-			masked[key] = "*****"
+	var all []unstructured.Unstructured
+	for _, o := range objects {
+		shown := maps.Clone(o)
+		if data, ok := shown["data"].(map[string]any); ok && shown["kind"] == "Secret" {
+			masked := map[string]any{}
+			for key := range data {
+				masked[key] = "*****"
+			}
+			shown["data"] = masked
 		}
-		shown["data"] = masked
+		all = append(all, unstructured.Unstructured{Object: shown})
 	}
-	return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{{Object: shown}}, true)
+	return output.PrintObjects(c.App.Answer(c.output), c.output, all, len(all) == 1)
 }
 
 // Apply applies an object and reports the changed fields.
@@ -63,7 +67,7 @@ func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstr
 	c.App.UI.Action("applying %s", noun)
 	done, err := kube.Upsert(ctx, client, o, c.DryRun != "")
 	if err != nil {
-		return done, c.explain(err, o)
+		return done, c.Explain(err, o)
 	}
 	suffix := ""
 	if c.DryRun != "" {
@@ -84,8 +88,8 @@ func (c *Creation) Apply(ctx context.Context, noun string, o *unstructured.Unstr
 	return done, nil
 }
 
-// explain adds a hint with the remedy to an error of the API server.
-func (c *Creation) explain(err error, o *unstructured.Unstructured) error {
+// Explain adds a hint with the remedy to an error of the API server.
+func (c *Creation) Explain(err error, o *unstructured.Unstructured) error {
 	if apierrors.IsNotFound(err) && strings.Contains(err.Error(), "namespaces ") {
 		return hint.Errorf(shell.Command("kubectl create namespace %s", o.GetNamespace()), "%w", err)
 	}

@@ -100,7 +100,16 @@ type Creation struct {
 
 // New validates the name and the common flags.
 func New(a *app.App, cmd *cobra.Command, o *Flags, args []string) *Creation {
-	c := &Creation{Flags: o, Input: validate.New(a, cmd, args), Labels: map[string]any{}}
+	return checked(o, validate.New(a, cmd, args))
+}
+
+// NewUnnamed validates the common flags of a command that takes no name.
+func NewUnnamed(a *app.App, cmd *cobra.Command, o *Flags) *Creation {
+	return checked(o, validate.NewUnnamed(a, cmd))
+}
+
+func checked(o *Flags, in validate.Input) *Creation {
+	c := &Creation{Flags: o, Input: in, Labels: map[string]any{}}
 	labels, err := input.Labels(o.labels)
 	c.Check(err)
 	for key, value := range labels {
