@@ -57,8 +57,8 @@ type BucketResult struct {
 	Failure *Error         `json:"failure,omitempty"`
 }
 
-// BucketRevision returns the revision of a Bucket with these objects, as source-controller does if
-// none of them is ignored.
+// BucketRevision returns the revision of a Bucket with these objects. It is that of source-controller
+// if none of them is ignored, nor the file with the patterns, which it does not count.
 func BucketRevision(objects []BucketObject) string {
 	sum := sha256.New()
 	for _, o := range slices.SortedFunc(slices.Values(objects), func(a, b BucketObject) int { return strings.Compare(a.Key, b.Key) }) {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -242,7 +243,26 @@ func (s *story) testHelm() {
 	closed()
 	closedGit()
 	closedBucket()
+	// source-controller derives the revision of a Bucket from the ETags.
+	revision := regexp.MustCompile(`"revision": "(sha256:[0-9a-f]{64})"`).FindStringSubmatch(stdout)
+	if revision == nil {
+		s.Fatalf("no revision of the Bucket in %s", stdout)
+	}
+	s.writeFile(dir, "tests/bucket.fluxtest.yaml", `apiVersion: test.fluxkit.dev/v1
+kind: Test
+metadata: {name: bucket}
+spec:
+  steps:
+    - expect:
+        - value:
+            object: {kind: Bucket, namespace: flux-system, name: assets}
+            expression: object.status.artifact.revision
+            equals: `+revision[1]+`
+`)
 	r, _ := s.test(dir, 0, "--vendor", ".fluxtest")
+	if len(r.Tests) != 1 || r.Tests[0].Outcome != "passed" {
+		s.Errorf("tests %+v", r.Tests)
+	}
 	s.allReady(r, [2]string{"HelmRelease", "front"})
 	s.allReady(r, [2]string{"Bucket", "assets"}, [2]string{"Kustomization", "assets"})
 	s.allReady(r, [2]string{"GitRepository", "team"}, [2]string{"HelmRelease", "back"})
