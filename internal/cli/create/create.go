@@ -3,6 +3,7 @@
 package create
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/create/secret"
 	"github.com/fluxkit/flux/internal/cli/create/source"
 	"github.com/fluxkit/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -46,6 +48,7 @@ of them before the first is written.`
 	}
 	o.Add(root.PersistentFlags())
 	complete.Flag(root, "output", complete.Format)
+	root.Args = noFlagsFor
 	parents := map[string]*cobra.Command{"": root}
 	for _, f := range kinds.Families {
 		if f.Word == "artifact" {
@@ -54,6 +57,7 @@ of them before the first is written.`
 		parents[f.Word] = command.Group(f.Word, "Create or update "+f.Short+" objects")
 		root.AddCommand(parents[f.Word])
 	}
+	parents["source"].Args = noFlagsFor
 	parents["source"].PersistentFlags().DurationVar(&o.FetchTimeout, "fetch-timeout", 0, "timeout of fetch operations, e.g. 30s (default 1m0s)")
 	for _, b := range builders() {
 		k, _ := controllers.FindKind(b.Kind)
@@ -61,6 +65,26 @@ of them before the first is written.`
 	}
 	root.AddCommand(newCreateTenant(a, o), secret.NewCommand(a, o))
 	return root
+}
+
+// noFlagsFor returns the error for a subcommand that does not exist. For a kind whose fields have no
+// flags, the remedy is its manifest.
+func noFlagsFor(cmd *cobra.Command, args []string) error {
+	err := command.NoSubcommand(cmd, args)
+	if err == nil {
+		return nil
+	}
+	for _, k := range controllers.Kinds {
+		if k.Has(controllers.Create) || args[0] != k.Family && !slices.Contains(k.Words(), strings.ToLower(args[0])) {
+			continue
+		}
+		remedy := "apply its manifest with 'flux create -f FILE'"
+		if k.Source != nil && len(k.Source.Kinds) == 1 {
+			remedy = "a controller creates it: apply the manifest of its " + k.Source.Kinds[0] + " with 'flux create -f FILE'"
+		}
+		return hint.Errorf(remedy, "flux create has no flags for the fields of %s", controllers.Indefinite(k.Kind))
+	}
+	return err
 }
 
 // builders returns the builders of all kinds.
