@@ -14,6 +14,9 @@ import (
 // bucketKind is the kind of mappings that serve an archive as a bucket.
 const bucketKind = "Bucket"
 
+// bucketSuffix distinguishes the path of a bucket from that of the Helm repository of the same folder.
+const bucketSuffix = "-bucket"
+
 // BucketURL returns the URL of a Bucket: its endpoint with the name of the bucket.
 func BucketURL(object controllers.Object) string {
 	text := func(field string) string { return controllers.Path{"spec." + field}.String(object) }
@@ -54,6 +57,7 @@ func (r mapper) serveBucket(ctx context.Context, m Mapping, tree fs.FS, name str
 			objects[key] = bucketserver.Object{Content: content, ETag: etag}
 		}
 	}
+	name += bucketSuffix
 	r.sources.mu.Lock()
 	defer r.sources.mu.Unlock()
 	r.sources.buckets[name] = &bucketserver.Bucket{Name: name, Objects: objects, Modified: r.Now()}
