@@ -52,7 +52,21 @@ const (
 	defaultRegion = "us-east-1"
 	// concurrent is the maximum number of objects that are fetched at the same time.
 	concurrent = 8
+	// listBytes is the maximum size of a part of the list: 1,000 objects with the longest names.
+	listBytes = 8 << 20
 )
+
+// bounded limits the size of answers other than objects, which are limited when they are read.
+type bounded struct{ http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	response, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && r.URL.Query().Get("x-id") != "GetObject" {
+		response.Body = budget.Body(response.Body, listBytes, budget.TooLarge("the list of the bucket", "answer", listBytes))
+	}
+	return response, err
+}
 
 // reader reads one bucket.
 type reader struct {
@@ -154,7 +168,7 @@ func (b *reader) connect(keys aws.CredentialsProvider, transport *http.Transport
 	}
 	b.client = s3.New(s3.Options{
 		BaseEndpoint: aws.String(scheme + b.Endpoint), Region: region, UsePathStyle: !amazon(b.BucketRequest), Credentials: keys,
-		HTTPClient: &http.Client{Transport: transport}, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+		HTTPClient: &http.Client{Transport: bounded{transport}}, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	})
 }
 
