@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
@@ -186,11 +187,12 @@ func validateManifests(ctx context.Context, c *creation.Creation, all []manifest
 		} else {
 			_, err = kube.Upsert(ctx, client, m.Unstructured, true)
 		}
+		var answer apierrors.APIStatus
+		if err != nil && !errors.As(err, &answer) {
+			return err // without the server, no object can be checked
+		}
 		if err != nil {
 			c.Check(c.Explain(fmt.Errorf("%s: %w", m.file, err), m.Unstructured))
-		}
-		if ctx.Err() != nil {
-			break
 		}
 	}
 	if err := c.Err(); err != nil || c.DryRun == "" {
