@@ -57,6 +57,9 @@ var httpFaults = map[string]func(w http.ResponseWriter, r *http.Request){
 		w.Header().Set("Content-Length", "100000")
 		text := "001e# service=git-upload-pack\n0000"
 		switch {
+		case strings.HasSuffix(r.URL.Path, "/git-upload-pack") && r.Header.Get("Git-Protocol") == "version=2":
+			// The answer to ls-refs ends in a reference: git can report nothing but the lost connection.
+			text = "003d1f2e3d4c5b6a"
 		case strings.HasSuffix(r.URL.Path, "/git-upload-pack"):
 			text = "0008NAK\n0100\x01PACK"
 		case strings.HasSuffix(r.URL.Path, "/git-receive-pack"):
