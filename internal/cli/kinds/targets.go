@@ -244,7 +244,11 @@ func noneFound(s Selection, namespace string) error {
 func None(kind, labels, namespace string, found int) string {
 	noun := strings.TrimSpace(kind + " object")
 	if found > 0 {
-		return fmt.Sprintf("%s matches the filters: %s checked in %s", noun, output.Amount(found, noun), objref.InNamespace(namespace))
+		where := "all namespaces"
+		if namespace != "" {
+			where = objref.InNamespace(namespace)
+		}
+		return fmt.Sprintf("%s matches the filters: %s checked in %s", noun, output.Amount(found, noun), where)
 	}
 	if labels != "" {
 		labels = fmt.Sprintf(" with the labels %q", labels)
