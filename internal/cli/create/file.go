@@ -1,17 +1,16 @@
 package create
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/create/creation"
 	"github.com/fluxkit/flux/internal/hint"
@@ -69,17 +68,7 @@ func createFiles(a *app.App, cmd *cobra.Command, o *creation.Flags, files []stri
 
 // readManifests returns the objects of a file, and records what is wrong with them.
 func readManifests(c *creation.Creation, file string) []manifest {
-	in := c.App.Stdin(c.Cmd.Context())
-	if file != "-" {
-		f, err := os.Open(file)
-		if err != nil {
-			c.CheckFlag("filename", err)
-			return nil
-		}
-		defer func() { _ = f.Close() }() // opened read-only
-		in = f
-	}
-	objects, err := build.ReadManifests(budget.Reader(in, maxManifests, errors.New("input exceeds "+budget.Size(maxManifests))))
+	objects, err := build.ReadManifests(bytes.NewReader(c.LargeFile("filename", file, maxManifests)))
 	if err != nil {
 		c.CheckFlag("filename", fmt.Errorf("reading %s: %w", file, err))
 		return nil

@@ -60,12 +60,30 @@ const maxInput = 1 << 20
 
 // File reads the file of a flag. "-" is standard input, which only one flag can use.
 func (c *Input) File(flag, name string) []byte {
+	return c.read(flag, name, maxInput, errors.New("input exceeds 1 MiB, the maximum size of a Secret"))
+}
+
+// LargeFile is File for up to a number of bytes.
+func (c *Input) LargeFile(flag, name string, most int64) []byte {
+	what := name
+	if name == "-" {
+		what = "standard input"
+	}
+	return c.read(flag, name, most, errors.New(what+" exceeds "+budget.Size(most)))
+}
+
+func (c *Input) read(flag, name string, most int64, exceeded error) []byte {
 	if name == "" {
 		return nil
 	}
 	in := c.App.Stdin(c.Cmd.Context())
 	if name == "-" {
-		if c.stdinFor != "" {
+		switch c.stdinFor {
+		case "":
+		case flag:
+			c.CheckFlag(flag, errors.New("standard input can be read only once"))
+			return nil
+		default:
 			c.Check(fmt.Errorf("--%s and --%s cannot both be read from standard input", c.stdinFor, flag))
 			return nil
 		}
@@ -79,7 +97,10 @@ func (c *Input) File(flag, name string) []byte {
 		defer func() { _ = f.Close() }() // opened read-only
 		in = f
 	}
-	text, err := io.ReadAll(budget.Reader(in, maxInput, errors.New("input exceeds 1 MiB, the maximum size of a Secret")))
-	c.CheckFlag(flag, err)
+	text, err := io.ReadAll(budget.Reader(in, most, exceeded))
+	if err != nil {
+		c.CheckFlag(flag, err)
+		return nil
+	}
 	return text
 }
