@@ -86,6 +86,9 @@ func read(ctx context.Context, name string, r Release) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
+	if err := budget.YAML("", text); err != nil {
+		return File{Path: name, Skipped: err.Error()}, nil
+	}
 	rewritten, err := Rewrite(ctx, string(text), r)
 	return File{Path: name, Text: rewritten}, err
 }

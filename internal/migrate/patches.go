@@ -7,7 +7,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -102,7 +101,7 @@ func matches(selector *yaml.Node, text string) bool {
 	if selector == nil || selector.Value == "" {
 		return true
 	}
-	expression, err := regexp.Compile("^(?:" + selector.Value + ")$")
+	expression, err := budget.Regexp("^(?:" + selector.Value + ")$")
 	return err == nil && expression.MatchString(text)
 }
 
@@ -220,5 +219,8 @@ func readPatch(root *os.Root, folder, path string) (string, error) {
 		return "", errors.New("larger than " + budget.Size(sizeMax))
 	}
 	text, err := root.ReadFile(relative)
+	if err == nil {
+		err = budget.YAML("", text)
+	}
 	return string(text), err
 }
