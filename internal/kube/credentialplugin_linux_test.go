@@ -6,8 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
-	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
@@ -19,27 +19,30 @@ import (
 // its own: it is not started again for the next of them.
 func TestEndCredentialPlugins(t *testing.T) {
 	t.Parallel()
-	if runs := os.Getenv("TEST_CREDENTIAL_PLUGIN_RUNS"); runs != "" {
-		endWhileRequestsWait(t, runs)
+	if folder := os.Getenv("TEST_CREDENTIAL_PLUGIN"); folder != "" {
+		endWhileRequestsWait(t, folder)
 		return
 	}
-	runs := filepath.Join(t.TempDir(), "runs")
+	folder := t.TempDir()
+	if err := syscall.Mkfifo(filepath.Join(folder, "started"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEndCredentialPlugins$") //nolint:gosec // the test itself
-	cmd.Env = append(os.Environ(), "TEST_CREDENTIAL_PLUGIN_RUNS="+runs)
+	cmd.Env = append(os.Environ(), "TEST_CREDENTIAL_PLUGIN="+folder)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	text, err := os.ReadFile(runs)
+	text, err := os.ReadFile(filepath.Join(folder, "runs"))
 	if err != nil || bytes.Count(text, []byte("\n")) != 1 {
 		t.Errorf("%v, the plugin ran as %q", err, text)
 	}
 }
 
-func endWhileRequestsWait(t *testing.T, runs string) {
+func endWhileRequestsWait(t *testing.T, folder string) {
 	t.Helper()
 	transport, err := rest.TransportFor(&rest.Config{Host: "https://127.0.0.1:1", ExecProvider: &api.ExecConfig{
 		APIVersion: "client.authentication.k8s.io/v1", Command: "sh", InteractiveMode: api.NeverExecInteractiveMode,
-		Args: []string{"-c", `echo $$ >> "$0"; exec sleep 600 > /dev/null 2>&1`, runs},
+		Args: []string{"-c", `exec 2> /dev/null; cd "$0"; echo $$ >> runs; echo > started; exec sleep 600`, folder},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -58,17 +61,15 @@ func endWhileRequestsWait(t *testing.T, runs string) {
 			ended <- err
 		}()
 	}
-	for text := []byte(nil); len(text) == 0; text, _ = os.ReadFile(runs) {
-		time.Sleep(time.Millisecond) // until the plugin runs
+	if _, err := os.ReadFile(filepath.Join(folder, "started")); err != nil { // returns when the plugin runs
+		t.Fatal(err)
 	}
 	kube.EndCredentialPlugins()
 	if err := <-ended; err == nil {
 		t.Error("a request ended without credentials")
 	}
-	// Without the end of the first plugin, the next request would start it now.
-	select {
-	case err := <-ended:
-		t.Errorf("another request ended: %v", err)
-	case <-time.After(time.Second):
+	// The next request would start the plugin now.
+	if syscall.ForkLock.TryLock() {
+		t.Error("programs can be started after the end of the plugins")
 	}
 }
