@@ -98,7 +98,7 @@ func mayImport(from, to string) bool {
 func small(name string) bool {
 	return contains([]string{
 		"internal/printable", "internal/redact", "internal/fold", "internal/output", "internal/kube", "internal/workspace",
-		"internal/budget", "internal/helper", "internal/hint", "internal/download", "internal/spelling",
+		"internal/budget", "internal/clienttls", "internal/helper", "internal/hint", "internal/download", "internal/spelling",
 	}, name)
 }
 

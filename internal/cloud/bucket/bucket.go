@@ -3,8 +3,6 @@ package bucket
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +24,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/clienttls"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
@@ -131,19 +130,9 @@ func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider
 }
 
 func transportFor(r cloud.BucketRequest) (*http.Transport, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if len(r.CA) > 0 {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(r.CA) {
-			return nil, errors.New("reading the certificate authority of the bucket: there is no certificate in it")
-		}
-	}
-	if len(r.Cert) > 0 {
-		pair, err := tls.X509KeyPair(r.Cert, r.Key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificate for the bucket: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
+	config, err := clienttls.Config("the bucket", r.CA, r.Cert, r.Key)
+	if err != nil {
+		return nil, err
 	}
 	proxy := http.ProxyFromEnvironment
 	if r.Proxy != "" {

@@ -2,8 +2,6 @@ package helm
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
@@ -16,6 +14,7 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/clienttls"
 	"github.com/fluxkit/flux/internal/egress"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -234,20 +233,9 @@ func (r *Renderer) transport(access build.Access) (http.RoundTripper, error) {
 // transportFor returns a transport that trusts the certificate authority and presents the client
 // certificate of a repository.
 func transportFor(access build.Access) (*http.Transport, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	if len(access.CA) > 0 {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM(access.CA) {
-			return nil, errors.New("reading the certificate authority of the repository: there is no certificate in it")
-		}
+	config, err := clienttls.Config("the repository", access.CA, access.Cert, access.Key)
+	if err != nil {
+		return nil, err
 	}
-	if len(access.Cert) > 0 {
-		pair, err := tls.X509KeyPair(access.Cert, access.Key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the certificate for the repository: %w", err)
-		}
-		config.Certificates = []tls.Certificate{pair}
-	}
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}
-	return transport, nil
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}, nil
 }
