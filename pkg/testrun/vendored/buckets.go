@@ -17,7 +17,6 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
-	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 // unsupportedError is returned for a Bucket that cannot be fetched.
@@ -54,10 +53,8 @@ func (f *Fetcher) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 	if err != nil {
 		return nil, err
 	}
-	old, known := f.old.find(wanted)
-	if known = known && f.old.Files[old.File] != ""; known {
-		request.Known = old.Revision
-	}
+	old, known := f.known(wanted)
+	request.Known = old.Revision
 	request.Folder = filepath.Join(f.root.Name(), f.staging, "objects", path.Base(wanted.File))
 	if err := os.MkdirAll(request.Folder, 0o700); err != nil {
 		return nil, err
@@ -71,9 +68,7 @@ func (f *Fetcher) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 		return nil, registry.Explain(ctx, registry.Access{}, err)
 	}
 	if wanted.Revision = cloud.BucketRevision(objects); known && old.Revision == wanted.Revision {
-		f.has(old.File, f.old.Files[old.File])
-		f.add(old, false)
-		return f.unpack(ctx, old.File)
+		return f.keep(ctx, old)
 	}
 	files := map[string][]byte{}
 	wanted.ETags = map[string]string{}
@@ -83,12 +78,7 @@ func (f *Fetcher) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 			return nil, err
 		}
 	}
-	packed, err := testrun.PackFiles(files)
-	if err == nil {
-		err = f.put(wanted.File, packed)
-	}
-	f.add(wanted, true)
-	return files, err
+	return files, f.pack(wanted, files)
 }
 
 // bucketRequest returns a bucket with its credentials. Without the Secret, it may be public.

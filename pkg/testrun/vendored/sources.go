@@ -36,11 +36,8 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	wanted.Revision = resolved
-	if old, known := f.old.find(wanted); known && old.Revision == resolved && f.old.Files[old.File] != "" {
-		f.has(old.File, f.old.Files[old.File])
-		f.add(old, false)
-		return f.unpack(ctx, old.File)
+	if old, known := f.known(wanted); known && old.Revision == resolved {
+		return f.keep(ctx, old)
 	}
 	fetched, err := gitsource.Fetch(ctx, source, revision)
 	if err != nil {
@@ -50,13 +47,34 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 	if err := errors.Join(err, fetched.Close()); err != nil {
 		return nil, err
 	}
+	wanted.Revision = fetched.Revision
+	return files, f.pack(wanted, files)
+}
+
+// known returns a source of the folder whose archive is there, or the zero value.
+func (f *Fetcher) known(wanted Source) (Source, bool) {
+	old, known := f.old.find(wanted)
+	if !known || f.old.Files[old.File] == "" {
+		return Source{}, false
+	}
+	return old, true
+}
+
+// keep keeps a source that the folder has, and returns its files.
+func (f *Fetcher) keep(ctx context.Context, old Source) (map[string][]byte, error) {
+	f.has(old.File, f.old.Files[old.File])
+	f.add(old, false)
+	return f.unpack(ctx, old.File)
+}
+
+// pack adds a fetched source with its files.
+func (f *Fetcher) pack(s Source, files map[string][]byte) error {
 	packed, err := testrun.PackFiles(files)
 	if err == nil {
-		err = f.put(wanted.File, packed)
+		err = f.put(s.File, packed)
 	}
-	wanted.Revision = fetched.Revision
-	f.add(wanted, true)
-	return files, err
+	f.add(s, true)
+	return err
 }
 
 // mapRemedy is what can be done about a source that cannot be fetched.
