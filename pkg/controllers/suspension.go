@@ -25,3 +25,18 @@ func SuspensionReason(o Object) string {
 		return reason + " (by " + by + ")"
 	}
 }
+
+// Reconciled reports whether the controller has reconciled the current spec, apart from its
+// suspension. A controller also observes the generations of a suspended object, without reconciling
+// it: the Ready condition keeps the generation of the last reconciliation.
+func Reconciled(o Object) bool {
+	generation, _ := Path{"metadata.generation"}.Lookup(o)
+	value, _ := Path{"status.observedGeneration"}.Lookup(o)
+	latest, observed := integer(generation), integer(value)
+	k, _ := FindKind(Path{"kind"}.String(o))
+	c, found := FindCondition(o, "Ready")
+	if !k.Suspension.Is(o) || !found || c.ObservedGeneration == 0 {
+		return observed == latest
+	}
+	return min(observed, c.ObservedGeneration) >= latest-1 // the suspension is one change of the spec
+}

@@ -37,3 +37,33 @@ func TestSuspensionReason(t *testing.T) {
 		}
 	}
 }
+
+func TestReconciled(t *testing.T) {
+	t.Parallel()
+	object := func(suspended bool, generation, observed, condition int64) controllers.Object {
+		return controllers.Object{
+			"kind": "Kustomization", "metadata": map[string]any{"generation": generation}, "spec": map[string]any{"suspend": suspended},
+			"status": map[string]any{"observedGeneration": observed, "conditions": []any{
+				map[string]any{"type": "Ready", "status": "True", "observedGeneration": condition},
+			}},
+		}
+	}
+	for name, c := range map[string]struct {
+		object controllers.Object
+		want   bool
+	}{
+		"reconciled":                              {object(false, 2, 2, 2), true},
+		"changed":                                 {object(false, 3, 2, 2), false},
+		"failed after a change":                   {object(false, 3, 2, 3), false},
+		"suspended, not observed":                 {object(true, 3, 2, 2), true},
+		"suspended and observed":                  {object(true, 3, 3, 2), true},
+		"changed while suspended":                 {object(true, 4, 4, 2), false},
+		"failed before the suspension":            {object(true, 4, 2, 3), false},
+		"suspended before the first":              {controllers.Object{"kind": "Kustomization", "metadata": map[string]any{"generation": int64(1)}, "spec": map[string]any{"suspend": true}}, false},
+		"condition without generation, suspended": {object(true, 3, 2, 0), false},
+	} {
+		if got := controllers.Reconciled(c.object); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

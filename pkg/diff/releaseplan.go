@@ -195,10 +195,10 @@ func (o *releasePlan) respecified(last *release.Release) bool {
 			return true
 		}
 	}
-	if field(o.Live, "metadata.generation") == field(o.Live, "status.observedGeneration") {
+	if controllers.Reconciled(o.Live.Object) {
 		return false
 	}
-	// The controller has not observed the spec yet: compare the rendered objects.
+	// The release may have been made with another spec: compare the rendered objects.
 	stored, err := build.Stored(o.Object, last.Manifest, nil)
 	return err != nil || !slices.EqualFunc(sorted(stored), sorted(o.result.Objects), func(a, b build.Object) bool { return same(a.Object, b.Object) })
 }

@@ -51,4 +51,16 @@ func TestDiffCallsOnlyDriftDrift(t *testing.T) {
 	s.commit("Change", map[string]string{"drift/map.yaml": strings.Replace(manifest, "green", "blue", 1)})
 	s.run("flux", "reconcile", "source", "git", "flux-system")
 	check("changed", "1 changed", false)
+
+	// A spec that is changed while the Kustomization is suspended is not applied, although the
+	// controller observes its generation.
+	s.commit("Restore", map[string]string{"drift/map.yaml": manifest})
+	s.run("flux", "reconcile", "source", "git", "flux-system")
+	s.run("flux", "resume", "kustomization", "drift")
+	s.run("kubectl", "patch", "configmap", "drift", "--namespace=default", "--type=merge", "--patch", `{"data":{"color":"red"}}`)
+	s.run("flux", "suspend", "kustomization", "drift")
+	check("drifted", "1 drifted", true)
+	s.run("kubectl", "patch", "kustomization", "drift", "--namespace=flux-system", "--type=merge", "--patch", `{"spec":{"patches":[{"target":{"kind":"ConfigMap"},"patch":"[{\"op\":\"replace\",\"path\":\"/data/color\",\"value\":\"blue\"}]"}]}}`)
+	s.run("kubectl", "wait", "kustomization/drift", "--namespace=flux-system", "--for=jsonpath={.status.observedGeneration}=5", "--timeout=1m")
+	check("changed", "1 changed", false)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -264,11 +265,7 @@ func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]diff.Plan, e
 // isApplied reports whether the build equals the last applied revision, so
 // that a difference is drift.
 func (p *Plan) isApplied(live *unstructured.Unstructured) bool {
-	if !p.unaltered || live == nil || p.revision == "" || desired.Text(live, "status", "lastAppliedRevision") != p.revision {
-		return false
-	}
-	observed, _, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
-	return observed == live.GetGeneration()
+	return p.unaltered && live != nil && p.revision != "" && desired.Text(live, "status", "lastAppliedRevision") == p.revision && controllers.Reconciled(live.Object)
 }
 
 // changes reports whether results change the object.
