@@ -78,6 +78,11 @@ func (g *guide) save(state string) {
 func (g *guide) page(path, sandbox string) {
 	g.Helper()
 	d := testdocs.Read(g, path)
+	if filepath.Base(path) != firstPage {
+		if output, code := g.bash("flux wait all -A", ""); code != 0 { // for what the last page has pushed
+			g.Fatalf("before the page: %s", output)
+		}
+	}
 	g.provide(string(d.Source))
 	updated, copied, output := "", 0, ""
 	defer func() {
