@@ -226,7 +226,7 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	}
 	env := append([]string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + filepath.Join(w.dir, "tmp"),
-		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace, "GOGC=50",
+		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace, "GOGC=200",
 	}, command.Env...)
 	child, err := w.k.starter.Start(w.ctx, process.Command{
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),

@@ -32,18 +32,18 @@ func stages(folder state.Folder, config state.Config) [][]spec {
 		},
 		{
 			{name: part.APIServer, ports: ports("https", "apiserver"), grace: 15 * time.Second,
-				env:   []string{"GOGC=60"},
+				env:   []string{"GOGC=200"},
 				ready: https(folder, config.Addr("apiserver"), "/readyz", "")},
 		},
 		{
 			{name: part.ControllerManager, ports: ports("https", "controller-manager"), grace: 10 * time.Second,
-				env:   []string{"GOGC=60"},
+				env:   []string{"GOGC=100"},
 				ready: https(folder, config.Addr("controller-manager"), "/healthz", "")},
 			{name: part.Scheduler, ports: ports("https", "scheduler"), grace: 10 * time.Second,
-				env:   []string{"GOGC=60"},
+				env:   []string{"GOGC=100"},
 				ready: https(folder, config.Addr("scheduler"), "/healthz", "")},
 			{name: part.Kwok, ports: ports("http", "kwok"), grace: 5 * time.Second,
-				env: []string{kwokHome, "GOGC=60"}, ready: http(config.Addr("kwok"), "/healthz")},
+				env: []string{kwokHome, "GOGC=100"}, ready: http(config.Addr("kwok"), "/healthz")},
 			// Longer than the grace period of the controllers that it stops first.
 			{name: part.Kubelet, ports: ports("https", "kubelet"), grace: 20 * time.Second,
 				ready: https(folder, config.Addr("kubelet"), "/healthz", "apiserver-kubelet")},
