@@ -9,8 +9,10 @@ DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --fo
 LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BIN     := $(CURDIR)/bin
 GO      ?= go
+# Many tests wait for controllers: more of them than processors run at the same time.
+PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? n : 4)))
 # Tests start programs that are not part of the key of the test cache.
-GOTEST  := $(GO) test -count=1 -timeout 20m
+GOTEST  := $(GO) test -count=1 -timeout 20m -parallel $(PARALLEL)
 
 # The same build flags everywhere, because Kubernetes is compiled again for others.
 export CGO_ENABLED ?= 0
