@@ -210,7 +210,7 @@ func runIn(ctx context.Context, dir, path string, c exitCondition) exitResult {
 	}
 	args := slices.Concat(strings.Fields(path)[1:], inFolder(dir, c.args(path)))
 	if path != "flux" {
-		args = append(args, "--timeout=3s", "--kubeconfig="+c.kubeconfig)
+		args = append(args, "--timeout=1m", "--kubeconfig="+c.kubeconfig)
 		if c.user != "" {
 			args = append(args, "--as="+c.user)
 		}
