@@ -68,7 +68,7 @@ func TestCanaryPrompts(t *testing.T) {
 				"OTHERKEY", writeFile(t, files, "other", encryptedKey(t, "another")), "KEY", writeFile(t, files, "key", encryptedKey(t, promptCanary)))
 			kubeconfig := writeFile(t, files, "kubeconfig", fmt.Appendf(nil, canaryKubeconfig, server.URL, "token: cnry-kube-token"))
 			args := append([]string{"bootstrap"}, strings.Fields(words.Replace(p.args))...)
-			raw := c.types(t, words.Replace(p.question), []string{"KUBECONFIG=" + kubeconfig, p.env}, append(args, "--path=x", "--timeout=5s")...)
+			raw := c.types(t, words.Replace(p.question), []string{"KUBECONFIG=" + kubeconfig, p.env}, append(args, "--path=x", "--timeout=30s")...)
 			for _, form := range []string{"cnry", base64.StdEncoding.EncodeToString([]byte(promptCanary)), base64.StdEncoding.EncodeToString([]byte("me:" + promptCanary))} {
 				if strings.Contains(raw, form) {
 					t.Errorf("the terminal shows a credential:\n%s", raw)

@@ -239,7 +239,7 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		cmd := exec.CommandContext(ctx, os.Args[0])
-		cmd.Args = append(append([]string{"flux"}, args...), "--timeout=2s", "--kubeconfig="+cluster.Kubeconfig)
+		cmd.Args = append(append([]string{"flux"}, args...), "--timeout=10s", "--kubeconfig="+cluster.Kubeconfig)
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + dir, "TERM=xterm-256color"}
 		terminal, err := testterminal.Start(cmd, 120, 40)
 		if err != nil {
