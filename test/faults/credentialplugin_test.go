@@ -38,7 +38,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 			p.stops(syscall.SIGTERM)
 			p.endsItsChildren()
 
-			p = w.start(t, kubeconfig, append(words, "--timeout=3s")...)
+			p = w.start(t, kubeconfig, append(words, "--timeout=10s")...)
 			_, err = os.ReadFile(runs)
 			check(t, err)
 			select {
@@ -46,7 +46,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 			case <-time.After(bound):
 				p.fatalf("does not exit")
 			}
-			if code := p.cmd.ProcessState.ExitCode(); code != 1 && code != 2 || !strings.Contains(p.stderr.String(), "the credential plugin sh of the kubeconfig did not respond: timed out after 3s\n  increase --timeout") {
+			if code := p.cmd.ProcessState.ExitCode(); code != 1 && code != 2 || !strings.Contains(p.stderr.String(), "the credential plugin sh of the kubeconfig did not respond: timed out after 10s\n  increase --timeout") {
 				p.fatalf("exit code %d", code)
 			}
 			p.endsItsChildren()

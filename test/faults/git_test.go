@@ -27,13 +27,13 @@ import (
 
 // gitTimeout is the --timeout of commands whose Git server stalls, which they wait for. Others
 // end before theirs.
-const gitTimeout = 3 * time.Second
+const gitTimeout = 5 * time.Second
 
 // The messages about faults of Git servers, and the remedy that follows them.
 const (
-	gitStalled = "timed out after 3s"
+	gitStalled = "timed out after 5s"
 	gitLost    = "the server closed the connection: "
-	gitUnsure  = "timed out after 3s: the push may have succeeded"
+	gitUnsure  = "timed out after 5s: the push may have succeeded"
 	gitUnsent  = "connection lost before the server confirmed the push ("
 	gitRetry   = "run the command again; if it fails again, check the log of the Git server and the proxies before it"
 	gitResume  = "run the command again; it resumes"
