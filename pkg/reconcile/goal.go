@@ -36,8 +36,8 @@ type Goal struct {
 	// RevisionSuffices makes an object that is ready at Revision reach the goal
 	// although its controller has not handled Token.
 	RevisionSuffices bool
-	// Earlier are revisions at which the object is not ready even if its
-	// controller has handled Token: it may have read an outdated source.
+	// Earlier are revisions at which the object is neither ready nor failed even
+	// if its controller has handled Token: it may have read an outdated source.
 	Earlier []string
 	// Answer ends the wait with the result of Token, even if the object waits for
 	// another object and is reconciled again later.
@@ -88,7 +88,7 @@ func (g Goal) Reached(k controllers.Kind, o controllers.Object) bool {
 // Failed returns the failure of the awaited attempt, nil if it has not failed.
 func (g Goal) Failed(k controllers.Kind, o controllers.Object) *FinalError {
 	ready := k.Ready(o)
-	if !g.Attempt || ready.Status == "True" || slices.Contains(g.Temporary, ready.Reason) || !g.ended(k, o) {
+	if !g.Attempt || ready.Status == "True" || slices.Contains(g.Temporary, ready.Reason) || !g.ended(k, o) || g.triedEarlier(k, o) {
 		return nil
 	}
 	return &FinalError{Failed: true, Message: ready.Message}
@@ -178,6 +178,10 @@ func stalled(o controllers.Object) (string, bool) {
 func (g Goal) atEarlier(k controllers.Kind, o controllers.Object) bool {
 	path, ok := RevisionPath(k)
 	return ok && slices.Contains(g.Earlier, path.String(o))
+}
+
+func (g Goal) triedEarlier(k controllers.Kind, o controllers.Object) bool {
+	return slices.ContainsFunc(k.Attempts, func(a controllers.Attempt) bool { return slices.Contains(g.Earlier, a.Path.String(o)) })
 }
 
 func (g Goal) revisionReached(k controllers.Kind, o controllers.Object) bool {

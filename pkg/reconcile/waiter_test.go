@@ -120,6 +120,15 @@ func status(ready, reason, revision, handled string) controllers.Object {
 	}
 }
 
+// tried returns a failed Kustomization whose controller has handled the request "now" with an attempt
+// at a revision.
+func tried(revision string) controllers.Object {
+	o := status("False", "BuildFailed", "", "now")
+	fields, _ := o["status"].(map[string]any)
+	fields["lastAttemptedRevision"] = revision
+	return o
+}
+
 // TestGoal checks which states of a Kustomization reach a goal or fail.
 func TestGoal(t *testing.T) {
 	t.Parallel()
@@ -144,6 +153,10 @@ func TestGoal(t *testing.T) {
 		"neither":                                     {applied, status("True", "ReconciliationSucceeded", before, ""), "waits"},
 		"a failure of the previous revision":          {applied, status("False", "BuildFailed", before, "earlier"), "waits"},
 		"a failure":                                   {applied, status("False", "BuildFailed", before, "now"), "failed"},
+		"a failure at an earlier revision":            {newer, tried(before), "waits"},
+		"a failure at the pushed revision":            {newer, tried(pushed), "failed"},
+		"a failure at a newer revision":               {newer, tried("main@sha1:fedcba98"), "failed"},
+		"a failure at any revision":                   {applied, tried(before), "failed"},
 		"a source that has no artifact yet":           {applied, status("False", "ArtifactFailed", "", "now"), "waits"},
 		"both are required: the revision only":        {exact, status("True", "ReconciliationSucceeded", pushed, ""), "waits"},
 		"both are required: the answer only":          {exact, status("True", "ReconciliationSucceeded", before, "now"), "waits"},
