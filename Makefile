@@ -10,7 +10,7 @@ LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev) -X main.commit=$(COM
 BIN     := $(CURDIR)/bin
 GO      ?= go
 # Many tests wait for controllers: more of them than processors run at the same time.
-PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 4 ? n : 4)))
+PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 # Tests start programs that are not part of the key of the test cache.
 GOTEST  := $(GO) test -count=1 -timeout 20m -parallel $(PARALLEL)
 
