@@ -61,6 +61,7 @@ func TestDiffCallsOnlyDriftDrift(t *testing.T) {
 	s.run("flux", "suspend", "kustomization", "drift")
 	check("drifted", "1 drifted", true)
 	s.run("kubectl", "patch", "kustomization", "drift", "--namespace=flux-system", "--type=merge", "--patch", `{"spec":{"patches":[{"target":{"kind":"ConfigMap"},"patch":"[{\"op\":\"replace\",\"path\":\"/data/color\",\"value\":\"blue\"}]"}]}}`)
+	// Created, suspended, resumed, suspended and patched.
 	s.run("kubectl", "wait", "kustomization/drift", "--namespace=flux-system", "--for=jsonpath={.status.observedGeneration}=5", "--timeout=1m")
 	check("changed", "1 changed", false)
 }
