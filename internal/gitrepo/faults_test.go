@@ -9,8 +9,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +18,7 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fluxkit/flux/internal/testgit"
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // overSSH returns a remote of the repository behind a server with faults.
@@ -205,11 +204,10 @@ func TestHTTPFaults(t *testing.T) {
 // behind returns a remote of the repository behind a server that may respond itself.
 func behind(t *testing.T, s *server, answers func(http.ResponseWriter, *http.Request) bool) Remote {
 	t.Helper()
-	to, err := url.Parse(s.URL)
+	reverse, err := testproxy.Reverse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reverse := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1}
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !answers(w, r) {
 			reverse.ServeHTTP(w, r)

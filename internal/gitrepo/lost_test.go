@@ -5,11 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // unexpected fails the test if a connection is lost.
@@ -21,11 +21,10 @@ func unexpected(t *testing.T) func(error) {
 // deliver forwards the push and drops the response.
 func onPush(t *testing.T, s *server, answer func(w http.ResponseWriter, deliver func())) Remote {
 	t.Helper()
-	target, err := url.Parse(s.URL)
+	reverse, err := testproxy.Reverse(s.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	reverse := httputil.NewSingleHostReverseProxy(target)
 	remote := s.remote()
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/git-receive-pack") {

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"sync"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // Proxy is an HTTP proxy for a cluster that records requests and can delay them.
@@ -30,26 +30,21 @@ type Proxy struct {
 
 // NewProxy starts a proxy that delays every request and every response.
 func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
-	target, err := url.Parse(c.Client.Config.Host)
+	reverse, err := testproxy.Reverse(c.Client.Config.Host)
 	if err != nil {
 		return nil, err
 	}
-	transport, err := rest.TransportFor(rest.CopyConfig(c.Client.Config))
+	reverse.Transport, err = rest.TransportFor(rest.CopyConfig(c.Client.Config))
 	if err != nil {
 		return nil, err
+	}
+	reverse.ModifyResponse = func(*http.Response) error {
+		time.Sleep(delay)
+		return nil
 	}
 	p := &Proxy{
 		done: make(chan error, 1), seen: func(string, string) {}, answer: func(http.ResponseWriter, *http.Request) bool { return false },
 		serve: func(*http.Request) func() { return func() {} },
-	}
-	reverse := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(target) },
-		Transport:     transport,
-		FlushInterval: -1, // watches stream
-		ModifyResponse: func(*http.Response) error {
-			time.Sleep(delay)
-			return nil
-		},
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +21,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/fluxkit/flux/internal/testgit"
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // gitTimeout is the --timeout of commands whose Git server stalls, which they wait for. Others
@@ -158,9 +157,8 @@ type faultyGit struct{ url, ca, key, knownHosts string }
 // overHTTPS serves the repositories of the sandbox over HTTPS.
 func (w *world) overHTTPS(t *testing.T, at, how string) faultyGit {
 	t.Helper()
-	to, err := url.Parse(w.cluster.Env["FLUX_SANDBOX_GIT_URL"])
+	reverse, err := testproxy.Reverse(w.cluster.Env["FLUX_SANDBOX_GIT_URL"])
 	check(t, err)
-	reverse := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(to) }, FlushInterval: -1}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.RequestURI(), at) {
 			httpFaults[how](rw, r)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/internal/testgit"
 	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/internal/testproxy"
 )
 
 // killer intercepts all changes that a flux process makes. It counts the changes and
@@ -122,22 +121,16 @@ func (k *killer) ssh(t *testing.T, folder string) string {
 // handler returns a reverse proxy that counts the changes.
 func (k *killer) handler(t *testing.T, target string, transport http.RoundTripper, changes func(*http.Request) bool) http.Handler {
 	t.Helper()
-	to, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
+	reverse, err := testproxy.Reverse(target)
+	check(t, err)
+	reverse.Transport = transport
+	reverse.ModifyResponse = func(answer *http.Response) error {
+		if number, ok := answer.Request.Context().Value(numberKey{}).(int); ok && k.strikes(number, true) {
+			return http.ErrAbortHandler
+		}
+		return nil
 	}
-	reverse := &httputil.ReverseProxy{
-		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
-		Transport:     transport,
-		FlushInterval: -1,
-		ModifyResponse: func(answer *http.Response) error {
-			if number, ok := answer.Request.Context().Value(numberKey{}).(int); ok && k.strikes(number, true) {
-				return http.ErrAbortHandler
-			}
-			return nil
-		},
-		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-	}
+	reverse.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if changes(r) {
 			number := k.arrive(r.Method + " " + r.URL.Path)
