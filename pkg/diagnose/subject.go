@@ -16,6 +16,8 @@ type subject struct {
 	kind   controllers.Kind
 	object controllers.Object
 	ready  controllers.Readiness
+	// attempting is the message about the attempt that repeats the failed one in ready.
+	attempting string
 	// home is the namespace of the controllers.
 	home string
 	// failed is the condition with the failure and failure its parsed message.
@@ -35,13 +37,39 @@ type evidence struct {
 	served []string
 }
 
-// newSubject returns the subject of an object.
+// newSubject returns the subject of an object. A release that repeats a failed attempt has failed.
 func newSubject(k controllers.Kind, o controllers.Object) subject {
-	ready := k.Ready(o)
-	if ready.Status != "True" {
-		ready.Message = WithoutFolders(ready.Message)
+	sub := subject{kind: k, object: o, ready: Said(k, o)}
+	sub.repeat()
+	return sub
+}
+
+// runningAction begins the message of helm-controller while it runs an action.
+const runningAction = "Running '"
+
+// repeat sets the failure of the last attempt while helm-controller repeats it: before it runs an
+// action, it clears the number of failures unless the generation, the chart and the values are those
+// of the last attempt.
+func (s *subject) repeat() {
+	doing, _ := controllers.FindCondition(s.object, "Reconciling")
+	failures := s.text("status.failures")
+	if s.ready.Status != "Unknown" || !strings.HasPrefix(doing.Message, runningAction) || failures == "" || failures == "0" ||
+		s.text("status.lastAttemptedGeneration") != s.text("metadata.generation") {
+		return
 	}
-	return subject{kind: k, object: o, ready: ready}
+	if failed, ok := s.attempted(); ok {
+		s.ready, s.attempting = failed, doing.Message
+	}
+}
+
+// attempted returns the condition that reports a failed action.
+func (s subject) attempted() (failed controllers.Readiness, ok bool) {
+	for _, name := range s.kind.Attempted {
+		if c, ok := controllers.FindCondition(s.object, name); ok && c.Status == "False" && c.Message != "" {
+			return controllers.Readiness{Status: c.Status, Reason: c.Reason, Message: WithoutFolders(c.Message)}, true
+		}
+	}
+	return controllers.Readiness{}, false
 }
 
 // subject returns the subject of an object of the snapshot.
@@ -58,10 +86,8 @@ func (s subject) attempt() controllers.Readiness {
 	if !controllers.RetriesExhausted(s.object) && (!is || remediated.Reason != s.ready.Reason) {
 		return s.ready
 	}
-	for _, name := range s.kind.Attempted {
-		if c, ok := controllers.FindCondition(s.object, name); ok && c.Status == "False" && c.Message != "" {
-			return controllers.Readiness{Status: c.Status, Reason: c.Reason, Message: WithoutFolders(c.Message)}
-		}
+	if failed, ok := s.attempted(); ok {
+		return failed
 	}
 	return s.ready
 }
@@ -78,7 +104,11 @@ func WithoutFolders(message string) string { return folders().ReplaceAllString(m
 // Said returns the readiness of an object without the temporary folders of its
 // controller.
 func Said(k controllers.Kind, o controllers.Object) controllers.Readiness {
-	return newSubject(k, o).ready
+	ready := k.Ready(o)
+	if ready.Status != "True" {
+		ready.Message = WithoutFolders(ready.Message)
+	}
+	return ready
 }
 
 func (s subject) text(field string) string { return controllers.Path{field}.String(s.object) }

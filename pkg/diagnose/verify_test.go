@@ -90,3 +90,38 @@ func TestProgress(t *testing.T) {
 		}
 	}
 }
+
+// TestRepeat checks that a release whose failed attempt is repeated has failed, unless something has
+// changed since.
+func TestRepeat(t *testing.T) {
+	t.Parallel()
+	release := func(generation, attempted, failures int64, doing string) controllers.Object {
+		return controllers.Object{
+			"metadata": map[string]any{"name": "app", "generation": generation},
+			"status": map[string]any{"lastAttemptedGeneration": attempted, "failures": failures, "conditions": []any{
+				map[string]any{"type": "Reconciling", "status": "True", "reason": "Progressing", "message": doing},
+				map[string]any{"type": "Ready", "status": "Unknown", "reason": "Progressing", "message": doing},
+				map[string]any{"type": "Released", "status": "False", "reason": "UpgradeFailed", "message": "greeting is required"},
+			}},
+		}
+	}
+	upgrade := "Running 'upgrade' action with timeout of 5m0s"
+	hr, _ := controllers.FindKind("HelmRelease")
+	for name, c := range map[string]struct {
+		object controllers.Object
+		reason string
+	}{
+		"repeated":                          {release(2, 2, 1, upgrade), "UpgradeFailed"},
+		"the spec has changed":              {release(3, 2, 1, upgrade), "Progressing"},
+		"the chart or the values changed":   {release(2, 2, 0, upgrade), "Progressing"},
+		"they may have changed: no attempt": {release(2, 2, 1, "Fulfilling prerequisites"), "Progressing"},
+	} {
+		sub := newSubject(hr, c.object)
+		if sub.ready.Reason != c.reason || (sub.attempting != "") != (c.reason == "UpgradeFailed") {
+			t.Errorf("%s: %+v, attempting %q", name, sub.ready, sub.attempting)
+		}
+		if f := progress(sub); (f == nil) != (c.reason == "UpgradeFailed") {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
