@@ -223,7 +223,7 @@ func (r examination) listStatuses(report *Report) {
 		}
 	}
 	for t, f := range r.Flux {
-		s := Status{Object: RefOf(t), Status: Ready, Message: redact.Text(f.Kind.Ready(f.Object).Message)}
+		s := Status{Object: RefOf(t), Status: Ready, Message: redact.Text(diagnose.Said(f.Kind, f.Object).Message)}
 		suspended := f.Suspended()
 		switch {
 		case suspended != nil:
@@ -286,7 +286,7 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 			continue
 		}
 		if r.Unsettled != nil && !f.Kind.Finished(f.Object) {
-			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+f.Kind.Ready(f.Object).Message))
+			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+diagnose.Said(f.Kind, f.Object).Message))
 			continue
 		}
 		failed = append(failed, diagnose.Failed{Target: t, Last: f.Object})
@@ -314,7 +314,7 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	}
 	for _, f := range failed {
 		if !explained[f.Target] {
-			report.Causes = append(report.Causes, Cause{Object: RefOf(f.Target), Message: redact.Text(r.Flux[f.Target].Kind.Ready(f.Last).Message), File: r.fileOf(ctx, RefOf(f.Target))})
+			report.Causes = append(report.Causes, Cause{Object: RefOf(f.Target), Message: redact.Text(diagnose.Said(r.Flux[f.Target].Kind, f.Last).Message), File: r.fileOf(ctx, RefOf(f.Target))})
 		}
 	}
 	return context.Cause(ctx)

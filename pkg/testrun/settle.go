@@ -122,12 +122,20 @@ func (w *watcher) set(k controllers.Kind, list []controllers.Object, deleted boo
 	}
 }
 
-// The numbers of waves of requests that change nothing after which an object counts as stuck. A
-// controller may have read other objects before they were ready, and then the failure is outdated.
+// The numbers of waves of requests that change nothing after which an object counts as stuck.
 const (
 	maxUnchanged = 2
-	maxOutdated  = 5
+	// A controller may have read other objects before they were ready, and then the failure is outdated:
+	// it watches them, and on a busy machine receives their changes seconds later.
+	maxOutdated = 9
+	// An artifact without the path of a Kustomization may be outdated as well, but rarely is: the artifact
+	// of the present revision does not have the path either.
+	maxMisplaced = 5
 )
+
+// firstPause is the time before the wave after maxUnchanged. It doubles with each wave: a failure that
+// counts as outdated is repeated for 25 seconds.
+const firstPause = 200 * time.Millisecond
 
 // wait requests the failed reconciliations again until a wave of requests changes nothing.
 func (w *watcher) wait(ctx context.Context, progress func(ready, all int)) error {
@@ -152,11 +160,37 @@ func (w *watcher) wait(ctx context.Context, progress func(ready, all int)) error
 		if len(failing) == 0 {
 			return nil
 		}
+		if err := w.pause(ctx, unchanged, last); err != nil {
+			return err
+		}
 		if err := w.request(ctx, failing); err != nil {
 			return err
 		}
 	}
 }
+
+// pause waits before the next wave for outdated failures, until the state changes.
+func (w *watcher) pause(ctx context.Context, unchanged int, state string) error {
+	if unchanged < maxUnchanged {
+		return nil
+	}
+	timer := time.NewTimer(firstPause << (unchanged - maxUnchanged))
+	defer timer.Stop()
+	for w.state() == state {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-timer.C:
+			return nil
+		case <-w.changed:
+		}
+	}
+	return nil
+}
+
+// misplaced begins the message of kustomize-controller about an artifact without the path, whose
+// revision it does not record as attempted.
+const misplaced = "kustomization path not found"
 
 // waves returns the number of waves after which a failed object is stuck. One that does not depend
 // on others, or that depends on a failed one, has answered with the first.
@@ -179,6 +213,9 @@ func (w *watcher) waves(f Flux) int {
 		if i < len(sources) && revision != "" && !f.Kind.Tried(f.Object, other.Kind, revision) {
 			limit = maxOutdated
 		}
+	}
+	if strings.HasPrefix(f.Kind.Ready(f.Object).Message, misplaced) {
+		limit = min(limit, maxMisplaced)
 	}
 	return limit
 }

@@ -26,6 +26,8 @@ func TestWaves(t *testing.T) {
 			"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": "fleet"}, "dependsOn": dependsOn},
 		}
 	}
+	lost := app("a", "ArtifactFailed", "")
+	lost["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["message"] = "kustomization path not found: stat /tmp/x: no such file or directory"
 	git, _ := controllers.FindKind("GitRepository")
 	ks, _ := controllers.FindKind("Kustomization")
 	for name, c := range map[string]struct {
@@ -40,6 +42,7 @@ func TestWaves(t *testing.T) {
 		"the build of the revision failed":     {"True", app("a", "BuildFailed", "main@sha1:2"), ks, maxUnchanged, nil},
 		"an earlier revision was attempted":    {"True", app("a", "ArtifactFailed", "main@sha1:1"), ks, maxOutdated, nil},
 		"nothing was attempted":                {"True", app("a", "ArtifactFailed", ""), ks, maxOutdated, nil},
+		"the artifact does not have the path":  {"True", lost, ks, maxMisplaced, nil},
 		"the dependency is missing":            {"True", app("a", "DependencyNotReady", "", map[string]any{"name": "b"}), ks, 1, nil},
 		"the dependency failed":                {"True", app("a", "DependencyNotReady", "", map[string]any{"name": "b"}), ks, 1, []controllers.Object{app("b", "BuildFailed", "main@sha1:2")}},
 		"it waits although nothing is awaited": {"True", app("a", "DependencyNotReady", "main@sha1:2"), ks, maxOutdated, nil},
