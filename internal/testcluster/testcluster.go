@@ -184,7 +184,8 @@ func (c *Cluster) waitServed(ctx context.Context, r kube.Resource) error {
 }
 
 // Seed applies the objects of YAML documents and writes their statuses, like
-// controllers. The default of the namespace is the given one.
+// controllers. The default of the namespace is the given one. Permissions are granted
+// when it returns.
 func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error {
 	objects, err := Decode(data)
 	if err != nil {
@@ -207,7 +208,7 @@ func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error
 			return fmt.Errorf("writing the status of %s: %w", kube.Describe(o), err)
 		}
 	}
-	return nil
+	return c.waitPermitted(ctx, objects)
 }
 
 func withoutStatus(objects []*unstructured.Unstructured) []*unstructured.Unstructured {

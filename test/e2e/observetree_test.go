@@ -104,7 +104,9 @@ func (s *story) fromStorage() {
 // unseen prints the tree as a user who may read only Flux objects and Deployments.
 func (s *story) unseen(kinds ...string) {
 	s.Helper()
-	s.run("kubectl", "apply", "--filename="+s.write("viewer.yaml", viewerRole))
+	if err := s.cluster.Seed(s.Context(), []byte(viewerRole), ""); err != nil {
+		s.Fatal(err)
+	}
 	stdout, stderr, err := s.try("flux", "tree", "kustomization", "fleet", "--namespace=apps", "--as=viewer", "--output=wide")
 	if err != nil || strings.Count(stderr, "\n") != 1 {
 		s.Errorf("the tree for a viewer ends with %v and prints\n%s", err, stderr)

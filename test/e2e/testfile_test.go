@@ -79,7 +79,7 @@ spec:
 }
 
 // testHead is the beginning of a document of a test file.
-const testHead = "apiVersion: test.fluxkit.dev/v1\nkind: Test\nmetadata: {name: %s}\nspec:\n  timeout: 60s\n  steps:\n"
+const testHead = "apiVersion: test.fluxkit.dev/v1\nkind: Test\nmetadata: {name: %s}\nspec:\n  timeout: 3m\n  steps:\n"
 
 // rollout holds after the first reconciliation.
 const rollout = `  - name: rollout
@@ -197,6 +197,11 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 	defer runner.Close()
 	if err := run.Settle(ctx); err != nil {
 		t.Fatal(err)
+	}
+	for target, f := range run.Flux {
+		if !f.Kind.IsReady(f.Object) {
+			t.Logf("%s is not ready: %v", target, f.Kind.Ready(f.Object).Message)
+		}
 	}
 	results, err := runner.Run(ctx)
 	if err != nil {
