@@ -41,6 +41,9 @@ func (s *examiner) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 	if said := spoken(sub.ready); sub.ready.Status == "False" && sub.ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), oneLine(sub.ready.Message)) {
 		root.Details = append(root.Details, said)
 	}
+	if sub.attempting != "" {
+		root.Details = append(root.Details, "the attempt is being repeated: "+oneLine(sub.attempting))
+	}
 	if asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
 		c.settle() // events only report the timeout
 		return false

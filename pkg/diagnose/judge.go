@@ -80,14 +80,10 @@ func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
 	case controllers.RetriesExhausted(o):
 		return exhausted(sub, found, recognized), false
 	case recognized:
-		f, waits = &found.Finding, found.upstream
+		return &found.Finding, found.upstream
 	default:
-		f = finding("not-ready", spoken(sub.ready), sub.logs(), sub.again())
+		return finding("not-ready", spoken(sub.ready), sub.logs(), sub.again()), false
 	}
-	if sub.attempting != "" {
-		f.Details = append(f.Details, "the attempt is being repeated: "+oneLine(sub.attempting))
-	}
-	return f, waits
 }
 
 // unlessCrashed returns the finding for an object whose reconciliation has not finished, or that for its
