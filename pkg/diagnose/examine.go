@@ -73,10 +73,14 @@ func (s *examiner) examine(ctx context.Context, c *Case) (unconfirmed bool) {
 // failure.
 const eventEvidence = time.Hour
 
+// canceled ends the message of a controller about a request that it has canceled itself, because a
+// newer request replaces the reconciliation.
+const canceled = "context canceled"
+
 // evidence reports whether an event may explain the current failure: it is
 // recent and newer than the last successful reconciliation.
 func (s *examiner) evidence(sub subject, e event.Event) bool {
-	if !confirms(s.Now, e) {
+	if !confirms(s.Now, e) || strings.HasSuffix(textOf(e), canceled) {
 		return false
 	}
 	if sub.kind.Release { // a rollback also updates the last success
