@@ -76,7 +76,7 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Run the end-to-end tests against the real controllers
-	$(GOTEST) -timeout 40m ./test/e2e/...
+	$(GOTEST) -parallel 2 -timeout 40m ./test/e2e/... # more make the controllers of the sandboxes late
 	VERSIONS=all $(GOTEST) -run TestVersions ./test/script
 
 .PHONY: faults
