@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testrelease"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testrelease"
 )
 
 func everything(version string) manifests.Options {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testflux"
+	"github.com/fluxkit/flux/test/support/testflux"
 )
 
 const sourceLines = `✔ buckets.source.toolkit.fluxcd.io/v1

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // recordedCommand is a command of Flux 2.9, as test/compat/commands.json has it.

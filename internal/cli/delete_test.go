@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 // TestDeleteReportsRecreation deletes an object that its controller creates again

@@ -11,7 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 // outcome is the result of a command line.

@@ -5,10 +5,10 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
-	"github.com/fluxkit/flux/internal/testflux"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testflux"
 )
 
 // unchanged fails the test if a request other than an access review may have

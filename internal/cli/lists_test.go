@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/testflux"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testflux"
 )
 
 // TestTruncatedLists checks that a truncated response is an error and that the

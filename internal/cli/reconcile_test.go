@@ -14,9 +14,9 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // promptly is far above the second in which a signal must end flux, since the machine may be busy,

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/output"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // topic returns the text of 'flux help NAME'.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
-	"github.com/fluxkit/flux/internal/testflux"
+	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testflux"
 )
 
 func TestUninstall(t *testing.T) {

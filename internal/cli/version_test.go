@@ -6,8 +6,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
-	"github.com/fluxkit/flux/internal/testflux"
+	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testflux"
 )
 
 func TestVersion(t *testing.T) {

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 // TestWaitForManyNames checks that many named objects share one list and one

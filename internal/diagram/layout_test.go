@@ -12,7 +12,7 @@ import (
 
 // random returns a diagram with up to 40 boxes and random arrows.
 func random(seed uint64) Diagram {
-	r := rand.New(rand.NewPCG(seed, 7)) //nolint:gosec // deterministic
+	r := rand.New(rand.NewPCG(seed, 7)) // deterministic
 	d := Diagram{Title: "random"}
 	for i := range 1 + r.IntN(40) {
 		d.Boxes = append(d.Boxes, Box{ID: fmt.Sprint(i), Head: "Kind", Text: strings.Repeat("x", r.IntN(70))})

@@ -17,8 +17,8 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/testgit"
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testgit"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // overSSH returns a remote of the repository behind a server with faults.

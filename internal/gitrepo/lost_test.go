@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // unexpected fails the test if a connection is lost.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/gitrepo"
-	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // TestSubmodules checks that with Submodules, nested submodules are fetched, also by relative URLs;

@@ -29,7 +29,7 @@ type Process struct {
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
-	started context.Context //nolint:containedctx // the process ends with this context
+	started context.Context // the process ends with this context
 	in      io.WriteCloser
 	number  int
 	waiting map[int]chan response

@@ -27,7 +27,7 @@ func TestEndCredentialPlugins(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(folder, "started"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEndCredentialPlugins$") //nolint:gosec // the test itself
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestEndCredentialPlugins$") // the test itself
 	cmd.Env = append(os.Environ(), "TEST_CREDENTIAL_PLUGIN="+folder)
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 const pods = "/api/v1/namespaces/web/pods"

@@ -222,7 +222,7 @@ func (f *failure) pause(n int) time.Duration {
 		last = restartBackoff
 	}
 	whole := min(firstBackoff<<min(n, 10), last)
-	return whole/2 + rand.N(whole/2) //nolint:gosec // not for secrets
+	return whole/2 + rand.N(whole/2) // not for secrets
 }
 
 // message returns the message of an error response, and closes the response.

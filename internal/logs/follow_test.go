@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/internal/logs"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 // following is a running Follow with its lines by pod.

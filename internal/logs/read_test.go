@@ -36,7 +36,7 @@ const (
 
 // TestReadMuch reads 200,000 lines of seven pods, some of a mebibyte, over connections that break.
 // Each line must be read once, sorted by time, with bounded memory.
-func TestReadMuch(t *testing.T) { //nolint:paralleltest // measures the memory of the process
+func TestReadMuch(t *testing.T) { // measures the memory of the process
 	k := newKubelet(t)
 	start := time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)
 	long := strings.Repeat("x", longLine)

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 const podPath = "/api/v1/namespaces/flux-system/pods"

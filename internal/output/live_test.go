@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testterminal"
+	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
 // TestRedrawInPlace draws tables whose lines do not fit: every row keeps its place, and a line of

@@ -88,7 +88,7 @@ func move(temporary, folder string) error {
 
 // unpacking is the state of the extraction of one archive.
 type unpacking struct {
-	ctx    context.Context //nolint:containedctx // unpacking is used for a single call
+	ctx    context.Context // unpacking is used for a single call
 	budget *budget.Budget
 	left   []string
 	// read counts the bytes of the decompressed archive. written is the number of bytes written to
@@ -235,7 +235,7 @@ func (c *counter) Read(p []byte) (int, error) {
 
 // interruptible is a reader that returns an error when its context ends, even if no read blocks.
 type interruptible struct {
-	ctx  context.Context //nolint:containedctx // interruptible is used for a single call
+	ctx  context.Context // interruptible is used for a single call
 	from io.Reader
 }
 

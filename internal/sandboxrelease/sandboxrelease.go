@@ -255,7 +255,7 @@ func mark(dir string, bundle []byte) error {
 	if err := os.RemoveAll(path); err != nil || bundle == nil {
 		return err
 	}
-	return os.WriteFile(path, bundle, 0o644) //nolint:gosec // the signature is public
+	return os.WriteFile(path, bundle, 0o644) // the signature is public
 }
 
 // fetch downloads the archive to a file and compares its checksum. The file is at its start.

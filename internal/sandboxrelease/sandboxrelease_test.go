@@ -21,7 +21,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sigstore"
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 const name = "flux-sandbox_1.0.0_linux_amd64.tar.gz"

@@ -2,7 +2,7 @@ package snapshot
 
 import (
 	"context"
-	"crypto/sha1" //nolint:gosec // the length of Git's hashes; it identifies content
+	"crypto/sha1" // the length of Git's hashes; it identifies content
 	"errors"
 	"fmt"
 	"io/fs"
@@ -241,7 +241,7 @@ func (n *node) identity() (plumbing.Hash, error) {
 // identityOf returns a hash of the entries of a folder with submodules, which has no
 // hash in Git.
 func identityOf(children []*node) (plumbing.Hash, error) {
-	sum := sha1.New() //nolint:gosec // as above
+	sum := sha1.New() // as above
 	for _, child := range children {
 		hash, err := child.identity()
 		if err != nil {

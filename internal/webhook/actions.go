@@ -18,7 +18,7 @@ const Audience = "notification-controller"
 // token.
 const (
 	actionsURL   = "ACTIONS_ID_TOKEN_REQUEST_URL"
-	actionsToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN" //nolint:gosec // the name of a variable
+	actionsToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN" // the name of a variable
 )
 
 // mostToken is the maximum size of the response. A token has a few KiB.

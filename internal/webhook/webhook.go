@@ -4,7 +4,7 @@ package webhook
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // Nexus signs with it
+	"crypto/sha1" // Nexus signs with it
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"

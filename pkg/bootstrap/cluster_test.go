@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 const branch = "main"

@@ -18,11 +18,11 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 func guess(apiVersion, kind string) kube.Resource {

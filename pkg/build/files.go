@@ -15,7 +15,7 @@ import (
 // files is the file system of kustomize for a tree, within the budget of the build. The generated
 // kustomization replaces the one of the folder.
 type files struct {
-	ctx  context.Context //nolint:containedctx // files is used for a single build
+	ctx  context.Context // files is used for a single build
 	tree fs.FS
 	// generated is the path of the kustomization.yaml that the generated one replaces.
 	generated string

@@ -51,7 +51,7 @@ func watchOutside(f *testing.F) *outside {
 	dir := f.TempDir()
 	o := &outside{network: &noNetwork{}, mark: filepath.Join(dir, "mark")}
 	script := "#!/bin/sh\necho \"$@\" >> " + o.mark + "\nexit 1\n"
-	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o755); err != nil { //nolint:gosec // it has to be executable
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o755); err != nil { // it has to be executable
 		f.Fatal(err)
 	}
 	f.Setenv("PATH", dir)

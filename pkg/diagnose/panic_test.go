@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 // recovered is a line of the log of kustomize-controller with the replaced parts OBJECT, TIME, MESSAGE and

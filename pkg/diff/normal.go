@@ -73,10 +73,10 @@ func exempt(o *unstructured.Unstructured) bool {
 func (n *normalizer) retype(o *unstructured.Unstructured) error {
 	typed, err := n.types.New(o.GroupVersionKind())
 	if err != nil {
-		return nil //nolint:nilerr // not a kind of Kubernetes
+		return nil // not a kind of Kubernetes
 	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, typed); err != nil {
-		return nil //nolint:nilerr // does not fit its type
+		return nil // does not fit its type
 	}
 	complete(typed)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)

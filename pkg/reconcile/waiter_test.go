@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 const kustomizations = "/apis/kustomize.toolkit.fluxcd.io/v1/namespaces/apps/kustomizations"

@@ -59,7 +59,7 @@ func ends(needs [][]int, from int) []string {
 // object's chains, and Blocks is its inverse.
 func TestBlockedBy(t *testing.T) {
 	t.Parallel()
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // the same graphs in each run
+	random := rand.New(rand.NewPCG(1, 2)) // the same graphs in each run
 	for range 300 {
 		needs := make([][]int, 1+random.IntN(12))
 		for i := range needs {

@@ -9,10 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
-	"github.com/fluxkit/flux/internal/testflux"
 	"github.com/fluxkit/flux/internal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testflux"
 )
 
 func TestSystemNamespaces(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 const module = "github.com/fluxkit/flux/"
@@ -62,7 +62,7 @@ var allowed = map[string][]string{
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {
-		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/test") {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") {
 			return
 		}
 		from := filepath.ToSlash(filepath.Dir(path))
@@ -125,7 +125,7 @@ var processFiles = map[string][]string{
 func TestProcessState(t *testing.T) {
 	t.Parallel()
 	eachFile(t, func(path string, file *ast.File) {
-		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") || strings.HasPrefix(path, "internal/test") {
+		if strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "sandbox/") || strings.HasPrefix(path, "test/") {
 			return
 		}
 		ast.Inspect(file, func(n ast.Node) bool {

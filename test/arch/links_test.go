@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testdocs"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testdocs"
 )
 
 // TestLinks checks that the relative links of all documents lead to files and headings of the repository.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"os"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // onCluster runs measure on a cluster with the CRDs of Flux and no controllers.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // far is the delay of a distant cluster in each direction.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // The content of the logs: the number of lines of all pods, and the interval and

@@ -16,7 +16,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 func main() {

@@ -11,10 +11,10 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testdocs"
-	"github.com/fluxkit/flux/internal/testgitea"
-	"github.com/fluxkit/flux/internal/testtemp"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testdocs"
+	"github.com/fluxkit/flux/test/support/testgitea"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 // firstPage is the page whose sandbox and repository the others use.

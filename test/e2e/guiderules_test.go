@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testdocs"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testdocs"
 )
 
 // TestGuideRules evaluates the alerts of the guide with the engine of Prometheus, on the metrics that the

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // TestObserve compares the output of all commands that inspect a cluster with Git,

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/sops/sopstest"
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testtemp"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 // rehearsed is a report of flux rehearse in JSON.

@@ -28,10 +28,10 @@ import (
 
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/registry/registrytest"
-	"github.com/fluxkit/flux/internal/testcloud"
-	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/test/support/testcloud"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 // repositoryReport is a report of flux test in JSON.

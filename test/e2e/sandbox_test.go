@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/helper"
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 // newUser returns a user without a cluster, who has flux, its helper and flux-sandbox in one folder.

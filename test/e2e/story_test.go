@@ -16,8 +16,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // TestUpgradeGuide runs the commands of docs/upgrade.md in their order on a cluster with Flux 2.9 and

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // authority signs certificates of servers and clients.

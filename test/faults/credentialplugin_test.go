@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // TestCredentialPluginHangs runs commands with a credential plugin that never responds: --timeout

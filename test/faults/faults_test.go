@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // world is a cluster without controllers and a flux binary.

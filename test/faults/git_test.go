@@ -20,8 +20,8 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 
-	"github.com/fluxkit/flux/internal/testgit"
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testgit"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // gitTimeout is the --timeout of commands whose Git server stalls, which they wait for. Others

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testterminal"
+	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
 // hangingRow is a command on a Kustomization app of which every request hangs once.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // keptHost is a test Git host that reports its state and the access of credentials.

@@ -14,10 +14,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testgit"
-	"github.com/fluxkit/flux/internal/testgithost"
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testgit"
+	"github.com/fluxkit/flux/test/support/testgithost"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // killer intercepts all changes that a flux process makes. It counts the changes and

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // TestLargeInput sends SIGTERM to commands in the middle of large files, and of a standard input

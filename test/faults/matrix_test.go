@@ -21,8 +21,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // matrixRow is a command that is killed at each of its requests and at each line

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fluxkit/flux/internal/kube/fakeapi"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
 
 // passingFaults are faults that affect a request once.

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // TestKilledUninstall kills uninstall at its requests and lines. Uninstall removes the

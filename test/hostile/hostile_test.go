@@ -21,7 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 var update = flag.Bool("update", false, "write times and memory to docs/security.md") //nolint:gochecknoglobals // a flag

@@ -189,7 +189,7 @@ func TestInstallFails(t *testing.T) {
 	} {
 		directory := t.TempDir()
 		before := filepath.Join(directory, "flux")
-		if err := os.WriteFile(before, []byte("#!/bin/sh\necho before\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(before, []byte("#!/bin/sh\necho before\n"), 0o700); err != nil { // a program
 			t.Fatal(err)
 		}
 		out, err := r.install(t, append(c.variables, "FLUX_DIR="+directory)...)

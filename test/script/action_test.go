@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/testcluster"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // runAction runs a composite action of the folder action with inputs, as a runner of GitHub or

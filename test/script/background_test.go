@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/testterminal"
+	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
 // waitTimeout is the timeout of waits in a script; the machine may be busy.

@@ -149,7 +149,7 @@ func execPlugin(t *testing.T) string {
 	t.Helper()
 	plugin := filepath.Join(t.TempDir(), "plugin")
 	answer := `{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential", "status": {"token": "cnry-exec-token"}}`
-	if err := os.WriteFile(plugin, []byte("#!/bin/sh\necho '"+answer+"'\n"), 0o755); err != nil { //nolint:gosec // it has to be executable
+	if err := os.WriteFile(plugin, []byte("#!/bin/sh\necho '"+answer+"'\n"), 0o755); err != nil { // it has to be executable
 		t.Fatal(err)
 	}
 	return plugin

@@ -52,7 +52,7 @@ func newChildren(t *testing.T) children {
 		"gh":           c.wrapper("gh") + "echo cnry-gh-token\n",
 		"flux-hello":   c.wrapper("flux-hello"),
 	} {
-		if err := errors.Join(os.MkdirAll(c.bin, 0o755), os.WriteFile(filepath.Join(c.bin, name), []byte(text), 0o755)); err != nil { //nolint:gosec // programs have to be executable
+		if err := errors.Join(os.MkdirAll(c.bin, 0o755), os.WriteFile(filepath.Join(c.bin, name), []byte(text), 0o755)); err != nil { // programs have to be executable
 			t.Fatal(err)
 		}
 	}

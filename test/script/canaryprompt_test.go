@@ -20,7 +20,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/testterminal"
+	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
 // promptCanary is the credential that is typed at prompts.

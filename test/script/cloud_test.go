@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fluxkit/flux/internal/testcloud"
+	"github.com/fluxkit/flux/test/support/testcloud"
 )
 
 // cloudKey is the key of a script's cloud.

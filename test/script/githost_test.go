@@ -17,9 +17,9 @@ import (
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sshkey"
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // scriptHost is a test Git host that scripts configure and inspect.

@@ -20,8 +20,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli"
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testterminal"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
 // hostile is text that attacks a terminal: colors, clearing the screen, the title and

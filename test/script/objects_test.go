@@ -22,8 +22,8 @@ import (
 	"golang.org/x/crypto/ssh"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // observe plays the controller of one object until the script ends: it answers

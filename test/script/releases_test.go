@@ -7,8 +7,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testrelease"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testrelease"
 )
 
 // releasesKey is the key of a script's releases of Flux.

@@ -8,7 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/sandboxrelease"
-	"github.com/fluxkit/flux/internal/testsigstore"
+	"github.com/fluxkit/flux/test/support/testsigstore"
 )
 
 // sigstoreKey is the key of a script's Sigstore.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fluxkit/flux/internal/testterminal"
+	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
 // beginOnTerminal runs a command on a terminal of its own while the script

@@ -9,8 +9,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // versions returns the versions of Flux of TestVersions: a sample, or all with

@@ -25,7 +25,7 @@ func ReadStdin(ctx context.Context, a *App) ([]byte, error) {
 }
 
 type stdin struct {
-	ctx  context.Context //nolint:containedctx // it lives as long as one call
+	ctx  context.Context // it lives as long as one call
 	from io.Reader
 }
 

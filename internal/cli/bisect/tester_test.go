@@ -34,7 +34,7 @@ func TestRunVerdicts(t *testing.T) {
 		// One after the other: a program cannot be run while a process that is just forked has it open.
 		t.Run(name, func(t *testing.T) {
 			program := filepath.Join(t.TempDir(), "flux")
-			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700); err != nil { //nolint:gosec // it is run
+			if err := os.WriteFile(program, []byte("#!/bin/sh\n"+c.script+"\n"), 0o700); err != nil { // it is run
 				t.Fatal(err)
 			}
 			a := app.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now)

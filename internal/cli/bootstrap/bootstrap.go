@@ -178,7 +178,7 @@ func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, 
 	case keys == 0 && s.sshPassword+s.sshPassphrase != "":
 		return nil, errors.New("--ssh-signing-password requires --ssh-signing-key-file")
 	case keys == 0:
-		return nil, nil //nolint:nilnil // commits are not signed
+		return nil, nil // commits are not signed
 	case keys > 1:
 		return nil, errors.New("--gpg-key-ring, --ssh-signing-key-file and --ssh-signing-reuse-private-key are mutually exclusive")
 	case s.ring != "":

@@ -20,7 +20,7 @@ const MostCredentials = 1 << 16
 // or nil without credentials.
 func (m *Manifests) PullSecret(in io.Reader, namespace string) (*unstructured.Unstructured, error) {
 	if m.RegistryCreds == "" {
-		return nil, nil //nolint:nilnil // no Secret is requested
+		return nil, nil // no Secret is requested
 	}
 	if m.options.ImagePullSecret == "" {
 		return nil, errors.New("--registry-creds requires --image-pull-secret, the name of the Secret to create")

@@ -97,7 +97,7 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 // interruptible is a writer that fails when its context has ended, so that the
 // archive of one large file can be interrupted, too.
 type interruptible struct {
-	ctx context.Context //nolint:containedctx // it lives as long as one call
+	ctx context.Context // it lives as long as one call
 	to  io.Writer
 }
 

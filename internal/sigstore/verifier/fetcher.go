@@ -16,7 +16,7 @@ const cacheDays = 1
 
 // fetcher reads files of a TUF repository like any other download.
 type fetcher struct {
-	ctx    context.Context //nolint:containedctx // the interface of the library has none
+	ctx    context.Context // the interface of the library has none
 	client *download.Client
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/testing/data"
 
 	"github.com/fluxkit/flux/internal/sigstore"
-	"github.com/fluxkit/flux/internal/testsigstore"
+	"github.com/fluxkit/flux/test/support/testsigstore"
 )
 
 // workflow is the identity that has to sign.

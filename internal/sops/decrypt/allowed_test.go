@@ -134,7 +134,7 @@ func TestDocumentsOfStrangers(t *testing.T) {
 	}
 	bin, ran := t.TempDir(), filepath.Join(t.TempDir(), "ran")
 	for _, name := range []string{"az", "azd", "pwsh", "gpg", "gcloud", "age-plugin-x"} {
-		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho $0 >> '"+ran+"'\n"), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(filepath.Join(bin, name), []byte("#!/bin/sh\necho $0 >> '"+ran+"'\n"), 0o700); err != nil { // a program
 			t.Fatal(err)
 		}
 	}

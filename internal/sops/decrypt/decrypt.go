@@ -82,7 +82,7 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Result, e
 		if ctx.Err() != nil {
 			return sops.Result{}, context.Cause(ctx)
 		}
-		return sops.Result{NoKey: true, Failures: service.failures}, nil //nolint:nilerr // the failures describe the error
+		return sops.Result{NoKey: true, Failures: service.failures}, nil // the failures describe the error
 	}
 	cipher := &authenticated{Cipher: aes.NewCipher()}
 	if _, err := tree.Decrypt(key, cipher); err != nil {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/sops/sopstest"
-	"github.com/fluxkit/flux/internal/testtemp"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 const secretYAML = `# of the team

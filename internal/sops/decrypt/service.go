@@ -24,7 +24,7 @@ const requestTime = 15 * time.Second
 // service decrypts data keys with the keys of a Secret or, without them, with the credentials in the
 // environment of the process.
 type service struct {
-	ctx context.Context //nolint:containedctx // the library passes none
+	ctx context.Context // the library passes none
 	// env returns variables of the environment, which the library reads by itself.
 	env  func(string) string
 	keys sops.Keys

@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/sops"
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // ciphertext is what the key services of these tests decrypt to the data key.

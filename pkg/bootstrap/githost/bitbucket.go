@@ -143,7 +143,7 @@ func (b *Bitbucket) find(ctx context.Context) (*bitbucketRepository, error) {
 	err := b.call(ctx, http.MethodGet, bitbucketCore+bitbucketPath(b.project.Key, bitbucketSlug(b.hosted.Name)), nil, nil, &found)
 	switch {
 	case status(err) == http.StatusNotFound:
-		return nil, nil //nolint:nilnil // it does not exist
+		return nil, nil // it does not exist
 	case status(err) == http.StatusUnauthorized && authenticated(err):
 		return nil, hint.Errorf("ask an administrator of the project for access", "repository %s exists, and %s cannot read it", b, b.who())
 	case err != nil:

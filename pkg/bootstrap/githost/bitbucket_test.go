@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // bitbucketPeople is a Bitbucket with projects, users and tokens of all kinds. The

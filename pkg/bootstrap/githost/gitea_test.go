@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testgitea"
-	"github.com/fluxkit/flux/internal/testopenapi"
+	"github.com/fluxkit/flux/test/support/testgitea"
+	"github.com/fluxkit/flux/test/support/testopenapi"
 )
 
 // server is a Gitea with alice, who owns the organization acme, and bob, who

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/testgitea"
+	"github.com/fluxkit/flux/test/support/testgitea"
 )
 
 // missingScopes checks that an error names all missing scopes.

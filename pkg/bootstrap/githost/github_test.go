@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // rejection is a case in which Survey fails and changes nothing.

@@ -88,7 +88,7 @@ func listed(words []string) string {
 func (g *gitlabAPI) group(ctx context.Context, name string) (*gitlab.Group, error) {
 	group, _, err := g.client.Groups.GetGroup(name, &gitlab.GetGroupOptions{WithProjects: gitlab.Ptr(false)}, gitlab.WithContext(ctx))
 	if gitlabMissing(err) {
-		return nil, nil //nolint:nilnil // it does not exist
+		return nil, nil // it does not exist
 	}
 	if err != nil {
 		return nil, g.problem(ctx, "reading group "+name, err)

@@ -16,7 +16,7 @@ import (
 func (g *GitLab) find(ctx context.Context) (*gitlab.Project, error) {
 	project, _, err := g.client.Projects.GetProject(g.hosted.String(), nil, gitlab.WithContext(ctx))
 	if gitlabMissing(err) {
-		return nil, nil //nolint:nilnil // it does not exist
+		return nil, nil // it does not exist
 	}
 	if err != nil {
 		return nil, g.problem(ctx, "reading project "+g.hosted.String(), err)

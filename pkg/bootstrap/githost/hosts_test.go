@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/testgithost"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // standIn is a test Git host.

@@ -227,7 +227,7 @@ func (r *Renderer) transport(access build.Access) (http.RoundTripper, error) {
 	if r.HTTP != nil {
 		return r.HTTP.Transport, nil
 	}
-	return nil, nil //nolint:nilnil // the default
+	return nil, nil // the default
 }
 
 // transportFor returns a transport that trusts the certificate authority and presents the client

@@ -86,7 +86,7 @@ func validateSchema(loader *schemaLoader, text []byte, values map[string]any) (e
 // schemaLoader loads the documents that a schema references over HTTP from public addresses and
 // allowed hosts. It loads no files.
 type schemaLoader struct {
-	ctx    context.Context //nolint:containedctx // the library passes no context
+	ctx    context.Context // the library passes no context
 	hosts  egress.Hosts
 	loaded int
 }

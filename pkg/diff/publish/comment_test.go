@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/pipeline"
-	"github.com/fluxkit/flux/internal/testgitea"
-	"github.com/fluxkit/flux/internal/testgithost"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/publish"
+	"github.com/fluxkit/flux/test/support/testgitea"
+	"github.com/fluxkit/flux/test/support/testgithost"
 )
 
 // standIn is a test Git host.

@@ -43,7 +43,7 @@ func majorOf(tag string) int64 {
 	if err != nil || v.Major() >= calendar {
 		return -1
 	}
-	return int64(v.Major()) //nolint:gosec // below calendar
+	return int64(v.Major()) // below calendar
 }
 
 // versioned are the fields with the name and the version of a chart or an artifact, by kind.

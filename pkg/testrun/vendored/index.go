@@ -82,7 +82,7 @@ func (s Source) String() string {
 // key identifies what objects of a repository refer to.
 func (s Source) key() string {
 	s.Revision, s.File, s.Layer, s.ETags = "", "", "", nil
-	text, _ := json.Marshal(s) //nolint:errchkjson // texts only
+	text, _ := json.Marshal(s) // texts only
 	return string(text)
 }
 

@@ -20,12 +20,12 @@ import (
 	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry/registrytest"
-	"github.com/fluxkit/flux/internal/testcloud"
-	"github.com/fluxkit/flux/internal/testgithost"
-	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/test/support/testcloud"
+	"github.com/fluxkit/flux/test/support/testgithost"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: m}.Run()) }

@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/testcluster"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate/schema"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // TestVerdictsAreThoseOfTheServer compares the verdict on each object with that of an API server,

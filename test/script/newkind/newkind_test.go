@@ -16,9 +16,9 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli"
 	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/testcluster"
-	"github.com/fluxkit/flux/internal/testtemp"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 // promotion is the row of a made-up kind that applies the objects of a source.

@@ -61,7 +61,7 @@ func GitRepository() creation.Builder {
 		Spec:        o.spec,
 		Secret: func(ctx context.Context, c *creation.Creation, spec map[string]any) (*unstructured.Unstructured, error) {
 			if o.secretRef != "" || o.provider == "aws" || o.provider == "azure" {
-				return nil, nil //nolint:nilnil // the credentials exist already
+				return nil, nil // the credentials exist already
 			}
 			return gitSecret(ctx, c, o.auth, o.url, o.silent, spec)
 		},
@@ -191,7 +191,7 @@ func storedKey(ctx context.Context, c *creation.Creation) (sshkey.Pair, error) {
 	}
 	pair, err := sshkey.Load(value("identity"), string(value("password")))
 	if err != nil {
-		return sshkey.Pair{}, nil //nolint:nilerr // an unusable key is replaced
+		return sshkey.Pair{}, nil // an unusable key is replaced
 	}
 	return pair, nil
 }

@@ -210,7 +210,7 @@ func Bucket() creation.Builder {
 		},
 		Secret: func(_ context.Context, c *creation.Creation, spec map[string]any) (*unstructured.Unstructured, error) {
 			if accessKey == "" {
-				return nil, nil //nolint:nilnil // no credentials are set
+				return nil, nil // no credentials are set
 			}
 			name := "bucket-" + c.Name
 			creation.Put(spec, "secretRef.name", name)
@@ -281,7 +281,7 @@ func HelmRepository() creation.Builder {
 				data["username"], data["password"] = username, c.Secret(password)
 			}
 			if len(data) == 0 {
-				return nil, nil //nolint:nilnil // no credentials are set
+				return nil, nil // no credentials are set
 			}
 			return credentials.NewSecret(c, name, "", data), c.Err()
 		},

@@ -47,7 +47,7 @@ func (o *Options) Open(a *app.App, paths []string) (*Gate, error) {
 	case !o.comment && o.key != "":
 		return nil, hint.Errorf("add --comment, or omit --comment-key", "--comment-key requires --comment")
 	case !o.comment && o.status == "":
-		return nil, nil //nolint:nilnil // the result is not written to a pull request
+		return nil, nil // the result is not written to a pull request
 	case len(o.key) > maxKey || strings.ContainsAny(o.key, "\r\n"):
 		return nil, hint.Errorf("use a short name, e.g. production", "invalid --comment-key: must be one line of at most %d bytes", maxKey)
 	}

@@ -19,7 +19,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fluxkit/flux/internal/testopenapi"
+	"github.com/fluxkit/flux/test/support/testopenapi"
 )
 
 // API serves the API of a host and decides on access with Git.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/testdocs"
+	"github.com/fluxkit/flux/test/support/testdocs"
 )
 
 const document = "# The `flux` guide: Part 1, v2.9\n\n## Set up\n\nRun [the steps](steps.md#set-up), see ![a picture](a.svg), but not `[code](code.md)`.\n\n" +

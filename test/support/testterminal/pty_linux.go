@@ -37,7 +37,7 @@ func slaveOf(master *os.File, columns, lines int) (*os.File, error) {
 }
 
 func resize(fd, columns, lines int) error {
-	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines), Col: uint16(columns)}) //nolint:gosec // tests give small sizes
+	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines), Col: uint16(columns)}) // tests give small sizes
 }
 
 // session lets a program control its terminal.

@@ -92,7 +92,7 @@ func (s *Sigstore) timestamps(c *x509.Certificate, at time.Time) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	sct := ct.SignedCertificateTimestamp{SCTVersion: ct.V1, LogID: ct.LogID{KeyID: [sha256.Size]byte(id)}, Timestamp: uint64(at.UnixMilli())} //nolint:gosec // a time after 1970
+	sct := ct.SignedCertificateTimestamp{SCTVersion: ct.V1, LogID: ct.LogID{KeyID: [sha256.Size]byte(id)}, Timestamp: uint64(at.UnixMilli())} // a time after 1970
 	entry := ct.LogEntry{Leaf: ct.MerkleTreeLeaf{Version: ct.V1, LeafType: ct.TimestampedEntryLeafType, TimestampedEntry: &ct.TimestampedEntry{
 		EntryType: ct.PrecertLogEntryType, Timestamp: sct.Timestamp,
 		PrecertEntry: &ct.PreCert{IssuerKeyHash: sha256.Sum256(s.issuer.RawSubjectPublicKeyInfo), TBSCertificate: c.RawTBSCertificate},

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/fluxkit/flux/internal/testopenapi"
+	"github.com/fluxkit/flux/test/support/testopenapi"
 )
 
 // gitHubCall is a request to GitHub. The state is locked.

@@ -64,7 +64,7 @@ func (g *Repositories) Create(repository, branch string) error {
 	if err := os.MkdirAll(filepath.Dir(hook), 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(hook, []byte(preReceive), 0o700) //nolint:gosec // a hook must be executable
+	return os.WriteFile(hook, []byte(preReceive), 0o700) // a hook must be executable
 }
 
 // Remove removes a repository.
@@ -180,7 +180,7 @@ func (g *Repositories) SetDefault(repository, branch string) error {
 // does not exist.
 func (g *Repositories) Log(repository, branch string) ([]string, error) {
 	if _, err := g.Head(repository, branch); err != nil {
-		return nil, nil //nolint:nilerr // it does not exist
+		return nil, nil // it does not exist
 	}
 	out, err := g.run(g.Path(repository), "log", "--format=%an <%ae> %s", "refs/heads/"+branch)
 	return strings.Split(out, "\n"), err

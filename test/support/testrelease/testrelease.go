@@ -16,7 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fluxkit/flux/internal/testproxy"
+	"github.com/fluxkit/flux/test/support/testproxy"
 )
 
 // Proxy is an HTTP proxy for a cluster that records requests and can delay them.

@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/testtemp"
+	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
 // tests are the tests of a package.

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/testgit"
+	"github.com/fluxkit/flux/test/support/testgit"
 )
 
 // Keyed is implemented by APIs with SSH keys.
