@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -125,17 +127,19 @@ func (w *watcher) set(k controllers.Kind, list []controllers.Object, deleted boo
 // The numbers of waves of requests that change nothing after which an object counts as stuck.
 const (
 	maxUnchanged = 2
-	// A controller may have read other objects before they were ready, and then the failure is outdated:
-	// it watches them, and on a busy machine receives their changes seconds later.
-	maxOutdated = 9
-	// An artifact without the path of a Kustomization may be outdated as well, but rarely is: the artifact
-	// of the present revision does not have the path either.
+	// maxMisplaced is the number for an artifact without the path of a Kustomization, whose revision
+	// kustomize-controller does not record. It may have read the previous artifact of another source.
 	maxMisplaced = 5
+	// unlimited is the number for a failure that other objects contradict: the controller has not
+	// received their changes yet, and reports another result once it has.
+	unlimited = math.MaxInt
 )
 
-// firstPause is the time before the wave after maxUnchanged. It doubles with each wave: a failure that
-// counts as outdated is repeated for 25 seconds.
-const firstPause = 200 * time.Millisecond
+// The pauses before the waves after maxUnchanged: the first, which doubles with each wave, and the longest.
+const (
+	firstPause = 200 * time.Millisecond
+	maxPause   = 5 * time.Second
+)
 
 // wait requests the failed reconciliations again until a wave of requests changes nothing.
 func (w *watcher) wait(ctx context.Context, progress func(ready, all int)) error {
@@ -174,7 +178,7 @@ func (w *watcher) pause(ctx context.Context, unchanged int, state string) error 
 	if unchanged < maxUnchanged {
 		return nil
 	}
-	timer := time.NewTimer(firstPause << (unchanged - maxUnchanged))
+	timer := time.NewTimer(min(firstPause<<min(unchanged-maxUnchanged, 10), maxPause))
 	defer timer.Stop()
 	for w.state() == state {
 		select {
@@ -197,28 +201,34 @@ const misplaced = "kustomization path not found"
 func (w *watcher) waves(f Flux) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sources := f.Kind.SourceOf(f.Object)
 	limit := 1
-	if f.Kind.Pending(f.Object) {
-		limit = maxOutdated
-	}
-	for i, t := range slices.Concat(sources, f.Kind.DependenciesOf(f.Object)) {
+	contradicted := outdated.MatchString(f.Kind.Ready(f.Object).Message)
+	for _, t := range slices.Concat(f.Kind.SourceOf(f.Object), f.Kind.DependenciesOf(f.Object)) {
 		t.APIVersion = ""
 		other, ok := w.objects[t]
 		if !ok || !other.Kind.IsReady(other.Object) {
 			return 1
 		}
-		limit = max(limit, maxUnchanged)
-		revision := (controllers.Path{"status.artifact.revision"}).String(other.Object)
-		if i < len(sources) && revision != "" && !f.Kind.Tried(f.Object, other.Kind, revision) {
-			limit = maxOutdated
-		}
+		limit = maxUnchanged
+		// A suspended object is Ready, and may never have the awaited revision.
+		contradicted = contradicted && !other.Kind.Suspension.Is(other.Object)
 	}
-	if strings.HasPrefix(f.Kind.Ready(f.Object).Message, misplaced) {
-		limit = min(limit, maxMisplaced)
+	switch {
+	case limit == 1:
+		return 1
+	case strings.HasPrefix(f.Kind.Ready(f.Object).Message, misplaced):
+		return maxMisplaced
+	case contradicted:
+		return unlimited
 	}
 	return limit
 }
+
+// outdated matches the messages of controllers that a source or a dependency does not exist, is not
+// ready or has no artifact. It does not match those about a readyExpr, which a ready dependency may not
+// fulfill.
+var outdated = regexp.MustCompile(`^(?:Source artifact not found|Source (?:is )?not ready|could not get Source object|no artifact available for|` +
+	`(?:dependency|source) '[^']*' (?:is not ready$|not found|revision is not up to date)|\S+ '[^']*' is not ready: |.*\.fluxcd\.io "[^"]*" not found$)`)
 
 // quiet waits until no object is being reconciled, and returns those that are not ready.
 func (w *watcher) quiet(ctx context.Context, progress func(ready, all int)) ([]Flux, error) {

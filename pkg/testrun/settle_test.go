@@ -7,29 +7,27 @@ import (
 )
 
 // TestWaves checks how often a failed reconciliation is repeated: once unless the objects that it
-// depends on are ready, and more often if its failure is from before they were.
+// depends on are ready, and until it has another result if they contradict its message.
 func TestWaves(t *testing.T) {
 	t.Parallel()
-	condition := func(status, reason string) map[string]any {
-		return map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason}}}
+	condition := func(status, message string) map[string]any {
+		return map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": "Test", "message": message}}}
 	}
-	source := func(status string) controllers.Object {
-		s := condition(status, "Test")
+	object := func(name, status, message string, spec map[string]any) controllers.Object {
+		s := condition(status, message)
 		s["artifact"] = map[string]any{"revision": "main@sha1:2"}
-		return controllers.Object{"metadata": map[string]any{"namespace": "apps", "name": "fleet"}, "status": s}
+		return controllers.Object{"metadata": map[string]any{"namespace": "apps", "name": name}, "status": s, "spec": spec}
 	}
-	app := func(name, reason, attempted string, dependsOn ...any) controllers.Object {
-		s := condition("False", reason)
-		s["lastAttemptedRevision"] = attempted
-		return controllers.Object{
-			"metadata": map[string]any{"namespace": "apps", "name": name}, "status": s,
-			"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": "fleet"}, "dependsOn": dependsOn},
-		}
+	source := func(status string) controllers.Object { return object("fleet", status, "Test", nil) }
+	app := func(message string, dependsOn ...any) controllers.Object {
+		return object("a", "False", message, map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": "fleet"}, "dependsOn": dependsOn})
 	}
-	lost := app("a", "ArtifactFailed", "")
-	lost["status"].(map[string]any)["conditions"].([]any)[0].(map[string]any)["message"] = "kustomization path not found: stat /tmp/x: no such file or directory"
 	git, _ := controllers.FindKind("GitRepository")
 	ks, _ := controllers.FindKind("Kustomization")
+	onB := map[string]any{"name": "b"}
+	b := func(status string, spec map[string]any) []controllers.Object {
+		return []controllers.Object{object("b", status, "Test", spec)}
+	}
 	for name, c := range map[string]struct {
 		source  string
 		object  controllers.Object
@@ -37,15 +35,22 @@ func TestWaves(t *testing.T) {
 		waves   int
 		present []controllers.Object
 	}{
-		"a source depends on nothing":          {"False", source("False"), git, 1, nil},
-		"the source failed":                    {"False", app("a", "ArtifactFailed", ""), ks, 1, nil},
-		"the build of the revision failed":     {"True", app("a", "BuildFailed", "main@sha1:2"), ks, maxUnchanged, nil},
-		"an earlier revision was attempted":    {"True", app("a", "ArtifactFailed", "main@sha1:1"), ks, maxOutdated, nil},
-		"nothing was attempted":                {"True", app("a", "ArtifactFailed", ""), ks, maxOutdated, nil},
-		"the artifact does not have the path":  {"True", lost, ks, maxMisplaced, nil},
-		"the dependency is missing":            {"True", app("a", "DependencyNotReady", "", map[string]any{"name": "b"}), ks, 1, nil},
-		"the dependency failed":                {"True", app("a", "DependencyNotReady", "", map[string]any{"name": "b"}), ks, 1, []controllers.Object{app("b", "BuildFailed", "main@sha1:2")}},
-		"it waits although nothing is awaited": {"True", app("a", "DependencyNotReady", "main@sha1:2"), ks, maxOutdated, nil},
+		"a source depends on nothing":           {"False", source("False"), git, 1, nil},
+		"the source failed":                     {"False", app("Source artifact not found, retrying in 5s"), ks, 1, nil},
+		"the build failed":                      {"True", app("kustomize build failed: Source artifact not found"), ks, maxUnchanged, nil},
+		"the source has no artifact":            {"True", app("Source artifact not found, retrying in 5s"), ks, unlimited, nil},
+		"the artifact has been replaced":        {"True", app("Source is not ready, artifact not found, retrying in 5s"), ks, unlimited, nil},
+		"the source does not exist":             {"True", app(`gitrepositories.source.toolkit.fluxcd.io "fleet" not found`), ks, unlimited, nil},
+		"another object does not exist":         {"True", app(`configmaps "fleet" not found`), ks, maxUnchanged, nil},
+		"the artifact cannot be fetched":        {"True", app("failed to download archive: connection refused"), ks, maxUnchanged, nil},
+		"the artifact does not have the path":   {"True", app("kustomization path not found: stat /tmp/x: no such file or directory"), ks, maxMisplaced, nil},
+		"the dependency is missing":             {"True", app("dependency 'apps/b' not found: gone", onB), ks, 1, nil},
+		"the dependency failed":                 {"True", app("dependency 'apps/b' is not ready", onB), ks, 1, b("False", nil)},
+		"the dependency is ready":               {"True", app("dependency 'apps/b' is not ready", onB), ks, unlimited, b("True", nil)},
+		"the dependency has the revision":       {"True", app("dependency 'apps/b' revision is not up to date", onB), ks, unlimited, b("True", nil)},
+		"the dependency is suspended":           {"True", app("dependency 'apps/b' revision is not up to date", onB), ks, maxUnchanged, b("True", map[string]any{"suspend": true})},
+		"the dependency fails its readyExpr":    {"True", app("dependency 'apps/b' is not ready according to readyExpr eval", onB), ks, maxUnchanged, b("True", nil)},
+		"the build failed after the dependency": {"True", app("kustomize build failed", onB), ks, maxUnchanged, b("True", nil)},
 	} {
 		w := &watcher{objects: map[controllers.Target]Flux{}}
 		for _, f := range append([]Flux{{Kind: git, Object: source(c.source)}, {Kind: c.kind, Object: c.object}}, present(ks, c.present)...) {
