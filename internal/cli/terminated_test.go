@@ -24,7 +24,7 @@ const promptly = 20 * time.Second
 // make faults runs all commands, make test the first one of each verb.
 func TestEveryCommandTerminates(t *testing.T) {
 	t.Parallel()
-	flux := filepath.Join(testcluster.BuildFlux(t), "flux")
+	flux := filepath.Join(testcluster.Programs(t), "flux")
 	var mu sync.Mutex
 	verbs := map[string]bool{}
 	forEnds(t, func(c endCase, how, _ string) string {

@@ -78,7 +78,7 @@ func TestReplay(t *testing.T) {
 // TestPendingCommandsDoNotExist checks that pending.txt lists no command that exists.
 func TestPendingCommandsDoNotExist(t *testing.T) {
 	t.Parallel()
-	bin := testcluster.BuildFlux(t)
+	bin := testcluster.Programs(t)
 	for _, prefix := range pendingCommands(t) {
 		words := strings.Fields(prefix)
 		ctx, cancel := context.WithTimeout(t.Context(), commandTime)
@@ -127,7 +127,7 @@ func current(s string) string {
 // on it.
 func prepare(t *testing.T) func(*testing.T, string) answer {
 	t.Helper()
-	bin := testcluster.BuildFlux(t)
+	bin := testcluster.Programs(t)
 	cluster := testcluster.Start(t, "none")
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("files")); err != nil {

@@ -7,21 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// newUser returns a user without a cluster, who has flux, its helper and flux-sandbox in one folder.
+// newUser returns a user without a cluster, who has flux, its helper and flux-sandbox in one directory.
 func newUser(t *testing.T) *story {
 	t.Helper()
-	bin := testcluster.BuildFlux(t, helper.Program)
-	for _, program := range []string{helper.Sandbox, "kubectl", "controllers"} {
-		if err := os.Symlink(filepath.Join(testcluster.Bin(), program), filepath.Join(bin, program)); err != nil {
-			t.Fatal(err)
-		}
-	}
+	bin := testcluster.Programs(t)
 	return &story{T: t, env: append(os.Environ(), "KUBECONFIG=/dev/null", "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
 		"PATH="+strings.Join([]string{bin, os.Getenv("PATH")}, string(os.PathListSeparator)))}
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
@@ -41,7 +40,7 @@ type story struct {
 // newStory starts a cluster with all controllers.
 func newStory(t *testing.T) *story {
 	t.Helper()
-	bin := testcluster.BuildFlux(t, helper.Program)
+	bin := testcluster.Programs(t)
 	s := &story{T: t, cluster: testcluster.Start(t, "all"), pushing: &sync.Mutex{}}
 	s.cluster.Sandbox(t, "git", "create", "fleet")
 	s.url = s.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/fleet.git"

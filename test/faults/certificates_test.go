@@ -66,7 +66,7 @@ func (a *authority) issue(t *testing.T, until time.Time) (certificate, key []byt
 // TestExpiredCertificates checks that commands end with the certificate that has expired and a remedy.
 func TestExpiredCertificates(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.BuildFlux(t)}
+	w := &world{bin: testcluster.Programs(t)}
 	past, future := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for name, c := range map[string]struct {
 		server, client time.Time

@@ -16,7 +16,7 @@ import (
 // and SIGTERM end the command with the reason, and the plugin with the program that it runs.
 func TestCredentialPluginHangs(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.BuildFlux(t)}
+	w := &world{bin: testcluster.Programs(t)}
 	for name, args := range map[string]string{"get": "get ks", "why": "why ks app", "wait": "wait ks app", "reconcile": "reconcile ks app", "check": "check"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

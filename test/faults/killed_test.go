@@ -29,7 +29,7 @@ import (
 // the state of an uninterrupted one.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
 	if err := w.cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}

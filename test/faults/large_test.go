@@ -19,7 +19,7 @@ import (
 // that does not end. They would read longer than bound, exit because of the signal, and leave no file.
 func TestLargeInput(t *testing.T) {
 	t.Parallel()
-	flux := filepath.Join(testcluster.BuildFlux(t), "flux")
+	flux := filepath.Join(testcluster.Programs(t), "flux")
 	dir := t.TempDir()
 	zeros := filepath.Join(dir, "zeros") // a sparse file: packing it takes an hour
 	check(t, os.WriteFile(zeros, nil, 0o600))

@@ -219,7 +219,7 @@ func (v *killedRun) repository() string {
 // uninterrupted one.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.BuildFlux(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
 	check(t, w.cluster.InstallCRDs(t.Context()))
 	w.playControllers(t)
 	w.countKills(t, 200)

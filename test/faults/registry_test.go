@@ -130,7 +130,7 @@ func drop(w http.ResponseWriter, r *http.Request, from http.Handler) {
 // in the middle of it. Each command ends by --timeout or with an error, and leaves nothing half written.
 func TestRegistryFaults(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.BuildFlux(t)}
+	w := &world{bin: testcluster.Programs(t)}
 	content := t.TempDir()
 	check(t, os.WriteFile(filepath.Join(content, "cm.yaml"), []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {a: "+strings.Repeat("x", 5000)+"}\n"), 0o600))
 	other := t.TempDir()

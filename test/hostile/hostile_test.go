@@ -67,7 +67,7 @@ type outcome struct {
 
 func TestHostile(t *testing.T) {
 	t.Parallel()
-	bin := testcluster.BuildFlux(t, "flux-helper")
+	bin := testcluster.Programs(t)
 	listener := &listener{}
 	server := httptest.NewServer(listener)
 	defer server.Close()

@@ -43,7 +43,7 @@ type withHelper struct{ testscript.TestingM }
 func (w withHelper) Run() int {
 	flux, err := exec.LookPath("flux")
 	if err == nil {
-		err = testcluster.AddHelper(context.Background(), flux)
+		err = testcluster.AddHelper(flux)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

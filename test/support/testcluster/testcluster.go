@@ -35,6 +35,8 @@ type Cluster struct {
 	// Dir is the state folder, Kubeconfig the path of a kubeconfig for the
 	// administrator.
 	Dir, Kubeconfig string
+	// Namespace is the namespace of the test in a sandbox that others use at the same time, or "".
+	Namespace string
 	// Env has the variables of `flux-sandbox env`, without PATH.
 	Env map[string]string
 	// Client is a client of the administrator.

@@ -1,0 +1,55 @@
+package testcluster
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"github.com/fluxkit/flux/internal/helper"
+)
+
+// Programs returns the directory with flux and flux-helper of the working tree, beside links to
+// flux-sandbox, kubectl and the controllers. Every test binary builds them once, and all in one
+// directory: the go command does not link a program again that is up to date.
+func Programs(t testing.TB) string {
+	t.Helper()
+	dir, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// AddHelper puts flux-helper of the working tree beside a program.
+func AddHelper(program string) error {
+	dir, err := programs()
+	if err != nil {
+		return err
+	}
+	return os.Symlink(filepath.Join(dir, helper.Program), filepath.Join(filepath.Dir(program), helper.Program))
+}
+
+// programs builds the programs on its first call.
+var programs = sync.OnceValues(func() (string, error) {
+	dir := filepath.Join(Bin(), "test")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir+string(filepath.Separator), "./cmd/flux", "./cmd/"+helper.Program)
+	cmd.Dir = Root()
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building flux: %w\n%s", err, out)
+	}
+	for _, name := range []string{helper.Sandbox, "kubectl", "controllers"} {
+		if err := os.Symlink(filepath.Join(Bin(), name), filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrExist) {
+			return "", err
+		}
+	}
+	return dir, nil
+})
