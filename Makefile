@@ -11,8 +11,11 @@ BIN     := $(CURDIR)/bin
 GO      ?= go
 # Many tests wait for controllers: more of them than processors run at the same time.
 PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
-# Tests start programs that are not part of the key of the test cache.
-GOTEST  := $(GO) test -count=1 -timeout 20m -parallel $(PARALLEL)
+# Tests start programs that are not part of the key of the test cache. tools/stress sets TESTFLAGS.
+GOTEST  := $(GO) test $(TESTFLAGS) -count=1 -timeout 40m -parallel $(PARALLEL)
+# The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests.
+TESTED  := ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
+	./test/arch/... ./test/compat/... ./test/confine/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/script/... ./test/support/...
 
 # The same build flags everywhere, because Kubernetes is compiled again for others.
 export CGO_ENABLED ?= 0
@@ -24,7 +27,7 @@ export GOTOOLCHAIN := auto
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: manifests ## Build bin/flux with the embedded manifests of the controllers, and bin/flux-helper
@@ -64,10 +67,16 @@ pictures: demo ## Generate the pictures in docs/pictures from the demo
 	test/pictures.sh
 
 .PHONY: test
-test: manifests sandbox gitea descriptions ## Run the unit tests and the command scripts against a real API server; RACE=1 detects races in packages
-	$(if $(RACE),CGO_ENABLED=1) $(GOTEST) $(if $(RACE),-race) ./internal/... ./pkg/...
-	$(GOTEST) ./cmd/... ./manifests/... ./tools/... ./test/arch/... ./test/compat/... ./test/faults/... ./test/release/... ./test/script/...
+test: lint verify test-unit smoke ## Tier 1, for every push: linters, generated files, unit tests, command scripts, one end-to-end test (12 minutes)
+
+.PHONY: test-unit
+test-unit: manifests sandbox gitea descriptions
+	$(GOTEST) $(TESTED)
 	cd sandbox && $(GOTEST) ./...
+
+.PHONY: smoke
+smoke: build sandbox controllers
+	$(GOTEST) -run '^TestSmoke$$' ./test/e2e
 
 .PHONY: compat
 compat: manifests sandbox ## Compare commands and flags with the recorded contract, replay it, and list the differences
@@ -75,14 +84,36 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
-e2e: build sandbox controllers gitea ## Run the end-to-end tests against the real controllers
-	$(GOTEST) -parallel 2 -timeout 40m ./test/e2e/... # more make the controllers of the sandboxes late
-	VERSIONS=all $(GOTEST) -run TestVersions ./test/script
+e2e: build sandbox controllers gitea ## Tier 2, before a merge: one case for each behavior with the real controllers (12 minutes)
+	$(GOTEST) -skip '^(TestNightly|TestSmoke$$)' ./test/e2e
 
-.PHONY: faults
-faults: manifests sandbox gitea descriptions ## Run all fault injection tests; make test runs a sample
-	FAULTS=all $(GO) test -count=1 -timeout 120m ./test/faults/...
-	FAULTS=all $(GO) test -count=1 -timeout 60m -run "TestEveryCommand" ./internal/cli
+.PHONY: nightly
+nightly: test e2e nightly-e2e nightly-unit race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)
+
+.PHONY: nightly-e2e
+nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that make e2e leaves out
+	$(GOTEST) -timeout 120m -run '^TestNightly' ./test/e2e
+
+.PHONY: nightly-unit
+nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests of which make test runs a sample
+	TIER=nightly $(GOTEST) -timeout 120m ./test/faults/...
+	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./internal/cli
+	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./test/script
+
+.PHONY: race
+race: manifests sandbox gitea descriptions ## Run the unit tests with the race detector; needs a C compiler
+	CGO_ENABLED=1 $(GOTEST) -race ./internal/... ./pkg/...
+
+.PHONY: public
+public: manifests ## Compare builds and diffs of public repositories with the library of kustomize-controller; needs GitHub
+	$(GO) run ./test/public -clone $(BIN)/public
+
+STRESS_RUNS ?= 3
+STRESS_LOAD ?= $(shell getconf _NPROCESSORS_ONLN)
+
+.PHONY: stress
+stress: ## Run make TARGET (default test) STRESS_RUNS times on fresh clones of HEAD beside STRESS_LOAD busy loops
+	$(GO) run ./tools/stress -runs $(STRESS_RUNS) -load $(STRESS_LOAD) $(or $(TARGET),test)
 
 FUZZTIME ?= 1m
 
@@ -99,7 +130,6 @@ lint: manifests ## Run the linters over every module
 	tools/lint . ./...
 	tools/lint sandbox ./...
 	tools/lint test/outside ./...
-	$(GO) test ./test/arch
 	$(GO) run ./tools/language .
 	$$(tools/build actionlint)
 
@@ -116,14 +146,15 @@ site-check: site ## Follow all links of the site and use its search in headless 
 	rm -rf $(BIN)/site-pictures && tools/site/check $(BIN)/site $(BIN)/site-pictures
 
 .PHONY: verify
-verify: docs ## Check formatting, go.mod files and generated docs
-	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox | tee /dev/stderr)"
+verify: build ## Check formatting, go.mod files, vet, and that docs/cmd is current
+	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox tools | tee /dev/stderr)"
 	$(GO) mod tidy -diff
 	cd sandbox && $(GO) mod tidy -diff
 	cd test/outside && $(GO) mod tidy -diff
 	cd test/outside && $(GO) vet ./...
 	$(GO) vet ./...
-	git diff --exit-code -- docs/cmd
+	rm -rf $(BIN)/cmd && $(BIN)/flux docgen --path $(BIN)/cmd
+	diff -r docs/cmd $(BIN)/cmd || { echo "✗ docs/cmd is outdated: run make docs" >&2; exit 1; }
 
 .PHONY: licenses
 licenses: ## Collect the license texts of all linked modules in bin/licenses

@@ -23,6 +23,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 // muteServer accepts connections and never completes a response.
@@ -423,9 +424,9 @@ func forEnds(t *testing.T, check func(c endCase, how, says string) string) {
 		verb, _, _ := strings.Cut(c.path, " ")
 		for how, says := range mute {
 			// Only the first command of a verb runs against every response,
-			// because the commands of its kinds share their code. FAULTS=all
+			// because the commands of its kinds share their code. make nightly
 			// runs all combinations.
-			if how != "nothing" && seen[verb] && os.Getenv("FAULTS") != "all" {
+			if how != "nothing" && seen[verb] && !tier.Nightly() {
 				continue
 			}
 			slots <- struct{}{}

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -14,14 +13,11 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// promptly is far above the second in which a signal must end flux, since the machine may be busy,
-// and far below --timeout.
-const promptly = 20 * time.Second
-
 // TestEveryCommandTerminates sends SIGTERM to a process of every command that waits for a response.
-// make faults runs all commands, make test the first one of each verb.
+// make nightly runs all commands, make test the first one of each verb.
 func TestEveryCommandTerminates(t *testing.T) {
 	t.Parallel()
 	flux := filepath.Join(testcluster.Programs(t), "flux")
@@ -30,7 +26,7 @@ func TestEveryCommandTerminates(t *testing.T) {
 	forEnds(t, func(c endCase, how, _ string) string {
 		verb, _, _ := strings.Cut(c.path, " ")
 		mu.Lock()
-		sampled := verbs[verb] && os.Getenv("FAULTS") != "all"
+		sampled := verbs[verb] && !tier.Nightly()
 		verbs[verb] = true
 		mu.Unlock()
 		if how != "nothing" || c.row.local != "" || sampled {
@@ -80,10 +76,10 @@ func (c endCase) terminate(t *testing.T, flux string) string {
 	}
 	select {
 	case <-ended:
-	case <-time.After(promptly):
+	case <-time.After(hangs):
 		_ = cmd.Process.Kill() // it is the failure of the test
 		<-ended
-		return fmt.Sprintf("it runs %s after SIGTERM\n%s", promptly, out.String())
+		return fmt.Sprintf("it runs %s after SIGTERM\n%s", hangs, out.String())
 	}
 	if took := time.Since(start); took > time.Second {
 		t.Logf("%s: %s", c.path, took.Round(time.Millisecond))

@@ -64,7 +64,7 @@ func (h Hosts) names(address netip.Addr) bool {
 
 // reserved are the networks that are not public, in addition to private, loopback
 // and link-local ones. They include IPv4 addresses in IPv6.
-var reserved = []netip.Prefix{ //nolint:gochecknoglobals // constant
+var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
 	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("fec0::/10"),

@@ -7,8 +7,9 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fluxkit/flux/pkg/controllers"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // ListAll lists the objects of all Flux kinds concurrently, and returns them in the order of the

@@ -12,7 +12,7 @@ import (
 )
 
 // spoken are lines of a controller, one a second.
-var spoken = []string{ //nolint:gochecknoglobals // a table
+var spoken = []string{
 	`{"level":"info","ts":"2026-11-01T10:00:00.000Z","msg":"starting manager"}`,
 	`{"level":"debug","ts":"2026-11-01T10:00:01.000Z","msg":"looking","controllerKind":"Kustomization","name":"app","namespace":"apps"}`,
 	`{"level":"info","ts":"2026-11-01T10:00:02.000Z","msg":"fetched https://me:secret@example.com/app","controllerKind":"GitRepository","name":"app","namespace":"apps"}`,

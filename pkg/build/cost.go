@@ -26,7 +26,7 @@ type cost struct{ bytes, kustomizations, documents int64 }
 // linear lists the fields of a kustomization whose output is bounded by their own length for every
 // document. It excludes replacements and plugins, each entry of which can double what it copies,
 // and deprecated fields, for which kustomize writes warnings to the stderr of its process.
-var linear = []string{ //nolint:gochecknoglobals // constant
+var linear = []string{
 	"apiVersion", "kind", "metadata", "resources", "components", "namespace", "namePrefix", "nameSuffix",
 	"images", "replicas", "labels", "commonAnnotations", "patches",
 	"configMapGenerator", "secretGenerator", "generatorOptions", "buildMetadata", "sortOptions",

@@ -94,14 +94,14 @@ func (f *files) checkRemote(name string, text []byte) error {
 
 // naming lists the fields of a kustomization with files and folders. They are in lower case because
 // kustomize ignores case.
-var naming = map[string]bool{ //nolint:gochecknoglobals // constant
+var naming = map[string]bool{
 	"resources": true, "bases": true, "components": true, "crds": true, "configurations": true, "generators": true,
 	"transformers": true, "validators": true, "path": true, "patchesstrategicmerge": true, "files": true, "envs": true,
 	"env": true, "repo": true, "chartrepourl": true, "valuesfile": true, "additionalvaluesfiles": true,
 }
 
 // plainText lists the fields with arbitrary values.
-var plainText = map[string]bool{ //nolint:gochecknoglobals // constant
+var plainText = map[string]bool{
 	"metadata": true, "commonannotations": true, "commonlabels": true, "labels": true, "annotations": true, "generatoroptions": true,
 	"options": true, "literals": true, "images": true, "valuesinline": true,
 }

@@ -85,7 +85,7 @@ func (s *run) tail(ctx context.Context, l kube.LogStream) (text string, cut bool
 	if err != nil {
 		return "", false, err
 	}
-	defer body.Close() //nolint:errcheck // it was read
+	defer body.Close()
 	scan := bufio.NewScanner(body)
 	scan.Buffer(make([]byte, 64<<10), logLine)
 	var lines []string

@@ -22,6 +22,7 @@ import (
 
 	"github.com/fluxkit/flux/test/support/testgit"
 	"github.com/fluxkit/flux/test/support/testproxy"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 // gitTimeout is the --timeout of commands whose Git server stalls, which they wait for. Others
@@ -299,7 +300,7 @@ func stateOf(t *testing.T, clone string) string {
 // gitFault runs a command with one fault.
 func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*testing.T, string, string) faultyGit, args invocation) {
 	name := verb + "-" + strings.TrimPrefix(strings.NewReplacer("/", "", "?", "-", "=", "-", " ", "-").Replace(f.at), "-") + "-" + f.how
-	if name = strings.ReplaceAll(name, "inforefs-service-", "refs-"); !whole() && f.how == "stalls" && !strings.Contains(f.at, "upload-pack") {
+	if name = strings.ReplaceAll(name, "inforefs-service-", "refs-"); !tier.Nightly() && f.how == "stalls" && !strings.Contains(f.at, "upload-pack") {
 		return
 	}
 	t.Run(name, func(t *testing.T) {

@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 // matrixRow is a command that is killed at each of its requests and at each line
@@ -88,7 +89,7 @@ func (w *world) newKilledRun(t *testing.T, row matrixRow, namespace string) *kil
 // has to be at least a minimum.
 func (w *world) countKills(t *testing.T, least int64) {
 	t.Cleanup(func() {
-		if n := w.kills.Load(); n == 0 || whole() && n < least {
+		if n := w.kills.Load(); n == 0 || tier.Nightly() && n < least {
 			t.Errorf("only %d processes were killed", n)
 		} else {
 			t.Logf("%d processes were killed, and the state after a second run was that of an uninterrupted one", n)
@@ -234,7 +235,7 @@ func TestKillMatrix(t *testing.T) {
 			t.Fatalf("%s: only %d requests and %d lines", name, requests, lines)
 		}
 		step := 1
-		if !whole() {
+		if !tier.Nightly() {
 			step = 12
 		}
 		t.Logf("%s: %d requests, %d lines", name, requests, lines)

@@ -4,7 +4,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 // passingFaults are faults that affect a request once.
@@ -99,15 +99,12 @@ var enduring = map[string]struct {
 	"reconcile": {[]string{"reconcile", "ks", "app"}, true, ""},
 }
 
-// whole reports whether all faults are run (make faults) instead of a sample.
-func whole() bool { return os.Getenv("FAULTS") == "all" }
-
 // passing injects each fault once into each request of each command: the command must
 // succeed and report the retry once.
 func (w *world) passing(t *testing.T) {
 	for what, fault := range passingFaults {
 		for name, command := range enduring {
-			if !whole() && what != "502" && name != "reconcile" {
+			if !tier.Nightly() && what != "502" && name != "reconcile" {
 				continue
 			}
 			t.Run(what+" "+name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 // faultyRegistry is a registry that responds with a fault to requests of one sort.
@@ -161,7 +162,7 @@ func TestRegistryFaults(t *testing.T) {
 				p.fatalf("%v", p.err)
 			}
 			sorts := f.seen()
-			if !whole() {
+			if !tier.Nightly() {
 				sorts = sorts[len(sorts)-1:]
 			}
 			for _, at := range sorts {

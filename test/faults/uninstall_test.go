@@ -7,6 +7,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 // TestKilledUninstall kills uninstall at its requests and lines. Uninstall removes the
@@ -33,7 +34,7 @@ func TestKilledUninstall(t *testing.T) {
 	want, requests, lines := undisturbed.state()+w.definitions(t), len(undisturbed.killer.counted()), out.lines
 	t.Logf("%d requests, %d lines", requests, lines)
 	step := 1
-	if !whole() {
+	if !tier.Nightly() {
 		step = 25
 	}
 	one := func(id string, request int, late bool, line int) {

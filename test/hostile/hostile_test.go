@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-var update = flag.Bool("update", false, "write times and memory to docs/security.md") //nolint:gochecknoglobals // a flag
+var update = flag.Bool("update", false, "write times and memory to docs/security.md")
 
 const (
 	// memoryMax is the maximum memory of a command, in KiB.

@@ -1,10 +1,10 @@
 // Command public compares flux with the library of kustomize-controller on clones
 // of public repositories, and prints the result as a Markdown table:
 //
-//	go run ./test/public -commits 30 DIRECTORY
+//	go run ./test/public -commits 30 [-clone] DIRECTORY
 //
 // DIRECTORY has the clones by the names in the table of repositories; those that
-// it does not have are listed as missing, which fails the run. The objects of flux
+// it does not have are cloned with -clone, else listed as missing, which fails the run. The objects of flux
 // build and the changes that flux diff --base finds in each of the last commits
 // have to be those of the renderer in test/outside/render. Charts are left out:
 // they come from other hosts.
@@ -54,9 +54,10 @@ func main() {
 func run(ctx context.Context) (err error) {
 	commits := flag.Int("commits", 10, "number of commits of each cluster whose changes are compared")
 	only := flag.String("only", "", "name of the only repository to compare")
+	fetch := flag.Bool("clone", false, "clone the repositories that DIRECTORY does not have")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		return errors.New("usage: go run ./test/public [-commits N] [-only NAME] DIRECTORY")
+		return errors.New("usage: go run ./test/public [-commits N] [-only NAME] [-clone] DIRECTORY")
 	}
 	work, err := os.MkdirTemp("", "flux-public-")
 	if err != nil {
@@ -75,6 +76,11 @@ func run(ctx context.Context) (err error) {
 			continue
 		}
 		clone := filepath.Join(flag.Arg(0), r.name)
+		if _, err := os.Stat(clone); err != nil && *fetch {
+			if _, err := output(ctx, "", "git", "clone", "--quiet", r.url, clone); err != nil {
+				return err
+			}
+		}
 		if _, err := os.Stat(clone); err != nil {
 			fmt.Fprintf(os.Stderr, "✗ %s is missing: git clone %s %s\n", r.name, r.url, clone)
 			differ = true

@@ -11,12 +11,13 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// versions returns the versions of Flux of TestVersions: a sample, or all with
-// VERSIONS=all.
+// versions returns the versions of Flux of TestVersions: all in the nightly run, else the oldest and the
+// newest.
 func versions() []string {
-	if os.Getenv("VERSIONS") == "all" {
+	if tier.Nightly() {
 		return []string{"2.0", "2.3", "2.6", "2.9", "2.10"}
 	}
 	return []string{"2.0", "2.10"}

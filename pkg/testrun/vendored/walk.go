@@ -102,7 +102,7 @@ func (w *walk) run(ctx context.Context) error {
 // unavailable notes the Kustomizations whose sources no object defines, and returns the other errors.
 func (w *walk) unavailable(err error) error {
 	failures := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // it is what Recursive has joined
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { // what Recursive has joined
 		failures = joined.Unwrap()
 	}
 	return errors.Join(slices.DeleteFunc(slices.Clone(failures), func(err error) bool {

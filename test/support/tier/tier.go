@@ -1,0 +1,8 @@
+// Package tier tells tests how much they cover: a sample on every push, everything in the nightly run.
+package tier
+
+import "os"
+
+// Nightly reports whether all cases of a table run (TIER=nightly, which make nightly sets) instead of a
+// sample.
+func Nightly() bool { return os.Getenv("TIER") == "nightly" }
