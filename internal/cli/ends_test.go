@@ -23,6 +23,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
@@ -246,9 +247,6 @@ func endCases(t *testing.T) []endCase {
 	return cases
 }
 
-// hangs is the time after which a command counts as hanging.
-const hangs = 3 * time.Minute
-
 // ending is the result of a command line.
 type ending struct {
 	code   int
@@ -300,13 +298,13 @@ func (c endCase) run(t *testing.T, says string, timeout time.Duration, canceled 
 			cancel(context.Canceled)
 		case early := <-code:
 			code <- early
-		case <-time.After(hangs):
+		case <-time.After(testlimit.Wait):
 		}
 	}
 	e := ending{}
 	select {
 	case e.code = <-code:
-	case <-time.After(hangs):
+	case <-time.After(testlimit.Wait):
 		e.err = errors.New("the command hangs")
 	}
 	e.took, e.output = time.Since(start), out.String()
@@ -399,7 +397,7 @@ func TestEveryCommandStops(t *testing.T) {
 		if c.row.local != "" {
 			return ""
 		}
-		e := c.run(t, says, 10*hangs, true)
+		e := c.run(t, says, 10*testlimit.Wait, true)
 		switch {
 		case e.err != nil:
 			return fmt.Sprintf("%v: %s", e.err, e.output)

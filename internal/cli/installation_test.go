@@ -56,7 +56,7 @@ func (s site) names(r kube.Resource, selection kube.Selection) []string {
 // server. Each step requires the previous one.
 func TestInstallation(t *testing.T) {
 	t.Parallel()
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	s := site{t, cluster, cluster.Kubeconfig}
 
 	s.refuseForbidden()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
@@ -46,7 +47,7 @@ func (c endCase) terminate(t *testing.T, flux string) string {
 			t.Error(err)
 		}
 	}()
-	args, env, err := c.prepare(t.TempDir(), server.listener.Addr().String(), 10*hangs)
+	args, env, err := c.prepare(t.TempDir(), server.listener.Addr().String(), 10*testlimit.Wait)
 	if err != nil {
 		return err.Error()
 	}
@@ -68,7 +69,7 @@ func (c endCase) terminate(t *testing.T, flux string) string {
 	case <-server.asked:
 	case <-ended:
 		return "it ended before a request\n" + out.String()
-	case <-time.After(hangs):
+	case <-time.After(testlimit.Wait):
 	}
 	start := time.Now()
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -76,10 +77,10 @@ func (c endCase) terminate(t *testing.T, flux string) string {
 	}
 	select {
 	case <-ended:
-	case <-time.After(hangs):
+	case <-time.After(testlimit.Wait):
 		_ = cmd.Process.Kill() // it is the failure of the test
 		<-ended
-		return fmt.Sprintf("it runs %s after SIGTERM\n%s", hangs, out.String())
+		return fmt.Sprintf("it runs %s after SIGTERM\n%s", testlimit.Wait, out.String())
 	}
 	if took := time.Since(start); took > time.Second {
 		t.Logf("%s: %s", c.path, took.Round(time.Millisecond))

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/logs"
 	"github.com/fluxkit/flux/test/support/fakeapi"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // following is a running Follow with its lines by pod.
@@ -48,7 +49,7 @@ func follow(t *testing.T, k *kubelet, o logs.Options) *following {
 // waits waits for the last line of a pod.
 func (f *following) waits(pod, last string) {
 	f.t.Helper()
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(testlimit.Wait)
 	defer deadline.Stop()
 	for {
 		f.mu.Lock()

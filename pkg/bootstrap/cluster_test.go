@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 const branch = "main"
@@ -219,7 +220,7 @@ func (w *world) plan() bootstrap.Plan {
 
 // run bootstraps with a timeout far above the usual duration.
 func (w *world) run(plan bootstrap.Plan, wrap func(http.RoundTripper) http.RoundTripper) (string, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), testlimit.Wait)
 	defer cancel()
 	cfg := rest.CopyConfig(w.cluster.Client.Config)
 	if wrap != nil {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
@@ -14,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // requestHost is a host with pull requests. It keeps the open one.
@@ -44,7 +44,7 @@ func (w *world) merge(h *requestHost) {
 }
 
 func (w *world) request(plan bootstrap.Plan, wrap func(http.RoundTripper) http.RoundTripper) (bootstrap.Result, string, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(w.t.Context(), testlimit.Wait)
 	defer cancel()
 	cfg := rest.CopyConfig(w.cluster.Client.Config)
 	if wrap != nil {

@@ -36,7 +36,7 @@ var history = []string{"Flux <> Add Flux sync manifests", "Flux <> Add Flux v" +
 // cases share the CRDs of Flux, so they do not run in parallel.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	if err := cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}

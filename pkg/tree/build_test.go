@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/pkg/tree"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // flagger is a custom resource whose plural and version require discovery.
@@ -38,7 +39,7 @@ func shop(t *testing.T) *server {
 
 func build(t *testing.T, s *server, root tree.Object, options tree.Options) *tree.Tree {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	got, err := tree.Build(ctx, s.start(t), root, options)
 	if err != nil {

@@ -4,7 +4,10 @@ import (
 	"os"
 	"testing"
 
+	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: m}.Run()) }
+var sandboxes = testcluster.NewPool()
+
+func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: sandboxes.Around(m)}.Run()) }

@@ -13,13 +13,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // answer is a recorded command with its result.
@@ -29,9 +29,6 @@ type answer struct {
 	Stdout  string `json:"stdout"`
 	Stderr  string `json:"stderr"`
 }
-
-// commandTime limits one replayed command.
-const commandTime = 2 * time.Minute
 
 func TestReplay(t *testing.T) {
 	t.Parallel()
@@ -81,7 +78,7 @@ func TestPendingCommandsDoNotExist(t *testing.T) {
 	bin := testcluster.Programs(t)
 	for _, prefix := range pendingCommands(t) {
 		words := strings.Fields(prefix)
-		ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+		ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 		out, err := exec.CommandContext(ctx, filepath.Join(bin, "flux"), words[1:]...).CombinedOutput()
 		cancel()
 		if err == nil || !strings.Contains(string(out), "unknown command") {
@@ -128,7 +125,7 @@ func current(s string) string {
 func prepare(t *testing.T) func(*testing.T, string) answer {
 	t.Helper()
 	bin := testcluster.Programs(t)
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	dir := t.TempDir()
 	if err := os.CopyFS(dir, os.DirFS("files")); err != nil {
 		t.Fatal(err)
@@ -170,7 +167,7 @@ func emptyRegistry(t *testing.T) string {
 // line redirects it.
 func execute(t *testing.T, command, dir string, env []string) answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), commandTime)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	if !strings.Contains(command, " < ") {
 		command += " <&-"

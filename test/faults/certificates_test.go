@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // authority signs certificates of servers and clients.
@@ -93,7 +94,7 @@ func TestExpiredCertificates(t *testing.T) {
 				p := w.start(t, kubeconfig, append(args, "--timeout=20s")...)
 				select {
 				case <-p.ended:
-				case <-time.After(bound):
+				case <-time.After(testlimit.Wait):
 					p.fatalf("does not exit")
 				}
 				if p.cmd.ProcessState.ExitCode() <= 0 {

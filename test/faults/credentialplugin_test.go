@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // TestCredentialPluginHangs runs commands with a credential plugin that never responds: --timeout
@@ -43,7 +44,7 @@ users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, com
 			check(t, err)
 			select {
 			case <-p.ended:
-			case <-time.After(bound):
+			case <-time.After(testlimit.Wait):
 				p.fatalf("does not exit")
 			}
 			if code := p.cmd.ProcessState.ExitCode(); code != 1 && code != 2 || !strings.Contains(p.stderr.String(), "the credential plugin sh of the kubeconfig did not respond: timed out after 10s\n  increase --timeout") {

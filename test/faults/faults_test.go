@@ -26,7 +26,7 @@ type world struct {
 // TestFaults first runs the faults of single requests concurrently, then replaces the server.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
 	if err := w.cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 
 	"github.com/fluxkit/flux/test/support/testgit"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testproxy"
 	"github.com/fluxkit/flux/test/support/tier"
 )
@@ -307,7 +308,7 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		t.Parallel()
 		before := w.repositoryWithCommit(t, name)
 		folder, words := args(t, name, serve(t, f.at, f.how))
-		timeout := bound
+		timeout := 2 * testlimit.Wait // a fault that does not stall ends the command
 		if f.how == "stalls" {
 			timeout = gitTimeout
 		}
@@ -317,7 +318,7 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		p := w.startIn(t, folder, w.cluster.Kubeconfig, words...)
 		select {
 		case <-p.ended:
-		case <-time.After(bound):
+		case <-time.After(testlimit.Wait):
 			p.fatalf("does not exit")
 		}
 		t.Logf("after %s: %s", time.Since(start).Round(10*time.Millisecond), p.stderr)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
 	"github.com/fluxkit/flux/test/support/tier"
 )
@@ -78,7 +79,7 @@ func (w *world) hanging(t *testing.T) {
 				p, _ := w.hang(t, row, namespace+"-t", id, "--timeout=2s")
 				select {
 				case <-p.ended:
-				case <-time.After(bound):
+				case <-time.After(testlimit.Wait):
 					p.fatalf("does not exit")
 				}
 				if code := p.cmd.ProcessState.ExitCode(); code != 1 && code != 2 || !strings.Contains(p.stderr.String()+p.stdout.String(), "timed out") {
@@ -153,7 +154,7 @@ func (w *world) requestsOf(t *testing.T, row hangingRow, namespace string) []str
 			case <-quiet:
 			case <-p.ended:
 				p.fatalf("exited")
-			case <-time.After(bound):
+			case <-time.After(testlimit.Wait):
 				p.fatalf("sends no watch")
 			}
 			mu.Lock()
@@ -164,7 +165,7 @@ func (w *world) requestsOf(t *testing.T, row hangingRow, namespace string) []str
 	}
 	select {
 	case <-p.ended:
-	case <-time.After(bound):
+	case <-time.After(testlimit.Wait):
 		p.fatalf("does not exit")
 	}
 	mu.Lock()
@@ -205,7 +206,7 @@ func (p *process) reaches(reached <-chan struct{}) {
 	case <-reached:
 	case <-p.ended:
 		p.fatalf("exited before the request that hangs: %v", p.err)
-	case <-time.After(bound):
+	case <-time.After(testlimit.Wait):
 		p.fatalf("does not send the request that hangs")
 	}
 }
@@ -223,7 +224,7 @@ func (w *world) prompting(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), bound)
+			ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, filepath.Join(w.bin, "flux"), args...)
 			cmd.Env = []string{"KUBECONFIG=" + w.cluster.Kubeconfig, "HOME=" + t.TempDir(), "TERM=xterm"}
@@ -249,7 +250,7 @@ func prompted(t *testing.T, terminal *testterminal.Terminal, ended <-chan struct
 	t.Helper()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	late := time.After(bound)
+	late := time.After(testlimit.Wait)
 	for {
 		screen, _ := terminal.Shows()
 		lines := strings.Split(strings.TrimSpace(screen), "\n")

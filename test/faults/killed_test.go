@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testgithost"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // TestKilled kills a bootstrap at each of its changes, on the Git host, by Git and on
@@ -29,7 +30,7 @@ import (
 // the state of an uninterrupted one.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
 	if err := w.cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -88,7 +89,7 @@ func (w *world) newVictim(t *testing.T, namespace string) *victim {
 
 // run runs bootstrap and kills it at a change, if at is not 0.
 func (v *victim) run(at int, late bool) (string, error) {
-	ctx, cancel := context.WithTimeout(v.t.Context(), bound)
+	ctx, cancel := context.WithTimeout(v.t.Context(), testlimit.Wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(v.w.bin, "flux"), v.args...)
 	var out bytes.Buffer

@@ -58,7 +58,7 @@ var killedHosts = map[string]struct {
 // the cluster must authenticate to the repository.
 func TestKilledOnHosts(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
 	if err := w.cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}

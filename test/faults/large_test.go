@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // TestLargeInput sends SIGTERM to commands in the middle of large files, and of a standard input
-// that does not end. They would read longer than bound, exit because of the signal, and leave no file.
+// that does not end. They would read longer than testlimit.Wait, exit because of the signal, and leave no file.
 func TestLargeInput(t *testing.T) {
 	t.Parallel()
 	flux := filepath.Join(testcluster.Programs(t), "flux")
@@ -45,7 +46,7 @@ func TestLargeInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			out := t.TempDir()
-			ctx, cancel := context.WithTimeout(t.Context(), bound)
+			ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, flux, strings.Fields(strings.ReplaceAll(row.args, "OUT", out))...)
 			cmd.Env = []string{"HOME=" + t.TempDir(), "TMPDIR=" + out}
@@ -82,7 +83,7 @@ func readsMuch(t *testing.T, pid int, ended <-chan struct{}) bool {
 	t.Helper()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
-	late := time.After(bound)
+	late := time.After(testlimit.Wait)
 	for {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
 		var read int

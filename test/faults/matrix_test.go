@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
@@ -121,7 +122,7 @@ func (l *lineKiller) Write(p []byte) (int, error) {
 // run runs the command and kills it at a request or a line, 0 for none. It returns
 // the output, and whether the command was killed.
 func (v *killedRun) run(request int, late bool, line int) (out *lineKiller, killed bool, err error) {
-	ctx, cancel := context.WithTimeout(v.t.Context(), bound)
+	ctx, cancel := context.WithTimeout(v.t.Context(), testlimit.Wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(v.w.bin, "flux"), v.args...)
 	out = &lineKiller{at: line}
@@ -220,7 +221,7 @@ func (v *killedRun) repository() string {
 // uninterrupted one.
 func TestKillMatrix(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
 	check(t, w.cluster.InstallCRDs(t.Context()))
 	w.playControllers(t)
 	w.countKills(t, 200)

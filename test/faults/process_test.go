@@ -14,10 +14,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
-)
 
-// bound limits a test that hangs; no test comes near it.
-const bound = 2 * time.Minute
+	"github.com/fluxkit/flux/test/support/testlimit"
+)
 
 // process is a running flux process.
 type process struct {
@@ -106,7 +105,7 @@ func (p *process) fatalf(format string, args ...any) {
 // until waits until the process has printed a text.
 func (p *process) until(where *transcript, wanted string) {
 	p.t.Helper()
-	late := time.After(bound)
+	late := time.After(testlimit.Wait)
 	for {
 		text, changed := where.now()
 		if strings.Contains(text, wanted) {
@@ -129,7 +128,7 @@ func (p *process) exits(code int) {
 	p.t.Helper()
 	select {
 	case <-p.ended:
-	case <-time.After(bound):
+	case <-time.After(testlimit.Wait):
 		p.fatalf("does not exit")
 	}
 	got := 0
@@ -147,7 +146,7 @@ func (p *process) exits(code int) {
 // endsItsChildren waits until no process has the environment of this one.
 func (p *process) endsItsChildren() {
 	p.t.Helper()
-	late := time.After(bound)
+	late := time.After(testlimit.Wait)
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
 	start := time.Now()
@@ -191,7 +190,7 @@ func (p *process) interrupt() {
 }
 
 // stops sends a signal. The process waits for something that does not happen before
-// bound, so its exit is due to the signal.
+// testlimit.Wait, so its exit is due to the signal.
 func (p *process) stops(by os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(by); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/registry"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
@@ -149,7 +150,7 @@ func TestRegistryFaults(t *testing.T) {
 				p = w.start(t, "/dev/null", append(strings.Fields(line), "--insecure-registry", "--timeout="+timeout)...)
 				select {
 				case <-p.ended:
-				case <-time.After(bound):
+				case <-time.After(testlimit.Wait):
 					p.fatalf("does not exit")
 				}
 				return p, out

@@ -14,7 +14,7 @@ import (
 // CustomResourceDefinitions, too, so the runs on a server are sequential.
 func TestKilledUninstall(t *testing.T) {
 	t.Parallel()
-	w := &world{bin: testcluster.Programs(t), cluster: testcluster.Start(t, "none")}
+	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
 	install := matrixRow{args: func(*testing.T, *world, *killedRun) []string { return []string{"install"} }}
 	w.countKills(t, 50)
 	// again installs Flux, and returns the uninstallation of it.

@@ -11,11 +11,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
 )
-
-// waitTimeout is the timeout of waits in a script; the machine may be busy.
-const waitTimeout = time.Minute
 
 // background has the commands that run while a script continues.
 type background struct {
@@ -87,7 +85,7 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: waits FILE PATTERN…")
 	}
-	deadline := time.NewTimer(waitTimeout)
+	deadline := time.NewTimer(testlimit.Wait)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -102,7 +100,7 @@ func waits(ts *testscript.TestScript, neg bool, args []string) {
 			select {
 			case <-look.C:
 			case <-deadline.C:
-				ts.Fatalf("%s has no match of %s after %s:\n%s", args[0], pattern, waitTimeout, data)
+				ts.Fatalf("%s has no match of %s after %s:\n%s", args[0], pattern, testlimit.Wait, data)
 			}
 		}
 	}
@@ -137,12 +135,12 @@ func jobOf(ts *testscript.TestScript, name string) *job {
 }
 
 func (j *job) ends(ts *testscript.TestScript, name string, code int) {
-	deadline := time.NewTimer(waitTimeout)
+	deadline := time.NewTimer(testlimit.Wait)
 	defer deadline.Stop()
 	select {
 	case <-j.ended:
 	case <-deadline.C:
-		ts.Fatalf("%s has not ended after %s", name, waitTimeout)
+		ts.Fatalf("%s has not ended after %s", name, testlimit.Wait)
 	}
 	if got := j.cmd.ProcessState.ExitCode(); got != code {
 		ts.Fatalf("%s exited with %d, want %d\n%s", name, got, code, j.printed(ts, name))

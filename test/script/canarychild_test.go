@@ -16,9 +16,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // children records the arguments and the environment of the programs that flux starts.
@@ -68,7 +68,7 @@ func (c children) wrapper(name string) string {
 // run runs flux with all canaries and with traces of Git in the environment.
 func (c children) run(t *testing.T, folder, stdin string, more []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, "flux"), args...)
 	cmd.Dir, cmd.Stdin = folder, strings.NewReader(stdin)

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
@@ -90,7 +91,7 @@ func TestCanaryPrompts(t *testing.T) {
 // the terminal.
 func (c children) types(t *testing.T, question string, env []string, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(c.bin, "flux"), args...)
 	cmd.Env = slices.Concat([]string{"HOME=" + c.folder(t, "home"), "TMPDIR=" + c.folder(t, "tmp"), "PATH=" + c.bin + ":" + os.Getenv("PATH"), "TERM=xterm"}, env)

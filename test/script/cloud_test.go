@@ -8,6 +8,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/fluxkit/flux/test/support/testcloud"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // cloudKey is the key of a script's cloud.
@@ -55,7 +56,7 @@ func useCloud(ts *testscript.TestScript, neg bool, args []string) {
 	case args[0] == "asked":
 		select {
 		case <-h.Asked():
-		case <-time.After(waitTimeout):
+		case <-time.After(testlimit.Wait):
 			ts.Fatalf("no request for credentials")
 		}
 	case args[0] == "masked":

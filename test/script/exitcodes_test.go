@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // exitCodeTable has the exit code of every command in every condition. Review each
@@ -90,7 +91,7 @@ func exitConditions(viewer, refused string) []exitCondition {
 // table: review the difference.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	dir := t.TempDir()
 	if err := cluster.Seed(t.Context(), []byte(viewerRole), ""); err != nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ type exitResult struct {
 
 // runProcess runs flux like the scripts: the test binary under that name.
 func runProcess(ctx context.Context, dir, path string, c exitCondition) exitResult {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, testlimit.Wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, os.Args[0])
 	cmd.Args = append(strings.Fields(path), c.args(path)...)

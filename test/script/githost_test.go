@@ -9,7 +9,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
@@ -20,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testgithost"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // scriptHost is a test Git host that scripts configure and inspect.
@@ -224,7 +224,7 @@ func (p *player) fetch(ctx context.Context, o controllers.Object) (map[string]an
 		return nil, err
 	}
 	branch := controllers.Path{"spec.ref.branch"}.String(o)
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, testlimit.Wait)
 	defer cancel()
 	repository, err := gitrepo.Open(ctx, remote, branch)
 	if err != nil {

@@ -13,6 +13,8 @@ import (
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // hook serves webhooks at HOOK until the script ends. It writes every request
@@ -30,7 +32,7 @@ func hook(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	ts.Check(err)
-	server := &http.Server{Handler: h, ReadHeaderTimeout: waitTimeout}
+	server := &http.Server{Handler: h, ReadHeaderTimeout: testlimit.Wait}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	ts.Setenv("HOOK", "http://"+listener.Addr().String())

@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
@@ -143,11 +144,10 @@ func around(text string, i int) string { return text[max(0, i-60):min(len(text),
 // forged is a message of the program's own kind that an object brought in.
 var forged = regexp.MustCompile(`(?m)^✔ all is well`)
 
-// TestHostileObjects reads hostile objects with every command that reads, in
-// every format: nothing that is printed controls a terminal.
+// TestHostileObjects reads hostile objects through a pipe and on a terminal.
 func TestHostileObjects(t *testing.T) {
 	t.Parallel()
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	if err := cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +155,13 @@ func TestHostileObjects(t *testing.T) {
 	if err := cluster.Seed(t.Context(), []byte(namespace+hostileObjects()), "flux-system"); err != nil {
 		t.Fatal(err)
 	}
+	t.Run("pipe", func(t *testing.T) { hostileInPipe(t, cluster) })
+	t.Run("terminal", func(t *testing.T) { hostileOnTerminal(t, cluster) })
+}
+
+// hostileInPipe runs every command that reads, in every format: nothing that is printed controls a terminal.
+func hostileInPipe(t *testing.T, cluster *testcluster.Cluster) {
+	t.Helper()
 	dir := t.TempDir()
 	var ran, shown atomic.Int32
 	var wg sync.WaitGroup
@@ -217,18 +224,9 @@ func runHere(ctx context.Context, dir string, args []string) (stdout, stderr str
 	return out.String(), err.String()
 }
 
-// TestHostileObjectsOnTerminal does so on a terminal, where nothing but the
-// program's own sequences may come.
-func TestHostileObjectsOnTerminal(t *testing.T) {
-	t.Parallel()
-	cluster := testcluster.Start(t, "none")
-	if err := cluster.InstallCRDs(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n"
-	if err := cluster.Seed(t.Context(), []byte(namespace+hostileObjects()), "flux-system"); err != nil {
-		t.Fatal(err)
-	}
+// hostileOnTerminal runs commands on a terminal, which gets no other sequences than those of the program.
+func hostileOnTerminal(t *testing.T, cluster *testcluster.Cluster) {
+	t.Helper()
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"get", "all", "-A"}, {"get", "ks", "-o", "wide"}, {"get", "ks", "-o", "yaml"}, {"get", "ks", "-o", "jsonpath={.items[*].status.conditions[*].message}"},
@@ -237,7 +235,7 @@ func TestHostileObjectsOnTerminal(t *testing.T) {
 		{"trace", "configmap", "app"}, {"deps"}, {"events", "-A"}, {"export", "ks", "--all"}, {"debug", "ks", "app", "--show-vars"}, {"debug", "hr", "app", "--show-values"},
 		{"reconcile", "ks", "app"}, {"wait", "ks", "app"}, {"stats"},
 	} {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 		cmd := exec.CommandContext(ctx, os.Args[0])
 		cmd.Args = append(append([]string{"flux"}, args...), "--timeout=10s", "--kubeconfig="+cluster.Kubeconfig)
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + dir, "TERM=xterm-256color"}

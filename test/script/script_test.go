@@ -30,8 +30,10 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
+var sandboxes = testcluster.NewPool()
+
 func TestMain(m *testing.M) {
-	testscript.Main(testtemp.M{Tests: withHelper{m}}, map[string]func(){
+	testscript.Main(testtemp.M{Tests: sandboxes.Around(withHelper{m})}, map[string]func(){
 		"flux": func() { os.Exit(runFlux()) },
 	})
 }
@@ -92,10 +94,6 @@ func runScripts(t *testing.T, suite string, serial bool) {
 	if err != nil || len(verbs) == 0 {
 		t.Fatalf("no scripts in testdata/%s: %v", suite, err)
 	}
-	cluster := testcluster.Start(t, "none")
-	if err := cluster.InstallCRDs(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	var files []string
 	for _, verb := range verbs {
 		if only := os.Getenv("VERB"); only != "" && !slices.Contains(strings.Split(only, ","), filepath.Base(verb)) {
@@ -106,6 +104,10 @@ func runScripts(t *testing.T, suite string, serial bool) {
 			t.Fatalf("no scripts in %s: %v", verb, err)
 		}
 		files = append(files, cases...)
+	}
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
+	if err := cluster.InstallCRDs(t.Context()); err != nil {
+		t.Fatal(err)
 	}
 	testscript.RunT(tShim{t, serial}, params(t, cluster, files, serial, &atomic.Int32{}))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
@@ -79,7 +80,7 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 	data, err := os.ReadFile(ts.MkAbs(args[1]))
 	ts.Check(err)
 	want, screen := string(data), ""
-	deadline := time.NewTimer(waitTimeout)
+	deadline := time.NewTimer(testlimit.Wait)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -91,7 +92,7 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-look.C:
 		case <-deadline.C:
-			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], waitTimeout, cmp.Diff(want, screen), terminal.Raw())
+			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], testlimit.Wait, cmp.Diff(want, screen), terminal.Raw())
 		}
 	}
 }
@@ -139,7 +140,7 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
-	deadline := time.NewTimer(waitTimeout)
+	deadline := time.NewTimer(testlimit.Wait)
 	defer deadline.Stop()
 	look := time.NewTicker(10 * time.Millisecond)
 	defer look.Stop()
@@ -151,7 +152,7 @@ func reads(ts *testscript.TestScript, neg bool, args []string) {
 		select {
 		case <-look.C:
 		case <-deadline.C:
-			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], waitTimeout, raw)
+			ts.Fatalf("%s has not written %s after %s: %q", args[0], args[1], testlimit.Wait, raw)
 		}
 	}
 }

@@ -33,7 +33,7 @@ func TestVersions(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)
 	}
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	var count atomic.Int32
 	for _, version := range versions() {
 		t.Run(version, func(t *testing.T) {

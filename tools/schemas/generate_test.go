@@ -15,7 +15,7 @@ import (
 // sandbox publishes. Run "go run ./tools/schemas" to generate it.
 func TestFilesAreGenerated(t *testing.T) {
 	t.Parallel()
-	version, content, err := generate(t.Context(), testcluster.Start(t, "none").Client)
+	version, content, err := generate(t.Context(), sandboxes.Acquire(t, testcluster.Whole).Client)
 	if err != nil {
 		t.Fatal(err)
 	}

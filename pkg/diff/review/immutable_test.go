@@ -89,7 +89,7 @@ var edits = map[string][2]string{
 // TestImmutable compares the rule with the answer of a server to each edit.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
-	c := testcluster.Start(t, "none")
+	c := sandboxes.Acquire(t, testcluster.Whole)
 	var present, changed []*unstructured.Unstructured
 	names := slices.Sorted(maps.Keys(edits))
 	for i, name := range names {

@@ -24,7 +24,7 @@ import (
 // which is asked for a dry run with strict field validation.
 func TestVerdictsAreThoseOfTheServer(t *testing.T) {
 	t.Parallel()
-	cluster := testcluster.Start(t, "none")
+	cluster := sandboxes.Acquire(t, testcluster.Whole)
 	if err := cluster.InstallCRDs(t.Context()); err != nil {
 		t.Fatal(err)
 	}

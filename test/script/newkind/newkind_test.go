@@ -38,9 +38,11 @@ var promotion = controllers.Kind{
 
 // TestMain adds the row to the catalog, both of the tests and of flux, which the
 // scripts run as this test program.
+var sandboxes = testcluster.NewPool()
+
 func TestMain(m *testing.M) {
 	controllers.Kinds = append(controllers.Kinds, promotion)
-	testscript.Main(testtemp.M{Tests: m}, map[string]func(){"flux": func() { os.Exit(runFlux()) }})
+	testscript.Main(testtemp.M{Tests: sandboxes.Around(m)}, map[string]func(){"flux": func() { os.Exit(runFlux()) }})
 }
 
 func runFlux() int {
@@ -55,10 +57,7 @@ func runFlux() int {
 // TestNewKind runs the script of the kind.
 func TestNewKind(t *testing.T) {
 	t.Parallel()
-	cluster := testcluster.Start(t, "none")
-	if err := cluster.InstallCRDs(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	cluster := sandboxes.Acquire(t, testcluster.API)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata",
 		RequireUniqueNames:  true,

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // waitPermitted waits until the API server grants the permissions of new role bindings to roles among
@@ -83,7 +85,7 @@ func review(b rbacv1.RoleBinding, s rbacv1.Subject, rule rbacv1.PolicyRule) *aut
 }
 
 func waitAllowed(ctx context.Context, reviews authorization.SubjectAccessReviewInterface, asked *authorizationv1.SubjectAccessReview) error {
-	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, testlimit.Wait, true, func(ctx context.Context) (bool, error) {
 		answer, err := reviews.Create(ctx, asked, metav1.CreateOptions{})
 		return err == nil && answer.Status.Allowed, err
 	})

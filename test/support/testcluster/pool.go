@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // Need is what a test needs a sandbox for.
@@ -88,7 +89,7 @@ func (p *Pool) share(t testing.TB, s *sharing, controllers string, prepare func(
 	t.Helper()
 	s.once.Do(func() {
 		p.slots <- struct{}{} // until the process ends
-		ctx, cancel := context.WithTimeout(context.Background(), upTime)
+		ctx, cancel := context.WithTimeout(context.Background(), testlimit.Wait)
 		defer cancel()
 		if s.cluster, s.err = Up(ctx, controllers); s.err == nil {
 			s.err = prepare(s.cluster, ctx)
@@ -152,7 +153,7 @@ func (c *Cluster) inNamespace(t testing.TB, number int) *Cluster {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), upTime)
+		ctx, cancel := context.WithTimeout(context.Background(), testlimit.Wait)
 		defer cancel()
 		namespace := kube.ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Namespace"})
 		if err := c.Client.Remove(ctx, namespace, "", part.Namespace); err != nil {

@@ -25,10 +25,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
-
-// upTime is the maximum time to start a sandbox, also on a busy machine.
-const upTime = 3 * time.Minute
 
 // Cluster is a running sandbox.
 type Cluster struct {
@@ -92,7 +90,7 @@ func Up(ctx context.Context, controllers string) (*Cluster, error) {
 		return nil, err
 	}
 	c := &Cluster{Dir: dir}
-	ctx, cancel := context.WithTimeout(ctx, upTime)
+	ctx, cancel := context.WithTimeout(ctx, testlimit.Wait)
 	defer cancel()
 	out, err := c.sandbox(ctx, "up", "--controllers="+controllers)
 	if err != nil {
@@ -107,7 +105,7 @@ func Up(ctx context.Context, controllers string) (*Cluster, error) {
 
 // Down stops the sandbox and removes its state.
 func (c *Cluster) Down() error {
-	ctx, cancel := context.WithTimeout(context.Background(), upTime)
+	ctx, cancel := context.WithTimeout(context.Background(), testlimit.Wait)
 	defer cancel()
 	if out, err := c.sandbox(ctx, "down"); err != nil {
 		return fmt.Errorf("stopping the sandbox: %w\n%s", err, out)
@@ -176,7 +174,7 @@ func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) 
 // established, and for a moment the API server answers 404 for that version. Discovery cannot be
 // watched.
 func (c *Cluster) waitServed(ctx context.Context, r kube.Resource) error {
-	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, testlimit.Wait, true, func(ctx context.Context) (bool, error) {
 		_, err := c.Client.List(ctx, r, kube.Selection{}, func(controllers.Object) error { return nil })
 		if kube.NotServed(err) {
 			return false, nil

@@ -21,11 +21,10 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 const (
-	// upTime is the maximum time of the start on a busy machine.
-	upTime = 3 * time.Minute
 	// downTime is the maximum time of a graceful shutdown.
 	downTime = 20 * time.Second
 	// tail is the size of the end of the log that a failed test prints, in bytes.
@@ -62,7 +61,7 @@ type Account struct {
 // Start runs a Gitea until the end of the test and its subtests.
 func Start(t testing.TB) *Server {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), upTime)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	s, err := Up(ctx)
 	if err != nil {
