@@ -153,18 +153,12 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("this clone has no revision %q", e.Revision)
 }
 
-// Commit resolves a branch, tag or other revision. A branch without a local copy is resolved at
-// origin, as in the clones of CI systems.
+// Commit resolves a branch, tag or other revision.
 func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, name := range []string{revision, "origin/" + revision} {
-		if strings.ContainsAny(revision, "{:") {
-			break // go-git ignores unknown parts of this syntax
-		}
-		if found, err := r.git.ResolveRevision(plumbing.Revision(name)); err == nil {
-			return *found, nil
-		}
+	if found, ok := r.resolve(revision); ok {
+		return found, nil
 	}
 	shallow, err := r.git.Storer.Shallow()
 	return plumbing.ZeroHash, &UnknownError{revision, err == nil && len(shallow) > 0}
