@@ -16,7 +16,9 @@ import (
 	"github.com/fatih/color"
 	"golang.org/x/term"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/fold"
+	"github.com/fluxkit/flux/internal/pipeline"
 	"github.com/fluxkit/flux/internal/printable"
 )
 
@@ -34,7 +36,9 @@ type Terminal struct {
 	columns int
 	env     func(string) string
 	// redraws reports whether lines can be overwritten, and shown is the present one.
-	redraws  bool
+	redraws bool
+	// pipeline reports whether a CI system runs the process.
+	pipeline bool
 	progress []*Progress
 	shown    string
 	// prompting hides progress during a prompt.
@@ -54,6 +58,8 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 		columns: Columns(err, env),
 		env:     env,
 		redraws: IsTerminal(err) && env("TERM") != "dumb" && env("CI") == "",
+
+		pipeline: pipeline.Detected(env),
 	}
 }
 
@@ -167,6 +173,13 @@ func (t *Terminal) Stopped() {
 	}
 }
 
+// continuation begins further lines of a message in the log of a CI system, where they would look like
+// lines of their own.
+const continuation = "\n  | "
+
+// messageMax is the maximum length of a message, which may have an error for each of many objects.
+const messageMax = 64 << 10
+
 // hanging is the width of a glyph and the following space.
 const hanging = 2
 
@@ -237,7 +250,11 @@ func (t *Terminal) message(glyph string, hue color.Attribute, format string, arg
 		c.EnableColor()
 		glyph = c.Sprint(glyph)
 	}
-	t.Print(glyph + " " + t.text(format, args))
+	text := budget.Excerpt(t.text(format, args), messageMax)
+	if t.pipeline {
+		text = strings.ReplaceAll(text, "\n", continuation)
+	}
+	t.Print(glyph + " " + text)
 }
 
 // Confirm asks a yes or no question, whose default is no. It returns ErrNoTerminal if there is no

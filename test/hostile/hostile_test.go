@@ -49,6 +49,8 @@ type row struct {
 	stdout string
 	// cluster is the cluster of the command, nil for none.
 	cluster func() cluster
+	// answer is a response without end of the API server of the command, nil for none.
+	answer *answer
 	// interrupt sends SIGTERM when the helper process runs.
 	interrupt bool
 	// read sends SIGTERM when the process has read this number of bytes.
@@ -96,7 +98,7 @@ func TestHostile(t *testing.T) {
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
 	}
-	for _, o := range slices.Concat(trees(), catalogs(), clusters()) {
+	for _, o := range slices.Concat(trees(), blobs(), catalogs(), clusters(), answers()) {
 		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
 	}
 	for _, o := range others() {

@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,11 +22,7 @@ func imported(number int, name func(i int) string, content string) func(t *testi
 		for i := range number {
 			fmt.Fprintf(&b, "M 100644 :1 \"%s\"\n", name(i))
 		}
-		cmd := exec.CommandContext(t.Context(), "git", "-C", folder, "fast-import", "--quiet")
-		cmd.Stdin = &b
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git fast-import: %v\n%s", err, out)
-		}
+		imports(t, folder, &b)
 	}
 }
 
@@ -47,6 +44,60 @@ func trees() []other {
 		row("diff --base, a folder 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, a name of 50 KB", imported(1, text("cluster/"+strings.Repeat("a", 50_000)+".yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, names with control characters", imported(1, text(`cluster/\033[2J\n.yaml`), "x: [\n"), 2, `\x1b[2J`, ""),
+	}
+}
+
+// zeroFile commits a folder of a cluster, and then a changed manifest and a file of zeros, which is
+// 1.8 MB in Git.
+func zeroFile(name string, checkOut bool) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		write(t, filepath.Join(folder, "cluster", "config.yaml"), configMap)
+		commit(t, folder)
+		const size = 3 << 29
+		stream := io.MultiReader(
+			strings.NewReader(fmt.Sprintf("blob\nmark :1\ndata %d\n", size)), io.LimitReader(zeros{}, size),
+			strings.NewReader("\nblob\nmark :2\ndata <<END\n"+strings.Replace(configMap, "name: config", "name: other", 1)+"END\n"),
+			strings.NewReader("commit refs/heads/main\ncommitter a <a@example.com> 1 +0000\ndata 6\nchange\nfrom refs/heads/main^0\nM 100644 :1 "+name+"\nM 100644 :2 cluster/config.yaml\n"),
+		)
+		imports(t, folder, stream)
+		if !checkOut {
+			return
+		}
+		if out, err := exec.CommandContext(t.Context(), "git", "-C", folder, "reset", "-q", "--hard").CombinedOutput(); err != nil {
+			t.Fatalf("git reset: %v\n%s", err, out)
+		}
+	}
+}
+
+// imports runs git fast-import.
+func imports(t *testing.T, folder string, stream io.Reader) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", "-C", folder, "fast-import", "--quiet")
+	cmd.Stdin = stream
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git fast-import: %v\n%s", err, out)
+	}
+}
+
+// blobs are commands on revisions with a file of 1.5 GiB of zeros.
+func blobs() []other {
+	row := func(name, file string, checkOut bool, line string, exit int, want, prints string) other {
+		return other{row{name: name, make: zeroFile(file, checkOut), dir: true, exit: exit, want: want, stdout: prints}, words(line)}
+	}
+	const (
+		commits  = "diff --base HEAD~1 --head HEAD --path cluster"
+		workTree = "diff --base HEAD~1 --path cluster"
+		validate = "validate --path cluster"
+		large    = "the file is larger than 32 MiB"
+	)
+	return []other{
+		row("diff --base, a manifest of 1.5 GiB", "cluster/big.yaml", false, commits, 2, "cluster/big.yaml: "+large, ""),
+		row("diff --base, 1.5 GiB that no build reads", "cluster/big.bin", false, commits, 1, "", "ConfigMap/other created"),
+		row("the same in the work tree", "cluster/big.bin", true, workTree, 1, "", "ConfigMap/other created"),
+		row("the same as a manifest", "cluster/big.yaml", true, workTree, 2, "cluster/big.yaml: "+large, ""),
+		row("validate, a manifest of 1.5 GiB", "cluster/big.yaml", true, validate, 1, "", "cluster/big.yaml: "+large),
+		row("validate, 1.5 GiB that no build reads", "cluster/big.bin", true, validate, 1, "1 of 1 objects validated", ""),
 	}
 }
 
