@@ -33,6 +33,14 @@ type CommandWriter struct {
 // NewCommandWriter returns a writer to a stream, which it exposes by Unwrap. Flush writes what is held.
 func NewCommandWriter(w io.Writer) *CommandWriter { return &CommandWriter{w: w} }
 
+// Commands escapes markers of commands in a part of a line.
+func Commands(text string) string {
+	var b strings.Builder
+	w := &CommandWriter{w: &b, within: true}
+	_ = w.pass(text, true) // a builder accepts everything
+	return b.String()
+}
+
 // Unwrap returns the stream.
 func (w *CommandWriter) Unwrap() io.Writer { return w.w }
 
