@@ -31,9 +31,7 @@ type Repository struct {
 
 	// mu guards the store, which does not support concurrent reads.
 	mu       sync.Mutex
-	contents map[plumbing.Hash][]byte
-	// cached is the size of contents.
-	cached int
+	contents contents
 	// lacking holds the objects that were read and are missing in a partial clone.
 	lacking map[plumbing.Hash]bool
 	modules modules
@@ -54,7 +52,7 @@ func OpenAt(at Location) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{at: at, gitDir: gitDir, root: root, contents: map[plumbing.Hash][]byte{}, lacking: map[plumbing.Hash]bool{}}
+	r := &Repository{at: at, gitDir: gitDir, root: root, lacking: map[plumbing.Hash]bool{}}
 	return r, r.reload()
 }
 
@@ -86,7 +84,7 @@ func OpenStore(store *filesystem.Storage) (*Repository, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the Git repository: %w", err)
 	}
-	return &Repository{git: opened, objects: objects, borrowed: true, contents: map[plumbing.Hash][]byte{}, lacking: map[plumbing.Hash]bool{}}, nil
+	return &Repository{git: opened, objects: objects, borrowed: true, lacking: map[plumbing.Hash]bool{}}, nil
 }
 
 // Close closes the open packs.
@@ -323,33 +321,6 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, map[string]func() (pl
 	return nodes, links, nil
 }
 
-// remember returns the hash of a small file of the work tree, and caches it like a blob: most files
-// are the same in the commit that it is compared with.
-func (r *Repository) remember(content []byte) plumbing.Hash {
-	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.keep(hash, content)
-	return hash
-}
-
-// keep caches the content of a file, if it is small.
-func (r *Repository) keep(hash plumbing.Hash, content []byte) {
-	if _, known := r.contents[hash]; known || len(content) >= cacheMax || r.cached+len(content) > cacheTotal {
-		return
-	}
-	r.contents[hash] = content
-	r.cached += len(content)
-}
-
-// cachedContent returns the cached content of a file.
-func (r *Repository) cachedContent(hash plumbing.Hash) ([]byte, bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	content, ok := r.contents[hash]
-	return content, ok
-}
-
 // size returns the size of a file.
 func (r *Repository) size(hash plumbing.Hash) (int64, error) {
 	r.mu.Lock()
@@ -359,11 +330,11 @@ func (r *Repository) size(hash plumbing.Hash) (int64, error) {
 	if errors.As(err, &exceeded) {
 		return size, nil // only reading it is an error
 	}
-	return size, r.missing(hash, err)
+	return size, missing(r, hash, err)
 }
 
-// missing returns the error of reading a file.
-func (r *Repository) missing(hash plumbing.Hash, err error) error {
+// missing returns the error of reading a file, nil for none.
+func missing(r *Repository, hash plumbing.Hash, err error) error {
 	if errors.Is(err, plumbing.ErrObjectNotFound) && r.Partial() {
 		r.lacking[hash] = true
 		return ErrPartial
@@ -378,16 +349,16 @@ func (r *Repository) missing(hash plumbing.Hash, err error) error {
 func (r *Repository) blob(hash plumbing.Hash) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if content, ok := r.contents[hash]; ok {
+	if content, ok := r.contents.of(hash); ok {
 		return content, nil
 	}
 	found, err := r.git.BlobObject(hash)
 	if err != nil {
-		return nil, r.missing(hash, err)
+		return nil, missing(r, hash, err)
 	}
 	content, err := readAll(found)
 	if err == nil {
-		r.keep(hash, content)
+		r.contents.add(hash, content)
 	}
 	return content, err
 }

@@ -305,7 +305,8 @@ func (f *workFile) small() (bool, error) {
 	f.once.Do(func() {
 		var content []byte
 		if content, f.err = fs.ReadFile(f.walk.tree, f.name); f.err == nil {
-			f.sum = f.walk.repository.remember(content)
+			f.sum = plumbing.ComputeHash(plumbing.BlobObject, content)
+			f.walk.repository.contents.add(f.sum, content)
 		}
 	})
 	return true, f.err
@@ -317,7 +318,7 @@ func (f *workFile) read() ([]byte, error) {
 		return nil, err
 	}
 	if small {
-		if content, ok := f.walk.repository.cachedContent(f.sum); ok {
+		if content, ok := f.walk.repository.contents.of(f.sum); ok {
 			return content, nil
 		}
 	}

@@ -8,20 +8,16 @@ import (
 	"github.com/fluxkit/flux/internal/ui"
 )
 
-// TestMessages prints messages with several lines and long ones, in and outside of a CI system.
+// TestMessages prints messages with several lines, with and without a prefix, and long ones.
 func TestMessages(t *testing.T) {
 	t.Parallel()
-	for variable, want := range map[string]string{"": "✗ a\n  ✔ b\nc\n", "GITHUB_ACTIONS": "✗ a\n  |   ✔ b\n  | c\n"} {
+	for prefix, want := range map[bool]string{false: "✗ a\n  ✔ b\nc\n", true: "✗ a\n  |   ✔ b\n  | c\n"} {
 		var b bytes.Buffer
-		terminal := ui.New(strings.NewReader(""), &b, func(name string) string {
-			if name == variable {
-				return "true"
-			}
-			return ""
-		})
+		terminal := ui.New(strings.NewReader(""), &b, func(string) string { return "" })
+		terminal.Prefix = prefix
 		terminal.Failure("%s", "a\n✔ b\nc")
 		if b.String() != want {
-			t.Errorf("%s: %q, want %q", variable, b.String(), want)
+			t.Errorf("%t: %q, want %q", prefix, b.String(), want)
 		}
 		b.Reset()
 		terminal.Warning("begin %s end", strings.Repeat("x", 1<<20))

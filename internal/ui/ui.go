@@ -18,7 +18,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/fold"
-	"github.com/fluxkit/flux/internal/pipeline"
 	"github.com/fluxkit/flux/internal/printable"
 )
 
@@ -27,6 +26,9 @@ var ErrNoTerminal = errors.New("no terminal to prompt on")
 
 // Terminal writes messages and prompts to the error stream.
 type Terminal struct {
+	// Prefix begins further lines of each message with a prefix.
+	Prefix bool
+
 	in          io.Reader
 	err         io.Writer
 	mu          sync.Mutex
@@ -36,9 +38,7 @@ type Terminal struct {
 	columns int
 	env     func(string) string
 	// redraws reports whether lines can be overwritten, and shown is the present one.
-	redraws bool
-	// pipeline reports whether a CI system runs the process.
-	pipeline bool
+	redraws  bool
 	progress []*Progress
 	shown    string
 	// prompting hides progress during a prompt.
@@ -58,8 +58,6 @@ func New(in io.Reader, err io.Writer, env func(string) string) *Terminal {
 		columns: Columns(err, env),
 		env:     env,
 		redraws: IsTerminal(err) && env("TERM") != "dumb" && env("CI") == "",
-
-		pipeline: pipeline.Detected(env),
 	}
 }
 
@@ -251,7 +249,7 @@ func (t *Terminal) message(glyph string, hue color.Attribute, format string, arg
 		glyph = c.Sprint(glyph)
 	}
 	text := budget.Excerpt(t.text(format, args), messageMax)
-	if t.pipeline {
+	if t.Prefix {
 		text = strings.ReplaceAll(text, "\n", continuation)
 	}
 	t.Print(glyph + " " + text)

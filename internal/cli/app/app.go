@@ -72,7 +72,8 @@ const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.
 func New(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *App {
-	if pipeline.Detected(env) {
+	inPipeline := pipeline.Detected(env)
+	if inPipeline {
 		out, err = printable.NewCommandWriter(out), printable.NewCommandWriter(err)
 	}
 	secrets := &redact.Set{}
@@ -82,6 +83,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 		Helpers: &Helpers{}, operation: &atomic.Pointer[context.Context]{},
 	}
 	a.UI.Mask(secrets.Text)
+	a.UI.Prefix = inPipeline
 	a.LookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.Environ = func() []string { return nil }
 	a.Global.Kube = kubeconfig.New(env)
@@ -193,13 +195,6 @@ func (a *App) Print(text string) error {
 	return err
 }
 
-// Text writes text for people to standard output, in which control characters are escaped on a
-// terminal.
-func (a *App) Text(text string) error {
-	_, err := io.WriteString(a.Answer(People), text)
-	return err
-}
-
 // Document writes a document for programs to standard output, unchanged unless it is a terminal.
 func (a *App) Document(text string) error {
 	_, err := io.WriteString(a.Answer(""), text)
@@ -216,7 +211,7 @@ const People = "human"
 func (a *App) Answer(format string) io.Writer {
 	w := a.Out
 	if format != People {
-		w = a.exact()
+		w = exact(a)
 	}
 	switch {
 	case format == "json" || strings.HasPrefix(format, "jsonpath-as-json="):
@@ -228,9 +223,16 @@ func (a *App) Answer(format string) io.Writer {
 	}
 }
 
+// WriteText writes text for people to standard output, in which control characters are escaped on a
+// terminal.
+func WriteText(a *App, text string) error {
+	_, err := io.WriteString(a.Answer(People), text)
+	return err
+}
+
 // exact returns standard output for formats that programs read, in which nothing but credentials is
 // replaced, and of which the commands for a CI system can be a part.
-func (a *App) exact() io.Writer {
+func exact(a *App) io.Writer {
 	masked, ok := a.Out.(*redact.Writer)
 	if !ok {
 		return a.Out

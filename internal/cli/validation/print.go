@@ -33,7 +33,7 @@ type answer struct {
 func write(a *app.App, o *options, kubernetes string, results []*validate.Result) error {
 	switch o.format {
 	case human:
-		return a.Text(text(results))
+		return app.WriteText(a, text(results))
 	case github:
 		return a.Document(annotations(results))
 	case junit:
