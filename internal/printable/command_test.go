@@ -7,12 +7,10 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 )
 
-// rest is the name of a workflow command that is too long.
-var rest = strings.Repeat("x", 300) //nolint:gochecknoglobals // a constant
-
 // TestCommands writes commands of CI systems, and text that looks like them, at once and byte by byte.
 func TestCommands(t *testing.T) {
 	t.Parallel()
+	long := strings.Repeat("x", 300) // the name of a command
 	for text, want := range map[string]string{
 		// GitHub, Gitea and Forgejo Actions trim the line.
 		"::error::x\n":                         "\\x3a:error::x\n",
@@ -20,14 +18,14 @@ func TestCommands(t *testing.T) {
 		"a\r::add-mask::b":                     "a\r\\x3a:add-mask::b",
 		"\u00a0\u2003\u200b::stop-commands::x": "\u00a0\u2003\u200b\\x3a:stop-commands::x",
 		"::0a1b::\n":                           "\\x3a:0a1b::\n", // resumes commands, if it is the token
-		"::" + rest:                            "\\x3a:" + rest,
+		"::" + long:                            "\\x3a:" + long,
 		// Older commands of GitHub, and those of Azure Pipelines and TeamCity, begin anywhere.
 		"- x: ##[add-path]/x\n":                      "- x: \\x23#[add-path]/x\n",
 		"✗ a ##vso[task.setvariable variable=a]b":    "✗ a \\x23#vso[task.setvariable variable=a]b",
 		"####VSO[task.complete]":                     "##\\x23#VSO[task.complete]",
 		"##teamcity[buildStatus status='SUCCESS']\n": "\\x23#teamcity[buildStatus status='SUCCESS']\n",
 		"##[a]##[b]": "\\x23#[a]\\x23#[b]",
-		// Text that is none.
+		// Similar text.
 		"std::string a::b\n":              "std::string a::b\n",
 		"key: ::1\n- ::error::x":          "key: ::1\n- ::error::x",
 		"::1\n::ffff:10.0.0.1\n::1 is it": "::1\n::ffff:10.0.0.1\n::1 is it",
