@@ -56,7 +56,25 @@ type streamed struct{}
 
 // openStream sends a request whose response the caller reads piece by piece, and limits.
 func openStream(ctx context.Context, request *rest.Request) (io.ReadCloser, error) {
-	return request.Stream(context.WithValue(ctx, streamed{}, true))
+	body, err := request.Stream(context.WithValue(ctx, streamed{}, true))
+	if err != nil {
+		return nil, err
+	}
+	return &streamBody{ReadCloser: body, ctx: ctx}, nil
+}
+
+// streamBody ends with its context. HTTP/2 buffers 4 MiB, which can be gigabytes if they are compressed.
+type streamBody struct {
+	io.ReadCloser
+	ctx context.Context //nolint:containedctx // Read takes none
+}
+
+// Read implements io.Reader.
+func (b *streamBody) Read(p []byte) (int, error) {
+	if err := b.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return b.ReadCloser.Read(p)
 }
 
 // eventBody is the response to a watch, which has no end: it limits each line, which is an event.
