@@ -47,6 +47,10 @@ func Unpacking() Limits {
 	return Limits{Bytes: 1 << 30, Files: 200_000, FileBytes: 1 << 30, Entries: 100_000}
 }
 
+// TreeFile limits a file of a repository that is read as a whole, such as a packed chart. A build has
+// its own limits.
+const TreeFile = 128 << 20
+
 // TreeKinds limits the kinds of the objects of a tree, each of which needs a
 // request, TreeLists the namespaces in which each kind is listed, and TreeDepth
 // the levels, since a line of the deepest level is as long as they are many.

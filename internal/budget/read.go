@@ -8,6 +8,12 @@ func TooLarge(name, what string, most int64) error {
 	return exceeded(name, "%s is larger than %s", what, Size(most))
 }
 
+// TooMany returns an ExceededError for something that has more than most things of a kind. Name is the
+// file or address, and what begins the sentence.
+func TooMany(name, what, things string, most int64) error {
+	return exceeded(name, "%s has more than %d %s", what, most, things)
+}
+
 // Reader returns a reader that fails with an error after most bytes. With io.LimitReader, input that is
 // too large looks like input that has ended.
 func Reader(r io.Reader, most int64, exceeded error) io.Reader {

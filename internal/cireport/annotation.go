@@ -28,9 +28,9 @@ func (a Annotation) String() string {
 	return fmt.Sprintf("::%s %stitle=%s::%s\n", a.Level, file, property(a.Title), message(a.Text))
 }
 
-// message escapes the text of a workflow command.
+// message escapes the text of a workflow command, which other CI systems may print, too.
 func message(s string) string {
-	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(printable.Line(s))
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(printable.Commands(printable.Line(s)))
 }
 
 // property escapes the value of a property of a workflow command.

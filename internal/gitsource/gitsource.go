@@ -46,7 +46,8 @@ type Fetched struct {
 	// Folders are the trees of the repository and of its submodules.
 	Folders []Folder
 
-	checkouts []*gitrepo.Checkout
+	checkouts    []*gitrepo.Checkout
+	repositories []*snapshot.Repository
 	// links are the paths of submodules, fetched or not.
 	links []string
 }
@@ -57,6 +58,9 @@ const maxDepth = 10
 // Close removes the temporary folders.
 func (f *Fetched) Close() error {
 	var failed error
+	for _, r := range f.repositories {
+		failed = errors.Join(failed, r.Close())
+	}
 	for _, c := range f.checkouts {
 		failed = errors.Join(failed, c.Close())
 	}
@@ -129,6 +133,7 @@ func (f *Fetched) add(ctx context.Context, s Source, address, at string, revisio
 	if err != nil {
 		return nil, err
 	}
+	f.repositories = append(f.repositories, repository)
 	tree, err := repository.At(c.Commit)
 	if err != nil {
 		return nil, err

@@ -74,7 +74,7 @@ func (s *server) run(ctx context.Context, r request) {
 		result.Output, err = s.output(ctx, job, r)
 	}
 	if err != nil {
-		result = response{ID: r.ID, Error: err.Error()}
+		result = response{ID: r.ID, Error: budget.Excerpt(err.Error(), budget.ErrorText)}
 	}
 	s.send(result)
 }

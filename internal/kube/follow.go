@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -156,6 +157,9 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 		delete(f.known, key(u.Object))
 	} else {
 		f.known[key(u.Object)] = u.Object
+	}
+	if err := budget.Memory(f.resource.Resource); err != nil {
+		return false, false, err
 	}
 	done, err = f.visit(Event{Object: u.Object, Deleted: event.Type == watch.Deleted})
 	return done, false, err

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -49,8 +50,9 @@ func (s Selection) fields() string {
 // needs the memory of one object. It returns the resourceVersion of the list. Long responses are
 // compressed, which is not slower on a local connection and reduces the size to about a fifteenth.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
+	var read int64
 	for next := ""; ; {
-		list, err := c.page(ctx, r, s, next, each)
+		list, err := c.page(ctx, r, s, next, &read, each)
 		if later := resumed(err); later != "" && later != next {
 			next = later
 			continue
@@ -66,10 +68,10 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 
 // page reads one page of a list. If the connection is lost, it requests the page again and skips
 // the objects that each was called with, provided that they have not changed.
-func (c *Client) page(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
+func (c *Client) page(ctx context.Context, r Resource, s Selection, next string, read *int64, each func(controllers.Object) error) (metav1.ListMeta, error) {
 	before := &prefix{seed: maphash.MakeSeed(), each: each}
 	for n := 0; ; n++ {
-		list, err := c.attempt(ctx, r, s, next, before.visit)
+		list, err := c.attempt(ctx, r, s, next, read, before.visit)
 		if err == nil {
 			err = before.complete()
 		}
@@ -93,7 +95,7 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 	}
 }
 
-func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, each func(controllers.Object) error) (metav1.ListMeta, error) {
+func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, read *int64, each func(controllers.Object) error) (metav1.ListMeta, error) {
 	request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
 	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
 		if value != "" {
@@ -103,11 +105,11 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 	if s.OnlyMetadata {
 		request = request.SetHeader("Accept", onlyMetadata)
 	}
-	body, err := request.Stream(ctx)
+	body, err := openStream(ctx, request)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	list, err := decodeList(body, r, prune(s.Without), each)
+	list, err := decodeList(body, read, r, prune(s.Without), each)
 	if err := errors.Join(err, body.Close()); err != nil {
 		return list, fmt.Errorf("reading the list of %s: %w", r.Resource, err)
 	}
@@ -162,8 +164,9 @@ func resumed(err error) string {
 	return status.Status().Continue
 }
 
-// decodeList decodes the JSON of a list. The metadata may be before or after the items.
-func decodeList(body io.Reader, r Resource, without pruned, each func(controllers.Object) error) (metav1.ListMeta, error) {
+// decodeList decodes the JSON of a list, and adds its size to read. The metadata may be before or after the items.
+func decodeList(from io.Reader, read *int64, r Resource, without pruned, each func(controllers.Object) error) (metav1.ListMeta, error) {
+	body := &listBody{from: from, resource: r.Resource, read: read}
 	var list metav1.ListMeta
 	d := newStream(body)
 	apiVersion := r.GroupVersion().String()
@@ -171,6 +174,10 @@ func decodeList(body io.Reader, r Resource, without pruned, each func(controller
 		switch name {
 		case "items":
 			return d.items(func() error {
+				body.next()
+				if err := budget.Memory(r.Resource); err != nil {
+					return err
+				}
 				o, err := d.object(without)
 				if err != nil {
 					return err

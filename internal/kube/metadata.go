@@ -24,11 +24,11 @@ func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each fun
 			request = request.Param(name, value)
 		}
 	}
-	body, err := request.Stream(ctx)
+	body, err := openStream(ctx, request)
 	if err != nil {
 		return err
 	}
-	_, err = decodeList(body, r, prune([]string{"spec", "status", "data", "metadata.managedFields"}), func(o controllers.Object) error {
+	_, err = decodeList(body, new(int64), r, prune([]string{"spec", "status", "data", "metadata.managedFields"}), func(o controllers.Object) error {
 		each(o)
 		return nil
 	})

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // PodLog selects a part of a log.
@@ -28,11 +30,16 @@ func podResource() Resource { return ResourceFor(schema.GroupVersionKind{Version
 
 // Log returns the end of a container's log.
 func (p Pods) Log(ctx context.Context, l PodLog) ([]byte, error) {
-	return answer(ctx, podResource().locate(p.c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
+	body, err := openStream(ctx, podResource().locate(p.c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
 		Param("container", l.Container).
 		Param("previous", strconv.FormatBool(l.Previous)).
 		Param("tailLines", strconv.Itoa(l.Lines)).
 		Param("limitBytes", strconv.Itoa(l.Lines*8192)))
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = body.Close() }() // it was read
+	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, maxAnswer)
 }
 
 // LogStream selects the part of a log to stream.
@@ -71,5 +78,5 @@ func (p Pods) Stream(ctx context.Context, l LogStream) (io.ReadCloser, error) {
 	if l.Tail >= 0 {
 		request = request.Param("tailLines", strconv.FormatInt(l.Tail, 10))
 	}
-	return request.Stream(ctx)
+	return openStream(ctx, request)
 }

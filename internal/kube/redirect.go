@@ -25,7 +25,10 @@ func HTTPClient(cfg *rest.Config) (*http.Client, error) {
 	}
 	client := *shared // it can be http.DefaultClient
 	client.CheckRedirect = sameServer
-	client.Transport = withPlugin(cfg, client.Transport)
+	if client.Transport == nil {
+		client.Transport = http.DefaultTransport
+	}
+	client.Transport = bounded{withPlugin(cfg, client.Transport)}
 	return &client, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
-	"k8s.io/client-go/rest"
 )
 
 // ServerVersion returns the Kubernetes version of the server.
@@ -47,14 +46,4 @@ func Supports(v *version.Version, oldest []string) (constraint string, supported
 		}
 	}
 	return constraint, supported, nil
-}
-
-// answer sends a request and returns the body. Unlike DoRaw, it returns errors with the message of
-// the server.
-func answer(ctx context.Context, request *rest.Request) ([]byte, error) {
-	result := request.Do(ctx)
-	if err := result.Error(); err != nil {
-		return nil, err
-	}
-	return result.Raw()
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Most of a long list is data that tables do not show: managedFields, inventories,
@@ -16,6 +18,8 @@ import (
 const (
 	repeatable = 40
 	remembered = 2048
+	// memoryEvery is the number of values after which the memory is checked.
+	memoryEvery = 1024
 )
 
 // stream decodes JSON values while it reads them.
@@ -23,6 +27,7 @@ type stream struct {
 	tokens  *jsontext.Decoder
 	known   map[string]string
 	scratch []byte
+	values  int
 }
 
 func newStream(from io.Reader) *stream {
@@ -100,6 +105,11 @@ func (s *stream) object(without pruned) (map[string]any, error) {
 
 // value decodes like Kubernetes: integers are int64.
 func (s *stream) value(without pruned) (any, error) {
+	if s.values++; s.values%memoryEvery == 0 {
+		if err := budget.Memory(""); err != nil {
+			return nil, err
+		}
+	}
 	switch s.tokens.PeekKind() {
 	case '{':
 		return s.object(without)

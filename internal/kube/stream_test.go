@@ -42,7 +42,7 @@ func TestStreamPrunes(t *testing.T) {
 		var got []controllers.Object
 		r := Resource{Kind: "Thing"}
 		r.Version = "v1"
-		list, err := decodeList(from, r, prune([]string{"metadata.managedFields", "status.inventory"}), func(o controllers.Object) error {
+		list, err := decodeList(from, new(int64), r, prune([]string{"metadata.managedFields", "status.inventory"}), func(o controllers.Object) error {
 			got = append(got, o)
 			return nil
 		})
@@ -59,7 +59,7 @@ func TestStreamPrunes(t *testing.T) {
 func TestStreamNoticesACutAnswer(t *testing.T) {
 	t.Parallel()
 	for n := range len(sample) {
-		_, err := decodeList(strings.NewReader(sample[:n]), Resource{}, prune([]string{"spec"}), func(controllers.Object) error { return nil })
+		_, err := decodeList(strings.NewReader(sample[:n]), new(int64), Resource{}, prune([]string{"spec"}), func(controllers.Object) error { return nil })
 		if !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatalf("cut at %d: %v", n, err)
 		}
@@ -69,12 +69,12 @@ func TestStreamNoticesACutAnswer(t *testing.T) {
 func TestStreamRejectsOtherValues(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`<html>`, `[]`, `{"items":{}}`, `{"items":[1]}`, `{"items":[{"a" 1}]}`, `{"items":[{"a":1 "b":2}]}`, `{"items":[{"a":tru}]}`, `{"items":[{"a":01}]}`, `{"items":[{"a":"\x"}]}`, `{"kind":,"items":[]}`} {
-		if _, err := decodeList(strings.NewReader(text), Resource{}, nil, func(controllers.Object) error { return nil }); err == nil {
+		if _, err := decodeList(strings.NewReader(text), new(int64), Resource{}, nil, func(controllers.Object) error { return nil }); err == nil {
 			t.Errorf("%s is accepted as a list", text)
 		}
 	}
 	deep := `{"items":[{"a":` + strings.Repeat("[", 20000)
-	if _, err := decodeList(strings.NewReader(deep), Resource{}, nil, nil); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
+	if _, err := decodeList(strings.NewReader(deep), new(int64), Resource{}, nil, nil); err == nil || errors.Is(err, io.ErrUnexpectedEOF) {
 		t.Errorf("a deeply nested answer: %v", err)
 	}
 }

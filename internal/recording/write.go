@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // Writer writes a recording. It keeps nothing of what it has written.
@@ -22,7 +25,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	h.Time = h.Time.UTC()
 	buffer := bufio.NewWriter(w)
 	zip := gzip.NewWriter(buffer)
-	lines := json.NewEncoder(zip)
+	lines := json.NewEncoder(&limited{to: zip})
 	lines.SetEscapeHTML(false)
 	out := &Writer{buffer: buffer, zip: zip, lines: lines}
 	return out, out.Write(Line{Header: &h})
@@ -34,6 +37,31 @@ func (w *Writer) Write(l Line) error {
 		w.end.Objects++
 	}
 	return w.lines.Encode(l)
+}
+
+// limited refuses what Read would not accept. The encoder writes each line at once.
+type limited struct {
+	to          io.Writer
+	size, lines int
+}
+
+// Write implements io.Writer.
+func (l *limited) Write(line []byte) (int, error) {
+	l.size += len(line)
+	l.lines++
+	var err error
+	switch {
+	case len(line) > lineMax:
+		err = budget.TooLarge("", "a line of the recording", lineMax)
+	case l.size > sizeMax:
+		err = budget.TooLarge("", "the recording", sizeMax)
+	case l.lines > linesMax:
+		err = budget.TooMany("", "the recording", "lines", linesMax)
+	}
+	if err != nil {
+		return 0, hint.Errorf("record fewer objects with -n NAMESPACE", "%w", err)
+	}
+	return l.to.Write(line)
 }
 
 // Unknown adds what could not be read to the end of the recording.

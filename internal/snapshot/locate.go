@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-git/go-billy/v5/osfs"
 	"github.com/go-git/go-git/v5/config"
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"github.com/go-git/go-git/v5/storage/filesystem/dotgit"
@@ -102,21 +103,66 @@ func commonFolder(gitDir string) string {
 	return filepath.Join(gitDir, common)
 }
 
-// storage is the storage of a repository. Packs stay open, since thousands of objects are read from
-// them.
-type storage struct{ *filesystem.Storage }
+// storage is the storage of a repository, which refuses objects that are too large to be read.
+type storage struct {
+	*filesystem.Storage
+	// sizes is opened for the first object. known caches the sizes of objects that can be read.
+	sizes *sizes
+	known map[plumbing.Hash]int64
+}
 
-func openStorage(gitDir string) storage {
+// openStorage opens the storage in a Git directory. Packs stay open, since thousands of objects are
+// read from them, and large objects are read as streams.
+func openStorage(gitDir string) *storage {
 	data := osfs.New(gitDir)
 	if common := commonFolder(gitDir); common != gitDir {
 		data = dotgit.NewRepositoryFilesystem(data, osfs.New(common))
 	}
-	return storage{filesystem.NewStorageWithOptions(data, cache.NewObjectLRUDefault(), filesystem.Options{KeepDescriptors: true, AlternatesFS: osfs.New("/")})}
+	return newStorage(filesystem.NewStorageWithOptions(data, cache.NewObjectLRUDefault(), filesystem.Options{
+		KeepDescriptors: true, AlternatesFS: osfs.New("/"), LargeObjectThreshold: cacheMax,
+	}))
+}
+
+func newStorage(store *filesystem.Storage) *storage {
+	return &storage{Storage: store, known: map[plumbing.Hash]int64{}}
+}
+
+// size returns the size of an object, see sizes.of.
+func (s *storage) size(hash plumbing.Hash) (size int64, err error) {
+	if size, ok := s.known[hash]; ok {
+		return size, nil
+	}
+	if s.sizes == nil {
+		if s.sizes, err = openSizes(s.Filesystem()); err != nil {
+			return 0, err
+		}
+	}
+	if size, err = s.sizes.of(hash); err == nil {
+		s.known[hash] = size
+	}
+	return size, err
+}
+
+// EncodedObject returns an object, unless it is too large to be read.
+func (s *storage) EncodedObject(t plumbing.ObjectType, hash plumbing.Hash) (plumbing.EncodedObject, error) {
+	if _, err := s.size(hash); err != nil && !errors.Is(err, plumbing.ErrObjectNotFound) {
+		return nil, err
+	}
+	return s.Storage.EncodedObject(t, hash)
+}
+
+// release closes the packs that sizes are read from.
+func (s *storage) release() error {
+	if s.sizes == nil {
+		return nil
+	}
+	defer func() { s.sizes = nil }()
+	return s.sizes.close()
 }
 
 // Config returns the configuration without the extensions that do not change how objects and
 // references are read, which go-git refuses.
-func (s storage) Config() (*config.Config, error) {
+func (s *storage) Config() (*config.Config, error) {
 	c, err := s.Storage.Config()
 	if err != nil || c.Raw == nil || !c.Raw.HasSection("extensions") {
 		return c, err

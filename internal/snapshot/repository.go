@@ -15,19 +15,23 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/go-git/go-git/v5/storage/filesystem"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Repository is a clone on disk. The caller must close it.
 type Repository struct {
-	git   *git.Repository
-	store *filesystem.Storage
-	at    Location
+	git     *git.Repository
+	objects *storage
+	// borrowed is set if the caller closes the storage.
+	borrowed bool
+	at       Location
 	// gitDir is the folder with the Git data, and root the work tree, or "".
 	gitDir, root string
 
 	// mu guards the store, which does not support concurrent reads.
 	mu       sync.Mutex
-	contents map[plumbing.Hash][]byte
+	contents contents
 	// lacking holds the objects that were read and are missing in a partial clone.
 	lacking map[plumbing.Hash]bool
 	modules modules
@@ -48,7 +52,7 @@ func OpenAt(at Location) (*Repository, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Repository{at: at, gitDir: gitDir, root: root, contents: map[plumbing.Hash][]byte{}, lacking: map[plumbing.Hash]bool{}}
+	r := &Repository{at: at, gitDir: gitDir, root: root, lacking: map[plumbing.Hash]bool{}}
 	return r, r.reload()
 }
 
@@ -56,15 +60,14 @@ func OpenAt(at Location) (*Repository, error) {
 func (r *Repository) reload() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.store != nil {
-		if err := r.store.Close(); err != nil {
+	if r.objects != nil {
+		if err := errors.Join(r.objects.release(), r.objects.Close()); err != nil {
 			return fmt.Errorf("closing the Git repository: %w", err)
 		}
 	}
-	opened := openStorage(r.gitDir)
-	r.store = opened.Storage
+	r.objects = openStorage(r.gitDir)
 	var err error
-	if r.git, err = git.Open(opened, nil); err != nil {
+	if r.git, err = git.Open(r.objects, nil); err != nil {
 		return fmt.Errorf("opening the Git repository: %w", err)
 	}
 	return nil
@@ -76,19 +79,20 @@ func OpenStore(store *filesystem.Storage) (*Repository, error) {
 	if err := store.SetReference(head); err != nil {
 		return nil, fmt.Errorf("opening the Git repository: %w", err)
 	}
-	opened, err := git.Open(store, nil)
+	objects := newStorage(store)
+	opened, err := git.Open(objects, nil)
 	if err != nil {
 		return nil, fmt.Errorf("opening the Git repository: %w", err)
 	}
-	return &Repository{git: opened, contents: map[plumbing.Hash][]byte{}, lacking: map[plumbing.Hash]bool{}}, nil
+	return &Repository{git: opened, objects: objects, borrowed: true, lacking: map[plumbing.Hash]bool{}}, nil
 }
 
 // Close closes the open packs.
 func (r *Repository) Close() error {
-	if r.store == nil {
-		return nil
+	if r.borrowed {
+		return r.objects.release()
 	}
-	return errors.Join(r.store.Close(), r.modules.close())
+	return errors.Join(r.objects.release(), r.objects.Close(), r.modules.close())
 }
 
 // Lacking returns the number of objects that were read and that the partial clone does not have.
@@ -299,6 +303,7 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, map[string]func() (pl
 		case entry.Mode.IsFile() && entry.Mode != linkMode:
 			nodes = append(nodes, &node{
 				name: entry.Name, hash: entry.Hash,
+				size: func() (int64, error) { return r.size(entry.Hash) },
 				read: func() ([]byte, error) { return r.blob(entry.Hash) },
 			})
 		case entry.Mode == folderMode:
@@ -310,36 +315,44 @@ func (r *Repository) entries(tree plumbing.Hash) ([]*node, map[string]func() (pl
 	return nodes, links, nil
 }
 
-// remember returns the hash of a file of the work tree, and caches it like a blob: most files are
-// the same in the commit that it is compared with.
-func (r *Repository) remember(content []byte) plumbing.Hash {
-	hash := plumbing.ComputeHash(plumbing.BlobObject, content)
-	if len(content) < cacheMax {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.contents[hash] = content
+// size returns the size of a file.
+func (r *Repository) size(hash plumbing.Hash) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size, err := r.objects.size(hash)
+	var exceeded *budget.ExceededError
+	if errors.As(err, &exceeded) {
+		return size, nil // only reading it is an error
 	}
-	return hash
+	return size, missing(r, hash, err)
+}
+
+// missing returns the error of reading a file, nil for none.
+func missing(r *Repository, hash plumbing.Hash, err error) error {
+	if errors.Is(err, plumbing.ErrObjectNotFound) && r.Partial() {
+		r.lacking[hash] = true
+		return ErrPartial
+	}
+	if err != nil {
+		return fmt.Errorf("reading blob %s: %w", hash, err)
+	}
+	return nil
 }
 
 // blob reads a file. It caches small files, since two revisions share most of them.
 func (r *Repository) blob(hash plumbing.Hash) ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if content, ok := r.contents[hash]; ok {
+	if content, ok := r.contents.of(hash); ok {
 		return content, nil
 	}
 	found, err := r.git.BlobObject(hash)
-	if errors.Is(err, plumbing.ErrObjectNotFound) && r.Partial() {
-		r.lacking[hash] = true
-		return nil, ErrPartial
-	}
 	if err != nil {
-		return nil, fmt.Errorf("reading blob %s: %w", hash, err)
+		return nil, missing(r, hash, err)
 	}
 	content, err := readAll(found)
-	if err == nil && len(content) < cacheMax {
-		r.contents[hash] = content
+	if err == nil {
+		r.contents.add(hash, content)
 	}
 	return content, err
 }

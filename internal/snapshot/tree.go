@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,13 +15,17 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/plumbing/object"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 const (
 	linkMode   = filemode.Symlink
 	folderMode = filemode.Dir
-	// cacheMax is the maximum size of files that are cached in memory.
-	cacheMax = 1 << 20
+	// cacheMax is the maximum size of files that are cached in memory, and cacheTotal that of the
+	// cache. Larger files are read each time, and hashed as streams.
+	cacheMax   = 1 << 20
+	cacheTotal = 128 << 20
 )
 
 // Tree is an immutable file tree. It implements fs.FS, fs.ReadFileFS, fs.ReadDirFS and fs.StatFS.
@@ -37,7 +42,8 @@ type node struct {
 	// links holds the commits of the submodules in a folder by name. It is set when the entries are
 	// loaded.
 	links map[string]func() (plumbing.Hash, error)
-	// read returns the content of a file, load the entries of a folder.
+	// size and read return the size and the content of a file, load the entries of a folder.
+	size func() (int64, error)
 	read func() ([]byte, error)
 	load func() ([]*node, error)
 
@@ -108,6 +114,13 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: fmt.Errorf("is a directory")}
 	}
 	content, err := n.read()
+	var exceeded *budget.ExceededError
+	if errors.As(err, &exceeded) {
+		return nil, budget.TooLarge(name, "the file", budget.TreeFile)
+	}
+	if len(content) >= cacheMax {
+		return content, err // it is not cached
+	}
 	return bytes.Clone(content), err
 }
 
@@ -156,8 +169,8 @@ func (n *node) info(name string) (fs.FileInfo, error) {
 	if n.folder {
 		return i, nil
 	}
-	content, err := n.read()
-	i.size = int64(len(content))
+	var err error
+	i.size, err = n.size()
 	return i, err
 }
 
@@ -224,5 +237,7 @@ func readAll(blob *object.Blob) (content []byte, err error) {
 		return nil, err
 	}
 	defer func() { _ = reader.Close() }() // opened read-only
-	return io.ReadAll(reader)
+	content = make([]byte, blob.Size)
+	_, err = io.ReadFull(reader, content)
+	return content, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -50,7 +51,7 @@ func (r *Repository) WorkTree(ctx context.Context) (*Tree, error) {
 		}
 	}
 	var patterns []gitignore.Pattern
-	if text, err := util.ReadFile(r.store.Filesystem(), "info/exclude"); err == nil {
+	if text, err := util.ReadFile(r.objects.Filesystem(), "info/exclude"); err == nil {
 		patterns = parsePatterns(text, nil)
 	}
 	entries, err := w.list(".")
@@ -124,6 +125,7 @@ func (w *walk) skip(entry *index.Entry) {
 		return
 	case filemode.Symlink:
 	default:
+		n.size = func() (int64, error) { return w.repository.size(entry.Hash) }
 		n.read = func() ([]byte, error) { return w.repository.blob(entry.Hash) }
 	}
 	n.hashed = func() (plumbing.Hash, error) { return entry.Hash, nil }
@@ -264,25 +266,85 @@ func (w *walk) entry(name string, e fs.DirEntry, patterns []gitignore.Pattern) (
 	case !e.Type().IsRegular():
 		return nil, nil
 	}
-	var hash plumbing.Hash
-	read := sync.OnceValues(func() ([]byte, error) {
-		content, err := fs.ReadFile(w.tree, name)
-		if err == nil {
-			hash = w.repository.remember(content)
-		}
-		return content, err
-	})
-	mode := func() (filemode.FileMode, error) {
-		info, err := e.Info()
-		if err == nil && info.Mode()&0o100 != 0 {
-			return filemode.Executable, nil
-		}
-		return filemode.Regular, err
+	file := &workFile{walk: w, name: name, entry: e}
+	return &node{name: e.Name(), mode: file.mode, size: file.size, read: file.read, hashed: sync.OnceValues(file.hash)}, nil
+}
+
+// workFile is a file of a work tree.
+type workFile struct {
+	walk  *walk
+	name  string
+	entry fs.DirEntry
+	// once reads a small file, and computes sum.
+	once sync.Once
+	sum  plumbing.Hash
+	err  error
+}
+
+func (f *workFile) size() (int64, error) {
+	info, err := f.entry.Info()
+	if err != nil {
+		return 0, err
 	}
-	return &node{name: e.Name(), mode: mode, read: read, hashed: func() (plumbing.Hash, error) {
-		_, err := read()
-		return hash, err
-	}}, nil
+	return info.Size(), nil
+}
+
+func (f *workFile) mode() (filemode.FileMode, error) {
+	info, err := f.entry.Info()
+	if err == nil && info.Mode()&0o100 != 0 {
+		return filemode.Executable, nil
+	}
+	return filemode.Regular, err
+}
+
+// small reads a small file, most of which are hashed and read. It returns false for a large file.
+func (f *workFile) small() (bool, error) {
+	if size, err := f.size(); err != nil || size >= cacheMax {
+		return false, err
+	}
+	f.once.Do(func() {
+		var content []byte
+		if content, f.err = fs.ReadFile(f.walk.tree, f.name); f.err == nil {
+			f.sum = plumbing.ComputeHash(plumbing.BlobObject, content)
+			f.walk.repository.contents.add(f.sum, content)
+		}
+	})
+	return true, f.err
+}
+
+func (f *workFile) read() ([]byte, error) {
+	small, err := f.small()
+	if err != nil {
+		return nil, err
+	}
+	if small {
+		if content, ok := f.walk.repository.contents.of(f.sum); ok {
+			return content, nil
+		}
+	}
+	return fs.ReadFile(f.walk.tree, f.name)
+}
+
+// hash returns the hash of the blob with the content. A large file is never in memory.
+func (f *workFile) hash() (plumbing.Hash, error) {
+	if small, err := f.small(); small || err != nil {
+		return f.sum, err
+	}
+	size, err := f.size()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	file, err := f.walk.tree.Open(f.name)
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	defer func() { _ = file.Close() }() // opened read-only
+	hasher := plumbing.NewHasher(plumbing.BlobObject, size)
+	n, err := io.Copy(hasher, file)
+	if err == nil && n != size {
+		err = fmt.Errorf("%s has changed while it was read", f.name)
+	}
+	return hasher.Sum(), err
 }
 
 // treeMode returns the mode that the node has in a tree object.

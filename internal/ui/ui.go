@@ -16,6 +16,7 @@ import (
 	"github.com/fatih/color"
 	"golang.org/x/term"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/printable"
 )
@@ -25,6 +26,9 @@ var ErrNoTerminal = errors.New("no terminal to prompt on")
 
 // Terminal writes messages and prompts to the error stream.
 type Terminal struct {
+	// Prefix begins further lines of each message with a prefix.
+	Prefix bool
+
 	in          io.Reader
 	err         io.Writer
 	mu          sync.Mutex
@@ -167,6 +171,13 @@ func (t *Terminal) Stopped() {
 	}
 }
 
+// continuation begins further lines of a message in the log of a CI system, where they would look like
+// lines of their own.
+const continuation = "\n  | "
+
+// messageMax is the maximum length of a message, which may have an error for each of many objects.
+const messageMax = 64 << 10
+
 // hanging is the width of a glyph and the following space.
 const hanging = 2
 
@@ -237,7 +248,11 @@ func (t *Terminal) message(glyph string, hue color.Attribute, format string, arg
 		c.EnableColor()
 		glyph = c.Sprint(glyph)
 	}
-	t.Print(glyph + " " + t.text(format, args))
+	text := budget.Excerpt(t.text(format, args), messageMax)
+	if t.Prefix {
+		text = strings.ReplaceAll(text, "\n", continuation)
+	}
+	t.Print(glyph + " " + text)
 }
 
 // Confirm asks a yes or no question, whose default is no. It returns ErrNoTerminal if there is no

@@ -14,6 +14,8 @@ import (
 	"path"
 	"slices"
 	"sync"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // ErrSpecial is returned for a path that is or contains a symbolic link, a device, a named pipe or
@@ -115,6 +117,9 @@ func (f *folder) ReadFile(name string) ([]byte, error) {
 	}
 	if info.IsDir() {
 		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a directory")}
+	}
+	if info.Size() > budget.TreeFile {
+		return nil, budget.TooLarge(name, "the file", budget.TreeFile)
 	}
 	content, err := f.parent.ReadFile(path.Base(name))
 	return content, located("read", name, err)

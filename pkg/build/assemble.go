@@ -12,6 +12,8 @@ import (
 
 	"github.com/fluxcd/pkg/sourceignore"
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Part is the part of a source that one tree provides.
@@ -32,13 +34,13 @@ func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept := map[string][]byte{}
+	kept, limits := map[string][]byte{}, budget.New(budget.Default())
 	for name, from := range selection.origins {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if kept[name], err = fs.ReadFile(from.Tree, from.Name); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+		if kept[name], err = readWithin(limits, from.Tree, from.Name); err != nil {
+			return nil, fmt.Errorf("reading the files of the source: %w", err)
 		}
 	}
 	return NewTree(kept), nil

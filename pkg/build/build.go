@@ -117,6 +117,11 @@ const (
 // Kustomization renders the objects that kustomize-controller would apply for a Kustomization with
 // tree as its source.
 func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
+	result, err := kustomization(ctx, tree, ks, o)
+	return result, budget.Short(err)
+}
+
+func kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
 	folder, err := folderOf(tree, ks, o.Path)
 	if err != nil {
 		return nil, err

@@ -355,11 +355,23 @@ func ChartIn(tree fs.FS, name string) (*Chart, error) {
 		return &Chart{Archive: packed}, err
 	}
 	chart := &Chart{Folder: name, Files: map[string][]byte{}}
-	return chart, chart.collect(tree, name, map[string]bool{})
+	return chart, chart.collect(tree, name, budget.New(budget.Default()), map[string]bool{})
+}
+
+// readWithin reads a file of a tree, if it is within the limits.
+func readWithin(limits *budget.Budget, tree fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(tree, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := limits.File(name, info.Size()); err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(tree, name)
 }
 
 // collect adds the files of a folder and of the charts that it references.
-func (c *Chart) collect(tree fs.FS, folder string, seen map[string]bool) error {
+func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen map[string]bool) error {
 	if seen[folder] {
 		return nil
 	}
@@ -368,8 +380,7 @@ func (c *Chart) collect(tree fs.FS, folder string, seen map[string]bool) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := fs.ReadFile(tree, name)
-		c.Files[name] = content
+		c.Files[name], err = readWithin(limits, tree, name)
 		return err
 	})
 	if err != nil {
@@ -385,7 +396,7 @@ func (c *Chart) collect(tree fs.FS, folder string, seen map[string]bool) error {
 	}
 	for _, d := range metadata.Dependencies {
 		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok {
-			if err := c.collect(tree, inside(path.Join("/", folder, relative)), seen); err != nil {
+			if err := c.collect(tree, inside(path.Join("/", folder, relative)), limits, seen); err != nil {
 				return err
 			}
 		}

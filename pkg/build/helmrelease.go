@@ -156,7 +156,7 @@ func IsHelmRelease(o *unstructured.Unstructured) bool {
 func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
 	result, err := helmRelease(ctx, hr, o)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", ReferenceTo(hr), err)
+		return nil, budget.Short(fmt.Errorf("building %s: %w", ReferenceTo(hr), err))
 	}
 	return result, nil
 }

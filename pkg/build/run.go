@@ -3,10 +3,13 @@ package build
 import (
 	"errors"
 	"fmt"
+	"path"
+	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 )
@@ -28,7 +31,22 @@ func (f *files) run(folder string) ([]Object, error) {
 	case err == nil:
 		return objects, nil
 	}
-	return f.runKustomize(folder)
+	objects, err = f.runKustomize(folder)
+	return objects, f.named(folder, err)
+}
+
+// named adds the kustomization to an error of kustomize that names no file, such as that of a patch.
+func (f *files) named(folder string, err error) error {
+	var exceeded *budget.ExceededError
+	if err == nil || f.refused != nil || f.ctx.Err() != nil || errors.As(err, &exceeded) || strings.Contains(err.Error(), ".yaml") || strings.Contains(err.Error(), ".yml") {
+		return err
+	}
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		if name = path.Join(folder, name); f.Exists(name) {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return err
 }
 
 // runKustomize runs kustomize in this process if the result is bounded by the size of its input,

@@ -7,9 +7,7 @@ import (
 	"strconv"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -17,10 +15,7 @@ import (
 )
 
 // cluster lists objects, or only their metadata, over one connection.
-type cluster struct {
-	*kube.Client
-	metadata metadata.Interface
-}
+type cluster struct{ *kube.Client }
 
 func connect(cfg *rest.Config) (*cluster, error) {
 	cfg = rest.CopyConfig(cfg)
@@ -33,11 +28,7 @@ func connect(cfg *rest.Config) (*cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	meta, err := metadata.NewForConfigAndClient(metadata.ConfigFor(cfg), httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("preparing the connection to %s: %w", cfg.Host, err)
-	}
-	return &cluster{client, meta}, nil
+	return &cluster{client}, nil
 }
 
 // metadataSuffices are kinds without a status and with large or confidential
@@ -80,43 +71,10 @@ func (c *cluster) each(ctx context.Context, r kube.Resource, s kube.Selection, v
 
 func (c *cluster) list(ctx context.Context, r kube.Resource, s kube.Selection, visit func(controllers.Object) error) error {
 	if metadataSuffices[schema.GroupKind{Group: r.Group, Kind: r.Kind}] {
-		return c.listMetadata(ctx, r, s, visit)
+		s.OnlyMetadata, s.Without = true, []string{"spec", "data", "binaryData", "stringData", "metadata.managedFields"}
 	}
 	_, err := c.List(ctx, r, s, visit)
 	return err
-}
-
-// pageSize is the page size for lists of metadata.
-const pageSize = 10000
-
-func (c *cluster) listMetadata(ctx context.Context, r kube.Resource, s kube.Selection, visit func(controllers.Object) error) error {
-	collection := metadata.ResourceInterface(c.metadata.Resource(r.GroupVersionResource))
-	if s.Namespace != "" && !r.ClusterScoped {
-		collection = c.metadata.Resource(r.GroupVersionResource).Namespace(s.Namespace)
-	}
-	options := metav1.ListOptions{Limit: pageSize}
-	if s.Name != "" {
-		options.FieldSelector = "metadata.name=" + s.Name
-	}
-	for {
-		page, err := collection.List(ctx, options)
-		if err != nil {
-			return err
-		}
-		for i := range page.Items {
-			page.Items[i].APIVersion, page.Items[i].Kind = r.GroupVersion().String(), r.Kind
-			o, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&page.Items[i])
-			if err != nil {
-				return fmt.Errorf("reading the list of %s: %w", r.Resource, err)
-			}
-			if err := visit(o); err != nil {
-				return err
-			}
-		}
-		if options.Continue = page.Continue; options.Continue == "" {
-			return nil
-		}
-	}
 }
 
 // lookUp discovers the plural and version of a kind: custom resources may have

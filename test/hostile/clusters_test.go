@@ -82,6 +82,16 @@ func (s apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // collections that a diagnosis reads, too.
 func (c cluster) kubeconfig(t *testing.T) string {
 	t.Helper()
+	server := httptest.NewServer(c.served(t))
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, file, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+server.URL+"'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: {}}]\n")
+	return file
+}
+
+// served returns a server of the cluster, which then has no objects itself.
+func (c cluster) served(t *testing.T) apiServer {
+	t.Helper()
 	s := apiServer{"/api/v1/pods": nil, "/api/v1/events": nil, "/api/v1/configmaps": nil, "/api/v1/secrets": nil, "/apis/apps/v1/deployments": nil}
 	for _, k := range controllers.Kinds {
 		s["/apis/"+k.Group+"/"+k.Version+"/"+k.Resource] = nil
@@ -96,11 +106,7 @@ func (c cluster) kubeconfig(t *testing.T) string {
 			objects[i] = nil
 		}
 	}
-	server := httptest.NewServer(s)
-	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	write(t, file, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+server.URL+"'}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: {}}]\n")
-	return file
+	return s
 }
 
 // applied returns a Kustomization with an inventory and a Ready condition.

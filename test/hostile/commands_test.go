@@ -103,6 +103,9 @@ func (o other) command(t *testing.T, bin string) outcome {
 	if o.cluster != nil {
 		args = append(args, "--kubeconfig="+o.cluster().kubeconfig(t), "--namespace=apps", "--timeout=1m")
 	}
+	if o.answer != nil {
+		args = append(args, "--kubeconfig="+o.answer.kubeconfig(t), "--namespace=apps", "--timeout=1m")
+	}
 	if !o.dir {
 		folder = ""
 	}

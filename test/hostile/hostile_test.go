@@ -29,6 +29,8 @@ var update = flag.Bool("update", false, "write times and memory to docs/security
 const (
 	// memoryMax is the maximum memory of a command, in KiB.
 	memoryMax = 1 << 20
+	// messagesMax is the maximum size of stderr.
+	messagesMax = 64 << 10
 	// addressSpace limits the address space of the commands, in KiB: the Go runtime
 	// reserves more than it uses.
 	addressSpace = 8 << 20
@@ -49,6 +51,8 @@ type row struct {
 	stdout string
 	// cluster is the cluster of the command, nil for none.
 	cluster func() cluster
+	// answer is a response without end of the API server of the command, nil for none.
+	answer *answer
 	// interrupt sends SIGTERM when the helper process runs.
 	interrupt bool
 	// read sends SIGTERM when the process has read this number of bytes.
@@ -96,7 +100,7 @@ func TestHostile(t *testing.T) {
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
 	}
-	for _, o := range slices.Concat(trees(), catalogs(), clusters()) {
+	for _, o := range slices.Concat(trees(), blobs(zeroFiles(t)), catalogs(), clusters(), answers()) {
 		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
 	}
 	for _, o := range others() {
@@ -182,6 +186,9 @@ func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	}
 	if !strings.Contains(stdout.String(), r.stdout) {
 		t.Errorf("stdout lacks %q:\n%.2000s", r.stdout, stdout.String())
+	}
+	if stderr.Len() > messagesMax {
+		t.Errorf("stderr has %d bytes:\n%.2000s", stderr.Len(), stderr.String())
 	}
 	if usage.Maxrss > memoryMax {
 		t.Errorf("%d MiB of memory", usage.Maxrss>>10)

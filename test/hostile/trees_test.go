@@ -3,6 +3,7 @@ package hostile_test
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,11 +22,7 @@ func imported(number int, name func(i int) string, content string) func(t *testi
 		for i := range number {
 			fmt.Fprintf(&b, "M 100644 :1 \"%s\"\n", name(i))
 		}
-		cmd := exec.CommandContext(t.Context(), "git", "-C", folder, "fast-import", "--quiet")
-		cmd.Stdin = &b
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git fast-import: %v\n%s", err, out)
-		}
+		imports(t, folder, &b)
 	}
 }
 
@@ -47,6 +44,69 @@ func trees() []other {
 		row("diff --base, a folder 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, a name of 50 KB", imported(1, text("cluster/"+strings.Repeat("a", 50_000)+".yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, names with control characters", imported(1, text(`cluster/\033[2J\n.yaml`), "x: [\n"), 2, `\x1b[2J`, ""),
+	}
+}
+
+// zeroFiles creates a repository with two branches, each with a changed manifest and a file of 1.5 GiB
+// of zeros, which is 1.8 MB in Git: one that no build reads, and a manifest.
+func zeroFiles(t *testing.T) string {
+	t.Helper()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "cluster", "config.yaml"), configMap)
+	commit(t, folder)
+	const size = 3 << 29
+	changed := strings.Replace(configMap, "name: config", "name: other", 1)
+	stream := []io.Reader{strings.NewReader(fmt.Sprintf("blob\nmark :1\ndata %d\n", size)), io.LimitReader(zeros{}, size)}
+	for _, extension := range []string{"bin", "yaml"} {
+		stream = append(stream, strings.NewReader("\ncommit refs/heads/"+extension+"\ncommitter a <a@example.com> 1 +0000\ndata 6\nchange\nfrom refs/heads/main^0\n"+
+			"M 100644 :1 cluster/big."+extension+"\nM 100644 inline cluster/config.yaml\ndata <<END\n"+changed+"END\n"))
+	}
+	imports(t, folder, io.MultiReader(stream...))
+	return folder
+}
+
+// cloned clones a branch of a repository, with its work tree if checkOut is set.
+func cloned(repository, branch string, checkOut bool) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		args := []string{"clone", "-q", "--no-hardlinks", "-b", branch}
+		if !checkOut {
+			args = append(args, "--no-checkout")
+		}
+		if out, err := exec.CommandContext(t.Context(), "git", append(args, repository, folder)...).CombinedOutput(); err != nil {
+			t.Fatalf("git clone: %v\n%s", err, out)
+		}
+	}
+}
+
+// imports runs git fast-import.
+func imports(t *testing.T, folder string, stream io.Reader) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "git", "-C", folder, "fast-import", "--quiet")
+	cmd.Stdin = stream
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git fast-import: %v\n%s", err, out)
+	}
+}
+
+// blobs are commands on revisions with a file of 1.5 GiB of zeros.
+func blobs(repository string) []other {
+	row := func(name, branch string, checkOut bool, line string, exit int, want, prints string) other {
+		return other{row{name: name, make: cloned(repository, branch, checkOut), dir: true, exit: exit, want: want, stdout: prints}, words(line)}
+	}
+	const (
+		commits  = "diff --base HEAD~1 --head HEAD --path cluster"
+		workTree = "diff --base HEAD~1 --path cluster"
+		validate = "validate --path cluster"
+		large    = "cluster/big.yaml: the file is larger than 32 MiB"
+	)
+	return []other{
+		row("diff --base, a manifest of 1.5 GiB", "yaml", false, commits, 2, large, ""),
+		row("diff --base, 1.5 GiB that no build reads", "bin", false, commits, 1, "", "ConfigMap/other created"),
+		row("the same in the work tree", "bin", true, workTree, 1, "", "ConfigMap/other created"),
+		row("a manifest of 1.5 GiB in the work tree", "yaml", true, workTree, 2, large, ""),
+		row("validate, a manifest of 1.5 GiB", "yaml", true, validate, 2, "1 result could not be determined", large),
+		row("validate, 1.5 GiB that no build reads", "bin", true, validate, 1, "1 of 1 objects validated", ""),
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kubeconfig"
 	"github.com/fluxkit/flux/internal/objref"
+	"github.com/fluxkit/flux/internal/pipeline"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/ui"
@@ -52,6 +53,8 @@ type App struct {
 	Client   func() (*kube.Client, error)
 	// operation is the context that --timeout bounds, nil before WithTimeout.
 	operation *atomic.Pointer[context.Context]
+	// program writes formats for programs to standard output, see exact.
+	program *redact.Writer
 	// Helpers holds the helper processes.
 	Helpers *Helpers
 	// DiagnosisTimeout bounds the diagnosis of a failure.
@@ -69,6 +72,10 @@ const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.
 func New(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *App {
+	inPipeline := pipeline.Detected(env)
+	if inPipeline {
+		out, err = printable.NewCommandWriter(out), printable.NewCommandWriter(err)
+	}
 	secrets := &redact.Set{}
 	masked := secrets.NewWriter(err)
 	a := &App{
@@ -76,6 +83,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 		Helpers: &Helpers{}, operation: &atomic.Pointer[context.Context]{},
 	}
 	a.UI.Mask(secrets.Text)
+	a.UI.Prefix = inPipeline
 	a.LookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.Environ = func() []string { return nil }
 	a.Global.Kube = kubeconfig.New(env)
@@ -187,24 +195,57 @@ func (a *App) Print(text string) error {
 	return err
 }
 
-// Document writes text to standard output, unchanged unless it is a terminal.
+// Document writes a document for programs to standard output, unchanged unless it is a terminal.
 func (a *App) Document(text string) error {
 	_, err := io.WriteString(a.Answer(""), text)
 	return err
 }
 
+// People is the -o format of text for people.
+const People = "human"
+
 // Answer returns the writer of standard output for an -o format. In JSON
 // terminal control characters are always escaped, which keeps the values; in
-// other formats they are escaped only on a terminal.
+// other formats they are escaped only on a terminal. In a CI system, its
+// commands are escaped in text for people.
 func (a *App) Answer(format string) io.Writer {
+	w := a.Out
+	if format != People {
+		w = exact(a)
+	}
 	switch {
 	case format == "json" || strings.HasPrefix(format, "jsonpath-as-json="):
-		return printable.NewJSONWriter(a.Out)
-	case ui.IsTerminal(a.Out):
-		return printable.NewWriter(a.Out)
+		return printable.NewJSONWriter(w)
+	case ui.IsTerminal(w):
+		return printable.NewWriter(w)
 	default:
+		return w
+	}
+}
+
+// WriteText writes text for people to standard output, in which control characters are escaped on a
+// terminal.
+func WriteText(a *App, text string) error {
+	_, err := io.WriteString(a.Answer(People), text)
+	return err
+}
+
+// exact returns standard output for formats that programs read, in which nothing but credentials is
+// replaced, and of which the commands for a CI system can be a part.
+func exact(a *App) io.Writer {
+	masked, ok := a.Out.(*redact.Writer)
+	if !ok {
 		return a.Out
 	}
+	commands, ok := masked.Unwrap().(*printable.CommandWriter)
+	if !ok {
+		return a.Out
+	}
+	if a.program == nil {
+		a.program = a.Secrets.NewWriter(commands.Unwrap())
+	}
+	a.Flush() // text for people that was written before
+	return a.program
 }
 
 // FluxNamespace returns the default namespace of the controllers.

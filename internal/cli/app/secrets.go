@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 
+	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
 )
 
@@ -102,21 +103,35 @@ func (a *App) addClusterSecrets(cfg *rest.Config) {
 	cfg.Wrap(a.Secrets.Transport)
 }
 
-// Flush writes the bytes that the masking writers hold back because they may be
-// the start of a secret.
+// Flush writes what the writers of the streams hold because it may be the start of a secret, or of a
+// command for a CI system.
 func (a *App) Flush() {
 	for _, w := range []io.Writer{a.Out, a.Err} {
-		if masked, ok := w.(*redact.Writer); ok {
-			_ = masked.Flush() // the stream for errors is closed too
+		for w != nil {
+			if held, ok := w.(interface{ Flush() error }); ok {
+				_ = held.Flush() // the stream for errors is closed too
+			}
+			wrapper, ok := w.(interface{ Unwrap() io.Writer })
+			if !ok {
+				break
+			}
+			w = wrapper.Unwrap()
 		}
+	}
+	if a.program != nil {
+		_ = a.program.Flush()
 	}
 }
 
-// Unmasked returns the writer below a masking writer, for plugins and for output
-// that contains credentials by purpose.
+// Unmasked returns the stream below the writers that mask credentials and escape commands for a CI
+// system, for plugins and for output that contains credentials by purpose.
 func Unmasked(w io.Writer) io.Writer {
-	if masked, ok := w.(*redact.Writer); ok {
-		return masked.Unwrap()
+	masked, ok := w.(*redact.Writer)
+	if !ok {
+		return w
 	}
-	return w
+	if commands, ok := masked.Unwrap().(*printable.CommandWriter); ok {
+		return commands.Unwrap()
+	}
+	return masked.Unwrap()
 }

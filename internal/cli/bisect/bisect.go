@@ -183,7 +183,7 @@ func write(a *app.App, format string, r result) error {
 	if format != "" {
 		err = a.Encode(format, r)
 	} else {
-		err = a.Document(r.text())
+		err = app.WriteText(a, r.text())
 	}
 	if err == nil && len(r.Candidates) > 0 {
 		a.UI.Failure("the first bad commit is one of %s: the others could not be tested", output.Amount(len(r.Candidates)+1, "commit"))

@@ -2,6 +2,7 @@ package diff
 
 import (
 	"io"
+	"slices"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
@@ -18,8 +19,11 @@ func write(a *app.App, o *options, results []*diff.Result) error {
 	for _, output := range outputs {
 		if output.File == "" {
 			w := a.Out
-			if inJSON(output.Format) {
+			switch {
+			case inJSON(output.Format):
 				w = a.Answer("json")
+			case !slices.Contains([]string{"human", "brief", "unified"}, output.Format):
+				w = a.Answer(output.Format)
 			}
 			if err := report(w, o, output.Format, results, style(a)); err != nil {
 				return err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -211,7 +212,7 @@ func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, 
 		a.Report(err)
 		failed = clierr.ErrReported
 	}
-	out := bufio.NewWriterSize(a.Out, 64<<10)
+	out := bufio.NewWriterSize(logStream(a, o), 64<<10)
 	format := logFormat(a, o)
 	err = logs.Read(ctx, client, pods, options, func(e *logs.Entry) error { return format(out, e) })
 	if err := errors.Join(err, out.Flush()); err != nil {
@@ -233,7 +234,7 @@ func boundMemory() {
 
 func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
 	format := logFormat(a, o)
-	out := bufio.NewWriter(a.Out)
+	out := bufio.NewWriter(logStream(a, o))
 	options.Bound = a.WithTimeout
 	err := logs.Follow(ctx, client, o.fluxNamespace, options, func(e *logs.Entry) error { return errors.Join(format(out, e), out.Flush()) })
 	if errors.Is(err, logs.ErrUnreadable) {
@@ -251,6 +252,14 @@ func manyLogs(err error) error {
 }
 
 // logFormat returns the line format, with colored levels on a terminal.
+// logStream returns the writer of standard output. The lines for people may have colors.
+func logStream(a *app.App, o *options) io.Writer {
+	if o.format == "json" {
+		return a.Answer("lines")
+	}
+	return a.Out
+}
+
 func logFormat(a *app.App, o *options) logs.Format {
 	if o.format == "json" {
 		return logs.JSON

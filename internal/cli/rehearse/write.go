@@ -40,7 +40,7 @@ func write(a *app.App, format string, r *rehearse.Report) error {
 	if err := render.Write(&b, format, append([]*diff.Result{overview(r)}, r.Changes...), render.Style{}); err != nil {
 		return err
 	}
-	return a.Print(redact.Text(b.String()))
+	return a.Document(redact.Text(b.String()))
 }
 
 // overview returns the findings as a result that the formats of diff can show.

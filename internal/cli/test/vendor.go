@@ -129,7 +129,7 @@ func writeVendored(a *app.App, format string, r *vendored.Result) error {
 		}
 		b.WriteString("\n")
 	}
-	return a.Document(b.String())
+	return app.WriteText(a, b.String())
 }
 
 // repositories reads the revision, and the base if there is one.

@@ -33,11 +33,11 @@ type answer struct {
 func write(a *app.App, o *options, kubernetes string, results []*validate.Result) error {
 	switch o.format {
 	case human:
-		return a.Document(text(results))
+		return app.WriteText(a, text(results))
 	case github:
-		return a.Print(annotations(results))
+		return a.Document(annotations(results))
 	case junit:
-		return report(results).Write(a.Out)
+		return report(results).Write(a.Answer(junit))
 	}
 	valid := true
 	for _, r := range results {

@@ -1,0 +1,160 @@
+package printable
+
+import (
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+// markers begin a command of a CI system anywhere in a line: of Azure Pipelines and the older form of
+// GitHub Actions, and of TeamCity. Each system ignores the case of letters.
+var markers = []string{"##[", "##vso[", "##teamcity["}
+
+// nameMax is the maximum length of the name of a workflow command. What may be a longer one is escaped.
+const nameMax = 256
+
+// CommandWriter escapes commands of CI systems in text for people: the runner of a job reads its
+// output, and sets variables, masks and results as the text says. The first character of a command is
+// replaced by its escape. See
+// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands and
+// https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-commands.
+type CommandWriter struct {
+	w io.Writer
+
+	mu sync.Mutex
+	// held is the end of the text so far, if it may be the beginning of a command.
+	held string
+	// within is set after the first visible character of a line.
+	within bool
+}
+
+// NewCommandWriter returns a writer to a stream, which it exposes by Unwrap. Flush writes what is held.
+func NewCommandWriter(w io.Writer) *CommandWriter { return &CommandWriter{w: w} }
+
+// Commands escapes markers of commands in a part of a line.
+func Commands(text string) string {
+	var b strings.Builder
+	w := &CommandWriter{w: &b, within: true}
+	_ = w.pass(text, true) // a builder accepts everything
+	return b.String()
+}
+
+// Unwrap returns the stream.
+func (w *CommandWriter) Unwrap() io.Writer { return w.w }
+
+// Write implements io.Writer.
+func (w *CommandWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.pass(w.held+string(p), false); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// Flush writes the text that is held because it may be the beginning of a command.
+func (w *CommandWriter) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.pass(w.held, true)
+}
+
+// pass writes a text. Unless the text is complete, it holds an end that may begin a command.
+func (w *CommandWriter) pass(text string, complete bool) error {
+	var b strings.Builder
+	b.Grow(len(text))
+	w.held = ""
+	for len(text) > 0 {
+		found := w.command(text)
+		if found == maybe && !complete {
+			w.held = text
+			break
+		}
+		r, size := utf8.DecodeRuneInString(text)
+		if found == yes {
+			escape(&b, r)
+		} else {
+			b.WriteString(text[:size])
+		}
+		switch {
+		case r == '\n' || r == '\r': // runners also end a line at a CR
+			w.within = false
+		case !unicode.IsSpace(r) && unicode.IsGraphic(r):
+			w.within = true
+		}
+		text = text[size:]
+	}
+	_, err := io.WriteString(w.w, b.String())
+	return err
+}
+
+// answer is whether a text begins with a command.
+type answer int
+
+const (
+	no    answer = iota
+	maybe        // more text decides
+	yes
+)
+
+// command reports whether a text begins with a command.
+func (w *CommandWriter) command(text string) answer {
+	switch {
+	case text[0] == '#':
+		return marked(text)
+	case text[0] == ':' && !w.within:
+		return workflow(text)
+	case !w.within && !utf8.FullRuneInString(text):
+		return maybe
+	}
+	return no
+}
+
+// marked reports whether a text begins with a marker.
+func marked(text string) answer {
+	found := no
+	for _, marker := range markers {
+		n := min(len(marker), len(text))
+		switch {
+		case !strings.EqualFold(text[:n], marker[:n]):
+		case n == len(marker):
+			return yes
+		default:
+			found = maybe
+		}
+	}
+	return found
+}
+
+// workflow reports whether a line, without the space before it, begins with a workflow command of
+// GitHub, Gitea or Forgejo: "::name::" or "::name parameters::". An IPv6 address is none.
+func workflow(text string) answer {
+	name, ok := strings.CutPrefix(text, "::")
+	if !ok {
+		if len(text) == 1 {
+			return maybe
+		}
+		return no
+	}
+	end := strings.IndexFunc(name, func(r rune) bool { return r == ':' || unicode.IsSpace(r) })
+	switch {
+	case end < 0 && len(name) > nameMax:
+		return yes
+	case end < 0:
+		return maybe
+	case end == 0:
+		return no
+	case name[end] == ':' && end+1 == len(name):
+		return maybe
+	case name[end] == ':' && name[end+1] != ':', name[end] == '\n', name[end] == '\r':
+		return no
+	case name[end] == ':':
+		return yes
+	}
+	if first := rune(name[0]); !unicode.IsLetter(first) { // such as "::1 is the address"
+		return no
+	}
+	return yes
+}

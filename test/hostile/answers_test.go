@@ -1,0 +1,104 @@
+package hostile_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// answer is a response of an API server that does not end: a text, and one that is repeated.
+type answer struct {
+	path        string
+	status      int
+	begin, more string
+	// zipped compresses the response, so that little of it is sent.
+	zipped bool
+}
+
+// hostileServer is an API server of which one response does not end.
+type hostileServer struct {
+	rest apiServer
+	answer
+}
+
+// ServeHTTP implements http.Handler.
+func (s hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasSuffix(r.URL.Path, s.path) || s.path == "/api" && r.URL.Path != "/api" {
+		s.rest.ServeHTTP(w, r)
+		return
+	}
+	const size = 1 << 20
+	begin, more := []byte(s.begin), []byte(strings.Repeat(s.more, max(1, size/len(s.more))))
+	if s.zipped {
+		w.Header().Set("Content-Encoding", "gzip")
+		begin, more = zipped(begin), zipped(more) // a file may have several parts
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if s.status != 0 {
+		w.WriteHeader(s.status)
+	}
+	for _, err := w.Write(begin); err == nil; _, err = w.Write(more) {
+	}
+}
+
+func zipped(text []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(text) // a buffer accepts everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// kubeconfig serves the answer over TLS to the test, and returns a kubeconfig for the server.
+func (a answer) kubeconfig(t *testing.T) string {
+	t.Helper()
+	server := httptest.NewUnstartedServer(hostileServer{cluster{}.served(t), a})
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	write(t, file, "apiVersion: v1\nkind: Config\nclusters: [{name: c, cluster: {server: '"+server.URL+"', certificate-authority-data: "+ca+"}}]\ncontexts: [{name: c, context: {cluster: c, user: u}}]\ncurrent-context: c\nusers: [{name: u, user: {}}]\n")
+	return file
+}
+
+// answers are commands on API servers of which one response does not end.
+func answers() []other {
+	const (
+		object    = `{"metadata":{"namespace":"apps","name":"a"},"spec":{"a":"`
+		items     = `{"kind":"List","apiVersion":"v1","items":[`
+		small     = `{"metadata":{"namespace":"apps","name":"a","resourceVersion":"1"},"spec":{"path":"./"},"status":{}},`
+		text      = "xxxxxxxxxxxxxxxx"
+		groups    = `{"kind":"APIGroupDiscoveryList","apiVersion":"apidiscovery.k8s.io/v2","items":[`
+		group     = `{"metadata":{"name":"a"},"versions":[]},`
+		resources = "/kustomizations"
+	)
+	large, memory := "is larger than 32 MiB", "of memory are needed: set GOMEMLIMIT to allow more"
+	row := func(name, line, want string, exit int, a answer) other {
+		return other{row{name: name, want: want, exit: exit, answer: &a}, strings.Fields(line)}
+	}
+	record := "record -o $FOLDER/recording"
+	return []other{
+		row("record, a /version without end", record, "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text}),
+		row("record, a /version of 1 MB that unpacks without end", record, "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
+		row("record, discovery without end", record, "/apis: the response "+large, 1, answer{path: "/apis", begin: groups, more: group}),
+		row("record, compressed discovery without end", record, "/api: the response "+large, 1, answer{path: "/api", begin: groups, more: group, zipped: true}),
+		row("record, a list without end", record, "the recording has more than 2000000 lines", 1, answer{path: "/pods", begin: items, more: small}),
+		row("record, a compressed list without end", record, "the recording has more than 2000000 lines", 1, answer{path: "/pods", begin: items, more: small, zipped: true}),
+		row("record, an object without end", record, "pods: an object in the list "+large, 1, answer{path: "/pods", begin: items + object, more: text, zipped: true}),
+		row("record, an object with values without end", record, "pods: an object in the list "+large, 1, answer{path: "/pods", begin: items + `{"spec":[`, more: "[],"}),
+		row("record, an error without end", record, "/pods: the error response is larger than 1 MiB", 1, answer{path: "/pods", status: http.StatusForbidden, begin: `{"kind":"Status","message":"`, more: text}),
+		row("get, a compressed list without end", "get ks", memory, 1, answer{path: resources, begin: items, more: small, zipped: true}),
+		row("get -o json, a list of values without end", "get ks -o json", "kustomizations: ", 1, answer{path: resources, begin: items + `{"spec":[`, more: `{"a":1},`, zipped: true}),
+		row("why, an object without end", "why ks/app", large, 2, answer{path: resources + "/app", begin: object, more: text}),
+		row("why, a compressed list without end", "why", memory, 2, answer{path: resources, begin: items, more: small, zipped: true}),
+		row("check, a /version without end", "check --pre", "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
+		row("version, a list without end", "version", "", 1, answer{path: "/deployments", begin: items, more: small, zipped: true}),
+	}
+}
