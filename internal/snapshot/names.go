@@ -56,7 +56,7 @@ func (r *Repository) unique(prefix string) bool {
 	if err != nil {
 		return false
 	}
-	candidates, err := r.store.HashesWithPrefix(bytes)
+	candidates, err := r.objects.HashesWithPrefix(bytes)
 	commits := map[plumbing.Hash]bool{}
 	for _, hash := range candidates {
 		if _, err := r.git.CommitObject(hash); err == nil && strings.HasPrefix(hash.String(), strings.ToLower(prefix)) {

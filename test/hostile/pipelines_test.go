@@ -79,7 +79,7 @@ func executed(output string) []string {
 // formats for programs.
 func TestPipelines(t *testing.T) {
 	t.Parallel()
-	bin := testcluster.BuildFlux(t, "flux-helper")
+	bin := testcluster.Programs(t)
 	folder := t.TempDir()
 	injections(t, folder)
 	home := t.TempDir()

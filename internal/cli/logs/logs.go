@@ -251,7 +251,6 @@ func manyLogs(err error) error {
 	return err
 }
 
-// logFormat returns the line format, with colored levels on a terminal.
 // logStream returns the writer of standard output. The lines for people may have colors.
 func logStream(a *app.App, o *options) io.Writer {
 	if o.format == "json" {
@@ -260,6 +259,7 @@ func logStream(a *app.App, o *options) io.Writer {
 	return a.Out
 }
 
+// logFormat returns the line format, with colored levels on a terminal.
 func logFormat(a *app.App, o *options) logs.Format {
 	if o.format == "json" {
 		return logs.JSON
