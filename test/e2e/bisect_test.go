@@ -14,10 +14,10 @@ import (
 // TestBisect finds the commit that breaks a cluster among 16, of which one cannot be tested.
 func TestBisect(t *testing.T) {
 	t.Parallel()
-	s := newUser(t)
-	s.clone = t.TempDir()
-	s.env = append(s.env, "GIT_AUTHOR_NAME=dev", "GIT_AUTHOR_EMAIL=dev@example.com", "GIT_COMMITTER_NAME=dev", "GIT_COMMITTER_EMAIL=dev@example.com")
-	s.run("git", "init", "--quiet", "--initial-branch=main")
+	sh := newUser(t)
+	sh.dir = t.TempDir()
+	sh.env = append(sh.env, "GIT_AUTHOR_NAME=dev", "GIT_AUTHOR_EMAIL=dev@example.com", "GIT_COMMITTER_NAME=dev", "GIT_COMMITTER_EMAIL=dev@example.com")
+	sh.run("git", "init", "--quiet", "--initial-branch=main")
 	const planted, untestable = 11, 7
 	var hashes []string
 	for i := range 16 {
@@ -27,14 +27,14 @@ func TestBisect(t *testing.T) {
 		case planted:
 			files["clusters/demo/web.yaml"] = "apiVersion: v1\nkind: Service\nmetadata: {name: web, namespace: default}\nspec: {ports: [{port: 99999}], selector: {app: web}}\n"
 		case untestable: // the directory of the cluster does not exist
-			s.run("git", "mv", "clusters", "moved")
+			sh.run("git", "mv", "clusters", "moved")
 			files = nil
 		}
 		if i == untestable+1 {
-			s.run("git", "mv", "moved", "clusters")
+			sh.run("git", "mv", "moved", "clusters")
 		}
 		for name, content := range files {
-			path := filepath.Join(s.clone, name)
+			path := filepath.Join(sh.dir, name)
 			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -42,11 +42,11 @@ func TestBisect(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s.run("git", "add", "--all")
-		s.run("git", "commit", "--quiet", fmt.Sprintf("--message=Change %d", i))
-		hashes = append(hashes, strings.TrimSpace(s.run("git", "rev-parse", "HEAD")))
+		sh.run("git", "add", "--all")
+		sh.run("git", "commit", "--quiet", fmt.Sprintf("--message=Change %d", i))
+		hashes = append(hashes, strings.TrimSpace(sh.run("git", "rev-parse", "HEAD")))
 	}
-	found, stderr, err := s.bisect(hashes[0], "HEAD")
+	found, stderr, err := runBisect(sh, hashes[0], "HEAD")
 	if err != nil || found.First.Hash != hashes[planted] || found.Good.Hash != hashes[planted-1] || len(found.Candidates) > 0 || !strings.Contains(stderr, "skipped: "+hashes[untestable][:8]) {
 		t.Errorf("%v %+v, want %s\n%s", err, found, hashes[planted], stderr)
 	}
@@ -61,22 +61,22 @@ func TestBisect(t *testing.T) {
 	}
 
 	// A bad commit that is good is refused.
-	if found, stderr, err := s.bisect(hashes[0], hashes[1]); err == nil || found.First.Hash != "" || !strings.Contains(stderr, "is not bad: all resources become ready") {
+	if found, stderr, err := runBisect(sh, hashes[0], hashes[1]); err == nil || found.First.Hash != "" || !strings.Contains(stderr, "is not bad: all resources become ready") {
 		t.Errorf("%v %+v\n%s", err, found, stderr)
 	}
 }
 
-// bisect runs flux bisect, which takes as long as many tests.
-func (s *story) bisect(good, bad string) (found bisected, stderr string, err error) {
-	s.Helper()
-	cmd := exec.CommandContext(s.Context(), lookPath(s.env, "flux"), "bisect", "--good="+good, "--bad="+bad, "-o", "json", "--", "--path", "clusters/demo")
-	cmd.Env, cmd.Dir = s.env, s.clone
+// runBisect runs flux bisect, which takes as long as many tests.
+func runBisect(sh *shell, good, bad string) (found bisected, stderr string, err error) {
+	sh.t.Helper()
+	cmd := exec.CommandContext(sh.t.Context(), lookPath(sh.env, "flux"), "bisect", "--good="+good, "--bad="+bad, "-o", "json", "--", "--path", "clusters/demo")
+	cmd.Env, cmd.Dir = sh.env, sh.dir
 	var out, log strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &log
 	err = cmd.Run()
 	if out.Len() > 0 {
 		if err := json.Unmarshal([]byte(out.String()), &found); err != nil {
-			s.Fatalf("%v\n%s%s", err, out.String(), log.String())
+			sh.t.Fatalf("%v\n%s%s", err, out.String(), log.String())
 		}
 	}
 	return found, log.String(), err

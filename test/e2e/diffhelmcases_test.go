@@ -22,7 +22,7 @@ type releaseCase struct {
 	// source replaces the GitRepository as the source of the chart.
 	source string
 	// live changes the cluster directly.
-	live func(*story)
+	live func(*fixture)
 	// first means that the change creates the HelmRelease.
 	first bool
 	want  map[string]diff.Action
@@ -361,14 +361,14 @@ func releaseDriftCases() []releaseCase {
 			"off", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"off\", annotations: {helm.toolkit.fluxcd.io/driftDetection: disabled}}\ndata: {a: b}\n",
 			"web", deployment("web", "web", 1, "web:1"))
 	}
-	drift := func(namespace string) func(*story) {
-		return func(s *story) {
+	drift := func(namespace string) func(*fixture) {
+		return func(f *fixture) {
 			for _, name := range []string{"a", "off", "ignored"} {
-				s.run("kubectl", "--namespace="+namespace, "patch", "configmap", name, "--type=merge", `--patch={"data":{"a":"hand"}}`)
+				f.shell.run("kubectl", "--namespace="+namespace, "patch", "configmap", name, "--type=merge", `--patch={"data":{"a":"hand"}}`)
 			}
-			s.run("kubectl", "--namespace="+namespace, "label", "configmap", "a", "by=hand")
-			s.run("kubectl", "--namespace="+namespace, "delete", "configmap", "gone")
-			s.run("kubectl", "--namespace="+namespace, "scale", "deployment", "web", "--replicas=3")
+			f.shell.run("kubectl", "--namespace="+namespace, "label", "configmap", "a", "by=hand")
+			f.shell.run("kubectl", "--namespace="+namespace, "delete", "configmap", "gone")
+			f.shell.run("kubectl", "--namespace="+namespace, "scale", "deployment", "web", "--replicas=3")
 		}
 	}
 	ignored := "ignore: [{paths: [/spec/replicas], target: {kind: Deployment}}, {paths: [\"\"], target: {name: ignored}}]"

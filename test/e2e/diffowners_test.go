@@ -13,9 +13,9 @@ import (
 
 // diffOwnerCases cover service accounts, remote clusters, and the creation and
 // deletion of Kustomizations and CustomResourceDefinitions.
-func diffOwnerCases(s *story) []diffCase {
-	s.Helper()
-	return append(accountCases(), redefinedCase(), goingCase(), childKeysCase(s.T), remoteCase(s))
+func diffOwnerCases(f *fixture) []diffCase {
+	f.t.Helper()
+	return append(accountCases(), redefinedCase(), goingCase(), childKeysCase(f.t), remoteCase(f))
 }
 
 // account may change the ConfigMaps of a namespace, and nothing else.
@@ -156,15 +156,15 @@ func childKeysCase(t *testing.T) diffCase {
 }
 
 // remoteCase applies to the cluster of a kubeconfig.
-func remoteCase(s *story) diffCase {
-	s.Helper()
-	content, err := os.ReadFile(s.cluster.Kubeconfig)
+func remoteCase(f *fixture) diffCase {
+	f.t.Helper()
+	content, err := os.ReadFile(f.cluster.Kubeconfig)
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	quoted, err := json.Marshal(string(content))
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return diffCase{
 		name: "remote", spec: "\n  kubeConfig: {secretRef: {name: remote-vars, key: config}}", vars: "config: " + string(quoted),

@@ -14,9 +14,9 @@ const mostRequests = 10
 // with all controllers: it reads the chain of the object, not the cluster.
 func TestWhyRequests(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher")
-	s.commit("Add what works and what fails", map[string]string{
+	f := newWhole(t)
+	f.shell.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher")
+	f.git.commit("Add what works and what fails", map[string]string{
 		"app/web.yaml": `
 apiVersion: apps/v1
 kind: Deployment
@@ -34,24 +34,24 @@ spec:
 		"refusing/Chart.yaml": chart, "refusing/templates/app.yaml": "{{ fail \"from is wanted\" }}\n",
 		"crashing/Chart.yaml": chart, "crashing/templates/web.yaml": strings.ReplaceAll(troubled("crash-loop"), "web", "released"),
 	})
-	objects := strings.ReplaceAll(requestsObjects, "${URL}", s.url)
+	objects := strings.ReplaceAll(requestsObjects, "${URL}", f.git.url)
 	for _, manifests := range []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n", objects} {
-		if err := s.cluster.Seed(s.Context(), []byte(manifests), "apps"); err != nil {
-			s.Fatal(err)
+		if err := f.cluster.Seed(f.t.Context(), []byte(manifests), "apps"); err != nil {
+			f.t.Fatal(err)
 		}
 	}
-	s.run("flux", "wait", "ks/app", "hr/app", "-n", "apps", "--timeout=2m")
-	s.namespace = "apps"
+	f.shell.run("flux", "wait", "ks/app", "hr/app", "-n", "apps")
+	f.namespace = "apps"
 	for _, failed := range []string{
 		"gitrepository/broken", "kustomization/failed", "kustomization/behind", "kustomization/crash", "kustomization/after",
 		"kustomization/invalid", "kustomization/unbuilt", "helmrelease/crashing", "helmrelease/refusing", "helmrelease/chartless",
 	} {
-		s.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", "--timeout=2m", failed)
+		f.shell.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", waitFlag, failed)
 	}
 	const source = "✗ GitRepository/apps/broken: branch nowhere not found"
 	for _, row := range []struct {
-		ask, answer string
-		requests    int
+		args, answer string
+		requests     int
 	}{
 		{"why kustomization app", "No problem found with ", 10}, // the archive of its source, and an inventory of three kinds
 		{"why helmrelease app", "No problem found with ", 9},    // Helm's storage, and an inventory of one kind
@@ -71,15 +71,15 @@ spec:
 		{"why helmrelease crashing", "✗ HelmRelease/apps/crashing: Deployment/apps/released", 7},
 		{"why helmrelease refusing", "✗ HelmRelease/apps/refusing: ", 6},
 	} {
-		t.Run(strings.ReplaceAll(row.ask, " ", "-"), func(t *testing.T) {
-			got, answer := s.requests(t, append(strings.Fields(row.ask), "-n", "apps"))
-			if s.interrupted() {
+		t.Run(strings.ReplaceAll(row.args, " ", "-"), func(t *testing.T) {
+			got, answer := requests(f.as(t), append(strings.Fields(row.args), "-n", "apps"))
+			if controllersInterrupted(f) {
 				got = slices.DeleteFunc(got, func(request string) bool { return request == controllerPods })
 			}
 			if !strings.Contains(answer, row.answer) {
 				t.Errorf("no diagnosis:\n%s", answer)
 			}
-			if len(got) != row.requests || strings.HasPrefix(row.ask, "why") && len(got) > mostRequests {
+			if len(got) != row.requests || strings.HasPrefix(row.args, "why") && len(got) > mostRequests {
 				t.Errorf("%d requests instead of %d:\n%s", len(got), row.requests, strings.Join(got, "\n"))
 			}
 		})
@@ -90,14 +90,14 @@ spec:
 // been unavailable since its rollout.
 const controllerPods = "GET /api/v1/namespaces/flux-system/pods?limit=10000"
 
-// interrupted reports whether a controller has been unavailable since its rollout: on a busy machine, it
+// controllersInterrupted reports whether a controller has been unavailable since its rollout: on a busy machine, it
 // may lose its lease, and restarts.
-func (s *story) interrupted() bool {
-	s.Helper()
+func controllersInterrupted(f *fixture) bool {
+	f.t.Helper()
 	const times = `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Available")].lastTransitionTime} {.status.conditions[?(@.type=="Progressing")].lastUpdateTime}{"\n"}{end}`
-	for line := range strings.Lines(s.run("kubectl", "get", "deployments", "-n", "flux-system", "-o", times)) {
+	for line := range strings.Lines(f.shell.run("kubectl", "get", "deployments", "-n", "flux-system", "-o", times)) {
 		if available, rolled, found := strings.Cut(strings.TrimSpace(line), " "); !found || available > rolled {
-			s.Logf("unavailable since %s, rolled out at %s", available, rolled)
+			f.t.Logf("unavailable since %s, rolled out at %s", available, rolled)
 			return true
 		}
 	}
@@ -106,14 +106,11 @@ func (s *story) interrupted() bool {
 
 // requests returns all requests of a command to the API server, sorted, and its
 // output.
-func (s *story) requests(t *testing.T, args []string) (all []string, output string) {
-	t.Helper()
-	one := *s
-	one.T = t
-	proxy := one.proxy()
+func requests(f *fixture, args []string) (all []string, output string) {
+	f.t.Helper()
+	proxy := startProxy(f)
 	proxy.OnRequest(func(method, uri string) { all = append(all, method+" "+uri) })
-	one.env = append(slices.Clone(s.env), "KUBECONFIG="+proxy.Kubeconfig)
-	stdout, stderr, _ := one.try("flux", args...)
+	stdout, stderr, _ := f.shell.with("KUBECONFIG="+proxy.Kubeconfig).try("flux", args...)
 	slices.Sort(all)
 	return all, stdout + stderr
 }
