@@ -11,14 +11,6 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// newCreator returns a fixture whose flux uses its namespace by default.
-func newCreator(t *testing.T) *fixture {
-	t.Helper()
-	f := newShared(t)
-	f.shell = f.shell.with("FLUX_SYSTEM_NAMESPACE=" + f.namespace)
-	return f
-}
-
 // create runs `flux create`, whose output must end with the messages.
 func create(f *fixture, args []string, messages ...string) {
 	f.t.Helper()
@@ -64,7 +56,7 @@ func createGitRepository(f *fixture) {
 
 func TestCreateGit(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	f.git.commit("Run app", map[string]string{"deploy/app.yaml": configMapFrom(f, "git")})
 	createGitRepository(f)
 	createKustomization(f, "GitRepository/app", f.git.revision(), "--health-check-timeout=1m", "--wait")
@@ -83,7 +75,7 @@ func TestCreateGit(t *testing.T) {
 // authorized afterwards.
 func TestCreateDeployKey(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	f.git.commit("Run app", map[string]string{"deploy/app.yaml": configMapFrom(f, "ssh")})
 	_, somebody := sshKey(t, "unused")
 	f.shell.run("flux-sandbox", "git", "keys", "add", somebody, "--dir", f.cluster.Dir)
@@ -104,7 +96,7 @@ func TestCreateDeployKey(t *testing.T) {
 // TestCreateSOPS applies a Secret that is encrypted with age in the repository.
 func TestCreateSOPS(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	key := filepath.Join(t.TempDir(), "age.agekey")
 	plain := "apiVersion: v1\nkind: Secret\nmetadata:\n  name: app\n  namespace: " + f.namespace + "\nstringData:\n  token: open sesame\n"
 	cmd := exec.CommandContext(t.Context(), buildOutside(t, "sops"), key)

@@ -10,7 +10,7 @@ import (
 // TestCreateImageUpdate checks that a new tag is committed to the repository.
 func TestCreateImageUpdate(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	image := f.cluster.Env["FLUX_SANDBOX_REGISTRY"] + "/image/app"
 	pushed := func(tag string) {
 		pushArtifact(f, "image/app", tag, "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar+gzip", archive(t, nil))

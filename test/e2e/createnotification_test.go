@@ -19,7 +19,7 @@ type event struct {
 // TestCreateAlert checks that the end of a reconciliation is sent to an HTTP server.
 func TestCreateAlert(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	told := make(chan event, 100)
 	sink := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var e event

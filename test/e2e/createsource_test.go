@@ -9,7 +9,7 @@ import (
 
 func TestCreateOCI(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	layer := archive(t, map[string]string{"deploy/app.yaml": configMapFrom(f, "oci")})
 	digest := pushArtifact(f, "oci/app", "1.0.0", "application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip", layer)
 	create(f, []string{"source", "oci", "app", "--url=oci://" + f.cluster.Env["FLUX_SANDBOX_REGISTRY"] + "/oci/app", "--tag-semver=1.x", "--insecure", "--interval=1h"},
@@ -20,7 +20,7 @@ func TestCreateOCI(t *testing.T) {
 
 func TestCreateHelm(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	packed := archive(t, map[string]string{
 		"app/Chart.yaml": chart, "app/values.yaml": "from: nowhere\n", "app/templates/app.yaml": chartTemplate,
 	})
@@ -37,7 +37,7 @@ func TestCreateHelm(t *testing.T) {
 // TestCreateBucket applies manifests from an S3-compatible store.
 func TestCreateBucket(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	folder := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, "deploy"), 0o755); err != nil {
 		t.Fatal(err)

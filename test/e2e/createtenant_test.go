@@ -9,7 +9,7 @@ import (
 // TestCreateTenants checks that the permissions of a tenant's service account apply.
 func TestCreateTenants(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	blue, red := newTenant(f, f.namespace+"-blue"), newTenant(f, f.namespace+"-red")
 	for _, tenant := range []*fixture{blue, red} {
 		const mine = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, namespace: %s}\ndata: {by: %s}\n"

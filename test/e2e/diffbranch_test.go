@@ -3,19 +3,20 @@ package e2e_test
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
 )
 
-// TestRevisionIsTheArtifact checks that diff builds the same files of a branch as
+// TestDiffBranch checks that diff builds the same files of a branch as
 // source-controller, with include, ignore, sparse checkout
 // and submodules.
-func TestRevisionIsTheArtifact(t *testing.T) {
+func TestDiffBranch(t *testing.T) {
 	t.Parallel()
-	f := newWhole(t)
-	bootstrap(f, "--components=source-controller,kustomize-controller")
-	f.cluster.Sandbox(t, "git", "create", "lib")
+	f := newTeam(t)
+	library := newGit(f.shell, f.cluster, f.namespace+"-lib")
+	library.commit("Six", map[string]string{"six.yaml": configMap("six", "a: b")})
 	f.git.commit("Files", map[string]string{
 		"files/one.yaml":              configMap("one", "a: b"),
 		"files/.sourceignore":         "ignored.yaml\n",
@@ -26,11 +27,8 @@ func TestRevisionIsTheArtifact(t *testing.T) {
 		"files-more/four.yaml":        configMap("four", "a: b"),
 		"elsewhere/five.yaml":         configMap("five", "a: b"),
 	})
-	pushLibrary(f)
-	linkLibrary(f)
-	f.git.commit("Objects", map[string]string{"clusters/test/revision.yaml": revisionObjects(f)})
-	f.shell.run("flux", "reconcile", "source", "git", "flux-system")
-	reconcile(f)
+	linkLibrary(f.git, library)
+	f.seed(strings.NewReplacer("${URL}", f.git.address, "${NS}", f.namespace).Replace(revisionObjects))
 	for name, want := range map[string]int{"revision": 4, "linked": 1, "included": 5} {
 		f.shell.run("flux", "wait", "kustomization", name)
 		for _, from := range [][]string{nil, {"--branch=main"}} {
@@ -49,14 +47,14 @@ func TestRevisionIsTheArtifact(t *testing.T) {
 	}
 }
 
-func revisionObjects(f *fixture) string {
-	return `apiVersion: source.toolkit.fluxcd.io/v1
+const revisionObjects = `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
-metadata: {name: sparse, namespace: flux-system}
+metadata: {name: sparse}
 spec:
   interval: 1h
-  url: ` + f.git.url + `
+  url: ${URL}
   ref: {branch: main}
+  secretRef: {name: git}
   sparseCheckout: [./files, library]
   recurseSubmodules: true
   ignore: |
@@ -64,62 +62,47 @@ spec:
 ---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
-metadata: {name: linked, namespace: flux-system}
-spec: {interval: 1h, url: "` + f.git.url + `", ref: {branch: main}, recurseSubmodules: true}
+metadata: {name: linked}
+spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}, recurseSubmodules: true}
 ---
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
-metadata: {name: including, namespace: flux-system}
+metadata: {name: including}
 spec:
   interval: 1h
-  url: ` + f.git.url + `
+  url: ${URL}
   ref: {branch: main}
+  secretRef: {name: git}
   include: [{repository: {name: linked}, fromPath: library, toPath: files/library}]
 ---
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
-metadata: {name: revision, namespace: flux-system}
-spec: {interval: 1h, prune: true, path: ./, targetNamespace: default, sourceRef: {kind: GitRepository, name: sparse}}
+metadata: {name: revision}
+spec: {interval: 1h, prune: true, path: ./, targetNamespace: ${NS}, sourceRef: {kind: GitRepository, name: sparse}}
 ---
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
-metadata: {name: linked, namespace: flux-system}
-spec: {interval: 1h, prune: true, path: ./library, namePrefix: linked-, targetNamespace: default, sourceRef: {kind: GitRepository, name: linked}}
+metadata: {name: linked}
+spec: {interval: 1h, prune: true, path: ./library, namePrefix: linked-, targetNamespace: ${NS}, sourceRef: {kind: GitRepository, name: linked}}
 ---
 apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
-metadata: {name: included, namespace: flux-system}
-spec: {interval: 1h, prune: true, path: ./files, namePrefix: included-, targetNamespace: default, sourceRef: {kind: GitRepository, name: including}}
+metadata: {name: included}
+spec: {interval: 1h, prune: true, path: ./files, namePrefix: included-, targetNamespace: ${NS}, sourceRef: {kind: GitRepository, name: including}}
 `
-}
-
-// pushLibrary creates another repository.
-func pushLibrary(f *fixture) {
-	f.t.Helper()
-	dir := f.t.TempDir()
-	url := f.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/lib.git"
-	if err := os.WriteFile(filepath.Join(dir, "six.yaml"), []byte(configMap("six", "a: b")), 0o600); err != nil {
-		f.t.Fatal(err)
-	}
-	for _, args := range [][]string{
-		{"init", "--quiet", "--initial-branch=main"}, {"add", "."}, {"commit", "--quiet", "--message=Six"}, {"push", "--quiet", url, "main"},
-	} {
-		f.git.run(append([]string{"-C", dir}, args...)...)
-	}
-}
 
 // linkLibrary adds the other repository as a submodule with a relative URL.
-func linkLibrary(f *fixture) {
-	f.t.Helper()
-	url := f.cluster.Env["FLUX_SANDBOX_GIT_URL"] + "/lib.git"
-	commit, _, _ := strings.Cut(f.git.run("ls-remote", url, "main"), "\t")
-	f.git.run("config", "--file", ".gitmodules", "submodule.library.path", "library")
-	f.git.run("config", "--file", ".gitmodules", "submodule.library.url", "../lib.git")
-	if err := os.Mkdir(filepath.Join(f.git.dir, "library"), 0o700); err != nil { // the submodule is not checked out
-		f.t.Fatal(err)
+func linkLibrary(g, library *gitClient) {
+	t := g.shell.t
+	t.Helper()
+	commit := strings.TrimSpace(library.run("rev-parse", "HEAD"))
+	g.run("config", "--file", ".gitmodules", "submodule.library.path", "library")
+	g.run("config", "--file", ".gitmodules", "submodule.library.url", "../"+path.Base(library.address))
+	if err := os.Mkdir(filepath.Join(g.dir, "library"), 0o700); err != nil { // the submodule is not checked out
+		t.Fatal(err)
 	}
-	f.git.run("add", ".gitmodules")
-	f.git.run("update-index", "--add", "--cacheinfo", "160000,"+commit+",library")
-	f.git.run("commit", "--quiet", "--message=Link")
-	f.git.run("push", "--quiet")
+	g.run("add", ".gitmodules")
+	g.run("update-index", "--add", "--cacheinfo", "160000,"+commit+",library")
+	g.run("commit", "--quiet", "--message=Link")
+	g.run("push", "--quiet")
 }

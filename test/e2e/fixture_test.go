@@ -39,6 +39,14 @@ func newShared(t *testing.T) *fixture {
 	return f
 }
 
+// newTeam returns a shared fixture whose flux uses its namespace by default.
+func newTeam(t *testing.T) *fixture {
+	t.Helper()
+	f := newShared(t)
+	f.shell = f.shell.with("FLUX_SYSTEM_NAMESPACE=" + f.namespace)
+	return f
+}
+
 const gitSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: git}\nstringData: {username: " + testcluster.GitUser + ", password: " + testcluster.GitPassword + "}\n"
 
 func newFixture(t *testing.T, cluster *testcluster.Cluster, repository, namespace string) *fixture {

@@ -32,7 +32,7 @@ var payloads = map[string]string{"cdevents": `{
 // source fetches the pushed commit.
 func TestTrigger(t *testing.T) {
 	t.Parallel()
-	f := newCreator(t)
+	f := newTeam(t)
 	f.git.commit("Run app", map[string]string{"deploy/app.yaml": configMapFrom(f, "git")})
 	createGitRepository(f)
 	token := tempFile(t, "token", "not to be seen\n")
