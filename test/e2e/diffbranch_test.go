@@ -14,7 +14,8 @@ import (
 // and submodules.
 func TestDiffBranch(t *testing.T) {
 	t.Parallel()
-	f := newTeam(t)
+	f := newShared(t)
+	f.shell = f.shell.with("FLUX_NAMESPACE=" + f.namespace)
 	library := newGit(f.shell, f.cluster, f.namespace+"-lib")
 	library.commit("Six", map[string]string{"six.yaml": configMap("six", "a: b")})
 	f.git.commit("Files", map[string]string{

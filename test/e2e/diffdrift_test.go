@@ -11,7 +11,8 @@ import (
 // reported as drift, not those of the source or the user.
 func TestDiffDrift(t *testing.T) {
 	t.Parallel()
-	f := newTeam(t)
+	f := newShared(t)
+	f.shell = f.shell.with("FLUX_NAMESPACE=" + f.namespace)
 	manifest := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: drift, namespace: " + f.namespace + "}\ndata: {color: green}\n"
 	f.git.commit("Begin", map[string]string{"drift/map.yaml": manifest})
 	f.seed(strings.ReplaceAll(gitRepository, "${URL}", f.git.address) + "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: drift}\n" +

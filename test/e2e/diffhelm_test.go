@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,15 +22,26 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffPredictsHelm changes many HelmReleases at once while helm-controller is
+// TestDiffReleases compares diff with the controller for one case of each action.
+func TestDiffReleases(t *testing.T) {
+	t.Parallel()
+	diffReleases(t, false)
+}
+
+func TestNightlyDiffReleases(t *testing.T) {
+	t.Parallel()
+	diffReleases(t, true)
+}
+
+// diffReleases changes many HelmReleases at once while helm-controller is
 // scaled to zero, and checks that its later actions, as a watch reports them, equal
 // the diff for each object.
-func TestDiffPredictsHelm(t *testing.T) {
-	t.Parallel()
+func diffReleases(t *testing.T, nightly bool) {
+	t.Helper()
 	f := newWhole(t)
 	bootstrap(f)
-	charts := publishCharts(f)
-	cases := releaseCases(f.cluster.Env["FLUX_SANDBOX_REGISTRY"], charts)
+	cases := releaseCases(f.cluster.Env["FLUX_SANDBOX_REGISTRY"], publishCharts(f))
+	cases = slices.DeleteFunc(cases, func(c releaseCase) bool { return c.nightly != nightly })
 	installReleases(f, cases)
 	f.shell.run("flux", "suspend", "kustomization", "flux-system")
 	// The version that the sandbox runs. It updates the existing CRDs of charts, which 1.6.5 does not.
@@ -174,7 +186,7 @@ func reconcileRelease(f *fixture, c releaseCase) {
 		return
 	}
 	// A failure before there is a new revision is retried without end.
-	f.eventually(c.name+" to fail", kube.Of(mustKind(f.t, "HelmRelease")), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
+	f.eventually(c.name+" to fail", resource(f.t, "HelmRelease"), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
 		released, _ := controllers.FindCondition(e.Object, "Released")
 		return released.Status == "False" && released.Reason == "UpgradeFailed"
 	})
@@ -211,7 +223,7 @@ func compareBuild(f *fixture, t *testing.T, c releaseCase) {
 	if c.fails || c.unlike {
 		return
 	}
-	hr, err := f.cluster.Client.Get(f.t.Context(), kube.Of(mustKind(t, "HelmRelease")), c.name, "app")
+	hr, err := f.cluster.Client.Get(f.t.Context(), resource(t, "HelmRelease"), c.name, "app")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,15 +267,6 @@ func addNamespace(f *fixture, o *unstructured.Unstructured, namespace string) {
 	if r, ok := kinds[o.GetKind()]; ok && !r.ClusterScoped && o.GetNamespace() == "" {
 		o.SetNamespace(namespace)
 	}
-}
-
-func mustKind(t *testing.T, word string) controllers.Kind {
-	t.Helper()
-	k, ok := controllers.FindKind(word)
-	if !ok {
-		t.Fatalf("no kind %s", word)
-	}
-	return k
 }
 
 // checkSettledRelease checks that there is no difference afterwards.

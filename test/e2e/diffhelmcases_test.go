@@ -11,6 +11,8 @@ import (
 // chart or the live objects.
 type releaseCase struct {
 	name string
+	// nightly cases have the actions of one that the e2e tier has.
+	nightly bool
 	// spec and specAfter are lines of its spec; an empty specAfter is the same.
 	spec, specAfter string
 	// chart and chartAfter are the files of its chart; "" removes one.
@@ -137,7 +139,7 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 	}
 	crds := func(name, spec string, want map[string]diff.Action) releaseCase {
 		return releaseCase{
-			name: name, spec: spec, step: diff.Upgrade, want: want,
+			name: name, nightly: name != "crds", spec: spec, step: diff.Upgrade, want: want,
 			chart: map[string]string{"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ""), "templates/a.yaml": configMap("a", "a: b")},
 			chartAfter: map[string]string{
 				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ", color: {type: string}"),
@@ -170,7 +172,7 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 		}),
 		crds("crdsskip", "  upgrade: {crds: Skip}\n", map[string]diff.Action{"ConfigMap/crdsskip/a": diff.Changed}),
 		{
-			name:  "newkind",
+			name: "newkind", nightly: true,
 			chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{
 				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/gadget.yaml": strings.Split(gadgetDefinition, "---\n")[0],
@@ -180,7 +182,7 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 			want: map[string]diff.Action{"CustomResourceDefinition/gadgets.diff.example.com": diff.Created, "Gadget/newkind/one": diff.Created},
 		},
 		{
-			name: "repository", source: "HelmRepository", spec: repository("1.0.0"), specAfter: repository("1.1.0"),
+			name: "repository", nightly: true, source: "HelmRepository", spec: repository("1.0.0"), specAfter: repository("1.1.0"),
 			more: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: repository}\nspec: {interval: 1h, url: \"" + charts + "\"}\n",
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/repository/app": diff.Changed},
 		},
@@ -189,7 +191,7 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/oci/app": diff.Changed},
 		},
 		{
-			name: "revision", template: ", reconcileStrategy: Revision, valuesFiles: [charts/revision/prod.yaml]",
+			name: "revision", nightly: true, template: ", reconcileStrategy: Revision, valuesFiles: [charts/revision/prod.yaml]",
 			chart: map[string]string{
 				"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "values.yaml": "color: none\n", "prod.yaml": "color: red\n", "templates/valued.yaml": valued,
 				"templates/version.yaml": configMap("version", "chart: '{{ .Chart.Version }}'"),
@@ -199,13 +201,13 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 			want: map[string]diff.Action{"ConfigMap/revision/app-valued": diff.Changed, "ConfigMap/revision/version": diff.Changed},
 		},
 		{
-			name: "random", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
+			name: "random", nightly: true, spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
 			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: random}\nstringData: {password: '{{ randAlphaNum 20 }}'}\n"),
 			step:  diff.Upgrade, unlike: true,
 			want: map[string]diff.Action{"ConfigMap/random/app-valued": diff.Changed, "Secret/random/random": diff.Changed},
 		},
 		{
-			name: "sameversion", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), chartAfter: chartFiles("1.0.0", "a", configMap("a", "a: c")),
+			name: "sameversion", nightly: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), chartAfter: chartFiles("1.0.0", "a", configMap("a", "a: c")),
 			step: diff.Keep, want: map[string]diff.Action{}, unlike: true,
 		},
 	}
@@ -253,16 +255,16 @@ data: {values.yaml: "color: %[2]s"}
 			want: map[string]diff.Action{"ConfigMap/from/app-valued": diff.Changed, "Secret/from/login": diff.Changed, "ConfigMap/from/url": diff.Changed},
 		},
 		{
-			name: "lookup", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
+			name: "lookup", nightly: true, spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
 			chart: chartFiles("1.0.0", "valued", valued, "generated", generated),
 			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/lookup/app-valued": diff.Changed},
 		},
 		{
-			name: "target", spec: target + "  values: {color: green}\n", specAfter: target + "  values: {color: blue}\n",
+			name: "target", nightly: true, spec: target + "  values: {color: green}\n", specAfter: target + "  values: {color: blue}\n",
 			chart: chartFiles("1.0.0", "valued", valued), step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/elsewhere/renamed-valued": diff.Changed},
 		},
 		{
-			name: "post", spec: patched("v1"), specAfter: patched("v2"),
+			name: "post", nightly: true, spec: patched("v1"), specAfter: patched("v2"),
 			chart: chartFiles("1.0.0", "one", configMap("one", "a: b"), "web", deployment("web", "web", 1, "web:1")),
 			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/post/one": diff.Changed, "Deployment/post/web": diff.Changed},
 		},
@@ -274,7 +276,7 @@ data: {values.yaml: "color: %[2]s"}
 			want: map[string]diff.Action{"ConfigMap/immutable/fixed": diff.Failed, "ConfigMap/immutable/other": diff.Changed, "ConfigMap/immutable/goes": diff.Skipped},
 		},
 		{
-			name: "first", first: true, spec: "  targetNamespace: first-created\n  install: {createNamespace: true}\n  values: {color: green}\n",
+			name: "first", nightly: true, first: true, spec: "  targetNamespace: first-created\n  install: {createNamespace: true}\n  values: {color: green}\n",
 			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: x}\n"),
 			step:  diff.Install,
 			want: map[string]diff.Action{
@@ -290,7 +292,7 @@ data: {values.yaml: "color: %[2]s"}
 			},
 		},
 		{
-			name: "patched", spec: "  install: {serverSideApply: false}\n",
+			name: "patched", nightly: true, spec: "  install: {serverSideApply: false}\n",
 			chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "map", configMap("map", "a: b, gone: x")),
 			chartAfter: map[string]string{
 				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/map.yaml": configMap("map", "a: b, come: x"), "templates/web.yaml": deployment("web", "web", 2, "web:1"),
@@ -298,13 +300,13 @@ data: {values.yaml: "color: %[2]s"}
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/patched/map": diff.Changed, "Deployment/patched/web": diff.Changed},
 		},
 		{
-			name: "applied", spec: "  install: {serverSideApply: false}\n", specAfter: "  upgrade: {serverSideApply: enabled}\n",
+			name: "applied", nightly: true, spec: "  install: {serverSideApply: false}\n", specAfter: "  upgrade: {serverSideApply: enabled}\n",
 			chart:      chartFiles("1.0.0", "map", configMap("map", "a: b, gone: x"), "same", configMap("same", "a: b")),
 			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/map.yaml": configMap("map", "a: b")},
 			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/applied/map": diff.Changed},
 		},
 		{
-			name: "foreign", spec: "  upgrade: {disableTakeOwnership: true}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), fails: true,
+			name: "foreign", nightly: true, spec: "  upgrade: {disableTakeOwnership: true}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), fails: true,
 			more: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: foreign}\ndata: {a: other}\n",
 			chartAfter: map[string]string{
 				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b"), "templates/a.yaml": configMap("a", "a: c"),
@@ -312,7 +314,7 @@ data: {values.yaml: "color: %[2]s"}
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/foreign/there": diff.Failed, "ConfigMap/foreign/a": diff.Skipped},
 		},
 		{
-			name: "typo", fails: true, chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "a", configMap("a", "a: b")),
+			name: "typo", nightly: true, fails: true, chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{
 				"Chart.yaml":         chartFiles("1.1.0")["Chart.yaml"],
 				"templates/web.yaml": strings.Replace(deployment("web", "web", 2, "web:1"), "replicas", "replicants", 1), "templates/a.yaml": configMap("a", "a: c"),
@@ -320,7 +322,7 @@ data: {values.yaml: "color: %[2]s"}
 			step: diff.Upgrade, want: map[string]diff.Action{"Deployment/typo/web": diff.Failed, "ConfigMap/typo/a": diff.Changed},
 		},
 		{
-			name: "nokind", fails: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			name: "nokind", nightly: true, fails: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{
 				"Chart.yaml":                chartFiles("1.1.0")["Chart.yaml"],
 				"templates/unknown.yaml":    "apiVersion: unknown.example.com/v1\nkind: Unknown\nmetadata: {name: one}\n",
@@ -336,17 +338,17 @@ data: {values.yaml: "color: %[2]s"}
 			},
 		},
 		{
-			name: "chartname", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			name: "chartname", nightly: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{"Chart.yaml": "apiVersion: v2\nname: other\nversion: 1.0.0\n"},
 			step:       diff.Reinstall, want: map[string]diff.Action{"ConfigMap/chartname/a": diff.Recreated},
 		},
 		{
-			name: "inplace", spec: "  upgrade: {chartNameChangeStrategy: InPlaceUpdate}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			name: "inplace", nightly: true, spec: "  upgrade: {chartNameChangeStrategy: InPlaceUpdate}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{"Chart.yaml": "apiVersion: v2\nname: other\nversion: 1.0.0\n", "templates/a.yaml": configMap("a", "a: c")},
 			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/inplace/a": diff.Changed},
 		},
 		{
-			name: "adopt", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
+			name: "adopt", nightly: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			more:       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: adopt, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}\ndata: {a: other}\n",
 			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b")},
 			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/adopt/there": diff.Changed},
@@ -380,14 +382,14 @@ func releaseDriftCases() []releaseCase {
 			},
 		},
 		{
-			name: "warned", spec: "  driftDetection: {mode: warn}\n", chart: files(), live: drift("warned"), step: diff.Keep,
+			name: "warned", nightly: true, spec: "  driftDetection: {mode: warn}\n", chart: files(), live: drift("warned"), step: diff.Keep,
 			want: map[string]diff.Action{
 				"ConfigMap/warned/a": diff.Skipped, "ConfigMap/warned/gone": diff.Skipped, "ConfigMap/warned/ignored": diff.Skipped, "ConfigMap/warned/off": diff.Skipped,
 				"Deployment/warned/web": diff.Skipped,
 			},
 		},
 		{
-			name: "left", chart: files(), live: drift("left"), step: diff.Keep,
+			name: "left", nightly: true, chart: files(), live: drift("left"), step: diff.Keep,
 			want: map[string]diff.Action{
 				"ConfigMap/left/a": diff.Skipped, "ConfigMap/left/gone": diff.Skipped, "ConfigMap/left/ignored": diff.Skipped, "ConfigMap/left/off": diff.Skipped,
 				"Deployment/left/web": diff.Skipped,

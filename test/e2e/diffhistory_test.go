@@ -15,16 +15,29 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffBaseHistory applies a history commit by commit with the real controllers.
+// TestDiffHistory applies the first commits of a history.
+func TestDiffHistory(t *testing.T) {
+	t.Parallel()
+	const brief = 12
+	diffHistory(t, historySteps()[:brief])
+}
+
+// TestNightlyDiffHistory applies the whole history.
+func TestNightlyDiffHistory(t *testing.T) {
+	t.Parallel()
+	diffHistory(t, historySteps())
+}
+
+// diffHistory applies a history commit by commit with the real controllers.
 // What a watch sees is what diff --base has announced for each commit: no object is
 // missed, and none is announced without a change.
-func TestDiffBaseHistory(t *testing.T) {
-	t.Parallel()
+func diffHistory(t *testing.T, steps []historyStep) {
+	t.Helper()
 	f := newWhole(t)
 	bootstrap(f)
 	f.git.commit("Begin", map[string]string{"README.md": "fleet\n"})
 	held := map[string]diff.Action{}
-	for i, step := range historySteps() {
+	for i, step := range steps {
 		name := fmt.Sprintf("%02d %s", i+1, step.name)
 		f.git.commit(name, step.files)
 		announced := predictCommit(f, held)
@@ -40,7 +53,7 @@ func TestDiffBaseHistory(t *testing.T) {
 	}
 }
 
-// historyStep is one commit: files as of story.commit, and how many objects change.
+// historyStep is one commit: files as of gitClient.commit, and how many objects change.
 type historyStep struct {
 	name    string
 	files   map[string]string
@@ -120,12 +133,11 @@ func settleStep(f *fixture, step historyStep) {
 	f.t.Helper()
 	commit := strings.TrimSpace(f.git.run("rev-parse", "HEAD"))
 	f.shell.run("flux", "reconcile", "source", "git", "flux-system")
-	kustomization, _ := controllers.FindKind("Kustomization")
 	open, root := map[string]string{}, false
 	for _, name := range step.suspended {
 		open[name] = "suspended"
 	}
-	f.eventually("the Kustomizations to apply "+step.name, kube.Of(kustomization), kube.Selection{}, func(e kube.Event) bool {
+	f.eventually("the Kustomizations to apply "+step.name, resource(f.t, "Kustomization"), kube.Selection{}, func(e kube.Event) bool {
 		name := controllers.Name(e.Object)
 		if open[name] == "suspended" {
 			return false
@@ -144,11 +156,10 @@ func settleStep(f *fixture, step historyStep) {
 	})
 	if step.config != "" {
 		selection := kube.Selection{Namespace: "team", Name: "config"}
-		f.eventually("the ConfigMap of "+step.name, kube.ResourceFor(watchedKinds[1]), selection, func(e kube.Event) bool {
+		f.eventually("the ConfigMap of "+step.name, configMaps, selection, func(e kube.Event) bool {
 			return text(e.Object, "data.a") == step.config
 		})
 	}
-	release, _ := controllers.FindKind("HelmRelease")
 	switch {
 	case step.gone:
 		f.shell.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "helmrelease/release", waitFlag)
@@ -156,7 +167,7 @@ func settleStep(f *fixture, step historyStep) {
 	case step.chart == "":
 		return
 	}
-	f.eventually("the release of "+step.name, kube.Of(release), kube.Selection{Namespace: "flux-system"}, func(e kube.Event) bool {
+	f.eventually("the release of "+step.name, resource(f.t, "HelmRelease"), kube.Selection{Namespace: "flux-system"}, func(e kube.Event) bool {
 		ready, _ := controllers.FindCondition(e.Object, "Ready")
 		history, _ := controllers.Path{"status.history"}.Lookup(e.Object)
 		latest, _ := history.([]any)
@@ -171,7 +182,6 @@ func settleStep(f *fixture, step historyStep) {
 // releasedValue returns the value that the chart of the release renders.
 func releasedValue(f *fixture) string {
 	f.t.Helper()
-	configMaps := kube.ResourceFor(watchedKinds[1])
 	o, err := f.cluster.Client.Get(f.t.Context(), configMaps, "team", "release")
 	if err != nil {
 		return ""

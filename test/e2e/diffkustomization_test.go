@@ -18,14 +18,25 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffPredictsTheController changes many Kustomizations at once and checks that
+// TestDiffKustomizations compares diff with the controller for one case of each action.
+func TestDiffKustomizations(t *testing.T) {
+	t.Parallel()
+	diffKustomizations(t, false)
+}
+
+func TestNightlyDiffKustomizations(t *testing.T) {
+	t.Parallel()
+	diffKustomizations(t, true)
+}
+
+// diffKustomizations changes many Kustomizations at once and checks that
 // the actions of kustomize-controller, as a watch reports them, equal the diff of the
 // files for each object.
-func TestDiffPredictsTheController(t *testing.T) {
-	t.Parallel()
+func diffKustomizations(t *testing.T, nightly bool) {
+	t.Helper()
 	f := newWhole(t)
 	bootstrap(f)
-	cases := diffCases(f)
+	cases := slices.DeleteFunc(diffCases(f), func(c diffCase) bool { return c.nightly != nightly })
 	applyInitial(f, cases)
 	for _, c := range cases {
 		if c.live != nil {

@@ -13,6 +13,8 @@ import (
 // diffCase is a Kustomization in its own namespace, and a change to it.
 type diffCase struct {
 	name string
+	// nightly cases have the actions of one that the e2e tier has.
+	nightly bool
 	// spec is added to the spec of the Kustomization.
 	spec          string
 	before, after map[string]string
@@ -130,7 +132,7 @@ func diffBuildCases() []diffCase {
 			want:   map[string]diff.Action{"Deployment/patch/web": diff.Changed},
 		},
 		{
-			name: "components", spec: "\n  components: [../components-extra]\n  ignoreMissingComponents: true",
+			name: "components", nightly: true, spec: "\n  components: [../components-extra]\n  ignoreMissingComponents: true",
 			before: map[string]string{
 				"kustomization.yaml": kustomizationYAML("resources: [all.yaml]"), "all.yaml": configMap("base", "a: b"),
 				"../components-extra/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nresources: [extra.yaml]\n",
@@ -147,7 +149,7 @@ func diffBuildCases() []diffCase {
 			want:   map[string]diff.Action{"ConfigMap/substitution/plain": diff.Changed, "ConfigMap/substitution/hidden": diff.Changed},
 		},
 		{
-			name: "target", spec: "\n  targetNamespace: target\n  namePrefix: pre-\n  commonMetadata: {labels: {team: blue}, annotations: {note: common}}\n  images: [{name: web, newTag: \"9\"}]",
+			name: "target", nightly: true, spec: "\n  targetNamespace: target\n  namePrefix: pre-\n  commonMetadata: {labels: {team: blue}, annotations: {note: common}}\n  images: [{name: web, newTag: \"9\"}]",
 			before: map[string]string{"all.yaml": configMap("one", "a: b") + deployment("web", "web", 1, "web:1")},
 			after:  map[string]string{"all.yaml": configMap("one", "a: c") + deployment("web", "web", 2, "web:1") + configMap("two", "a: b")},
 			want: map[string]diff.Action{
@@ -160,7 +162,7 @@ func diffBuildCases() []diffCase {
 
 // thousand is a large Kustomization in which a few objects change.
 func thousand() diffCase {
-	c := diffCase{name: "thousand", want: map[string]diff.Action{}, before: map[string]string{}, after: map[string]string{}}
+	c := diffCase{name: "thousand", nightly: true, want: map[string]diff.Action{}, before: map[string]string{}, after: map[string]string{}}
 	for file := range 10 {
 		var before, after strings.Builder
 		for i := range 100 {
@@ -199,7 +201,7 @@ func diffApplyCases() []diffCase {
 			want:   map[string]diff.Action{"ConfigMap/prune/goes": diff.Pruned, "ConfigMap/prune/kept": diff.Skipped},
 		},
 		{
-			name: "noprune", spec: "\n  prune: false",
+			name: "noprune", nightly: true, spec: "\n  prune: false",
 			before: map[string]string{"all.yaml": configMap("stays", "a: b") + configMap("left", "a: b")},
 			after:  map[string]string{"all.yaml": configMap("stays", "a: c")},
 			want:   map[string]diff.Action{"ConfigMap/noprune/stays": diff.Changed, "ConfigMap/noprune/left": diff.Skipped},
@@ -225,7 +227,7 @@ func diffApplyCases() []diffCase {
 			},
 		},
 		{
-			name: "rules", spec: "\n  ignore:\n  - {paths: [/spec/replicas], target: {kind: Deployment}}\n  - {paths: [/data/ignored]}",
+			name: "rules", nightly: true, spec: "\n  ignore:\n  - {paths: [/spec/replicas], target: {kind: Deployment}}\n  - {paths: [/data/ignored]}",
 			before: map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + deployment("other", "other", 1, "web:1") + configMap("only", "ignored: a") + configMap("both", "ignored: a, counts: a")},
 			after:  map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + deployment("other", "other", 1, "web:2") + configMap("only", "ignored: b") + configMap("both", "ignored: b, counts: b")},
 			live: func(f *fixture) {
@@ -267,7 +269,7 @@ func diffApplyCases() []diffCase {
 			},
 		},
 		{
-			name:   "newkind",
+			name: "newkind", nightly: true,
 			before: map[string]string{"all.yaml": configMap("old", "a: b")},
 			after:  map[string]string{"new.yaml": gadgetDefinition},
 			want: map[string]diff.Action{
@@ -275,7 +277,7 @@ func diffApplyCases() []diffCase {
 			},
 		},
 		{
-			name:   "secret",
+			name: "secret", nightly: true,
 			before: map[string]string{"all.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: old, user: same}\n"},
 			after:  map[string]string{"all.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: new, user: same}\n"},
 			want:   map[string]diff.Action{"Secret/secret/login": diff.Changed},

@@ -30,48 +30,102 @@ func imageOf(tag string) string {
 	return "commit: {files: {apps/web.yaml: \"apiVersion: apps/v1\\nkind: Deployment\\nmetadata: {name: web, namespace: default}\\nspec:\\n  replicas: 1\\n  selector: {matchLabels: {app: web}}\\n  template:\\n    metadata: {labels: {app: web}}\\n    spec:\\n      containers: [{name: app, image: 'ghcr.io/stefanprodan/podinfo:" + tag + "'}]\\n\"}}"
 }
 
-// faultTests returns a test for each fault: what is wrong meanwhile, and the recovery.
-func faultTests() []string {
-	type faultTest struct{ name, fault, meanwhile, recovery string }
-	change := func(color string) (commit, expect string) { return settingsOf(color) }
-	toRed, red := change("red")
-	toGreen, green := change("green")
-	toBlack, black := change("black")
-	toWhite, white := change("white")
-	toGray, gray := change("gray")
-	toPink, pink := change("pink")
+// faultTest is a fault, what is wrong meanwhile, and the recovery.
+type faultTest struct {
+	name                       string
+	nightly                    bool
+	fault, meanwhile, recovery string
+}
+
+// faultTests returns a test for each fault.
+func faultTests() []faultTest {
+	const recovers = "ready: {object: " + gitHome + "}}, {ready: {object: " + ksInfra + "}"
+	toRed, red := settingsOf("red")
+	toGreen, green := settingsOf("green")
+	toBlack, black := settingsOf("black")
+	toWhite, white := settingsOf("white")
+	toGray, gray := settingsOf("gray")
+	toPink, pink := settingsOf("pink")
+	toCyan, cyan := settingsOf("cyan")
+	toBrown, brown := settingsOf("brown")
 	gitWhy := func(message string) string {
 		return "why: {object: " + gitHome + ", rootCause: " + gitHome + ", message: '" + message + "'}"
 	}
-	recovers := "ready: {object: " + gitHome + "}}, {ready: {object: " + ksInfra + "}"
-	toCyan, cyan := change("cyan")
-	toBrown, brown := change("brown")
-	tests := []faultTest{
-		{"leaderless", "controller: {name: kustomize-controller, state: leaderless}", toCyan + ", expect: [{event: {object: " + gitHome + ", reason: NewArtifact}}]", cyan},
-		{"api-server", "apiServer: {state: restarted}", toBrown + ", expect: [{" + brown + "}]", recovers},
-		{"git-down", "server: {name: git, down: true}", toRed + ", expect: [{" + gitWhy("EOF|reset|closed|unable to (clone|list)") + "}]",
-			recovers + "}, {order: [" + gitHome + ", " + ksInfra + "]}, {" + red},
-		{"git-slow", "server: {name: git, delay: 3s}", toGreen + ", expect: [{" + green + "}]", recovers},
-		{"git-down-for", "server: {name: git, down: true, for: 5s}", toBlack + ", expect: [{ready: {object: " + gitHome + "}}]", black},
-		{"credentials", "server: {name: git, status: 401}", toWhite + ", expect: [{" + gitWhy("authentication|[Cc]redentials") + "}]", recovers + "}, {" + white},
-		{"killed", "controller: {name: kustomize-controller, state: killed}", toGray + ", expect: [{" + gray + "}]", recovers},
-		{"registry", "server: {name: registry, status: 429}", scan + ", expect: [{why: {object: " + scanned + ", rootCause: " + scanned + ", message: 'TOOMANYREQUESTS|rate|many requests'}}]", "ready: {object: " + scanned + "}"},
-		{"webhook", "webhook: {resource: configmaps, namespace: default, deny: settings are frozen}",
-			toPink + ", expect: [{why: {object: " + ksApps + ", rootCause: " + ksInfra + ", message: settings are frozen}}]", "order: [" + ksInfra + ", " + ksApps + "]}, {" + pink},
-		{"pods", "pods: {namespace: default, state: crash-loop}", imageOf("6.9.1") + ", expect: [{why: {object: " + ksApps + ", message: 'web'}}]", "ready: {object: " + ksApps + "}"},
-		{"pull-errors", "pods: {namespace: default, state: image-pull-error}", imageOf("6.9.2") + ", expect: [{why: {object: " + ksApps + ", message: 'podinfo:6.9.2'}}]", "ready: {object: " + ksApps + "}"},
-		{"quota", "quota: {namespace: default, hard: {pods: '0'}}", imageOf("6.9.3") + ", expect: [{why: {object: " + ksApps + ", message: '[Qq]uota'}}]", "ready: {object: " + ksApps + "}"},
+	return []faultTest{
+		{
+			name: "leaderless", nightly: true, fault: "controller: {name: kustomize-controller, state: leaderless}",
+			meanwhile: toCyan + ", expect: [{event: {object: " + gitHome + ", reason: NewArtifact}}]", recovery: cyan,
+		},
+		{
+			name: "api-server", nightly: true, fault: "apiServer: {state: restarted}",
+			meanwhile: toBrown + ", expect: [{" + brown + "}]", recovery: recovers,
+		},
+		{
+			name: "git-down", fault: "server: {name: git, down: true}",
+			meanwhile: toRed + ", expect: [{" + gitWhy("EOF|reset|closed|unable to (clone|list)") + "}]",
+			recovery:  recovers + "}, {order: [" + gitHome + ", " + ksInfra + "]}, {" + red,
+		},
+		{
+			name: "git-slow", nightly: true, fault: "server: {name: git, delay: 3s}",
+			meanwhile: toGreen + ", expect: [{" + green + "}]", recovery: recovers,
+		},
+		{
+			name: "git-down-for", nightly: true, fault: "server: {name: git, down: true, for: 5s}",
+			meanwhile: toBlack + ", expect: [{ready: {object: " + gitHome + "}}]", recovery: black,
+		},
+		{
+			name: "credentials", nightly: true, fault: "server: {name: git, status: 401}",
+			meanwhile: toWhite + ", expect: [{" + gitWhy("authentication|[Cc]redentials") + "}]", recovery: recovers + "}, {" + white,
+		},
+		{
+			name: "killed", fault: "controller: {name: kustomize-controller, state: killed}",
+			meanwhile: toGray + ", expect: [{" + gray + "}]", recovery: recovers,
+		},
+		{
+			name: "registry", nightly: true, fault: "server: {name: registry, status: 429}",
+			meanwhile: scan + ", expect: [{why: {object: " + scanned + ", rootCause: " + scanned + ", message: 'TOOMANYREQUESTS|rate|many requests'}}]",
+			recovery:  "ready: {object: " + scanned + "}",
+		},
+		{
+			name: "webhook", fault: "webhook: {resource: configmaps, namespace: default, deny: settings are frozen}",
+			meanwhile: toPink + ", expect: [{why: {object: " + ksApps + ", rootCause: " + ksInfra + ", message: settings are frozen}}]",
+			recovery:  "order: [" + ksInfra + ", " + ksApps + "]}, {" + pink,
+		},
+		{
+			name: "pods", fault: "pods: {namespace: default, state: crash-loop}",
+			meanwhile: imageOf("6.9.1") + ", expect: [{why: {object: " + ksApps + ", message: 'web'}}]", recovery: "ready: {object: " + ksApps + "}",
+		},
+		{
+			name: "pull-errors", nightly: true, fault: "pods: {namespace: default, state: image-pull-error}",
+			meanwhile: imageOf("6.9.2") + ", expect: [{why: {object: " + ksApps + ", message: 'podinfo:6.9.2'}}]", recovery: "ready: {object: " + ksApps + "}",
+		},
+		{
+			name: "quota", nightly: true, fault: "quota: {namespace: default, hard: {pods: '0'}}",
+			meanwhile: imageOf("6.9.3") + ", expect: [{why: {object: " + ksApps + ", message: '[Qq]uota'}}]", recovery: "ready: {object: " + ksApps + "}",
+		},
 	}
-	var texts []string
-	for _, f := range tests {
-		texts = append(texts, fmt.Sprintf(testHead, f.name)+"  - {name: meanwhile, faults: [{"+f.fault+"}], "+f.meanwhile+"}\n  - {name: recovery, expect: [{"+f.recovery+"}]}\n")
-	}
-	return texts
 }
 
+// TestFaults runs a fault of each kind.
 func TestFaults(t *testing.T) {
 	t.Parallel()
-	for _, r := range runTests(t, tested, faultTests()...) {
+	runFaults(t, false)
+}
+
+func TestNightlyFaults(t *testing.T) {
+	t.Parallel()
+	runFaults(t, true)
+}
+
+func runFaults(t *testing.T, nightly bool) {
+	t.Helper()
+	var texts []string
+	for _, f := range faultTests() {
+		if f.nightly == nightly {
+			texts = append(texts, fmt.Sprintf(testHead, f.name)+"  - {name: meanwhile, faults: [{"+f.fault+"}], "+f.meanwhile+"}\n  - {name: recovery, expect: [{"+f.recovery+"}]}\n")
+		}
+	}
+	for _, r := range runTests(t, tested, texts...) {
 		t.Log(r.Outcome, r, r.Seconds)
 		if r.Outcome != assert.Passed {
 			t.Error(r)

@@ -157,11 +157,14 @@ func pushImages(t *testing.T, names ...string) {
 // runTests runs test files in a sandbox and returns the results as text, one line each.
 func runTests(t *testing.T, files map[string]string, texts ...string) []assert.Result {
 	t.Helper()
+	testcluster.Programs(t)
+	sandboxes.Acquire(t, testcluster.Started)
 	tree := fstest.MapFS{}
 	for name, content := range files {
 		tree[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
+	const waits = 4 // of the sandbox, of the base, and of the steps
+	ctx, cancel := context.WithTimeout(t.Context(), waits*waitTime)
 	defer cancel()
 	repository := &testrun.Repository{Tree: tree, Path: "clusters/demo"}
 	if err := repository.Load(ctx); err != nil {
@@ -303,8 +306,8 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestFilesCommand runs the test files of a repository with flux test.
-func TestFilesCommand(t *testing.T) {
+// TestNightlyFilesCommand runs the test files of a repository with flux test.
+func TestNightlyFilesCommand(t *testing.T) {
 	t.Parallel()
 	sh := newUser(t)
 	files := map[string]string{"tests/rollout.fluxtest.yaml": fmt.Sprintf(testHead, "rollout") + rollout, "clusters/demo/my-app.yaml": strings.ReplaceAll(tested["clusters/demo/apps.yaml"], "./apps", "./web")}

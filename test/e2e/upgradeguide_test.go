@@ -12,9 +12,9 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// TestUpgradeGuide runs the commands of docs/upgrade.md in their order on a cluster with Flux 2.9 and
+// TestNightlyUpgradeGuide runs the commands of docs/upgrade.md in their order on a cluster with Flux 2.9 and
 // an Alert in the API version that Flux 2.10 deprecates.
-func TestUpgradeGuide(t *testing.T) {
+func TestNightlyUpgradeGuide(t *testing.T) {
 	t.Parallel()
 	guide, err := os.ReadFile(filepath.Join(testcluster.Root(), "docs", "upgrade.md"))
 	if err != nil {
