@@ -107,9 +107,9 @@ func (f *forge) synchronized(repository string, extra ...string) {
 	if diff := cmp.Diff(before, f.state(repository)); diff != "" {
 		f.t.Errorf("%s: the second run changed something: %s", repository, diff)
 	}
-	folder, _ := strings.CutPrefix(extra[slices.IndexFunc(extra, func(arg string) bool { return strings.HasPrefix(arg, "--path=") })], "--path=")
+	directory, _ := strings.CutPrefix(extra[slices.IndexFunc(extra, func(arg string) bool { return strings.HasPrefix(arg, "--path=") })], "--path=")
 	name := strings.ReplaceAll(repository, "/", "-")
-	f.push(repository, filepath.Join(folder, "settings.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: default}\n")
+	f.push(repository, filepath.Join(directory, "settings.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "+name+", namespace: default}\n")
 	f.shell.run("flux", "reconcile", "kustomization", "flux-system", "--with-source")
 	if _, err := f.cluster.Client.Get(f.t.Context(), configMaps, "default", name); err != nil {
 		f.t.Errorf("%s: the commit was not applied: %v", repository, err)

@@ -23,7 +23,7 @@ func create(f *fixture, args []string, messages ...string) {
 	}
 }
 
-// checkField checks a field of an object in the namespace of the chapter.
+// checkField checks a field of an object in the namespace of the fixture.
 func checkField(f *fixture, r kube.Resource, name, path, want string) {
 	f.t.Helper()
 	o, err := f.cluster.Client.Get(f.t.Context(), r, f.namespace, name)

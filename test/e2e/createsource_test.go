@@ -38,15 +38,15 @@ func TestCreateHelm(t *testing.T) {
 func TestCreateBucket(t *testing.T) {
 	t.Parallel()
 	f := newTeam(t)
-	folder := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(folder, "deploy"), 0o755); err != nil {
+	directory := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(directory, "deploy"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "deploy", "app.yaml"), []byte(configMapFrom(f, "bucket")), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(directory, "deploy", "app.yaml"), []byte(configMapFrom(f, "bucket")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	key := tempFile(t, "key", "not checked\n")
-	_, stderr, err := f.shell.try("flux", "create", "source", "bucket", "app", "--endpoint="+startBucket(t, folder), "--bucket-name=manifests",
+	_, stderr, err := f.shell.try("flux", "create", "source", "bucket", "app", "--endpoint="+startBucket(t, directory), "--bucket-name=manifests",
 		"--insecure", "--access-key=flux", "--secret-key-file="+key, "--interval=1h")
 	_, revision, found := strings.Cut(stderr, "✔ Bucket source app is ready\n✔ fetched revision ")
 	if err != nil || !found {

@@ -211,7 +211,7 @@ func predictRelease(f *fixture, c releaseCase) *diff.Result {
 
 // ofRelease returns the actions on the objects of a release, and on those that diff
 // has reported. Hooks are not part of the release.
-func (w witnessed) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
+func (w clusterChanges) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && note(o, "annotations", "helm.sh/hook") == ""
 	})

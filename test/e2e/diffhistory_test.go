@@ -118,7 +118,7 @@ func resumes(c diff.Change) bool {
 
 // history returns the actions on all objects except those that Kubernetes and Helm
 // create by themselves.
-func (w witnessed) history() map[string]diff.Action {
+func (w clusterChanges) history() map[string]diff.Action {
 	actions := w.actions(&diff.Result{}, func(o controllers.Object) bool {
 		name := controllers.Name(o)
 		return o != nil && name != "kube-root-ca.crt" && !strings.HasPrefix(name, "sh.helm.release.")

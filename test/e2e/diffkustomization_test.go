@@ -217,7 +217,7 @@ func actionsOf(r *diff.Result) map[string]diff.Action {
 }
 
 // holds checks that the objects have the field values of the diff.
-func (w witnessed) holds(t *testing.T, r *diff.Result) {
+func (w clusterChanges) holds(t *testing.T, r *diff.Result) {
 	t.Helper()
 	for _, c := range r.Changes {
 		if c.Action != diff.Changed && c.Action != diff.Recreated || r.Count(diff.Failed) > 0 {

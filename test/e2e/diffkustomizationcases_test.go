@@ -95,7 +95,7 @@ spec: {size: 1}
 
 func diffCases(f *fixture) []diffCase {
 	f.t.Helper()
-	return slices.Concat(diffBuildCases(), diffApplyCases(), diffOwnerCases(f), []diffCase{sealedCase(f.t)})
+	return slices.Concat(diffBuildCases(), diffApplyCases(), diffLiveCases(), diffOwnerCases(f), []diffCase{sealedCase(f.t)})
 }
 
 // sealedCase has Secrets encrypted with SOPS: one with another value, one with the
@@ -190,9 +190,6 @@ func thousand() diffCase {
 
 // diffApplyCases cover the apply.
 func diffApplyCases() []diffCase {
-	immutable := func(value string) string {
-		return "immutable: true\n" + configMap("fixed", "a: "+value)
-	}
 	return []diffCase{
 		{
 			name:   "prune",
@@ -208,8 +205,8 @@ func diffApplyCases() []diffCase {
 		},
 		{
 			name: "force", spec: "\n  force: true",
-			before: map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + configMap("same", "a: b"), "fixed.yaml": immutable("old")},
-			after:  map[string]string{"all.yaml": deployment("web", "other", 1, "web:1") + configMap("same", "a: b"), "fixed.yaml": immutable("new")},
+			before: map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + configMap("same", "a: b"), "fixed.yaml": immutableMap("old")},
+			after:  map[string]string{"all.yaml": deployment("web", "other", 1, "web:1") + configMap("same", "a: b"), "fixed.yaml": immutableMap("new")},
 			want:   map[string]diff.Action{"Deployment/force/web": diff.Recreated, "ConfigMap/force/fixed": diff.Recreated},
 		},
 		{
@@ -226,6 +223,12 @@ func diffApplyCases() []diffCase {
 				"ConfigMap/marks/disabled": diff.Skipped, "ConfigMap/marks/absent": diff.Created, "ConfigMap/marks/forced": diff.Recreated,
 			},
 		},
+	}
+}
+
+// diffLiveCases cover the apply of objects that the cluster has changed or does not have.
+func diffLiveCases() []diffCase {
+	return []diffCase{
 		{
 			name: "rules", nightly: true, spec: "\n  ignore:\n  - {paths: [/spec/replicas], target: {kind: Deployment}}\n  - {paths: [/data/ignored]}",
 			before: map[string]string{"all.yaml": deployment("web", "web", 1, "web:1") + deployment("other", "other", 1, "web:1") + configMap("only", "ignored: a") + configMap("both", "ignored: a, counts: a")},
@@ -252,8 +255,8 @@ func diffApplyCases() []diffCase {
 		},
 		{
 			name:   "immutable",
-			before: map[string]string{"all.yaml": configMap("other", "a: b") + configMap("goes", "a: b"), "fixed.yaml": immutable("old")},
-			after:  map[string]string{"all.yaml": configMap("other", "a: c"), "fixed.yaml": immutable("new")},
+			before: map[string]string{"all.yaml": configMap("other", "a: b") + configMap("goes", "a: b"), "fixed.yaml": immutableMap("old")},
+			after:  map[string]string{"all.yaml": configMap("other", "a: c"), "fixed.yaml": immutableMap("new")},
 			want: map[string]diff.Action{
 				"ConfigMap/immutable/fixed": diff.Failed, "ConfigMap/immutable/other": diff.Changed, "ConfigMap/immutable/goes": diff.Skipped,
 			},
@@ -284,3 +287,6 @@ func diffApplyCases() []diffCase {
 		},
 	}
 }
+
+// immutableMap returns a ConfigMap that cannot be changed.
+func immutableMap(value string) string { return "immutable: true\n" + configMap("fixed", "a: "+value) }

@@ -29,8 +29,8 @@ var watchedKinds = []schema.GroupVersionKind{
 
 var gadgets = schema.GroupVersionKind{Group: "diff.example.com", Version: "v1", Kind: "Gadget"}
 
-// witness records all watch events of some kinds.
-type witness struct {
+// changeWatch records all watch events of some kinds.
+type changeWatch struct {
 	s      *fixture
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -42,10 +42,10 @@ type witness struct {
 	news   chan struct{}
 }
 
-func watchChanges(f *fixture) *witness {
+func watchChanges(f *fixture) *changeWatch {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context()) // the watch spans many steps
-	w := &witness{s: f, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
+	w := &changeWatch{s: f, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
 	f.t.Cleanup(cancel)
 	for _, gvk := range watchedKinds {
 		r := kube.ResourceFor(gvk)
@@ -73,7 +73,7 @@ func watchChanges(f *fixture) *witness {
 	return w
 }
 
-func (w *witness) see(e kube.Event) (bool, error) {
+func (w *changeWatch) see(e kube.Event) (bool, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events[named(e.Object)] = append(w.events[named(e.Object)], e)
@@ -85,7 +85,7 @@ func (w *witness) see(e kube.Event) (bool, error) {
 }
 
 // end waits until the watch has received the present state.
-func (w *witness) end() witnessed {
+func (w *changeWatch) end() clusterChanges {
 	w.s.t.Helper()
 	now := map[string]controllers.Object{}
 	for _, gvk := range append([]schema.GroupVersionKind{gadgets}, watchedKinds...) {
@@ -110,12 +110,12 @@ func (w *witness) end() witnessed {
 	for _, err := range w.errs {
 		w.s.t.Error(err)
 	}
-	return witnessed{w.start, w.events, now}
+	return clusterChanges{w.start, w.events, now}
 }
 
 // upTo reports whether the watch has received the current or a later version of every
 // object, and the deletion of every other one.
-func (w *witness) upTo(now map[string]controllers.Object) bool {
+func (w *changeWatch) upTo(now map[string]controllers.Object) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, o := range now {
@@ -142,8 +142,8 @@ func (w *witness) upTo(now map[string]controllers.Object) bool {
 	return true
 }
 
-// witnessed has all watch events.
-type witnessed struct {
+// clusterChanges has all watch events.
+type clusterChanges struct {
 	start  map[string]controllers.Object
 	events map[string][]kube.Event
 	last   map[string]controllers.Object
@@ -151,7 +151,7 @@ type witnessed struct {
 
 // of returns the actions on the objects of a case: those owned by its Kustomization
 // and those that diff has reported.
-func (w witnessed) of(c diffCase, r *diff.Result) map[string]diff.Action {
+func (w clusterChanges) of(c diffCase, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "kustomize.toolkit.fluxcd.io/name") == c.name
 	})
@@ -167,7 +167,7 @@ func note(o controllers.Object, at, key string) string {
 
 // actions returns the actions on the objects that owned accepts, and on those that
 // diff has reported.
-func (w witnessed) actions(r *diff.Result, owned func(controllers.Object) bool) map[string]diff.Action {
+func (w clusterChanges) actions(r *diff.Result, owned func(controllers.Object) bool) map[string]diff.Action {
 	about := map[string]bool{}
 	for _, change := range r.Changes {
 		about[change.Object.String()] = true

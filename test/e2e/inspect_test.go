@@ -248,7 +248,7 @@ metadata: {name: app}
 spec: {interval: 1h, sourceRef: {kind: GitRepository, name: app}, git: {commit: {author: {email: a@example.com}}}, update: {path: ./images}}
 `
 
-// startProxy starts a proxy for the API server until the story ends.
+// startProxy starts a proxy for the API server until the test ends.
 func startProxy(f *fixture) *testcluster.Proxy {
 	f.t.Helper()
 	proxy, err := testcluster.NewProxy(f.cluster, 0)

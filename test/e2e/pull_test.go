@@ -48,13 +48,13 @@ func buildFetched(f *fixture) {
 func comparePulled(f *fixture, source []string, name, content string) {
 	f.t.Helper()
 	args := append([]string{"pull", "source", "--namespace=apps"}, source...)
-	folder := filepath.Join(f.t.TempDir(), "pulled")
-	f.shell.run("flux", append(slices.Clone(args), "--output="+folder)...)
-	if got, err := os.ReadFile(filepath.Join(folder, filepath.FromSlash(name))); err != nil || string(got) != content {
+	directory := filepath.Join(f.t.TempDir(), "pulled")
+	f.shell.run("flux", append(slices.Clone(args), "--output="+directory)...)
+	if got, err := os.ReadFile(filepath.Join(directory, filepath.FromSlash(name))); err != nil || string(got) != content {
 		f.t.Errorf("%s of %s is %q (%v), want %q", name, source, got, err, content)
 	}
 	var files []string
-	err := fs.WalkDir(os.DirFS(folder), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(directory), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			files = append(files, name)
 		}

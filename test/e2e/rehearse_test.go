@@ -1,16 +1,12 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -56,135 +52,6 @@ func (r rehearsed) has(level, rule, kind, text string) bool {
 	return false
 }
 
-// fleet is the repository of a cluster that was bootstrapped with Flux 2.9.
-var fleet = map[string]string{
-	"clusters/demo/flux-system/gotk-sync.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: flux-system, namespace: flux-system}
-spec:
-  interval: 1m0s
-  ref: {branch: main}
-  secretRef: {name: flux-system}
-  url: ssh://git@git.example.com/acme/fleet
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: flux-system, namespace: flux-system}
-spec:
-  interval: 10m0s
-  path: ./clusters/demo
-  prune: true
-  sourceRef: {kind: GitRepository, name: flux-system}
-`,
-	"clusters/demo/flux-system/kustomization.yaml": `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [gotk-components.yaml, gotk-sync.yaml]
-`,
-	// The application comes from the same repository under another form of its address.
-	"clusters/demo/my-app.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: apps, namespace: flux-system}
-spec:
-  interval: 1m0s
-  ref: {branch: main}
-  url: https://git.example.com/acme/fleet.git
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: my-app, namespace: flux-system}
-spec:
-  interval: 10m0s
-  path: ./apps/my-app
-  prune: true
-  wait: true
-  dependsOn: [{name: settings}]
-  sourceRef: {kind: GitRepository, name: apps}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: settings, namespace: flux-system}
-spec:
-  interval: 10m0s
-  path: ./apps/settings
-  prune: true
-  sourceRef: {kind: GitRepository, name: flux-system}
-`,
-	"apps/settings/settings.yaml": `apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: default}
-data: {color: blue}
-`,
-	"apps/my-app/deployment.yaml": `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: my-app, namespace: default}
-spec:
-  selector: {matchLabels: {app: my-app}}
-  template:
-    metadata: {labels: {app: my-app}}
-    spec:
-      containers: [{name: app, image: "ghcr.io/stefanprodan/podinfo:6.9.0"}]
-`,
-}
-
-// notifications are an Alert in an API version that Flux 2.10 deprecates, with a field that its
-// successor does not have. A notification would be sent to a port that is closed.
-const notifications = `apiVersion: notification.toolkit.fluxcd.io/v1beta3
-kind: Provider
-metadata: {name: chat, namespace: flux-system}
-spec: {type: generic, address: "http://127.0.0.1:1/hook"}
----
-apiVersion: notification.toolkit.fluxcd.io/v1beta3
-kind: Alert
-metadata: {name: on-call, namespace: flux-system}
-spec:
-  summary: the demo cluster
-  providerRef: {name: chat}
-  eventSources: [{kind: Kustomization, name: "*"}]
-`
-
-const postRendered = `apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: web, namespace: flux-system}
-spec:
-  interval: 10m0s
-  targetNamespace: default
-  releaseName: web
-  chart:
-    spec:
-      chart: ./charts/web
-      version: '*'
-      reconcileStrategy: ChartVersion
-      sourceRef: {kind: GitRepository, name: flux-system}
-  postRenderers:
-    - kustomize:
-        patches:
-          - target: {kind: ConfigMap}
-            patch: |
-              [{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]
-`
-
-// clone writes the repository into a Git work tree.
-func writeFleet(sh *shell, more map[string]string) string {
-	sh.t.Helper()
-	dir := sh.t.TempDir()
-	files := map[string]string{"clusters/demo/flux-system/gotk-components.yaml": sh.run("flux", "install", "--version=2.9", "--export")}
-	for _, set := range []map[string]string{fleet, more} {
-		for name, content := range set {
-			files[name] = content
-		}
-	}
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
-			sh.t.Fatal(err)
-		}
-	}
-	if _, stderr, err := sh.in(dir).try("git", "init", "--quiet"); err != nil {
-		sh.t.Fatal(stderr)
-	}
-	return dir
-}
-
 // rehearse runs flux rehearse and checks the exit code.
 func rehearse(sh *shell, dir string, code int, args ...string) rehearsed {
 	sh.t.Helper()
@@ -204,12 +71,12 @@ func rehearse(sh *shell, dir string, code int, args ...string) rehearsed {
 	return r
 }
 
-// checkRemoved checks that no sandbox is left in the temporary folder.
+// checkRemoved checks that no sandbox is left in the temporary directory.
 func checkRemoved(t *testing.T, dir string) {
 	t.Helper()
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v (%v)", left, err)
+		t.Errorf("left in the temporary directory: %v (%v)", left, err)
 	}
 }
 
@@ -262,10 +129,6 @@ func rehearseSame(sh *shell) {
 		sh.t.Errorf("%v, want %q:\n%s", err, want, text)
 	}
 }
-
-const webChart = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
-
-const webTemplate = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"
 
 func rehearseUpgrade(sh *shell) {
 	dir := writeFleet(sh, map[string]string{
@@ -388,78 +251,6 @@ spec: {interval: 10m0s, url: "https://git.example.com/acme/fleet", ref: {tag: v1
 	if got := r.NotRehearsed[0]; got.Object.Name != "released" || !strings.Contains(got.Reason, "git.example.com") {
 		sh.t.Errorf("got %+v", got)
 	}
-}
-
-// interruptStart ends a rehearsal while the sandboxes start.
-func interruptStart(sh *shell) {
-	interrupted := startRehearsal(sh, "starting a sandbox")
-	if err := interrupted.Process.Signal(os.Interrupt); err != nil {
-		sh.t.Fatal(err)
-	}
-	checkInterrupted(sh.t, interrupted)
-}
-
-// interruptReconciling ends a rehearsal while the controllers work. Only a second interrupt ends the process at
-// once, further terminations do not.
-func interruptReconciling(sh *shell) {
-	terminated := startRehearsal(sh, "reconciling")
-	ended, end := context.WithCancel(sh.t.Context())
-	var sender sync.WaitGroup
-	sender.Go(func() {
-		for ended.Err() == nil {
-			_ = terminated.Process.Signal(syscall.SIGTERM) // fails once the process has ended
-			select {
-			case <-ended.Done():
-			case <-time.After(10 * time.Millisecond):
-			}
-		}
-	})
-	checkInterrupted(sh.t, terminated)
-	end()
-	sender.Wait()
-}
-
-// startRehearsal starts a rehearsal, and returns when it has written a text to standard error.
-func startRehearsal(sh *shell, text string) *exec.Cmd {
-	sh.t.Helper()
-	cmd := sh.in(writeFleet(sh, nil)).command(sh.t.Context(), "flux", "rehearse", "--to=2.10")
-	log := &awaited{text: text, seen: make(chan struct{})}
-	cmd.Stderr = log
-	if err := cmd.Start(); err != nil {
-		sh.t.Fatal(err)
-	}
-	select {
-	case <-log.seen:
-	case <-deadline(sh.t):
-		sh.t.Fatalf("%q was not reached", text)
-	}
-	return cmd
-}
-
-// checkInterrupted waits until a command has ended because of a signal.
-func checkInterrupted(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	const interrupted = 130
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != interrupted {
-		t.Errorf("%q ends with %v", cmd.Args, err)
-	}
-}
-
-// awaited closes seen when a text was written.
-type awaited struct {
-	text string
-	all  []byte
-	seen chan struct{}
-}
-
-// Write implements io.Writer.
-func (w *awaited) Write(p []byte) (int, error) {
-	before := strings.Contains(string(w.all), w.text)
-	w.all = append(w.all, p...)
-	if !before && strings.Contains(string(w.all), w.text) {
-		close(w.seen)
-	}
-	return len(p), nil
 }
 
 // rehearseCluster rehearses the objects of a cluster, whose Secrets are not read.

@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"net/http/cgi"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 
@@ -115,33 +113,4 @@ spec:
 		sh.t.Errorf("%d results: %+v", len(r.Tests), r.Tests)
 	}
 	comparePrediction(sh, dir, r, 1)
-}
-
-// serveTeam adds a GitRepository with another repository, to which write adds files, and serves it on
-// loopback.
-func serveTeam(sh *shell, dir string, write func(team string)) (closed func()) {
-	sh.t.Helper()
-	root := sh.t.TempDir()
-	team := filepath.Join(root, "team")
-	writeFile(sh.t, team, "deploy/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: team, namespace: default}\n")
-	write(team)
-	if _, stderr, err := sh.in(team).try("git", "init", "--quiet", "--initial-branch=work"); err != nil {
-		sh.t.Fatal(stderr)
-	}
-	commitAs(sh, team, "main")
-	server := httptest.NewServer(&cgi.Handler{
-		Path: lookPath(sh.env, "git"), Args: []string{"http-backend"},
-		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + root},
-	})
-	writeFile(sh.t, dir, "clusters/production/team.yaml", `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: team, namespace: flux-system}
-spec: {interval: 1h, url: "`+server.URL+`/team", ref: {branch: main}}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: team, namespace: flux-system}
-spec: {interval: 1h, path: ./deploy, prune: true, sourceRef: {kind: GitRepository, name: team}}
-`)
-	return server.Close
 }

@@ -24,7 +24,7 @@ func TestSandboxOfAVersion(t *testing.T) {
 		t.Errorf("an unknown version: %v\n%s", err, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("an unknown version leaves %v in the folder (%v)", left, err)
+		t.Errorf("an unknown version leaves %v in the directory (%v)", left, err)
 	}
 	if words := sh.run("flux", "__complete", "sandbox", "up", "--flux", ""); !strings.Contains(words, strings.Join(controllers.EmbeddedVersions(), "\n")) {
 		t.Errorf("completions of --flux: %q", words)

@@ -111,11 +111,11 @@ func serveCharts(t *testing.T, charts map[string][]byte) string {
 	return server.URL
 }
 
-// startBucket serves a folder as a bucket called manifests of an S3-compatible store
+// startBucket serves a directory as a bucket called manifests of an S3-compatible store
 // until the test ends, and returns the store's address.
-func startBucket(t *testing.T, folder string) string {
+func startBucket(t *testing.T, directory string) string {
 	t.Helper()
-	store := exec.CommandContext(t.Context(), buildOutside(t, "bucket"), "manifests", folder)
+	store := exec.CommandContext(t.Context(), buildOutside(t, "bucket"), "manifests", directory)
 	store.Stderr = os.Stderr
 	stdin, err := store.StdinPipe()
 	if err != nil {

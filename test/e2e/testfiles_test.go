@@ -257,30 +257,27 @@ type nearMiss struct{ step, actual string }
 
 // nearMisses are assertions that differ from ones that hold in what they look at only.
 var nearMisses = []nearMiss{
-	{"expect: [{exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: setting}}]", "but it does not exist"},
-	{"expect: [{exists: {apiVersion: v2, kind: ConfigMap, namespace: default, name: settings}}]", "but the API server does not serve ConfigMap in v2"},
-	{"expect: [{exists: {apiVersion: v1, kind: ConfigMap, name: settings}}]", "but the namespace is required for ConfigMap"},
-	{"expect: [{absent: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}]", "but it exists"},
-	{"expect: [{value: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, expression: object.data.color, equals: blue}}]", `but it is "white"`},
-	{"expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}]", "but it exists"},
+	{step: "expect: [{exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: setting}}]", actual: "but it does not exist"},
+	{step: "expect: [{exists: {apiVersion: v2, kind: ConfigMap, namespace: default, name: settings}}]", actual: "but the API server does not serve ConfigMap in v2"},
+	{step: "expect: [{exists: {apiVersion: v1, kind: ConfigMap, name: settings}}]", actual: "but the namespace is required for ConfigMap"},
+	{step: "expect: [{absent: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}]", actual: "but it exists"},
+	{step: "expect: [{value: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, expression: object.data.color, equals: blue}}]", actual: `but it is "white"`},
+	{step: "expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}]", actual: "but it exists"},
 	// Deleted by something else than Flux.
-	{"delete: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: other}], expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: other}}]",
-		"but it was deleted, but is still in the inventory of Kustomization/flux-system/infra"},
+	{step: "delete: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: other}], expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: other}}]", actual: "but it was deleted, but is still in the inventory of Kustomization/flux-system/infra"},
 	// A field that Flux does not have applied.
-	{"expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {extra: x}}}}]", "but it keeps the change of data.extra"},
-	{"expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {color: white}}}}]", "the patch changes nothing"},
-	{"timeout: 3s, expect: [{event: {object: {kind: Kustomization, namespace: flux-system, name: infra}, reason: Progress}}]", "other events are"},
-	{"timeout: 3s, expect: [{event: {object: {kind: GitRepository, namespace: flux-system, name: infra}, reason: Progressing}}]", "but it has none"},
-	{"timeout: 3s, expect: [{notification: {provider: {namespace: flux-system, name: chat}, object: {kind: Kustomization, namespace: flux-system, name: infra}}}]", "other notifications are"},
-	{"timeout: 3s, expect: [{notification: {provider: {namespace: default, name: chat}}}]", "but it has none"},
-	{"timeout: 3s, expect: [{committed: {file: infra/settings.yaml, content: 'color: blue'}}]", "but the content does not match"},
-	{"expect: [{why: {object: {kind: Kustomization, namespace: flux-system, name: apps}, message: timeout}}]", "but it has no problem"},
-	{"expect: [{order: [{kind: Kustomization, namespace: flux-system, name: apps}, {kind: Kustomization, namespace: flux-system, name: infra}]}]",
-		"Kustomization/flux-system/infra became ready before Kustomization/flux-system/apps"},
+	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {extra: x}}}}]", actual: "but it keeps the change of data.extra"},
+	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {color: white}}}}]", actual: "the patch changes nothing"},
+	{step: "timeout: 3s, expect: [{event: {object: {kind: Kustomization, namespace: flux-system, name: infra}, reason: Progress}}]", actual: "other events are"},
+	{step: "timeout: 3s, expect: [{event: {object: {kind: GitRepository, namespace: flux-system, name: infra}, reason: Progressing}}]", actual: "but it has none"},
+	{step: "timeout: 3s, expect: [{notification: {provider: {namespace: flux-system, name: chat}, object: {kind: Kustomization, namespace: flux-system, name: infra}}}]", actual: "other notifications are"},
+	{step: "timeout: 3s, expect: [{notification: {provider: {namespace: default, name: chat}}}]", actual: "but it has none"},
+	{step: "timeout: 3s, expect: [{committed: {file: infra/settings.yaml, content: 'color: blue'}}]", actual: "but the content does not match"},
+	{step: "expect: [{why: {object: {kind: Kustomization, namespace: flux-system, name: apps}, message: timeout}}]", actual: "but it has no problem"},
+	{step: "expect: [{order: [{kind: Kustomization, namespace: flux-system, name: apps}, {kind: Kustomization, namespace: flux-system, name: infra}]}]", actual: "Kustomization/flux-system/infra became ready before Kustomization/flux-system/apps"},
 	// Suspended: no assertion about its readiness holds.
-	{"patch: [{object: {kind: Kustomization, namespace: flux-system, name: apps}, merge: {spec: {suspend: true}}}], expect: [{ready: {object: {kind: Kustomization, namespace: flux-system, name: apps}}}]",
-		"but it is suspended"},
-	{"apply: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: missing}}], expect: [{exists: {apiVersion: v1, kind: Namespace, name: default}}]", `namespaces "missing" not found`},
+	{step: "patch: [{object: {kind: Kustomization, namespace: flux-system, name: apps}, merge: {spec: {suspend: true}}}], expect: [{ready: {object: {kind: Kustomization, namespace: flux-system, name: apps}}}]", actual: "but it is suspended"},
+	{step: "apply: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: missing}}], expect: [{exists: {apiVersion: v1, kind: Namespace, name: default}}]", actual: `namespaces "missing" not found`},
 }
 
 func TestFiles(t *testing.T) {

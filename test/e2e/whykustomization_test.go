@@ -9,13 +9,13 @@ import (
 func TestWhyKustomizations(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(kustomizationFailures()), rejections(), resemblingKustomizations()), false))
+	runFailures(f, inTier(slices.Concat(withoutReconcile(kustomizationFailures()), withoutReconcile(applyFailures()), rejections(), namespaceRejections(), resemblingKustomizations()), false))
 }
 
 func TestNightlyWhyKustomizations(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(kustomizationFailures()), rejections(), resemblingKustomizations()), true))
+	runFailures(f, inTier(slices.Concat(withoutReconcile(kustomizationFailures()), withoutReconcile(applyFailures()), rejections(), namespaceRejections(), resemblingKustomizations()), true))
 }
 
 func kustomizationFailures() []failure {
@@ -82,6 +82,13 @@ spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 			fails: map[string]string{"flux migrate -f ${PATH}/deep": "GitRepository source.toolkit.fluxcd.io/v1alpha1 → source.toolkit.fluxcd.io/v1\n✗ no terminal to prompt on"},
 			files: map[string]string{"deep/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1alpha1\nkind: GitRepository\nmetadata: {name: old}\nspec: {interval: 1h, url: \"http://127.0.0.1:1/x\"}\n"},
 		},
+	}
+}
+
+// applyFailures are Kustomizations that fail to apply their manifests, or whose objects do not become healthy.
+func applyFailures() []failure {
+	yes := map[string]string{"settings.yaml": plainMap}
+	return []failure{
 		{
 			name: "admission", files: yes, root: "Kustomization/app", code: "admission", says: []string{"policy ${NS}"},
 			objects: `apiVersion: admissionregistration.k8s.io/v1

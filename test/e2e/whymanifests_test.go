@@ -23,7 +23,7 @@ metadata: {name: app}
 spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 `
 
-// applied returns a Kustomization that applies a folder of a source.
+// applied returns a Kustomization that applies a directory of a source.
 func applied(name, kind, source, path, more string) string {
 	if more != "" {
 		more = ", " + more
@@ -66,7 +66,7 @@ spec:
   chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}
 `
 
-// chartAt returns a release with a chart from a folder of the repository.
+// chartAt returns a release with a chart from a directory of the repository.
 func chartAt(path, more string) string {
 	return `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
@@ -86,7 +86,7 @@ spec:
 // encryptedSecret has the form of a SOPS file that cannot be decrypted.
 const encryptedSecret = "apiVersion: v1\nkind: Secret\nmetadata: {name: locked}\ndata: {a: \"ENC[AES256_GCM,data:AAAA,iv:AAAA,tag:AAAA,type:str]\"}\nsops:\n  mac: ENC[AES256_GCM,data:AAAA]\n  version: 3.10.0\n"
 
-// fixed returns a fix that pushes files to the folder of the row, or removes those
+// fixed returns a fix that pushes files to the directory of the failure, or removes those
 // that are empty.
 func fixed(name string, files map[string]string) func(*fixture) {
 	return func(f *fixture) {

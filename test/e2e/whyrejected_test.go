@@ -54,6 +54,12 @@ func rejections() []failure {
 				f.git.commit("Recreate web", map[string]string{"cases/selector/web.yaml": manifest})
 			},
 		},
+	}
+}
+
+// namespaceRejections are manifests that a namespace or an admission webhook does not allow.
+func namespaceRejections() []failure {
+	return []failure{
 		{
 			name: "terminating", root: "Kustomization/app", code: "namespace-terminating", says: []string{"namespace ${NS}-ending is being deleted"}, never: []string{"RoleBinding"},
 			files:   map[string]string{"settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: ${NS}-ending}\n"},

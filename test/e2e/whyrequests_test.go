@@ -48,41 +48,48 @@ spec:
 	} {
 		f.shell.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", waitFlag, failed)
 	}
-	const source = "✗ GitRepository/apps/broken: branch nowhere not found"
-	for _, row := range []struct {
-		args, answer string
-		requests     int
-	}{
-		{"why kustomization app", "No problem found with ", 10}, // the archive of its source, and an inventory of three kinds
-		{"why helmrelease app", "No problem found with ", 9},    // Helm's storage, and an inventory of one kind
-		{"why deployment web", "No problem found with ", 10},    // its pods
-		{"why service web", "No problem found with ", 8},        // no pods
-		{"why gitrepository broken", source, 8},
-		{"why kustomization failed", source, 9},
-		{"why kustomization behind", source, 10}, // one dependency
-		{"why helmrelease chartless", source, 10},
-		{"status kustomization behind", source, 11}, // also its own events,
-		{"status gitrepository broken", source, 8},  // the events of the root are its own
-		{"why kustomization crash", "✗ Kustomization/apps/crash: Deployment/apps/crash", 6},
-		{"why kustomization after", "✗ Kustomization/apps/crash: Deployment/apps/crash", 7},
-		{"why deployment crash", "✗ Deployment/apps/crash", 7},
-		{"why kustomization invalid", "✗ Kustomization/apps/invalid: ", 7}, // the archive of its source,
-		{"why kustomization unbuilt", "✗ Kustomization/apps/unbuilt: ", 5},
-		{"why helmrelease crashing", "✗ HelmRelease/apps/crashing: Deployment/apps/released", 7},
-		{"why helmrelease refusing", "✗ HelmRelease/apps/refusing: ", 6},
-	} {
-		t.Run(strings.ReplaceAll(row.args, " ", "-"), func(t *testing.T) {
-			got, answer := requests(f.as(t), append(strings.Fields(row.args), "-n", "apps"))
+	for _, c := range requestCases() {
+		t.Run(strings.ReplaceAll(c.args, " ", "-"), func(t *testing.T) {
+			got, answer := requests(f.as(t), append(strings.Fields(c.args), "-n", "apps"))
 			if controllersInterrupted(f) {
 				got = slices.DeleteFunc(got, func(request string) bool { return request == controllerPods })
 			}
-			if !strings.Contains(answer, row.answer) {
+			if !strings.Contains(answer, c.answer) {
 				t.Errorf("no diagnosis:\n%s", answer)
 			}
-			if len(got) != row.requests || strings.HasPrefix(row.args, "why") && len(got) > mostRequests {
-				t.Errorf("%d requests instead of %d:\n%s", len(got), row.requests, strings.Join(got, "\n"))
+			if len(got) != c.requests || strings.HasPrefix(c.args, "why") && len(got) > mostRequests {
+				t.Errorf("%d requests instead of %d:\n%s", len(got), c.requests, strings.Join(got, "\n"))
 			}
 		})
+	}
+}
+
+// requestCase is a command, a part of its answer, and the number of its requests.
+type requestCase struct {
+	args, answer string
+	requests     int
+}
+
+func requestCases() []requestCase {
+	const source = "✗ GitRepository/apps/broken: branch nowhere not found"
+	return []requestCase{
+		{args: "why kustomization app", answer: "No problem found with ", requests: 10}, // the archive of its source, and an inventory of three kinds
+		{args: "why helmrelease app", answer: "No problem found with ", requests: 9},    // Helm's storage, and an inventory of one kind
+		{args: "why deployment web", answer: "No problem found with ", requests: 10},    // its pods
+		{args: "why service web", answer: "No problem found with ", requests: 8},        // no pods
+		{args: "why gitrepository broken", answer: source, requests: 8},
+		{args: "why kustomization failed", answer: source, requests: 9},
+		{args: "why kustomization behind", answer: source, requests: 10}, // one dependency
+		{args: "why helmrelease chartless", answer: source, requests: 10},
+		{args: "status kustomization behind", answer: source, requests: 11}, // also its own events,
+		{args: "status gitrepository broken", answer: source, requests: 8},  // the events of the root are its own
+		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 6},
+		{args: "why kustomization after", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 7},
+		{args: "why deployment crash", answer: "✗ Deployment/apps/crash", requests: 7},
+		{args: "why kustomization invalid", answer: "✗ Kustomization/apps/invalid: ", requests: 7}, // the archive of its source,
+		{args: "why kustomization unbuilt", answer: "✗ Kustomization/apps/unbuilt: ", requests: 5},
+		{args: "why helmrelease crashing", answer: "✗ HelmRelease/apps/crashing: Deployment/apps/released", requests: 7},
+		{args: "why helmrelease refusing", answer: "✗ HelmRelease/apps/refusing: ", requests: 6},
 	}
 }
 
