@@ -35,10 +35,11 @@ func TestCreateAlert(t *testing.T) {
 	f.git.commit("Run app", map[string]string{"deploy/app.yaml": configMapFrom(f, "git")})
 	createGitRepository(f)
 	createKustomization(f, "GitRepository/app", f.git.revision())
-	over := deadline(f.t)
+	over, seen := deadline(t), []event{}
 	for {
 		select {
 		case e := <-told:
+			seen = append(seen, e)
 			if e.InvolvedObject.Kind != "Kustomization" || e.InvolvedObject.Namespace != f.namespace || e.InvolvedObject.Name != "app" {
 				t.Errorf("the event is about %v", e.InvolvedObject)
 			}
@@ -46,7 +47,7 @@ func TestCreateAlert(t *testing.T) {
 				return
 			}
 		case <-over:
-			t.Fatal("no event about the reconciliation was sent")
+			t.Fatalf("no event about the reconciliation was sent, but %+v", seen)
 		}
 	}
 }

@@ -31,7 +31,7 @@ var gadgets = schema.GroupVersionKind{Group: "diff.example.com", Version: "v1", 
 
 // changeWatch records all watch events of some kinds.
 type changeWatch struct {
-	s      *fixture
+	f      *fixture
 	cancel context.CancelFunc
 	group  sync.WaitGroup
 
@@ -45,7 +45,7 @@ type changeWatch struct {
 func watchChanges(f *fixture) *changeWatch {
 	f.t.Helper()
 	ctx, cancel := context.WithCancel(f.t.Context()) // the watch spans many steps
-	w := &changeWatch{s: f, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
+	w := &changeWatch{f: f, cancel: cancel, start: map[string]controllers.Object{}, events: map[string][]kube.Event{}, news: make(chan struct{}, 1)}
 	f.t.Cleanup(cancel)
 	for _, gvk := range watchedKinds {
 		r := kube.ResourceFor(gvk)
@@ -86,36 +86,35 @@ func (w *changeWatch) see(e kube.Event) (bool, error) {
 
 // end waits until the watch has received the present state.
 func (w *changeWatch) end() clusterChanges {
-	w.s.t.Helper()
+	w.f.t.Helper()
 	now := map[string]controllers.Object{}
 	for _, gvk := range append([]schema.GroupVersionKind{gadgets}, watchedKinds...) {
-		_, err := w.s.cluster.Client.List(w.s.t.Context(), kube.ResourceFor(gvk), kube.Selection{}, func(o controllers.Object) error {
+		_, err := w.f.cluster.Client.List(w.f.t.Context(), kube.ResourceFor(gvk), kube.Selection{}, func(o controllers.Object) error {
 			now[named(o)] = o
 			return nil
 		})
 		if err != nil && !apierrors.IsNotFound(err) {
-			w.s.t.Fatal(err)
+			w.f.t.Fatal(err)
 		}
 	}
-	late := deadline(w.s.t)
-	for !w.upTo(now) {
+	late := deadline(w.f.t)
+	for missing := w.missing(now); missing != ""; missing = w.missing(now) {
 		select {
 		case <-w.news:
 		case <-late:
-			w.s.t.Fatal("the watch did not show everything that happened")
+			w.f.t.Fatalf("the watch did not show the current state of %s", missing)
 		}
 	}
 	w.cancel()
 	w.group.Wait()
 	for _, err := range w.errs {
-		w.s.t.Error(err)
+		w.f.t.Error(err)
 	}
 	return clusterChanges{w.start, w.events, now}
 }
 
-// upTo reports whether the watch has received the current or a later version of every
-// object, and the deletion of every other one.
-func (w *changeWatch) upTo(now map[string]controllers.Object) bool {
+// missing returns an object whose current version, or whose deletion, the watch has not received, or "".
+func (w *changeWatch) missing(now map[string]controllers.Object) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, o := range now {
@@ -127,7 +126,7 @@ func (w *changeWatch) upTo(now map[string]controllers.Object) bool {
 			seen = seen || text(e.Object, "metadata.resourceVersion") == text(o, "metadata.resourceVersion")
 		}
 		if !seen {
-			return false
+			return name
 		}
 	}
 	for name := range w.start {
@@ -136,10 +135,10 @@ func (w *changeWatch) upTo(now map[string]controllers.Object) bool {
 		}
 		events := w.events[name]
 		if len(events) == 0 || !events[len(events)-1].Deleted {
-			return false
+			return name
 		}
 	}
-	return true
+	return ""
 }
 
 // clusterChanges has all watch events.

@@ -211,10 +211,11 @@ func killAPIServer(f *fixture) {
 	if err := syscall.Kill(process.PID, syscall.SIGKILL); err != nil {
 		f.t.Fatal(err)
 	}
-	for late := deadline(f.t); sandboxProcess(f, "kube-apiserver").State == "ready"; {
+	late := deadline(f.t)
+	for server := process; server.State == "ready"; server = sandboxProcess(f, "kube-apiserver") {
 		select {
 		case <-late:
-			f.t.Fatal("the API server does not exit")
+			f.t.Fatalf("the API server does not exit: %+v", server)
 		default:
 		}
 	}

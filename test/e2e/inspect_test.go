@@ -16,6 +16,7 @@ func TestInspect(t *testing.T) {
 	f := newWhole(t)
 	f.shell.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher")
 	f = f.in("apps")
+	reportFailure(f)
 	f.shell.run("kubectl", "create", "namespace", f.namespace)
 	deployEverything(f)
 	for _, subtest := range []struct {

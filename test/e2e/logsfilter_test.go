@@ -62,7 +62,7 @@ func filterLogs(f *fixture, files map[string]string, keep func(logRecord) bool, 
 		}
 		select {
 		case <-late:
-			f.t.Fatal("the controllers do not stop logging")
+			f.t.Fatalf("the controllers do not stop logging: -written +shown:\n%s", gocmp.Diff(before, got))
 		default:
 		}
 	}

@@ -37,6 +37,7 @@ func TestRecord(t *testing.T) {
 	f := newWhole(t)
 	f.shell.run("flux", "install")
 	f.shell.run("kubectl", "create", "namespace", "apps")
+	reportFailure(f.in("apps"))
 	f.git.commit("Break some things", map[string]string{
 		"good/app.yaml": recordedManifests, "rejected/app.yaml": rejectedManifests, "unserved/app.yaml": unservedManifests, "unhealthy/app.yaml": stuckManifests,
 		"chart/Chart.yaml": chart, "chart/values.yaml": "from: nowhere\n", "chart/templates/app.yaml": `{{- $_ := required "a message is required" .Values.message }}` + "\n" + releaseTemplate,

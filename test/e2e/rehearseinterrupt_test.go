@@ -52,7 +52,9 @@ func startRehearsal(sh *shell, text string) *exec.Cmd {
 	select {
 	case <-log.seen:
 	case <-deadline(sh.t):
-		sh.t.Fatalf("%q was not reached", text)
+		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Wait()
+		sh.t.Fatalf("%q was not reached:\n%s", text, log.all)
 	}
 	return cmd
 }

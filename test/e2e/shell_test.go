@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,20 +15,25 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// waitTime is the maximum time of every command and of every wait; the machine may be busy.
+// waitTime is the maximum time of every wait; the machine may be busy.
 const waitTime = 4 * time.Minute
 
 // ownTime is the maximum time that programs wait by themselves: they end with a reason before they are killed.
 const ownTime = waitTime - 30*time.Second
 
-// waitFlag is the --timeout of programs whose wait must succeed.
+// waitFlag is the --timeout of programs that have no environment variable for it.
 const waitFlag = "--timeout=210s"
+
+// sandboxWaits is the maximum number of waits of a command that starts sandboxes itself.
+const sandboxWaits = 4
 
 // shell runs programs with an environment in a directory, "" for that of the test.
 type shell struct {
 	t   *testing.T
 	env []string
 	dir string
+	// limit is the maximum time of a command.
+	limit time.Duration
 }
 
 // newUser returns a shell without a cluster. In its PATH, flux, its helper and flux-sandbox are in one directory.
@@ -35,27 +41,31 @@ func newUser(t *testing.T) *shell {
 	t.Helper()
 	testcluster.Programs(t) // before others wait for the place
 	sandboxes.Acquire(t, testcluster.Started)
-	return newShell(t, "KUBECONFIG="+os.DevNull)
+	sh := newShell(t, "KUBECONFIG="+os.DevNull)
+	sh.limit = sandboxWaits * waitTime
+	return sh
 }
 
 // newShell returns a shell with flux and kubectl, an empty home directory and further variables.
 func newShell(t *testing.T, env ...string) *shell {
 	t.Helper()
 	path := testcluster.Programs(t) + string(os.PathListSeparator) + os.Getenv("PATH")
-	return &shell{t: t, env: slices.Concat(os.Environ(), []string{
+	return &shell{t: t, limit: waitTime, env: slices.Concat(os.Environ(), []string{
 		"HOME=" + t.TempDir(), "GIT_CONFIG_NOSYSTEM=1", "PATH=" + path,
 		"GIT_AUTHOR_NAME=dev", "GIT_AUTHOR_EMAIL=dev@example.com", "GIT_COMMITTER_NAME=dev", "GIT_COMMITTER_EMAIL=dev@example.com",
 	}, env)}
 }
 
 // as returns the shell for a subtest.
-func (sh *shell) as(t *testing.T) *shell { return &shell{t, sh.env, sh.dir} }
+func (sh *shell) as(t *testing.T) *shell { return &shell{t, sh.env, sh.dir, sh.limit} }
 
 // in returns the shell in another directory.
-func (sh *shell) in(dir string) *shell { return &shell{sh.t, sh.env, dir} }
+func (sh *shell) in(dir string) *shell { return &shell{sh.t, sh.env, dir, sh.limit} }
 
 // with returns the shell with further variables.
-func (sh *shell) with(env ...string) *shell { return &shell{sh.t, slices.Concat(sh.env, env), sh.dir} }
+func (sh *shell) with(env ...string) *shell {
+	return &shell{sh.t, slices.Concat(sh.env, env), sh.dir, sh.limit}
+}
 
 // run executes a command, which must succeed, and returns its standard output.
 func (sh *shell) run(name string, args ...string) string {
@@ -76,7 +86,7 @@ func (sh *shell) try(name string, args ...string) (stdout, stderr string, err er
 // tryWith executes a command with a text on standard input.
 func (sh *shell) tryWith(input, name string, args ...string) (stdout, stderr string, err error) {
 	sh.t.Helper()
-	ctx, cancel := context.WithTimeout(sh.t.Context(), waitTime)
+	ctx, cancel := context.WithTimeout(sh.t.Context(), sh.limit)
 	defer cancel()
 	cmd := sh.command(ctx, name, args...)
 	var out, log strings.Builder
@@ -86,7 +96,7 @@ func (sh *shell) tryWith(input, name string, args ...string) (stdout, stderr str
 	}
 	err = cmd.Run()
 	if ctx.Err() != nil {
-		err = errors.Join(err, ctx.Err())
+		err = fmt.Errorf("%w after %s: %w", ctx.Err(), sh.limit, err)
 	}
 	return out.String(), log.String(), err
 }

@@ -81,7 +81,7 @@ func compareMetrics(f *fixture, reader string) {
 		}
 		select {
 		case <-late:
-			f.t.Fatal("the controllers do not become idle")
+			f.t.Fatalf("the controllers do not become idle: -endpoints +stats:\n%s", gocmp.Diff(before, got))
 		default:
 		}
 	}

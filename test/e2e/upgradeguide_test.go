@@ -21,6 +21,7 @@ func TestNightlyUpgradeGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	f := newWhole(t)
+	f.shell.limit = sandboxWaits * waitTime // of the rehearsal
 	f.shell.run("flux", "bootstrap", "git", "--url="+f.git.url, "--allow-insecure-http", "--branch=main", "--path=clusters/production",
 		"--username=dev", "--password=not-checked", "--token-auth", "--silent", "--version=2.9")
 	f.git.commit("Send notifications", map[string]string{

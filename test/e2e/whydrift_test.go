@@ -29,7 +29,7 @@ func driftFailures() []failure {
 		{
 			name: "drift-release", nightly: true, args: []string{"helmrelease", "app"}, root: "Deployment/web", code: "drift", fix: done,
 			files:   map[string]string{"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart, "chart/templates/web.yaml": web("1")},
-			objects: "${DEFAULT}\n---\n" + chartAt("./cases/drift-release/chart", ""),
+			objects: "${DEFAULT}\n---\n" + patient(chartAt("./cases/drift-release/chart", "")),
 			says:    []string{"from what HelmRelease/${NS}/app has applied", "to correct drift automatically, set spec.driftDetection.mode: enabled"},
 			then: func(f *fixture) {
 				f.shell.run("flux", "wait", "helmrelease", "app", "-n", f.namespace)

@@ -115,7 +115,7 @@ func healthyReleases() []failure {
 		"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart, "chart/templates/web.yaml": troubled(`""`),
 		"chart/templates/test.yaml": strings.ReplaceAll(testPod, "STATE", "complete"), "chart/templates/job.yaml": strings.ReplaceAll(hookJob, "STATE", `""`),
 	}
-	objects := strings.ReplaceAll(chartAt("./cases/helm-fine/chart", once+"  test: {enable: true}\n"), "timeout: 10s", "timeout: 1m")
+	objects := patient(chartAt("./cases/helm-fine/chart", once+"  test: {enable: true}\n"))
 	return []failure{{name: "helm-fine", nightly: true, args: []string{"helmrelease", "app"}, files: files, objects: objects}}
 }
 

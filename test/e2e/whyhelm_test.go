@@ -40,7 +40,7 @@ func releaseFailures() []failure {
 // rejectedReleases are releases of charts with manifests that the API server rejects.
 func rejectedReleases() []failure {
 	release := func(name, more string) string {
-		return strings.ReplaceAll(chartAt("./cases/"+name+"/chart", more), "timeout: 10s", "timeout: 1m")
+		return patient(chartAt("./cases/"+name+"/chart", more))
 	}
 	const next = "apiVersion: v2\nname: app\nversion: 2.0.0\n"
 	const none = "resources: []\n"
@@ -101,8 +101,8 @@ func rejectedReleases() []failure {
 // failure.
 func unhealthyReleases() []failure {
 	args := []string{"helmrelease", "app"}
-	patient := func(f *fixture) {
-		f.shell.run("kubectl", "-n", f.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"timeout":"1m"}}`)
+	extend := func(f *fixture) {
+		f.shell.run("kubectl", "-n", f.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"timeout":"3m"}}`)
 	}
 	row := func(name, template, manifest, state, healthy, more string) failure {
 		files := map[string]string{"chart/Chart.yaml": strings.Replace(chart, "1.2.3", "2.0.0", 1), "chart/templates/" + template: strings.ReplaceAll(manifest, "STATE", healthy)}
@@ -111,7 +111,7 @@ func unhealthyReleases() []failure {
 			files: map[string]string{"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart, "chart/templates/" + template: strings.ReplaceAll(manifest, "STATE", state)},
 			fix: func(f *fixture) {
 				fixed(name, files)(f)
-				patient(f)
+				extend(f)
 			},
 		}
 	}
@@ -123,14 +123,14 @@ func unhealthyReleases() []failure {
 	crash.says = []string{"Deployment/${NS}/web: container web of pod web-", "exit code 1"}
 	rollback := row("helm-rollback-health", "web.yaml", troubled("{{ .Values.state | quote }}"), "", "", "")
 	rollback.files["chart/values.yaml"] = "state: \"\"\n"
-	rollback.objects = "${DEFAULT}\n---\n" + rollback.objects
+	rollback.objects = "${DEFAULT}\n---\n" + patient(rollback.objects)
 	rollback.says = []string{"Deployment/${NS}/web: pod web-", "since deleted: Failed: Error: "}
 	rollback.then = func(f *fixture) {
 		f.shell.run("flux", "wait", "helmrelease", "app", "-n", f.namespace)
-		f.shell.run("kubectl", "-n", f.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"values":{"state":"image-pull-error"}}}`)
+		f.shell.run("kubectl", "-n", f.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"timeout":"10s","values":{"state":"image-pull-error"}}}`)
 	}
 	rollback.fix = func(f *fixture) {
-		patient(f)
+		extend(f)
 		f.shell.run("kubectl", "-n", f.namespace, "patch", "helmrelease", "app", "--type=merge", `-p={"spec":{"values":{"state":""}}}`)
 	}
 	return []failure{test, hook, crash, rollback}

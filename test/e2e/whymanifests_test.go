@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"fmt"
 	"path"
+	"strings"
 )
 
 const whyDefault = `
@@ -65,6 +66,11 @@ spec:
   timeout: 10s
   chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: app}}}
 `
+
+// patient returns a release whose timeout does not end on a busy machine.
+func patient(release string) string {
+	return strings.ReplaceAll(release, "timeout: 10s", "timeout: 3m")
+}
 
 // chartAt returns a release with a chart from a directory of the repository.
 func chartAt(path, more string) string {

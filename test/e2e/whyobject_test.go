@@ -116,7 +116,7 @@ func ownerFailures() []failure {
 				"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart, "chart/templates/settings.yaml": plainMap,
 				"more/settings.yaml": plainMap,
 			},
-			objects: "${DEFAULT}\n---\n" + chartAt("./cases/contested-release/chart", ""),
+			objects: "${DEFAULT}\n---\n" + patient(chartAt("./cases/contested-release/chart", "")),
 			says: []string{
 				"source of HelmRelease/${NS}/app, set its annotation helm.sh/resource-policy: keep",
 				"source of Kustomization/${NS}/other, set its annotation kustomize.toolkit.fluxcd.io/prune: disabled",
