@@ -89,7 +89,7 @@ func diffReleases(t *testing.T, nightly bool) {
 				t.Errorf("the controller did something else (-diff +done):\n%s", d)
 			}
 			seen.holds(t, r)
-			compareBuild(f, t, c)
+			compareBuild(f.as(t), c)
 		})
 	}
 	for _, c := range cases {
@@ -218,7 +218,8 @@ func (w clusterChanges) ofRelease(namespace string, r *diff.Result) map[string]d
 }
 
 // compareBuild checks that build renders the manifests that Helm has stored.
-func compareBuild(f *fixture, t *testing.T, c releaseCase) {
+func compareBuild(f *fixture, c releaseCase) {
+	t := f.t
 	t.Helper()
 	if c.fails || c.unlike {
 		return

@@ -1,10 +1,8 @@
 package e2e_test
 
 import (
-	"context"
 	"io/fs"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,13 +16,10 @@ func buildFetched(f *fixture) {
 		if !strings.HasPrefix(name, "ks-") {
 			continue
 		}
-		ctx, cancel := context.WithTimeout(f.t.Context(), waitTime)
-		cmd := exec.CommandContext(ctx, lookPath(f.shell.env, "flux"), "build", "kustomization", name, "--namespace=apps")
-		cmd.Env, cmd.Dir = f.shell.env, f.t.TempDir() // not a Git clone
-		out, err := cmd.Output()
-		cancel()
-		if lines := strings.Split(string(out), "\n"); err != nil || !slices.Contains(lines, "  name: "+name) {
-			f.t.Errorf("building %s from %s: %v\n%s", name, chain[1], err, out)
+		outside := f.shell.in(f.t.TempDir()) // of a Git clone
+		out, stderr, err := outside.try("flux", "build", "kustomization", name, "--namespace=apps")
+		if lines := strings.Split(out, "\n"); err != nil || !slices.Contains(lines, "  name: "+name) {
+			f.t.Errorf("building %s from %s: %v\n%s%s", name, chain[1], err, out, stderr)
 		}
 		if out := f.shell.run("flux", "diff", "kustomization", name, "--namespace=apps"); out != "" {
 			f.t.Errorf("%s differs from the artifact of %s:\n%s", name, chain[1], out)

@@ -3,12 +3,10 @@ package e2e_test
 import (
 	"compress/gzip"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -87,12 +85,7 @@ func runRecorded(f *fixture, through []string) map[string]string {
 	for _, command := range recordedCommands {
 		words := slices.Concat(through, []string{"flux"}, strings.Fields(command))
 		stdout, stderr, err := f.shell.try(words[0], words[1:]...)
-		code := 0
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			code = failed.ExitCode()
-		}
-		answers[command] = fmt.Sprintf("exit code %d\n%s%s", code, ageless(stdout), ageless(stderr))
+		answers[command] = fmt.Sprintf("exit code %d\n%s%s", exitCode(err), ageless(stdout), ageless(stderr))
 	}
 	return answers
 }

@@ -2,9 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -56,12 +54,7 @@ func (r rehearsed) has(level, rule, kind, text string) bool {
 func rehearse(sh *shell, dir string, code int, args ...string) rehearsed {
 	sh.t.Helper()
 	stdout, stderr, err := sh.in(dir).try("flux", append([]string{"rehearse", "-o", "json"}, args...)...)
-	var exited *exec.ExitError
-	if got := 0; errors.As(err, &exited) {
-		if got = exited.ExitCode(); got != code {
-			sh.t.Fatalf("exit code %d, want %d\n%s%s", got, code, stdout, stderr)
-		}
-	} else if err != nil || code != 0 {
+	if exitCode(err) != code {
 		sh.t.Fatalf("%v, want exit code %d\n%s%s", err, code, stdout, stderr)
 	}
 	var r rehearsed
@@ -256,7 +249,7 @@ spec: {interval: 10m0s, url: "https://git.example.com/acme/fleet", ref: {tag: v1
 // rehearseCluster rehearses the objects of a cluster, whose Secrets are not read.
 func rehearseCluster(sh *shell) {
 	cluster := testcluster.Start(sh.t, "none")
-	sh.env = append(slices.Clone(sh.env), "KUBECONFIG="+cluster.Kubeconfig)
+	sh = sh.with("KUBECONFIG=" + cluster.Kubeconfig)
 	if err := cluster.Upgrade(sh.t.Context(), "2.9"); err != nil { // which stores the fields that 2.10 does not have
 		sh.t.Fatal(err)
 	}

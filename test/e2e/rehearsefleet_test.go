@@ -113,7 +113,7 @@ spec:
               [{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]
 `
 
-// clone writes the repository into a Git work tree.
+// writeFleet writes the repository into a Git work tree.
 func writeFleet(sh *shell, more map[string]string) string {
 	sh.t.Helper()
 	dir := sh.t.TempDir()

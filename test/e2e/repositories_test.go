@@ -2,8 +2,6 @@ package e2e_test
 
 import (
 	"encoding/json"
-	"errors"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,10 +64,7 @@ func comparePrediction(sh *shell, dir string, r repositoryReport, code int) {
 	sh.t.Helper()
 	stdout, stderr, err := sh.in(dir).try("flux", "diff", "--base=base", "--path=clusters/production", "--timeline", "-o", "json",
 		"--local-sources=OCIRepository/certificates/certificates=charts/certificates")
-	got := 0
-	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) {
-		got = exited.ExitCode()
-	}
+	got := exitCode(err)
 	var predicted struct {
 		Timelines []struct{ Entries []timeline.Entry }
 	}
@@ -156,10 +151,7 @@ func commitAs(sh *shell, dir, branch string) {
 func runTest(sh *shell, dir string, code int, args ...string) (r repositoryReport, stdout string) {
 	sh.t.Helper()
 	stdout, stderr, err := sh.in(dir).try("flux", append([]string{"test", "-o", "json"}, args...)...)
-	got := 0
-	if exited := (*exec.ExitError)(nil); errors.As(err, &exited) {
-		got = exited.ExitCode()
-	}
+	got := exitCode(err)
 	if got != code || json.Unmarshal([]byte(stdout), &r) != nil {
 		sh.t.Fatalf("exit code %d, want %d\n%s%s", got, code, stdout, stderr)
 	}

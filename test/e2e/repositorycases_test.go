@@ -2,8 +2,6 @@ package e2e_test
 
 import (
 	"bufio"
-	"errors"
-	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -136,8 +134,7 @@ func testCRD(sh *shell) {
 // testInterrupted sends SIGINT while the controllers reconcile. The caller checks that the sandbox is
 // removed.
 func testInterrupted(sh *shell) {
-	cmd := exec.CommandContext(sh.t.Context(), lookPath(sh.env, "flux"), append([]string{"test"}, charts...)...)
-	cmd.Env, cmd.Dir = sh.env, writeLayout(sh, "helm", nil)
+	cmd := sh.in(writeLayout(sh, "helm", nil)).command(sh.t.Context(), "flux", append([]string{"test"}, charts...)...)
 	stderr, err := cmd.StderrPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -154,8 +151,7 @@ func testInterrupted(sh *shell) {
 			}
 		}
 	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); !started || !errors.As(err, &exit) || exit.ExitCode() != 130 {
+	if err := cmd.Wait(); !started || exitCode(err) != 130 {
 		sh.t.Errorf("interrupted while reconciling (%t), flux test ends with %v:\n%s", started, err, strings.Join(lines, "\n"))
 	}
 }

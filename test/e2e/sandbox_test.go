@@ -12,9 +12,9 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// TestSandboxOfAVersion starts a sandbox with a version of Flux that is not the default, and checks
+// TestSandboxVersion starts a sandbox with a version of Flux that is not the default, and checks
 // what is installed in it, and that the versions of the controllers that run are reported.
-func TestSandboxOfAVersion(t *testing.T) {
+func TestSandboxVersion(t *testing.T) {
 	t.Parallel()
 	sh := newUser(t)
 	newest := controllers.Distributions[0]
@@ -44,7 +44,7 @@ func TestSandboxOfAVersion(t *testing.T) {
 	if err := json.Unmarshal([]byte(sh.run("flux", "sandbox", "status", "-o", "json", "--dir="+dir)), &status); err != nil {
 		t.Fatal(err)
 	}
-	sh.env = append(sh.env, "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
+	sh = sh.with("KUBECONFIG=" + filepath.Join(dir, "kubeconfig"))
 	if installed := sh.run("flux", "version"); !strings.Contains(installed, "distribution: flux-v"+newest.Version) {
 		t.Errorf("installed is:\n%s", installed)
 	}

@@ -3,10 +3,8 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -326,8 +324,7 @@ func TestNightlyFilesCommand(t *testing.T) {
 		Tests  []assert.Result
 	}
 	stdout, stderr, err := sh.in(dir).try("flux", "test", "-o", "json")
-	var exited *exec.ExitError
-	if !errors.As(err, &exited) || exited.ExitCode() != 1 {
+	if exitCode(err) != 1 {
 		t.Errorf("%v, want exit code 1\n%s%s", err, stdout, stderr)
 	}
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {

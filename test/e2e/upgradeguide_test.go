@@ -1,9 +1,7 @@
 package e2e_test
 
 import (
-	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -34,13 +32,8 @@ func TestNightlyUpgradeGuide(t *testing.T) {
 	for _, block := range regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(guide), -1) {
 		for _, line := range strings.Split(strings.TrimSpace(block[1]), "\n") {
 			stdout, stderr, err := f.shell.in(f.git.dir).try("bash", "-c", line)
-			code := 0
-			var exited *exec.ExitError
-			if errors.As(err, &exited) {
-				code, err = exited.ExitCode(), nil
-			}
-			if err != nil || code != codes[line] {
-				t.Fatalf("%s: %v, exit code %d, want %d\n%s%s", line, err, code, codes[line], stdout, stderr)
+			if exitCode(err) != codes[line] {
+				t.Fatalf("%s: %v, want exit code %d\n%s%s", line, err, codes[line], stdout, stderr)
 			}
 			outputs[line] += stdout + stderr
 		}

@@ -63,9 +63,10 @@ func withoutReconcile(failures []failure) []failure {
 	return failures
 }
 
-// runFailures creates all failures at once, and checks each one in its own namespace.
-func runFailures(f *fixture, failures []failure) {
+// runFailures creates all failures of a tier at once, and checks each one in its own namespace.
+func runFailures(f *fixture, failures []failure, nightly bool) {
 	f.t.Helper()
+	failures = inTier(failures, nightly)
 	pushFiles(f, failures)
 	for _, c := range failures {
 		c.prepare(f.in(f.namespace + "-" + c.name))

@@ -8,14 +8,17 @@ import (
 
 func TestWhyReleases(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(releaseFailures()), rejectedReleases(), unhealthyReleases()), false))
+	runFailures(newShared(t), failingReleases(), false)
 }
 
 func TestNightlyWhyReleases(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(releaseFailures()), rejectedReleases(), unhealthyReleases()), true))
+	runFailures(newShared(t), failingReleases(), true)
+}
+
+// failingReleases are releases whose charts, values, manifests or objects fail.
+func failingReleases() []failure {
+	return slices.Concat(withoutReconcile(releaseFailures()), rejectedReleases(), unhealthyReleases())
 }
 
 func releaseFailures() []failure {

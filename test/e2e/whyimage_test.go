@@ -9,13 +9,13 @@ import (
 func TestWhyImages(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(automationFailures(), pushFailures(f)), false))
+	runFailures(f, slices.Concat(automationFailures(), pushFailures(f)), false)
 }
 
 func TestNightlyWhyImages(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(automationFailures(), pushFailures(f)), true))
+	runFailures(f, slices.Concat(automationFailures(), pushFailures(f)), true)
 }
 
 // automationFailures are image automations that fail before the push to Git.

@@ -8,14 +8,18 @@ import (
 
 func TestWhyKustomizations(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(kustomizationFailures()), withoutReconcile(applyFailures()), rejections(), namespaceRejections(), resemblingKustomizations()), false))
+	runFailures(newShared(t), failingKustomizations(), false)
 }
 
 func TestNightlyWhyKustomizations(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(kustomizationFailures()), withoutReconcile(applyFailures()), rejections(), namespaceRejections(), resemblingKustomizations()), true))
+	runFailures(newShared(t), failingKustomizations(), true)
+}
+
+// failingKustomizations are Kustomizations whose manifests, permissions or objects fail.
+func failingKustomizations() []failure {
+	return slices.Concat(withoutReconcile(slices.Concat(kustomizationFailures(), applyFailures())),
+		rejections(), namespaceRejections(), resemblingKustomizations())
 }
 
 func kustomizationFailures() []failure {

@@ -8,14 +8,12 @@ import (
 
 func TestWhyNotifications(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(notificationFailures(), false))
+	runFailures(newShared(t), notificationFailures(), false)
 }
 
 func TestNightlyWhyNotifications(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(notificationFailures(), true))
+	runFailures(newShared(t), notificationFailures(), true)
 }
 
 func notificationFailures() []failure {
@@ -34,9 +32,7 @@ func notificationFailures() []failure {
 			objects: alert("app", "chat"),
 			fix: func(f *fixture) {
 				statusReports(f, "alert app", "Provider/"+f.namespace+"/chat: it does not exist")
-				if err := f.cluster.Seed(f.t.Context(), []byte(provider), f.namespace); err != nil {
-					f.t.Fatal(err)
-				}
+				f.seed(provider)
 			},
 		},
 		{

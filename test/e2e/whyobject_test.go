@@ -8,14 +8,17 @@ import (
 
 func TestWhyObjects(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(objectFailures()), driftFailures(), deletionFailures(), ownerFailures()), false))
+	runFailures(newShared(t), objectProblems(), false)
 }
 
 func TestNightlyWhyObjects(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	runFailures(f, inTier(slices.Concat(withoutReconcile(objectFailures()), driftFailures(), deletionFailures(), ownerFailures()), true))
+	runFailures(newShared(t), objectProblems(), true)
+}
+
+// objectProblems are problems of single objects: deleted, drifted, contested.
+func objectProblems() []failure {
+	return slices.Concat(withoutReconcile(objectFailures()), driftFailures(), deletionFailures(), ownerFailures())
 }
 
 func objectFailures() []failure {
@@ -124,9 +127,7 @@ func ownerFailures() []failure {
 			then: func(f *fixture) {
 				f.shell.run("flux", "wait", "helmrelease", "app", "-n", f.namespace)
 				more := strings.ReplaceAll(applied("other", "GitRepository", "app", "cases/contested-release/more", ""), "${NS}", f.namespace)
-				if err := f.cluster.Seed(f.t.Context(), []byte(more), f.namespace); err != nil {
-					f.t.Fatal(err)
-				}
+				f.seed(more)
 			},
 		},
 	}

@@ -35,13 +35,11 @@ spec:
 		"crashing/Chart.yaml": chart, "crashing/templates/web.yaml": strings.ReplaceAll(troubled("crash-loop"), "web", "released"),
 	})
 	objects := strings.ReplaceAll(requestsObjects, "${URL}", f.git.url)
-	for _, manifests := range []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n", objects} {
-		if err := f.cluster.Seed(f.t.Context(), []byte(manifests), "apps"); err != nil {
-			f.t.Fatal(err)
-		}
-	}
+	f = f.in("apps")
+	reportFailure(f)
+	f.seed("apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n")
+	f.seed(objects)
 	f.shell.run("flux", "wait", "ks/app", "hr/app", "-n", "apps")
-	f.namespace = "apps"
 	for _, failed := range []string{
 		"gitrepository/broken", "kustomization/failed", "kustomization/behind", "kustomization/crash", "kustomization/after",
 		"kustomization/invalid", "kustomization/unbuilt", "helmrelease/crashing", "helmrelease/refusing", "helmrelease/chartless",

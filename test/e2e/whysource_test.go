@@ -8,16 +8,19 @@ import (
 
 func TestWhySources(t *testing.T) {
 	t.Parallel()
-	f := newShared(t)
-	pushArtifact(f, "cause/app", "v1", "application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip", archive(t, map[string]string{"settings.yaml": plainMap}))
-	runFailures(f, inTier(slices.Concat(withoutReconcile(sourceFailures()), resemblingSources()), false))
+	runFailures(newShared(t), failingSources(), false)
 }
 
 func TestNightlyWhySources(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
 	pushArtifact(f, "cause/app", "v1", "application/vnd.cncf.flux.config.v1+json", "application/vnd.cncf.flux.content.v1.tar+gzip", archive(t, map[string]string{"settings.yaml": plainMap}))
-	runFailures(f, inTier(slices.Concat(withoutReconcile(sourceFailures()), resemblingSources()), true))
+	runFailures(f, failingSources(), true)
+}
+
+// failingSources are sources that cannot be fetched.
+func failingSources() []failure {
+	return slices.Concat(withoutReconcile(sourceFailures()), resemblingSources())
 }
 
 func sourceFailures() []failure {
