@@ -78,7 +78,7 @@ func resemblingSources() []failure {
 	noCredentials := []string{"credentials", "secretRef"}
 	patched := func(kind, spec string) func(f *fixture) {
 		return func(f *fixture) {
-			spec = strings.NewReplacer("${URL}", f.cluster.Env["FLUX_SANDBOX_GIT_URL"]+"/fleet.git", "${REGISTRY}", f.cluster.Env["FLUX_SANDBOX_REGISTRY"]).Replace(spec)
+			spec = strings.NewReplacer("${URL}", f.git.address, "${REGISTRY}", f.cluster.Env["FLUX_SANDBOX_REGISTRY"]).Replace(spec)
 			f.shell.run("kubectl", "-n", f.namespace, "patch", kind, "app", "--type=merge", `-p={"spec":{`+spec+`}}`)
 		}
 	}
