@@ -37,6 +37,7 @@ func runHealthy(f *fixture, cases []failure) {
 		f.t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			part := f.as(t).in(f.namespace + "-" + c.name)
+			reportFailure(part)
 			c.prepare(part)
 			staysHealthy(part, c)
 		})
@@ -65,7 +66,7 @@ func staysHealthy(f *fixture, twin failure) {
 	}
 }
 
-// healthyKustomizations are healthy Kustomizations that resemble the rows.
+// healthyKustomizations are healthy Kustomizations that resemble those with problems.
 func healthyKustomizations() []failure {
 	deployed := map[string]string{"web.yaml": troubled(`""`), "settings.yaml": plainMap}
 	const notes = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\ndata: {howto: \"SOPS writes ENC[AES256_GCM,data:…] and a key sops: into files\"}\n"

@@ -88,7 +88,7 @@ func (p *Pool) share(t testing.TB, s *sharing, controllers string, prepare func(
 	t.Helper()
 	s.once.Do(func() {
 		p.slots <- struct{}{} // until the process ends
-		Programs(t) // building flux is not part of the time to start
+		Programs(t)           // building flux is not part of the time to start
 		if s.cluster, s.err = Up(context.Background(), controllers); s.err == nil {
 			ctx, cancel := context.WithTimeout(context.Background(), upTime)
 			defer cancel()
