@@ -21,8 +21,8 @@ const waitTime = 4 * time.Minute
 // ownTime is the maximum time that programs wait by themselves: they end with a reason before they are killed.
 const ownTime = waitTime - 30*time.Second
 
-// waitFlag is the --timeout of programs that have no environment variable for it.
-const waitFlag = "--timeout=210s"
+// waitFlag is ownTime for programs that have no environment variable for it.
+var waitFlag = "--timeout=" + ownTime.String()
 
 // sandboxWaits is the maximum number of waits of a command that starts sandboxes itself.
 const sandboxWaits = 4

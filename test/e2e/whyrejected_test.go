@@ -70,7 +70,7 @@ func namespaceRejections() []failure {
 				f.t.Cleanup(func() {
 					_, _, _ = f.shell.try("kubectl", "-n", f.namespace+"-ending", "patch", "configmap", "hold", "--type=merge", `-p={"metadata":{"finalizers":null}}`)
 				})
-				f.shell.run("kubectl", "-n", f.namespace+"-ending", "wait", "--for=delete", "configmap", "settings")
+				f.shell.run("kubectl", "-n", f.namespace+"-ending", "wait", waitFlag, "--for=delete", "configmap", "settings")
 				_, _, _ = f.shell.try("flux", "reconcile", "kustomization", "app", "-n", f.namespace)
 			},
 			broken: true,
