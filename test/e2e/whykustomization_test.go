@@ -174,6 +174,7 @@ func resemblingKustomizations() []failure {
 			fix: func(f *fixture) {
 				crd := strings.NewReplacer("delivery.example.com", "nowhere.example.com", "Canary", "Gizmo", "canaries", "gizmos").Replace(canaryDefinition)
 				f.shell.run("kubectl", "apply", "-f", tempFile(f.t, "crd.yaml", crd))
+				removeFinally(f, crd)
 				f.shell.run("kubectl", "wait", waitFlag, "--for=condition=Established", "crd", "gizmos.nowhere.example.com")
 			},
 		},
