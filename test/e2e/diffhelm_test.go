@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,40 +22,51 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffPredictsHelm changes many HelmReleases at once while helm-controller is
+// TestDiffReleases compares diff with the controller for one case of each action.
+func TestDiffReleases(t *testing.T) {
+	t.Parallel()
+	diffReleases(t, false)
+}
+
+func TestNightlyDiffReleases(t *testing.T) {
+	t.Parallel()
+	diffReleases(t, true)
+}
+
+// diffReleases changes many HelmReleases at once while helm-controller is
 // scaled to zero, and checks that its later actions, as a watch reports them, equal
 // the diff for each object.
-func TestDiffPredictsHelm(t *testing.T) {
-	t.Parallel()
-	s := newStory(t)
-	s.bootstrap()
-	charts := s.chartServer()
-	cases := releaseCases(s.cluster.Env["FLUX_SANDBOX_REGISTRY"], charts)
-	s.beginReleases(cases)
-	s.run("flux", "suspend", "kustomization", "flux-system")
+func diffReleases(t *testing.T, nightly bool) {
+	t.Helper()
+	f := newWhole(t)
+	bootstrap(f)
+	cases := releaseCases(f.cluster.Env["FLUX_SANDBOX_REGISTRY"], publishCharts(f))
+	cases = slices.DeleteFunc(cases, func(c releaseCase) bool { return c.nightly != nightly })
+	installReleases(f, cases)
+	f.shell.run("flux", "suspend", "kustomization", "flux-system")
 	// The version that the sandbox runs. It updates the existing CRDs of charts, which 1.6.5 does not.
-	s.run("kubectl", "--namespace=flux-system", "set", "image", "deployment/helm-controller", "manager=ghcr.io/fluxcd/helm-controller:v1.6.4")
-	s.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=0")
-	s.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "pod", "--selector=app=helm-controller", "--timeout=2m")
+	f.shell.run("kubectl", "--namespace=flux-system", "set", "image", "deployment/helm-controller", "manager=ghcr.io/fluxcd/helm-controller:v1.6.4")
+	f.shell.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=0")
+	f.shell.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "pod", "--selector=app=helm-controller", waitFlag)
 	for _, c := range cases {
 		if c.live != nil {
-			c.live(s)
+			c.live(f)
 		}
 	}
-	fromFiles := s.announceFiles(cases)
-	s.commitReleases("Change", cases, true)
-	s.run("flux", "reconcile", "kustomization", "releases", "--with-source")
+	fromFiles := predictReleases(f, cases)
+	commitReleases(f, "Change", cases, true)
+	f.shell.run("flux", "reconcile", "kustomization", "releases", "--with-source")
 	announced := map[string]*diff.Result{}
 	for _, c := range cases {
 		if c.source == "" && !c.first {
-			s.run("flux", "reconcile", "source", "chart", c.name+"-app")
+			f.shell.run("flux", "reconcile", "source", "chart", c.name+"-app")
 		}
-		announced[c.name] = s.announceRelease(c)
+		announced[c.name] = predictRelease(f, c)
 	}
-	watch := s.witness()
-	s.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=1")
+	watch := watchChanges(f)
+	f.shell.run("kubectl", "--namespace=flux-system", "scale", "deployment", "helm-controller", "--replicas=1")
 	for _, c := range cases {
-		s.reconcileRelease(c)
+		reconcileRelease(f, c)
 	}
 	seen := watch.end()
 	for _, c := range cases {
@@ -77,35 +89,35 @@ func TestDiffPredictsHelm(t *testing.T) {
 				t.Errorf("the controller did something else (-diff +done):\n%s", d)
 			}
 			seen.holds(t, r)
-			s.rebuilt(t, c)
+			compareBuild(f.as(t), c)
 		})
 	}
 	for _, c := range cases {
-		s.settledRelease(c)
+		checkSettledRelease(f, c)
 	}
-	s.settledFiles(cases)
+	checkSettledFiles(f, cases)
 }
 
-// beginReleases installs the initial state of the cases.
-func (s *story) beginReleases(cases []releaseCase) {
-	s.Helper()
-	s.commitReleases("Begin", cases, false)
-	s.reconcile()
-	s.run("flux", "wait", "kustomization", "releases", "--timeout=100s")
+// installReleases installs the initial state of the cases.
+func installReleases(f *fixture, cases []releaseCase) {
+	f.t.Helper()
+	commitReleases(f, "Begin", cases, false)
+	reconcile(f)
+	f.shell.run("flux", "wait", "kustomization", "releases")
 	for _, c := range cases {
 		if !c.first {
-			s.run("flux", "wait", "helmrelease", "app", "--namespace="+c.name, "--timeout=90s")
+			f.shell.run("flux", "wait", "helmrelease", "app", "--namespace="+c.name)
 		}
 	}
 }
 
-// announceFiles returns the diff of the files, of the Kustomization that applies the
+// predictReleases returns the diff of the files, of the Kustomization that applies the
 // HelmReleases, before they are pushed.
-func (s *story) announceFiles(cases []releaseCase) map[string]*diff.Result {
-	s.Helper()
-	work := filepath.Join(s.TempDir(), "work")
-	if err := os.CopyFS(work, os.DirFS(s.clone)); err != nil {
-		s.Fatal(err)
+func predictReleases(f *fixture, cases []releaseCase) map[string]*diff.Result {
+	f.t.Helper()
+	work := filepath.Join(f.t.TempDir(), "work")
+	if err := os.CopyFS(work, os.DirFS(f.git.dir)); err != nil {
+		f.t.Fatal(err)
 	}
 	for name, content := range releaseFiles(cases, true) {
 		file := filepath.Join(work, name)
@@ -118,16 +130,16 @@ func (s *story) announceFiles(cases []releaseCase) map[string]*diff.Result {
 			err = os.WriteFile(file, []byte(content), 0o600)
 		}
 		if err != nil {
-			s.Fatal(err)
+			f.t.Fatal(err)
 		}
 	}
-	stdout, stderr, err := s.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(work, "releases"), "--with-helm", "-o", "json")
+	stdout, stderr, err := f.shell.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(work, "releases"), "--with-helm", "-o", "json")
 	var report struct{ Kustomizations []*diff.Result }
 	if problem := json.Unmarshal([]byte(stdout), &report); problem != nil {
-		s.Fatalf("diff of the files: %v, %v\n%s%s", err, problem, stdout, stderr)
+		f.t.Fatalf("diff of the files: %v, %v\n%s%s", err, problem, stdout, stderr)
 	}
 	if strings.Contains(stdout+stderr, "open-sesame") {
-		s.Errorf("diff of the files shows a secret:\n%s%s", stdout, stderr)
+		f.t.Errorf("diff of the files shows a secret:\n%s%s", stdout, stderr)
 	}
 	announced := map[string]*diff.Result{}
 	for _, r := range report.Kustomizations {
@@ -139,9 +151,9 @@ func (s *story) announceFiles(cases []releaseCase) map[string]*diff.Result {
 }
 
 // commitReleases pushes the files of all cases, before or after their change.
-func (s *story) commitReleases(message string, cases []releaseCase, after bool) {
-	s.Helper()
-	s.commit(message, releaseFiles(cases, after))
+func commitReleases(f *fixture, message string, cases []releaseCase, after bool) {
+	f.t.Helper()
+	f.git.commit(message, releaseFiles(cases, after))
 }
 
 func releaseFiles(cases []releaseCase, after bool) map[string]string {
@@ -167,55 +179,56 @@ spec: {interval: 1h, path: ./releases, prune: true, sourceRef: {kind: GitReposit
 }
 
 // reconcileRelease waits until the controller has handled the change.
-func (s *story) reconcileRelease(c releaseCase) {
-	s.Helper()
+func reconcileRelease(f *fixture, c releaseCase) {
+	f.t.Helper()
 	if !c.fails {
-		s.run("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
+		f.shell.run("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
 		return
 	}
 	// A failure before there is a new revision is retried without end.
-	s.eventually(c.name+" to fail", kube.Of(mustKind(s.T, "HelmRelease")), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
+	f.eventually(c.name+" to fail", resource(f.t, "HelmRelease"), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
 		released, _ := controllers.FindCondition(e.Object, "Released")
 		return released.Status == "False" && released.Reason == "UpgradeFailed"
 	})
 }
 
-// announceRelease returns the diff of a release.
-func (s *story) announceRelease(c releaseCase) *diff.Result {
-	s.Helper()
-	stdout, stderr, err := s.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "-o", "json", "--exit-code=false")
+// predictRelease returns the diff of a release.
+func predictRelease(f *fixture, c releaseCase) *diff.Result {
+	f.t.Helper()
+	stdout, stderr, err := f.shell.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "-o", "json", "--exit-code=false")
 	if (err != nil) != c.fails {
-		s.Fatalf("diff of %s: %v\n%s%s", c.name, err, stdout, stderr)
+		f.t.Fatalf("diff of %s: %v\n%s%s", c.name, err, stdout, stderr)
 	}
 	if strings.Contains(stdout+stderr, "open-sesame") {
-		s.Errorf("diff of %s shows a secret:\n%s%s", c.name, stdout, stderr)
+		f.t.Errorf("diff of %s shows a secret:\n%s%s", c.name, stdout, stderr)
 	}
 	var report struct{ Kustomizations []*diff.Result }
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil || len(report.Kustomizations) != 1 {
-		s.Fatalf("reading the diff of %s: %v\n%s", c.name, err, stdout)
+		f.t.Fatalf("reading the diff of %s: %v\n%s", c.name, err, stdout)
 	}
 	return report.Kustomizations[0]
 }
 
 // ofRelease returns the actions on the objects of a release, and on those that diff
 // has reported. Hooks are not part of the release.
-func (w witnessed) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
+func (w clusterChanges) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && note(o, "annotations", "helm.sh/hook") == ""
 	})
 }
 
-// rebuilt checks that build renders the manifests that Helm has stored.
-func (s *story) rebuilt(t *testing.T, c releaseCase) {
+// compareBuild checks that build renders the manifests that Helm has stored.
+func compareBuild(f *fixture, c releaseCase) {
+	t := f.t
 	t.Helper()
 	if c.fails || c.unlike {
 		return
 	}
-	hr, err := s.cluster.Client.Get(s.Context(), kube.Of(mustKind(t, "HelmRelease")), c.name, "app")
+	hr, err := f.cluster.Client.Get(f.t.Context(), resource(t, "HelmRelease"), c.name, "app")
 	if err != nil {
 		t.Fatal(err)
 	}
-	history, err := release.Read(s.Context(), s.cluster.Client, text(hr, "status.storageNamespace"), text(hr, "status.history[0].name"))
+	history, err := release.Read(f.t.Context(), f.cluster.Client, text(hr, "status.storageNamespace"), text(hr, "status.history[0].name"))
 	if err != nil || history == nil {
 		t.Fatalf("reading the release: %v, %v", history, err)
 	}
@@ -223,7 +236,7 @@ func (s *story) rebuilt(t *testing.T, c releaseCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stdout, stderr, err := s.try("flux", "build", "helmrelease", "app", "--namespace="+c.name, "--crds=false", "--local-sources", "GitRepository/flux-system/flux-system="+s.clone)
+	stdout, stderr, err := f.shell.try("flux", "build", "helmrelease", "app", "--namespace="+c.name, "--crds=false", "--local-sources", "GitRepository/flux-system/flux-system="+f.git.dir)
 	if err != nil {
 		t.Fatalf("build of %s: %v\n%s", c.name, err, stderr)
 	}
@@ -233,7 +246,7 @@ func (s *story) rebuilt(t *testing.T, c releaseCase) {
 	}
 	want, got := map[string]any{}, map[string]any{}
 	for _, o := range stored {
-		s.complete(o, text(hr, "status.history[0].namespace"))
+		addNamespace(f, o, text(hr, "status.history[0].namespace"))
 		want[named(o.Object)] = o.Object
 	}
 	for _, o := range built {
@@ -244,51 +257,42 @@ func (s *story) rebuilt(t *testing.T, c releaseCase) {
 	}
 }
 
-// complete sets the namespace of an object that Helm stores without one and
+// addNamespace sets the namespace of an object that Helm stores without one and
 // creates in the namespace of the release.
-func (s *story) complete(o *unstructured.Unstructured, namespace string) {
-	s.Helper()
-	kinds, err := s.cluster.Client.Discovery().Kinds(s.Context(), o.GroupVersionKind().GroupVersion())
+func addNamespace(f *fixture, o *unstructured.Unstructured, namespace string) {
+	f.t.Helper()
+	kinds, err := f.cluster.Client.Discovery().Kinds(f.t.Context(), o.GroupVersionKind().GroupVersion())
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	if r, ok := kinds[o.GetKind()]; ok && !r.ClusterScoped && o.GetNamespace() == "" {
 		o.SetNamespace(namespace)
 	}
 }
 
-func mustKind(t *testing.T, word string) controllers.Kind {
-	t.Helper()
-	k, ok := controllers.FindKind(word)
-	if !ok {
-		t.Fatalf("no kind %s", word)
-	}
-	return k
-}
-
-// settledRelease checks that there is no difference afterwards.
-func (s *story) settledRelease(c releaseCase) {
-	s.Helper()
-	stdout, stderr, err := s.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "--progress-bar=false")
+// checkSettledRelease checks that there is no difference afterwards.
+func checkSettledRelease(f *fixture, c releaseCase) {
+	f.t.Helper()
+	stdout, stderr, err := f.shell.try("flux", "diff", "helmrelease", "app", "--namespace="+c.name, "--progress-bar=false")
 	if c.fails {
 		if err == nil {
-			s.Errorf("diff of %s, with which the controller fails, found nothing", c.name)
+			f.t.Errorf("diff of %s, with which the controller fails, found nothing", c.name)
 		}
 		return
 	}
 	if err != nil {
-		s.Errorf("%s differs after it was applied: %v\n%s%s", c.name, err, stdout, stderr)
+		f.t.Errorf("%s differs after it was applied: %v\n%s%s", c.name, err, stdout, stderr)
 	}
 }
 
-// settledFiles checks that the diff of the pushed files computes the versions of
+// checkSettledFiles checks that the diff of the pushed files computes the versions of
 // charts as source-controller does: it plans no upgrade.
-func (s *story) settledFiles(cases []releaseCase) {
-	s.Helper()
-	stdout, stderr, _ := s.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(s.clone, "releases"), "--with-helm", "-o", "json")
+func checkSettledFiles(f *fixture, cases []releaseCase) {
+	f.t.Helper()
+	stdout, stderr, _ := f.shell.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(f.git.dir, "releases"), "--with-helm", "-o", "json")
 	var report struct{ Kustomizations []*diff.Result }
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
-		s.Fatalf("diff of the pushed files: %v\n%s%s", err, stdout, stderr)
+		f.t.Fatalf("diff of the pushed files: %v\n%s%s", err, stdout, stderr)
 	}
 	planned := map[string]*diff.Result{}
 	for _, r := range report.Kustomizations {
@@ -299,15 +303,15 @@ func (s *story) settledFiles(cases []releaseCase) {
 			continue
 		}
 		if r := planned[c.name+"/app"]; r == nil || r.Step != diff.Keep {
-			s.Errorf("diff of the pushed files plans %+v for %s\n%s", r, c.name, stderr)
+			f.t.Errorf("diff of the pushed files plans %+v for %s\n%s", r, c.name, stderr)
 		}
 	}
 }
 
-// chartServer starts a Helm repository with two versions of a chart, and pushes them
+// publishCharts starts a Helm repository with two versions of a chart, and pushes them
 // to a registry.
-func (s *story) chartServer() string {
-	s.Helper()
+func publishCharts(f *fixture) string {
+	f.t.Helper()
 	packed := map[string][]byte{}
 	for version, value := range map[string]string{"1.0.0": "old", "1.1.0": "new"} {
 		files := map[string]string{
@@ -315,9 +319,9 @@ func (s *story) chartServer() string {
 			"app/templates/app.yaml":  "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, labels: {helm.sh/chart: '{{ .Chart.Name }}-{{ .Chart.Version | replace \"+\" \"_\" }}'}}\ndata: {from: " + value + "}\n",
 			"app/templates/same.yaml": configMap("same", "a: b"),
 		}
-		layer := s.archive(files)
+		layer := archive(f.t, files)
 		packed[version] = layer
-		s.push("charts/app", version, "application/vnd.cncf.helm.config.v1+json", "application/vnd.cncf.helm.chart.content.v1.tar+gzip", layer)
+		pushArtifact(f, "charts/app", version, "application/vnd.cncf.helm.config.v1+json", "application/vnd.cncf.helm.chart.content.v1.tar+gzip", layer)
 	}
-	return s.chartRepository(packed)
+	return serveCharts(f.t, packed)
 }

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/diff"
@@ -11,6 +12,8 @@ import (
 // chart or the live objects.
 type releaseCase struct {
 	name string
+	// nightly cases have the actions of one that the e2e tier has.
+	nightly bool
 	// spec and specAfter are lines of its spec; an empty specAfter is the same.
 	spec, specAfter string
 	// chart and chartAfter are the files of its chart; "" removes one.
@@ -22,7 +25,7 @@ type releaseCase struct {
 	// source replaces the GitRepository as the source of the chart.
 	source string
 	// live changes the cluster directly.
-	live func(*story)
+	live func(*fixture)
 	// first means that the change creates the HelmRelease.
 	first bool
 	want  map[string]diff.Action
@@ -92,7 +95,7 @@ data:
 `
 
 func releaseCases(registry, charts string) []releaseCase {
-	return append(append(releaseChartCases(registry, charts), releaseSpecCases()...), releaseDriftCases()...)
+	return slices.Concat(releaseChartCases(registry, charts), releaseSpecCases(), releaseUpgradeCases(), releaseTakeoverCases(), releaseDriftCases())
 }
 
 const keptMap = `apiVersion: v1
@@ -123,27 +126,31 @@ spec:
 `, version, "widgets", more)
 }
 
-// releaseChartCases cover the content and the sources of charts.
-func releaseChartCases(registry, charts string) []releaseCase {
-	repository := func(version string) string {
-		return "  chart: {spec: {chart: app, version: " + version + ", sourceRef: {kind: HelmRepository, name: charts}}}\n"
-	}
-	oci := func(tag string) string {
-		return fmt.Sprintf(`apiVersion: source.toolkit.fluxcd.io/v1
+// ociCharts is a version of the charts in the registry.
+func ociCharts(registry, tag string) string {
+	return fmt.Sprintf(`apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
 metadata: {name: charts, namespace: oci}
 spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s}, layerSelector: {mediaType: application/vnd.cncf.helm.chart.content.v1.tar+gzip, operation: copy}}
 `, registry, tag)
+}
+
+// crdCase changes a CustomResourceDefinition of a chart.
+func crdCase(name, spec string, want map[string]diff.Action) releaseCase {
+	return releaseCase{
+		name: name, nightly: name != "crds", spec: spec, step: diff.Upgrade, want: want,
+		chart: map[string]string{"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ""), "templates/a.yaml": configMap("a", "a: b")},
+		chartAfter: map[string]string{
+			"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ", color: {type: string}"),
+			"templates/a.yaml": configMap("a", "a: c"),
+		},
 	}
-	crds := func(name, spec string, want map[string]diff.Action) releaseCase {
-		return releaseCase{
-			name: name, spec: spec, step: diff.Upgrade, want: want,
-			chart: map[string]string{"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ""), "templates/a.yaml": configMap("a", "a: b")},
-			chartAfter: map[string]string{
-				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/widget.yaml": definition(name, ", color: {type: string}"),
-				"templates/a.yaml": configMap("a", "a: c"),
-			},
-		}
+}
+
+// releaseChartCases cover the content and the sources of charts.
+func releaseChartCases(registry, charts string) []releaseCase {
+	repository := func(version string) string {
+		return "  chart: {spec: {chart: app, version: " + version + ", sourceRef: {kind: HelmRepository, name: charts}}}\n"
 	}
 	return []releaseCase{
 		{
@@ -164,13 +171,13 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 			chartAfter: chartFiles("1.1.0", "main", configMap("main", "a: c"), "hook", fmt.Sprintf(hookMap, "blue")),
 			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/hooks/main": diff.Changed},
 		},
-		crds("crds", "", map[string]diff.Action{"ConfigMap/crds/a": diff.Changed, "CustomResourceDefinition/widgets.crds.example.com": diff.Changed}),
-		crds("crdsreplace", "  upgrade: {crds: CreateReplace}\n", map[string]diff.Action{
+		crdCase("crds", "", map[string]diff.Action{"ConfigMap/crds/a": diff.Changed, "CustomResourceDefinition/widgets.crds.example.com": diff.Changed}),
+		crdCase("crdsreplace", "  upgrade: {crds: CreateReplace}\n", map[string]diff.Action{
 			"ConfigMap/crdsreplace/a": diff.Changed, "CustomResourceDefinition/widgets.crdsreplace.example.com": diff.Changed,
 		}),
-		crds("crdsskip", "  upgrade: {crds: Skip}\n", map[string]diff.Action{"ConfigMap/crdsskip/a": diff.Changed}),
+		crdCase("crdsskip", "  upgrade: {crds: Skip}\n", map[string]diff.Action{"ConfigMap/crdsskip/a": diff.Changed}),
 		{
-			name:  "newkind",
+			name: "newkind", nightly: true,
 			chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
 			chartAfter: map[string]string{
 				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "crds/gadget.yaml": strings.Split(gadgetDefinition, "---\n")[0],
@@ -180,16 +187,16 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 			want: map[string]diff.Action{"CustomResourceDefinition/gadgets.diff.example.com": diff.Created, "Gadget/newkind/one": diff.Created},
 		},
 		{
-			name: "repository", source: "HelmRepository", spec: repository("1.0.0"), specAfter: repository("1.1.0"),
+			name: "repository", nightly: true, source: "HelmRepository", spec: repository("1.0.0"), specAfter: repository("1.1.0"),
 			more: "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: repository}\nspec: {interval: 1h, url: \"" + charts + "\"}\n",
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/repository/app": diff.Changed},
 		},
 		{
-			name: "oci", source: "OCIRepository", spec: "  chartRef: {kind: OCIRepository, name: charts}\n", more: oci("1.0.0"), moreAfter: oci("1.1.0"),
+			name: "oci", source: "OCIRepository", spec: "  chartRef: {kind: OCIRepository, name: charts}\n", more: ociCharts(registry, "1.0.0"), moreAfter: ociCharts(registry, "1.1.0"),
 			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/oci/app": diff.Changed},
 		},
 		{
-			name: "revision", template: ", reconcileStrategy: Revision, valuesFiles: [charts/revision/prod.yaml]",
+			name: "revision", nightly: true, template: ", reconcileStrategy: Revision, valuesFiles: [charts/revision/prod.yaml]",
 			chart: map[string]string{
 				"Chart.yaml": chartFiles("1.0.0")["Chart.yaml"], "values.yaml": "color: none\n", "prod.yaml": "color: red\n", "templates/valued.yaml": valued,
 				"templates/version.yaml": configMap("version", "chart: '{{ .Chart.Version }}'"),
@@ -199,157 +206,14 @@ spec: {interval: 1h, url: "oci://%s/charts/app", insecure: true, ref: {tag: %s},
 			want: map[string]diff.Action{"ConfigMap/revision/app-valued": diff.Changed, "ConfigMap/revision/version": diff.Changed},
 		},
 		{
-			name: "random", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
+			name: "random", nightly: true, spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
 			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: random}\nstringData: {password: '{{ randAlphaNum 20 }}'}\n"),
 			step:  diff.Upgrade, unlike: true,
 			want: map[string]diff.Action{"ConfigMap/random/app-valued": diff.Changed, "Secret/random/random": diff.Changed},
 		},
 		{
-			name: "sameversion", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), chartAfter: chartFiles("1.0.0", "a", configMap("a", "a: c")),
+			name: "sameversion", nightly: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), chartAfter: chartFiles("1.0.0", "a", configMap("a", "a: c")),
 			step: diff.Keep, want: map[string]diff.Action{}, unlike: true,
-		},
-	}
-}
-
-// releaseSpecCases cover the spec of the HelmRelease.
-func releaseSpecCases() []releaseCase {
-	immutable := func(value string) string { return "immutable: true\n" + configMap("fixed", "a: "+value) }
-	secret := func(name, value string) string {
-		return fmt.Sprintf(`apiVersion: v1
-kind: Secret
-metadata: {name: values, namespace: %[1]s}
-stringData: {values.yaml: "password: open-sesame-%[2]s", user: open-sesame-user-%[2]s}
----
-apiVersion: v1
-kind: ConfigMap
-metadata: {name: values, namespace: %[1]s}
-data: {values.yaml: "color: %[2]s"}
-`, name, value)
-	}
-	target := "  targetNamespace: elsewhere\n  storageNamespace: target\n  releaseName: renamed\n  install: {createNamespace: true}\n"
-	patched := func(text string) string {
-		return strings.ReplaceAll(`  postRenderers:
-  - kustomize:
-      patches:
-      - target: {kind: ConfigMap, name: one}
-        patch: |-
-          - {op: add, path: /data/patched, value: TEXT}
-      images: [{name: web, newTag: TEXT}]
-  commonMetadata: {labels: {team: TEXT}, annotations: {note: TEXT}}
-`, "TEXT", text)
-	}
-	return []releaseCase{
-		{
-			name: "values", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
-			chart: chartFiles("1.0.0", "valued", valued, "same", configMap("same", "a: b")),
-			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/values/app-valued": diff.Changed},
-		},
-		{
-			name: "from", more: secret("from", "old"), moreAfter: secret("from", "new"),
-			spec: "  valuesFrom:\n  - {kind: ConfigMap, name: values}\n  - {kind: Secret, name: values}\n  - {kind: Secret, name: values, valuesKey: user, targetPath: user}\n",
-			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: '{{ .Values.password }}'}\n",
-				"url", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: url}\ndata: {url: 'http://{{ .Values.user }}@host/'}\n"),
-			step: diff.Upgrade,
-			want: map[string]diff.Action{"ConfigMap/from/app-valued": diff.Changed, "Secret/from/login": diff.Changed, "ConfigMap/from/url": diff.Changed},
-		},
-		{
-			name: "lookup", spec: "  values: {color: green}\n", specAfter: "  values: {color: blue}\n",
-			chart: chartFiles("1.0.0", "valued", valued, "generated", generated),
-			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/lookup/app-valued": diff.Changed},
-		},
-		{
-			name: "target", spec: target + "  values: {color: green}\n", specAfter: target + "  values: {color: blue}\n",
-			chart: chartFiles("1.0.0", "valued", valued), step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/elsewhere/renamed-valued": diff.Changed},
-		},
-		{
-			name: "post", spec: patched("v1"), specAfter: patched("v2"),
-			chart: chartFiles("1.0.0", "one", configMap("one", "a: b"), "web", deployment("web", "web", 1, "web:1")),
-			step:  diff.Upgrade, want: map[string]diff.Action{"ConfigMap/post/one": diff.Changed, "Deployment/post/web": diff.Changed},
-		},
-		{
-			name:       "immutable",
-			chart:      chartFiles("1.0.0", "fixed", immutable("old"), "other", configMap("other", "a: b"), "goes", configMap("goes", "a: b")),
-			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/fixed.yaml": immutable("new"), "templates/other.yaml": configMap("other", "a: c"), "templates/goes.yaml": ""},
-			step:       diff.Upgrade, fails: true,
-			want: map[string]diff.Action{"ConfigMap/immutable/fixed": diff.Failed, "ConfigMap/immutable/other": diff.Changed, "ConfigMap/immutable/goes": diff.Skipped},
-		},
-		{
-			name: "first", first: true, spec: "  targetNamespace: first-created\n  install: {createNamespace: true}\n  values: {color: green}\n",
-			chart: chartFiles("1.0.0", "valued", valued, "secret", "apiVersion: v1\nkind: Secret\nmetadata: {name: login}\nstringData: {password: x}\n"),
-			step:  diff.Install,
-			want: map[string]diff.Action{
-				"Namespace/first-created": diff.Created, "ConfigMap/first-created/first-created-app-valued": diff.Created, "Secret/first-created/login": diff.Created,
-			},
-		},
-		{
-			name: "moved", spec: "  releaseName: one\n", specAfter: "  releaseName: two\n",
-			chart: chartFiles("1.0.0", "valued", valued, "fixed", configMap("fixed", "a: b"), "kept", keptMap),
-			step:  diff.Reinstall,
-			want: map[string]diff.Action{
-				"ConfigMap/moved/one-valued": diff.Pruned, "ConfigMap/moved/two-valued": diff.Created, "ConfigMap/moved/fixed": diff.Recreated, "ConfigMap/moved/kept": diff.Changed,
-			},
-		},
-		{
-			name: "patched", spec: "  install: {serverSideApply: false}\n",
-			chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "map", configMap("map", "a: b, gone: x")),
-			chartAfter: map[string]string{
-				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/map.yaml": configMap("map", "a: b, come: x"), "templates/web.yaml": deployment("web", "web", 2, "web:1"),
-			},
-			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/patched/map": diff.Changed, "Deployment/patched/web": diff.Changed},
-		},
-		{
-			name: "applied", spec: "  install: {serverSideApply: false}\n", specAfter: "  upgrade: {serverSideApply: enabled}\n",
-			chart:      chartFiles("1.0.0", "map", configMap("map", "a: b, gone: x"), "same", configMap("same", "a: b")),
-			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/map.yaml": configMap("map", "a: b")},
-			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/applied/map": diff.Changed},
-		},
-		{
-			name: "foreign", spec: "  upgrade: {disableTakeOwnership: true}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")), fails: true,
-			more: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: foreign}\ndata: {a: other}\n",
-			chartAfter: map[string]string{
-				"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b"), "templates/a.yaml": configMap("a", "a: c"),
-			},
-			step: diff.Upgrade, want: map[string]diff.Action{"ConfigMap/foreign/there": diff.Failed, "ConfigMap/foreign/a": diff.Skipped},
-		},
-		{
-			name: "typo", fails: true, chart: chartFiles("1.0.0", "web", deployment("web", "web", 1, "web:1"), "a", configMap("a", "a: b")),
-			chartAfter: map[string]string{
-				"Chart.yaml":         chartFiles("1.1.0")["Chart.yaml"],
-				"templates/web.yaml": strings.Replace(deployment("web", "web", 2, "web:1"), "replicas", "replicants", 1), "templates/a.yaml": configMap("a", "a: c"),
-			},
-			step: diff.Upgrade, want: map[string]diff.Action{"Deployment/typo/web": diff.Failed, "ConfigMap/typo/a": diff.Changed},
-		},
-		{
-			name: "nokind", fails: true, chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
-			chartAfter: map[string]string{
-				"Chart.yaml":                chartFiles("1.1.0")["Chart.yaml"],
-				"templates/unknown.yaml":    "apiVersion: unknown.example.com/v1\nkind: Unknown\nmetadata: {name: one}\n",
-				"templates/a.yaml":          configMap("a", "a: c"),
-				"crds/widget.yaml":          definition("nokind", ""),
-				"templates/definition.yaml": definition("templated", ""),
-				"templates/widget.yaml":     "apiVersion: templated.example.com/v1\nkind: Widgettemplated\nmetadata: {name: two}\n",
-			},
-			step: diff.Upgrade,
-			want: map[string]diff.Action{
-				"Unknown/nokind/one": diff.Failed, "Widgettemplated/nokind/two": diff.Failed, "ConfigMap/nokind/a": diff.Skipped,
-				"CustomResourceDefinition/widgets.nokind.example.com": diff.Created, "CustomResourceDefinition/widgets.templated.example.com": diff.Skipped,
-			},
-		},
-		{
-			name: "chartname", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
-			chartAfter: map[string]string{"Chart.yaml": "apiVersion: v2\nname: other\nversion: 1.0.0\n"},
-			step:       diff.Reinstall, want: map[string]diff.Action{"ConfigMap/chartname/a": diff.Recreated},
-		},
-		{
-			name: "inplace", spec: "  upgrade: {chartNameChangeStrategy: InPlaceUpdate}\n", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
-			chartAfter: map[string]string{"Chart.yaml": "apiVersion: v2\nname: other\nversion: 1.0.0\n", "templates/a.yaml": configMap("a", "a: c")},
-			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/inplace/a": diff.Changed},
-		},
-		{
-			name: "adopt", chart: chartFiles("1.0.0", "a", configMap("a", "a: b")),
-			more:       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: there, namespace: adopt, annotations: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent}}\ndata: {a: other}\n",
-			chartAfter: map[string]string{"Chart.yaml": chartFiles("1.1.0")["Chart.yaml"], "templates/there.yaml": configMap("there", "a: b")},
-			step:       diff.Upgrade, want: map[string]diff.Action{"ConfigMap/adopt/there": diff.Changed},
 		},
 	}
 }
@@ -361,14 +225,14 @@ func releaseDriftCases() []releaseCase {
 			"off", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: \"off\", annotations: {helm.toolkit.fluxcd.io/driftDetection: disabled}}\ndata: {a: b}\n",
 			"web", deployment("web", "web", 1, "web:1"))
 	}
-	drift := func(namespace string) func(*story) {
-		return func(s *story) {
+	drift := func(namespace string) func(*fixture) {
+		return func(f *fixture) {
 			for _, name := range []string{"a", "off", "ignored"} {
-				s.run("kubectl", "--namespace="+namespace, "patch", "configmap", name, "--type=merge", `--patch={"data":{"a":"hand"}}`)
+				f.shell.run("kubectl", "--namespace="+namespace, "patch", "configmap", name, "--type=merge", `--patch={"data":{"a":"hand"}}`)
 			}
-			s.run("kubectl", "--namespace="+namespace, "label", "configmap", "a", "by=hand")
-			s.run("kubectl", "--namespace="+namespace, "delete", "configmap", "gone")
-			s.run("kubectl", "--namespace="+namespace, "scale", "deployment", "web", "--replicas=3")
+			f.shell.run("kubectl", "--namespace="+namespace, "label", "configmap", "a", "by=hand")
+			f.shell.run("kubectl", "--namespace="+namespace, "delete", "configmap", "gone")
+			f.shell.run("kubectl", "--namespace="+namespace, "scale", "deployment", "web", "--replicas=3")
 		}
 	}
 	ignored := "ignore: [{paths: [/spec/replicas], target: {kind: Deployment}}, {paths: [\"\"], target: {name: ignored}}]"
@@ -380,14 +244,14 @@ func releaseDriftCases() []releaseCase {
 			},
 		},
 		{
-			name: "warned", spec: "  driftDetection: {mode: warn}\n", chart: files(), live: drift("warned"), step: diff.Keep,
+			name: "warned", nightly: true, spec: "  driftDetection: {mode: warn}\n", chart: files(), live: drift("warned"), step: diff.Keep,
 			want: map[string]diff.Action{
 				"ConfigMap/warned/a": diff.Skipped, "ConfigMap/warned/gone": diff.Skipped, "ConfigMap/warned/ignored": diff.Skipped, "ConfigMap/warned/off": diff.Skipped,
 				"Deployment/warned/web": diff.Skipped,
 			},
 		},
 		{
-			name: "left", chart: files(), live: drift("left"), step: diff.Keep,
+			name: "left", nightly: true, chart: files(), live: drift("left"), step: diff.Keep,
 			want: map[string]diff.Action{
 				"ConfigMap/left/a": diff.Skipped, "ConfigMap/left/gone": diff.Skipped, "ConfigMap/left/ignored": diff.Skipped, "ConfigMap/left/off": diff.Skipped,
 				"Deployment/left/web": diff.Skipped,

@@ -15,21 +15,34 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// TestDiffBaseHistory applies a history commit by commit with the real controllers.
+// TestDiffHistory applies the first commits of a history.
+func TestDiffHistory(t *testing.T) {
+	t.Parallel()
+	const brief = 12
+	diffHistory(t, historySteps()[:brief])
+}
+
+// TestNightlyDiffHistory applies the whole history.
+func TestNightlyDiffHistory(t *testing.T) {
+	t.Parallel()
+	diffHistory(t, historySteps())
+}
+
+// diffHistory applies a history commit by commit with the real controllers.
 // What a watch sees is what diff --base has announced for each commit: no object is
 // missed, and none is announced without a change.
-func TestDiffBaseHistory(t *testing.T) {
-	t.Parallel()
-	s := newStory(t)
-	s.bootstrap()
-	s.commit("Begin", map[string]string{"README.md": "fleet\n"})
+func diffHistory(t *testing.T, steps []historyStep) {
+	t.Helper()
+	f := newWhole(t)
+	bootstrap(f)
+	f.git.commit("Begin", map[string]string{"README.md": "fleet\n"})
 	held := map[string]diff.Action{}
-	for i, step := range historySteps() {
+	for i, step := range steps {
 		name := fmt.Sprintf("%02d %s", i+1, step.name)
-		s.commit(name, step.files)
-		announced := s.announceBase(held)
-		watch := s.witness()
-		s.settle(step)
+		f.git.commit(name, step.files)
+		announced := predictCommit(f, held)
+		watch := watchChanges(f)
+		settleStep(f, step)
 		seen := watch.end().history()
 		if d := cmp.Diff(announced, seen); d != "" {
 			t.Errorf("%s (-announced +seen):\n%s", name, d)
@@ -40,7 +53,7 @@ func TestDiffBaseHistory(t *testing.T) {
 	}
 }
 
-// historyStep is one commit: files as of story.commit, and how many objects change.
+// historyStep is one commit: files as of gitClient.commit, and how many objects change.
 type historyStep struct {
 	name    string
 	files   map[string]string
@@ -60,24 +73,24 @@ type historyStep struct {
 	gone bool
 }
 
-// announceBase returns the changes of the last commit, without a cluster. It adds to
+// predictCommit returns the changes of the last commit, without a cluster. It adds to
 // held what diff announces of a suspended Kustomization, and returns it when diff
 // announces that the Kustomization is resumed.
-func (s *story) announceBase(held map[string]diff.Action) map[string]diff.Action {
-	s.Helper()
-	stdout, stderr, err := s.tryIn(s.clone, "flux", "diff", "--base", "HEAD~1", "--head", "HEAD", "--path", "clusters/test",
+func predictCommit(f *fixture, held map[string]diff.Action) map[string]diff.Action {
+	f.t.Helper()
+	stdout, stderr, err := f.shell.in(f.git.dir).try("flux", "diff", "--base", "HEAD~1", "--head", "HEAD", "--path", "clusters/test",
 		"--ignore-field=", "-o", "json", "--exit-code=false", "--kubeconfig=/nonexistent", "--progress-bar=false")
 	if err != nil {
-		s.Fatalf("diff --base: %v\n%s%s", err, stdout, stderr)
+		f.t.Fatalf("diff --base: %v\n%s%s", err, stdout, stderr)
 	}
 	var report struct{ Kustomizations []*diff.Result }
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
-		s.Fatalf("reading the diff: %v\n%s", err, stdout)
+		f.t.Fatalf("reading the diff: %v\n%s", err, stdout)
 	}
 	actions := map[string]diff.Action{}
 	for _, r := range report.Kustomizations {
 		if r.NotCompared != nil {
-			s.Errorf("%s is not compared: %+v", r.Owner, r.NotCompared)
+			f.t.Errorf("%s is not compared: %+v", r.Owner, r.NotCompared)
 		}
 		if r.Suspended {
 			maps.Copy(held, actionsOf(r))
@@ -89,7 +102,7 @@ func (s *story) announceBase(held map[string]diff.Action) map[string]diff.Action
 		}
 		for name, action := range actionsOf(r) {
 			if before, ok := actions[name]; ok {
-				s.Errorf("diff lists %s twice: %s and %s", name, before, action)
+				f.t.Errorf("diff lists %s twice: %s and %s", name, before, action)
 			}
 			actions[name] = action
 		}
@@ -105,7 +118,7 @@ func resumes(c diff.Change) bool {
 
 // history returns the actions on all objects except those that Kubernetes and Helm
 // create by themselves.
-func (w witnessed) history() map[string]diff.Action {
+func (w clusterChanges) history() map[string]diff.Action {
 	actions := w.actions(&diff.Result{}, func(o controllers.Object) bool {
 		name := controllers.Name(o)
 		return o != nil && name != "kube-root-ca.crt" && !strings.HasPrefix(name, "sh.helm.release.")
@@ -114,18 +127,17 @@ func (w witnessed) history() map[string]diff.Action {
 	return actions
 }
 
-// settle waits until every Kustomization has applied the last commit and the release
+// settleStep waits until every Kustomization has applied the last commit and the release
 // has its chart and values.
-func (s *story) settle(step historyStep) {
-	s.Helper()
-	commit := strings.TrimSpace(s.run("git", "rev-parse", "HEAD"))
-	s.run("flux", "reconcile", "source", "git", "flux-system")
-	kustomization, _ := controllers.FindKind("Kustomization")
+func settleStep(f *fixture, step historyStep) {
+	f.t.Helper()
+	commit := strings.TrimSpace(f.git.run("rev-parse", "HEAD"))
+	f.shell.run("flux", "reconcile", "source", "git", "flux-system")
 	open, root := map[string]string{}, false
 	for _, name := range step.suspended {
 		open[name] = "suspended"
 	}
-	s.eventually("the Kustomizations to apply "+step.name, kube.Of(kustomization), kube.Selection{}, func(e kube.Event) bool {
+	f.eventually("the Kustomizations to apply "+step.name, resource(f.t, "Kustomization"), kube.Selection{}, func(e kube.Event) bool {
 		name := controllers.Name(e.Object)
 		if open[name] == "suspended" {
 			return false
@@ -144,19 +156,18 @@ func (s *story) settle(step historyStep) {
 	})
 	if step.config != "" {
 		selection := kube.Selection{Namespace: "team", Name: "config"}
-		s.eventually("the ConfigMap of "+step.name, kube.ResourceFor(watchedKinds[1]), selection, func(e kube.Event) bool {
+		f.eventually("the ConfigMap of "+step.name, configMaps, selection, func(e kube.Event) bool {
 			return text(e.Object, "data.a") == step.config
 		})
 	}
-	release, _ := controllers.FindKind("HelmRelease")
 	switch {
 	case step.gone:
-		s.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "helmrelease/release", "--timeout=2m")
+		f.shell.run("kubectl", "--namespace=flux-system", "wait", "--for=delete", "helmrelease/release", waitFlag)
 		return
 	case step.chart == "":
 		return
 	}
-	s.eventually("the release of "+step.name, kube.Of(release), kube.Selection{Namespace: "flux-system"}, func(e kube.Event) bool {
+	f.eventually("the release of "+step.name, resource(f.t, "HelmRelease"), kube.Selection{Namespace: "flux-system"}, func(e kube.Event) bool {
 		ready, _ := controllers.FindCondition(e.Object, "Ready")
 		history, _ := controllers.Path{"status.history"}.Lookup(e.Object)
 		latest, _ := history.([]any)
@@ -164,15 +175,14 @@ func (s *story) settle(step historyStep) {
 			return false
 		}
 		first, _ := latest[0].(map[string]any)
-		return first["chartVersion"] == step.chart && s.released() == step.values
+		return first["chartVersion"] == step.chart && releasedValue(f) == step.values
 	})
 }
 
-// released returns the value that the chart of the release renders.
-func (s *story) released() string {
-	s.Helper()
-	configMaps := kube.ResourceFor(watchedKinds[1])
-	o, err := s.cluster.Client.Get(s.Context(), configMaps, "team", "release")
+// releasedValue returns the value that the chart of the release renders.
+func releasedValue(f *fixture) string {
+	f.t.Helper()
+	o, err := f.cluster.Client.Get(f.t.Context(), configMaps, "team", "release")
 	if err != nil {
 		return ""
 	}

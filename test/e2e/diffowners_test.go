@@ -13,9 +13,9 @@ import (
 
 // diffOwnerCases cover service accounts, remote clusters, and the creation and
 // deletion of Kustomizations and CustomResourceDefinitions.
-func diffOwnerCases(s *story) []diffCase {
-	s.Helper()
-	return append(accountCases(), redefinedCase(), goingCase(), childKeysCase(s.T), remoteCase(s))
+func diffOwnerCases(f *fixture) []diffCase {
+	f.t.Helper()
+	return append(accountCases(), redefinedCase(), goingCase(), childKeysCase(f.t), remoteCase(f))
 }
 
 // account may change the ConfigMaps of a namespace, and nothing else.
@@ -40,7 +40,7 @@ subjects: [{kind: ServiceAccount, name: %[1]s, namespace: flux-system}]
 func accountCases() []diffCase {
 	return []diffCase{
 		{
-			name: "allowed", spec: "\n  serviceAccountName: allowed", setup: account("allowed"),
+			name: "allowed", nightly: true, spec: "\n  serviceAccountName: allowed", setup: account("allowed"),
 			before: map[string]string{"all.yaml": configMap("one", "a: b") + configMap("goes", "a: b")},
 			after:  map[string]string{"all.yaml": configMap("one", "a: c") + configMap("two", "a: b")},
 			want: map[string]diff.Action{
@@ -77,7 +77,7 @@ func redefinedCase() diffCase {
 		return fmt.Sprintf("apiVersion: again.example.com/%s\nkind: Gizmo\nmetadata: {name: %s}\nspec: {%s}\n---\n", version, name, spec)
 	}
 	return diffCase{
-		name: "redefined",
+		name: "redefined", nightly: true,
 		before: map[string]string{"all.yaml": definition("size: {type: integer}", "v1") +
 			gizmo("v1", "grows", "size: 1") + gizmo("v1", "rises", "size: 1") + gizmo("v1", "renamed", "size: 1")},
 		after: map[string]string{"all.yaml": definition("size: {type: integer}, color: {type: string}", "v1", "v2") +
@@ -137,7 +137,7 @@ func childKeysCase(t *testing.T) diffCase {
 		return manifest
 	}
 	return diffCase{
-		name: "keys", spec: "\n  wait: true", vars: "keys.agekey: " + keys.Identity.String(), anywhere: true,
+		name: "keys", nightly: true, spec: "\n  wait: true", vars: "keys.agekey: " + keys.Identity.String(), anywhere: true,
 		setup: "apiVersion: v1\nkind: Secret\nmetadata: {name: keys-words, namespace: flux-system}\nstringData: {child_word: sesame}\n",
 		before: map[string]string{
 			"all.yaml": "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: keys-child, namespace: flux-system}\n" +
@@ -156,18 +156,18 @@ func childKeysCase(t *testing.T) diffCase {
 }
 
 // remoteCase applies to the cluster of a kubeconfig.
-func remoteCase(s *story) diffCase {
-	s.Helper()
-	content, err := os.ReadFile(s.cluster.Kubeconfig)
+func remoteCase(f *fixture) diffCase {
+	f.t.Helper()
+	content, err := os.ReadFile(f.cluster.Kubeconfig)
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	quoted, err := json.Marshal(string(content))
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return diffCase{
-		name: "remote", spec: "\n  kubeConfig: {secretRef: {name: remote-vars, key: config}}", vars: "config: " + string(quoted),
+		name: "remote", nightly: true, spec: "\n  kubeConfig: {secretRef: {name: remote-vars, key: config}}", vars: "config: " + string(quoted),
 		before: map[string]string{"all.yaml": configMap("one", "a: b") + configMap("goes", "a: b")},
 		after:  map[string]string{"all.yaml": configMap("one", "a: c") + configMap("two", "a: b")},
 		want: map[string]diff.Action{

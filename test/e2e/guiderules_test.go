@@ -27,8 +27,7 @@ func TestGuideRules(t *testing.T) {
 			documented = b.Text
 		}
 	}
-	s := &story{T: t}
-	program, file := s.outside("rules"), s.write("rules.yaml", rules)
+	program, file := buildOutside(t, "rules"), tempFile(t, "rules.yaml", rules)
 	for metrics, want := range map[string]string{
 		documented: "FluxNotReady{kind=\"Kustomization\", name=\"broken\", namespace=\"flux-system\", status=\"False\", type=\"Ready\"}\n",
 		`gotk_suspend_status{kind="HelmRelease",name="app",namespace="apps"} 1` + "\n": "FluxSuspended{kind=\"HelmRelease\", name=\"app\", namespace=\"apps\"}\n",

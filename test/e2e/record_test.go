@@ -3,12 +3,10 @@ package e2e_test
 import (
 	"compress/gzip"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -34,70 +32,60 @@ var recordedCommands = []string{
 // its recording.
 func TestRecord(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.run("flux", "install")
-	s.run("kubectl", "create", "namespace", "apps")
-	s.commit("Break some things", map[string]string{
+	f := newWhole(t)
+	f.shell.run("flux", "install")
+	f.shell.run("kubectl", "create", "namespace", "apps")
+	reportFailure(f.in("apps"))
+	f.git.commit("Break some things", map[string]string{
 		"good/app.yaml": recordedManifests, "rejected/app.yaml": rejectedManifests, "unserved/app.yaml": unservedManifests, "unhealthy/app.yaml": stuckManifests,
 		"chart/Chart.yaml": chart, "chart/values.yaml": "from: nowhere\n", "chart/templates/app.yaml": `{{- $_ := required "a message is required" .Values.message }}` + "\n" + releaseTemplate,
 	})
-	objects := strings.ReplaceAll(recordedObjects, "${GIT}", s.url)
-	s.run("kubectl", "apply", "--namespace=apps", "--filename="+s.write("objects.yaml", objects))
-	s.run("kubectl", "create", "secret", "generic", "kept", "--namespace=apps", "--from-literal=password=canary-kept")
-	s.run("flux", "wait", "ks", "good", "-n", "apps")
-	s.run("flux", "wait", "hr", "shop", "-n", "apps")
+	objects := strings.ReplaceAll(recordedObjects, "${GIT}", f.git.url)
+	f.shell.run("kubectl", "apply", "--namespace=apps", "--filename="+tempFile(f.t, "objects.yaml", objects))
+	f.shell.run("kubectl", "create", "secret", "generic", "kept", "--namespace=apps", "--from-literal=password=canary-kept")
+	f.shell.run("flux", "wait", "ks", "good", "-n", "apps")
+	f.shell.run("flux", "wait", "hr", "shop", "-n", "apps")
 	for object, reason := range map[string]string{"ks/nopath": "ArtifactFailed", "ks/nosource": "ArtifactFailed", "ks/unhealthy": "HealthCheckFailed", "ks/rejected": "ReconciliationFailed", "ks/unserved": "ReconciliationFailed", "hr/fails": "InstallFailed"} {
-		s.run("kubectl", "wait", object, "--namespace=apps", "--timeout=2m", `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=`+reason)
+		f.shell.run("kubectl", "wait", object, "--namespace=apps", waitFlag, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=`+reason)
 	}
 	// The chart cannot be rendered: the answer does not wait for the retries.
-	if _, stderr, err := s.try("flux", "reconcile", "hr", "fails", "-n", "apps"); err == nil || !strings.Contains(stderr, "a message is required") || strings.Contains(stderr, "timed out") {
-		s.Errorf("reconciling a HelmRelease that fails: %v\n%s", err, stderr)
+	if _, stderr, err := f.shell.try("flux", "reconcile", "hr", "fails", "-n", "apps"); err == nil || !strings.Contains(stderr, "a message is required") || strings.Contains(stderr, "timed out") {
+		f.t.Errorf("reconciling a HelmRelease that fails: %v\n%s", err, stderr)
 	}
-	file, live := s.recording()
-	t.Run("answers", func(t *testing.T) { s.in(t).replayed(file, live) })
-	t.Run("unknown", func(t *testing.T) { s.in(t).admitted(file) })
-	t.Run("secrets", func(t *testing.T) { s.in(t).secretless(file) })
-}
-
-func (s *story) in(t *testing.T) *story {
-	one := *s
-	one.T = t
-	return &one
+	file, live := makeRecording(f)
+	t.Run("answers", func(t *testing.T) { compareReplay(f.as(t), file, live) })
+	t.Run("unknown", func(t *testing.T) { rejectUnrecorded(f.as(t), file) })
+	t.Run("secrets", func(t *testing.T) { checkSecretless(t, file) })
 }
 
 // attempts is the maximum number of recordings until nothing changes during one: controllers retry
 // what fails, at growing intervals.
 const attempts = 10
 
-// recording returns a recording, and the answers of the cluster before and after it.
-func (s *story) recording() (file string, live map[string]string) {
-	s.Helper()
-	file = filepath.Join(s.TempDir(), "r.gz")
+// makeRecording returns a recording, and the answers of the cluster before and after it.
+func makeRecording(f *fixture) (file string, live map[string]string) {
+	f.t.Helper()
+	file = filepath.Join(f.t.TempDir(), "r.gz")
 	var changed string
 	for range attempts {
-		live = s.answers(nil)
-		s.run("flux", "record", "-o", file)
-		if changed = cmp.Diff(live, s.answers(nil)); changed == "" {
+		live = runRecorded(f, nil)
+		f.shell.run("flux", "record", "-o", file)
+		if changed = cmp.Diff(live, runRecorded(f, nil)); changed == "" {
 			return file, live
 		}
 	}
-	s.Fatalf("the cluster changes all the time: %s", changed)
+	f.t.Fatalf("the cluster changes all the time: %s", changed)
 	return "", nil
 }
 
-// answers returns the exit code and the output of each command, which is run by another one.
-func (s *story) answers(through []string) map[string]string {
-	s.Helper()
+// runRecorded returns the exit code and the output of each command, which is run by another one.
+func runRecorded(f *fixture, through []string) map[string]string {
+	f.t.Helper()
 	answers := map[string]string{}
 	for _, command := range recordedCommands {
 		words := slices.Concat(through, []string{"flux"}, strings.Fields(command))
-		stdout, stderr, err := s.try(words[0], words[1:]...)
-		code := 0
-		var failed *exec.ExitError
-		if errors.As(err, &failed) {
-			code = failed.ExitCode()
-		}
-		answers[command] = fmt.Sprintf("exit code %d\n%s%s", code, ageless(stdout), ageless(stderr))
+		stdout, stderr, err := f.shell.try(words[0], words[1:]...)
+		answers[command] = fmt.Sprintf("exit code %d\n%s%s", exitCode(err), ageless(stdout), ageless(stderr))
 	}
 	return answers
 }
@@ -107,12 +95,12 @@ var duration = regexp.MustCompile(`\b(\d+(d|h|m|s))+\b *`)
 
 func ageless(text string) string { return duration.ReplaceAllString(text, "AGE ") }
 
-// replayed compares the answers.
-func (s *story) replayed(file string, live map[string]string) {
-	got := s.answers([]string{"flux", "replay", file, "--"})
+// compareReplay compares the answers.
+func compareReplay(f *fixture, file string, live map[string]string) {
+	got := runRecorded(f, []string{"flux", "replay", file, "--"})
 	for _, command := range slices.Sorted(maps.Keys(live)) {
 		if diff := cmp.Diff(live[command], got[command]); diff != "" {
-			s.Errorf("flux %s (-cluster +recording):\n%s", command, diff)
+			f.t.Errorf("flux %s (-cluster +recording):\n%s", command, diff)
 		}
 	}
 	for command, want := range map[string]string{
@@ -121,13 +109,13 @@ func (s *story) replayed(file string, live map[string]string) {
 		"events -A": "ArtifactFailed", "logs -A --level error": "Kustomization/nopath.apps", "trace deployment web -n apps": "Kustomization", "get all -A": "kustomization/paused",
 	} {
 		if !strings.Contains(got[command], want) {
-			s.Errorf("flux %s does not have %q:\n%s", command, want, got[command])
+			f.t.Errorf("flux %s does not have %q:\n%s", command, want, got[command])
 		}
 	}
 }
 
-// admitted checks that what is not in the recording is reported and never answered.
-func (s *story) admitted(file string) {
+// rejectUnrecorded checks that what is not in the recording is reported and never answered.
+func rejectUnrecorded(f *fixture, file string) {
 	for command, want := range map[string]string{
 		"why ks good -n apps":                                "drift of the objects of Kustomization/apps/good: .*the portforward of pods is not in the recording",
 		"why hr shop -n apps":                                "drift of the objects of HelmRelease/apps/shop: .*is not in the recording",
@@ -138,30 +126,30 @@ func (s *story) admitted(file string) {
 		"stats --metrics":                                    "is not in the recording",
 		"debug hr shop -n apps --show-values --mask-secrets": "",
 	} {
-		stdout, stderr, err := s.try("flux", append([]string{"replay", file, "--", "flux"}, strings.Fields(command)...)...)
+		stdout, stderr, err := f.shell.try("flux", append([]string{"replay", file, "--", "flux"}, strings.Fields(command)...)...)
 		if err == nil && want != "" || !regexp.MustCompile(want).MatchString(stdout+stderr) || strings.Contains(stdout+stderr, "canary") {
-			s.Errorf("flux %s: %v\n%s%s", command, err, stdout, stderr)
+			f.t.Errorf("flux %s: %v\n%s%s", command, err, stdout, stderr)
 		}
 	}
 }
 
-// secretless checks that the file has none of the secrets in the cluster, also not encoded.
-func (s *story) secretless(file string) {
+// checkSecretless checks that the file has none of the secrets in the cluster, also not encoded.
+func checkSecretless(t *testing.T, file string) {
 	packed, err := os.Open(file)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	defer packed.Close() //nolint:errcheck // it was read
 	if info, err := packed.Stat(); err != nil || info.Mode().Perm() != 0o600 {
-		s.Errorf("mode %v %v", info.Mode(), err)
+		t.Errorf("mode %v %v", info.Mode(), err)
 	}
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	content, err := io.ReadAll(zip)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	forms := []string{"canary"}
 	for i := range 3 { // the three alignments of base64
@@ -170,12 +158,12 @@ func (s *story) secretless(file string) {
 	}
 	for _, form := range forms {
 		if at := strings.Index(string(content), form); at >= 0 {
-			s.Errorf("%s is in the recording: …%s…", form, content[max(0, at-200):min(len(content), at+50)])
+			t.Errorf("%s is in the recording: …%s…", form, content[max(0, at-200):min(len(content), at+50)])
 		}
 	}
 	for _, there := range []string{"web-secret", "API_TOKEN", "dbPassword"} {
 		if !strings.Contains(string(content), there) {
-			s.Errorf("%s is not in the recording", there)
+			t.Errorf("%s is not in the recording", there)
 		}
 	}
 }

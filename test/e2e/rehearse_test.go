@@ -1,16 +1,10 @@
 package e2e_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -56,186 +50,62 @@ func (r rehearsed) has(level, rule, kind, text string) bool {
 	return false
 }
 
-// fleet is the repository of a cluster that was bootstrapped with Flux 2.9.
-var fleet = map[string]string{
-	"clusters/demo/flux-system/gotk-sync.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: flux-system, namespace: flux-system}
-spec:
-  interval: 1m0s
-  ref: {branch: main}
-  secretRef: {name: flux-system}
-  url: ssh://git@git.example.com/acme/fleet
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: flux-system, namespace: flux-system}
-spec:
-  interval: 10m0s
-  path: ./clusters/demo
-  prune: true
-  sourceRef: {kind: GitRepository, name: flux-system}
-`,
-	"clusters/demo/flux-system/kustomization.yaml": `apiVersion: kustomize.config.k8s.io/v1beta1
-kind: Kustomization
-resources: [gotk-components.yaml, gotk-sync.yaml]
-`,
-	// The application comes from the same repository under another form of its address.
-	"clusters/demo/my-app.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: apps, namespace: flux-system}
-spec:
-  interval: 1m0s
-  ref: {branch: main}
-  url: https://git.example.com/acme/fleet.git
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: my-app, namespace: flux-system}
-spec:
-  interval: 10m0s
-  path: ./apps/my-app
-  prune: true
-  wait: true
-  dependsOn: [{name: settings}]
-  sourceRef: {kind: GitRepository, name: apps}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: settings, namespace: flux-system}
-spec:
-  interval: 10m0s
-  path: ./apps/settings
-  prune: true
-  sourceRef: {kind: GitRepository, name: flux-system}
-`,
-	"apps/settings/settings.yaml": `apiVersion: v1
-kind: ConfigMap
-metadata: {name: settings, namespace: default}
-data: {color: blue}
-`,
-	"apps/my-app/deployment.yaml": `apiVersion: apps/v1
-kind: Deployment
-metadata: {name: my-app, namespace: default}
-spec:
-  selector: {matchLabels: {app: my-app}}
-  template:
-    metadata: {labels: {app: my-app}}
-    spec:
-      containers: [{name: app, image: "ghcr.io/stefanprodan/podinfo:6.9.0"}]
-`,
-}
-
-// notifications are an Alert in an API version that Flux 2.10 deprecates, with a field that its
-// successor does not have. A notification would be sent to a port that is closed.
-const notifications = `apiVersion: notification.toolkit.fluxcd.io/v1beta3
-kind: Provider
-metadata: {name: chat, namespace: flux-system}
-spec: {type: generic, address: "http://127.0.0.1:1/hook"}
----
-apiVersion: notification.toolkit.fluxcd.io/v1beta3
-kind: Alert
-metadata: {name: on-call, namespace: flux-system}
-spec:
-  summary: the demo cluster
-  providerRef: {name: chat}
-  eventSources: [{kind: Kustomization, name: "*"}]
-`
-
-const postRendered = `apiVersion: helm.toolkit.fluxcd.io/v2
-kind: HelmRelease
-metadata: {name: web, namespace: flux-system}
-spec:
-  interval: 10m0s
-  targetNamespace: default
-  releaseName: web
-  chart:
-    spec:
-      chart: ./charts/web
-      version: '*'
-      reconcileStrategy: ChartVersion
-      sourceRef: {kind: GitRepository, name: flux-system}
-  postRenderers:
-    - kustomize:
-        patches:
-          - target: {kind: ConfigMap}
-            patch: |
-              [{"op": "add", "path": "/metadata/labels", "value": {"patched": "yes"}}]
-`
-
-// clone writes the repository into a Git work tree.
-func (s *story) fleet(more map[string]string) string {
-	s.Helper()
-	dir := s.TempDir()
-	files := map[string]string{"clusters/demo/flux-system/gotk-components.yaml": s.run("flux", "install", "--version=2.9", "--export")}
-	for _, set := range []map[string]string{fleet, more} {
-		for name, content := range set {
-			files[name] = content
-		}
-	}
-	for name, content := range files {
-		path := filepath.Join(dir, name)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
-			s.Fatal(err)
-		}
-	}
-	if _, stderr, err := s.tryIn(dir, "git", "init", "--quiet"); err != nil {
-		s.Fatal(stderr)
-	}
-	return dir
-}
-
 // rehearse runs flux rehearse and checks the exit code.
-func (s *story) rehearse(dir string, code int, args ...string) rehearsed {
-	s.Helper()
-	stdout, stderr, err := s.tryIn(dir, "flux", append([]string{"rehearse", "-o", "json"}, args...)...)
-	var exited *exec.ExitError
-	if got := 0; errors.As(err, &exited) {
-		if got = exited.ExitCode(); got != code {
-			s.Fatalf("exit code %d, want %d\n%s%s", got, code, stdout, stderr)
-		}
-	} else if err != nil || code != 0 {
-		s.Fatalf("%v, want exit code %d\n%s%s", err, code, stdout, stderr)
+func rehearse(sh *shell, dir string, code int, args ...string) rehearsed {
+	sh.t.Helper()
+	stdout, stderr, err := sh.in(dir).try("flux", append([]string{"rehearse", "-o", "json"}, args...)...)
+	if exitCode(err) != code {
+		sh.t.Fatalf("%v, want exit code %d\n%s%s", err, code, stdout, stderr)
 	}
 	var r rehearsed
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
-		s.Fatalf("%v\n%s%s", err, stdout, stderr)
+		sh.t.Fatalf("%v\n%s%s", err, stdout, stderr)
 	}
 	return r
 }
 
-// checkRemoved checks that no sandbox is left in the temporary folder.
-func (s *story) checkRemoved(dir string) {
-	s.Helper()
+// checkRemoved checks that no sandbox is left in the temporary directory.
+func checkRemoved(t *testing.T, dir string) {
+	t.Helper()
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) > 0 {
-		s.Errorf("left in the temporary folder: %v (%v)", left, err)
+		t.Errorf("left in the temporary directory: %v (%v)", left, err)
 	}
 }
 
 func TestRehearse(t *testing.T) {
 	t.Parallel()
-	s := newUser(t)
-	tmp := testtemp.Short(t)
-	s.env = append(s.env, "TMPDIR="+tmp)
-	t.Run("same", func(t *testing.T) { s.as(t).rehearseSame(tmp) })
-	t.Run("upgrade", func(t *testing.T) { s.as(t).rehearseUpgrade(tmp) })
-	t.Run("broken", func(t *testing.T) { s.as(t).rehearseBroken(tmp) })
-	t.Run("encrypted", func(t *testing.T) { s.as(t).rehearseEncrypted(tmp) })
-	t.Run("unreachable", func(t *testing.T) { s.as(t).rehearseUnreachable(tmp) })
-	t.Run("interrupted", func(t *testing.T) { s.as(t).rehearseInterrupted(tmp) })
-	t.Run("cluster", func(t *testing.T) { s.as(t).rehearseCluster() })
+	runRehearsals(t, map[string]func(sh *shell){"upgrade": rehearseUpgrade})
 }
 
-func (s *story) as(t *testing.T) *story { return &story{T: t, env: s.env} }
+func TestNightlyRehearse(t *testing.T) {
+	t.Parallel()
+	runRehearsals(t, map[string]func(sh *shell){
+		"same": rehearseSame, "broken": rehearseBroken, "encrypted": rehearseEncrypted, "unreachable": rehearseUnreachable,
+		"interrupt-start": interruptStart, "interrupt-reconciling": interruptReconciling, "cluster": rehearseCluster,
+	})
+}
+
+// runRehearsals runs subtests one after the other, and checks that no sandbox is left after each.
+func runRehearsals(t *testing.T, rehearsals map[string]func(sh *shell)) {
+	t.Helper()
+	tmp := testtemp.Short(t)
+	sh := newUser(t).with("TMPDIR=" + tmp)
+	for name, rehearsal := range rehearsals {
+		t.Run(name, func(t *testing.T) {
+			rehearsal(sh.as(t))
+			checkRemoved(t, tmp)
+		})
+	}
+}
 
 // rehearseSame is the near miss of the upgrade: the same chart and post-renderer, and notifications in
 // the API version of Flux 2.9 that it still has.
-func (s *story) rehearseSame(tmp string) {
-	dir := s.fleet(map[string]string{"clusters/demo/web.yaml": postRendered, "charts/web/Chart.yaml": webChart, "charts/web/templates/web.yaml": webTemplate})
-	r := s.rehearse(dir, 0, "--to=2.10")
+func rehearseSame(sh *shell) {
+	dir := writeFleet(sh, map[string]string{"clusters/demo/web.yaml": postRendered, "charts/web/Chart.yaml": webChart, "charts/web/templates/web.yaml": webTemplate})
+	r := rehearse(sh, dir, 0, "--to=2.10")
 	if r.From != "2.9.6" || r.Result != "same" || len(r.Findings) > 0 || len(r.Changes) > 0 {
-		s.Errorf("got %+v", r)
+		sh.t.Errorf("got %+v", r)
 	}
 	exact := 0
 	for _, c := range r.Controllers {
@@ -243,37 +113,32 @@ func (s *story) rehearseSame(tmp string) {
 			exact++
 		}
 		if c.Exact && c.Unknown != "" {
-			s.Errorf("controller %+v", c)
+			sh.t.Errorf("controller %+v", c)
 		}
 	}
-	text, _, err := s.tryIn(dir, "flux", "rehearse", "--path=clusters/demo")
+	text, _, err := sh.in(dir).try("flux", "rehearse", "--path=clusters/demo")
 	if want := "Nothing differs between Flux 2.9.6 and 2.10.0"; err != nil || !strings.Contains(text, want) ||
 		exact < len(r.Controllers) && !strings.Contains(text, "did not run in the version of Flux 2.10.0: what only these versions change is not known.") {
-		s.Errorf("%v, want %q:\n%s", err, want, text)
+		sh.t.Errorf("%v, want %q:\n%s", err, want, text)
 	}
-	s.checkRemoved(tmp)
 }
 
-const webChart = "apiVersion: v2\nname: web\nversion: 1.0.0\n"
-
-const webTemplate = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web}\ndata: {greeting: hello}\n"
-
-func (s *story) rehearseUpgrade(tmp string) {
-	dir := s.fleet(map[string]string{
+func rehearseUpgrade(sh *shell) {
+	dir := writeFleet(sh, map[string]string{
 		"clusters/demo/web.yaml": postRendered, "charts/web/Chart.yaml": webChart, "charts/web/templates/web.yaml": webTemplate,
 		"clusters/demo/notifications.yaml": notifications,
 	})
-	r := s.rehearse(dir, 1, "--to=2.10")
+	r := rehearse(sh, dir, 1, "--to=2.10")
 	if !r.has("breaks", "field-removed", "Alert", "spec.summary does not exist in notification.toolkit.fluxcd.io/v1") {
-		s.Errorf("no removed field: %+v", r.Findings)
+		sh.t.Errorf("no removed field: %+v", r.Findings)
 	}
 	for _, kind := range []string{"Alert", "Provider"} {
 		if !r.has("migrate", "deprecated", kind, "v1beta3 "+kind+" is deprecated, upgrade to v1") {
-			s.Errorf("no deprecation of %s: %+v", kind, r.Findings)
+			sh.t.Errorf("no deprecation of %s: %+v", kind, r.Findings)
 		}
 	}
 	if want := 3; len(r.Findings) != want {
-		s.Errorf("%d findings, want %d: %+v", len(r.Findings), want, r.Findings)
+		sh.t.Errorf("%d findings, want %d: %+v", len(r.Findings), want, r.Findings)
 	}
 	for _, f := range r.Findings {
 		// Flux 2.9 does not serve the API version to which the files are migrated.
@@ -282,61 +147,59 @@ func (s *story) rehearseUpgrade(tmp string) {
 			remedies = append([]string{"move spec.summary to spec.eventMetadata.summary"}, remedies...)
 		}
 		if f.File != "clusters/demo/notifications.yaml" || !slices.Equal(f.Remedies, remedies) {
-			s.Errorf("finding %+v", f)
+			sh.t.Errorf("finding %+v", f)
 		}
 	}
 	// The API server of the next version has dropped the value; nothing else has changed.
 	if len(r.Changes) != 1 || len(r.Changes[0].Changes) != 1 || r.Changes[0].Changes[0].Object.Kind != "Alert" ||
 		r.Changes[0].Changes[0].Fields[0].Path != "spec.summary" {
-		s.Errorf("changes %+v", r.Changes)
+		sh.t.Errorf("changes %+v", r.Changes)
 	}
 	if len(r.NotRehearsed) != 1 || r.NotRehearsed[0].Object.Kind != "Alert" || !r.NotRehearsed[0].Intended {
-		s.Errorf("not rehearsed: %+v", r.NotRehearsed)
+		sh.t.Errorf("not rehearsed: %+v", r.NotRehearsed)
 	}
 	for _, c := range r.Controllers {
 		if c.Name == "helm-controller" && !c.Exact && !strings.Contains(c.Unknown, "HelmRelease/flux-system/web (post-renderers)") {
-			s.Errorf("controller %+v", c)
+			sh.t.Errorf("controller %+v", c)
 		}
 	}
-	s.checkRemoved(tmp)
 }
 
 // rehearseBroken goes back to a version that does not serve the API version of the manifests, so that
 // their Kustomization fails.
-func (s *story) rehearseBroken(tmp string) {
+func rehearseBroken(sh *shell) {
 	current := strings.ReplaceAll(strings.ReplaceAll(notifications, "v1beta3", "v1"), "  summary: the demo cluster\n", "")
-	r := s.rehearse(s.fleet(map[string]string{"clusters/demo/notifications.yaml": current}), 1, "--from=2.10", "--to=2.9.6")
+	r := rehearse(sh, writeFleet(sh, map[string]string{"clusters/demo/notifications.yaml": current}), 1, "--from=2.10", "--to=2.9.6")
 	for _, kind := range []string{"Alert", "Provider"} {
 		if !r.has("breaks", "not-served", kind, "notification.toolkit.fluxcd.io/v1 is not served by Flux 2.9.6") {
-			s.Errorf("%s is served: %+v", kind, r.Findings)
+			sh.t.Errorf("%s is served: %+v", kind, r.Findings)
 		}
 	}
 	if !r.has("breaks", "not-ready", "Kustomization", "notification.toolkit.fluxcd.io/v1") {
-		s.Errorf("no root cause: %+v", r.Findings)
+		sh.t.Errorf("no root cause: %+v", r.Findings)
 	}
 	blocked := 0
 	for _, result := range r.Changes {
 		for _, c := range result.Changes {
-			s.Errorf("%s of %s/%s, which is not applied", c.Action, c.Object.Kind, c.Object.Name)
+			sh.t.Errorf("%s of %s/%s, which is not applied", c.Action, c.Object.Kind, c.Object.Name)
 		}
 		if result.NotCompared != nil && strings.Contains(result.NotCompared.Reason, "because Kustomization/flux-system/flux-system is not ready") {
 			blocked++
 		}
 	}
 	if want := 3; blocked != want {
-		s.Errorf("%d owners are blocked, want %d: %+v", blocked, want, r.Changes)
+		sh.t.Errorf("%d owners are blocked, want %d: %+v", blocked, want, r.Changes)
 	}
-	s.checkRemoved(tmp)
 }
 
 // rehearseEncrypted rehearses a Secret that SOPS has encrypted, with the key and with stub values, which
 // have to be equal with both versions. The near miss is a rehearsal without either.
-func (s *story) rehearseEncrypted(tmp string) {
+func rehearseEncrypted(sh *shell) {
 	keys, err := sopstest.New()
 	if err != nil {
-		s.Fatal(err)
+		sh.t.Fatal(err)
 	}
-	dir := s.fleet(map[string]string{
+	dir := writeFleet(sh, map[string]string{
 		"clusters/demo/token.yaml": `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: token, namespace: flux-system}
@@ -350,21 +213,20 @@ spec:
   sourceRef: {kind: GitRepository, name: flux-system}
 `,
 		"clusters/demo/settings.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: flux-system}\ndata: {color: blue}\n",
-		"apps/token/token.yaml":       s.sealedToken(keys),
+		"apps/token/token.yaml":       sealedToken(sh.t, keys),
 	})
-	if r := s.rehearse(dir, 2); len(r.NotRehearsed) != 1 || r.NotRehearsed[0].Object.Name != "token" {
-		s.Errorf("without keys: %+v", r)
+	if r := rehearse(sh, dir, 2); len(r.NotRehearsed) != 1 || r.NotRehearsed[0].Object.Name != "token" {
+		sh.t.Errorf("without keys: %+v", r)
 	}
-	for _, args := range [][]string{{"--age-key-file", s.write("age.agekey", keys.Identity.String()+"\n")}, {"--fake-secrets"}} {
-		if r := s.rehearse(dir, 0, args...); r.Result != "same" || len(r.NotRehearsed)+len(r.Changes) > 0 {
-			s.Errorf("%v: %+v", args, r)
+	for _, args := range [][]string{{"--age-key-file", tempFile(sh.t, "age.agekey", keys.Identity.String()+"\n")}, {"--fake-secrets"}} {
+		if r := rehearse(sh, dir, 0, args...); r.Result != "same" || len(r.NotRehearsed)+len(r.Changes) > 0 {
+			sh.t.Errorf("%v: %+v", args, r)
 		}
 	}
-	s.checkRemoved(tmp)
 }
 
-func (s *story) rehearseUnreachable(tmp string) {
-	r := s.rehearse(s.fleet(map[string]string{"clusters/demo/charts.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
+func rehearseUnreachable(sh *shell) {
+	r := rehearse(sh, writeFleet(sh, map[string]string{"clusters/demo/charts.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
 kind: HelmRepository
 metadata: {name: charts, namespace: flux-system}
 spec: {interval: 10m0s, url: "http://127.0.0.1:1/charts"}
@@ -376,84 +238,20 @@ spec: {interval: 10m0s, url: "https://git.example.com/acme/fleet", ref: {tag: v1
 `}), 2)
 	if r.Result != "undetermined" || len(r.NotRehearsed) != 2 || r.NotRehearsed[1].Object.Name != "charts" || r.NotRehearsed[1].Intended ||
 		!strings.Contains(r.NotRehearsed[1].Reason, "connection refused") {
-		s.Errorf("got %+v", r)
+		sh.t.Errorf("got %+v", r)
 	}
 	// A source of the repository at another revision is not the working tree.
 	if got := r.NotRehearsed[0]; got.Object.Name != "released" || !strings.Contains(got.Reason, "git.example.com") {
-		s.Errorf("got %+v", got)
+		sh.t.Errorf("got %+v", got)
 	}
-	s.checkRemoved(tmp)
-}
-
-// rehearseInterrupted ends rehearsals while the sandboxes start and while the controllers work.
-func (s *story) rehearseInterrupted(tmp string) {
-	dir := s.fleet(nil)
-	for step, signal := range map[string]os.Signal{"starting a sandbox": os.Interrupt, "reconciling": syscall.SIGTERM} {
-		ctx, cancel := context.WithTimeout(s.Context(), stepTime)
-		cmd := exec.CommandContext(ctx, lookPath(s.env, "flux"), "rehearse", "--to=2.10")
-		cmd.Env, cmd.Dir = s.env, dir
-		log := &awaited{text: step, seen: make(chan struct{})}
-		cmd.Stderr = log
-		if err := cmd.Start(); err != nil {
-			s.Fatal(err)
-		}
-		select {
-		case <-log.seen:
-		case <-ctx.Done():
-			s.Fatalf("%q was not reached", step)
-		}
-		if err := cmd.Process.Signal(signal); err != nil {
-			s.Fatal(err)
-		}
-		waited, end := context.WithCancel(ctx)
-		var senders sync.WaitGroup
-		if signal == syscall.SIGTERM { // only a second interrupt ends the process at once
-			senders.Go(func() {
-				for {
-					select {
-					case <-waited.Done():
-						return
-					case <-time.After(10 * time.Millisecond):
-						_ = cmd.Process.Signal(signal) // fails once the process has ended
-					}
-				}
-			})
-		}
-		err := cmd.Wait()
-		end()
-		senders.Wait()
-		cancel()
-		const interrupted = 130
-		if cmd.ProcessState.ExitCode() != interrupted {
-			s.Errorf("%s at %q: %v", signal, step, err)
-		}
-		s.checkRemoved(tmp)
-	}
-}
-
-// awaited closes seen when a text was written.
-type awaited struct {
-	text string
-	all  []byte
-	seen chan struct{}
-}
-
-// Write implements io.Writer.
-func (w *awaited) Write(p []byte) (int, error) {
-	before := strings.Contains(string(w.all), w.text)
-	w.all = append(w.all, p...)
-	if !before && strings.Contains(string(w.all), w.text) {
-		close(w.seen)
-	}
-	return len(p), nil
 }
 
 // rehearseCluster rehearses the objects of a cluster, whose Secrets are not read.
-func (s *story) rehearseCluster() {
-	cluster := testcluster.Start(s.T, "none")
-	s.env = append(slices.Clone(s.env), "KUBECONFIG="+cluster.Kubeconfig)
-	if err := cluster.Upgrade(s.Context(), "2.9"); err != nil { // which stores the fields that 2.10 does not have
-		s.Fatal(err)
+func rehearseCluster(sh *shell) {
+	cluster := testcluster.Start(sh.t, "none")
+	sh = sh.with("KUBECONFIG=" + cluster.Kubeconfig)
+	if err := cluster.Upgrade(sh.t.Context(), "2.9"); err != nil { // which stores the fields that 2.10 does not have
+		sh.t.Fatal(err)
 	}
 	seed := `apiVersion: v1
 kind: Namespace
@@ -471,12 +269,12 @@ spec: {interval: 1m0s, url: "https://127.0.0.1:1/acme/fleet"}
 ---
 ` + strings.ReplaceAll(notifications, "type: generic,", "type: generic, secretRef: {name: hook},")
 	seed = "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n---\n" + seed
-	if err := cluster.Seed(s.Context(), []byte(seed), ""); err != nil {
-		s.Fatal(err)
+	if err := cluster.Seed(sh.t.Context(), []byte(seed), ""); err != nil {
+		sh.t.Fatal(err)
 	}
-	r := s.rehearse(s.TempDir(), 1, "--from-cluster", "--from=2.9", "--to=2.10", "--timeout="+(2*time.Minute).String())
+	r := rehearse(sh, sh.t.TempDir(), 1, "--from-cluster", "--from=2.9", "--to=2.10", "--timeout="+(2*time.Minute).String())
 	if !r.has("breaks", "field-removed", "Alert", "spec.summary") || !r.has("migrate", "deprecated", "Provider", "deprecated") {
-		s.Errorf("findings %+v", r.Findings)
+		sh.t.Errorf("findings %+v", r.Findings)
 	}
 	if !slices.ContainsFunc(r.NotRehearsed, func(o struct {
 		Object   struct{ Kind, Name string }
@@ -485,6 +283,6 @@ spec: {interval: 1m0s, url: "https://127.0.0.1:1/acme/fleet"}
 	}) bool {
 		return o.Object.Name == "fleet" && strings.Contains(o.Reason, "not ready with either version")
 	}) {
-		s.Errorf("not rehearsed: %+v", r.NotRehearsed)
+		sh.t.Errorf("not rehearsed: %+v", r.NotRehearsed)
 	}
 }

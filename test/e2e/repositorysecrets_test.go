@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"slices"
 	"strings"
+	"testing"
 
 	"github.com/fluxkit/flux/internal/sops/sopstest"
 )
@@ -13,31 +14,31 @@ func given() []string {
 }
 
 // sealedToken returns the encrypted Secret of the layout with a tenant.
-func (s *story) sealedToken(keys *sopstest.Sealer) string {
-	s.Helper()
+func sealedToken(t *testing.T, keys *sopstest.Sealer) string {
+	t.Helper()
 	value, err := keys.Value("str", "correct horse", "stringData:token:")
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	manifest, err := keys.YAML("apiVersion: v1\nkind: Secret\nmetadata:\n  name: token\n  namespace: apps\nstringData:\n  token: " + value + "\n")
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return manifest
 }
 
 // testDecryption encrypts a Secret for an age key. The near miss is another age key.
-func (s *story) testDecryption() {
+func testDecryption(sh *shell) {
 	keys, err := sopstest.New()
 	if err != nil {
-		s.Fatal(err)
+		sh.t.Fatal(err)
 	}
 	other, err := sopstest.New()
 	if err != nil {
-		s.Fatal(err)
+		sh.t.Fatal(err)
 	}
-	dir := s.layout("tenancy", map[string]string{
-		"tenants/production/token.yaml": s.sealedToken(keys),
+	dir := writeLayout(sh, "tenancy", map[string]string{
+		"tenants/production/token.yaml": sealedToken(sh.t, keys),
 		"tests/token.fluxtest.yaml": `apiVersion: test.fluxkit.dev/v1
 kind: Test
 metadata: {name: token}
@@ -47,23 +48,23 @@ spec:
     - value: {object: {apiVersion: v1, kind: Secret, namespace: apps, name: token}, expression: object.data.token, equals: Y29ycmVjdCBob3JzZQ==}
 `,
 	}, given()...)
-	right, wrong := s.write("right.agekey", keys.Identity.String()+"\n"), s.write("wrong.agekey", other.Identity.String()+"\n")
-	r, text := s.test(dir, 0, tenant, "--age-key-file", right)
-	s.allReady(r, [2]string{"Kustomization", "tenants"}, [2]string{"Kustomization", "dev-team"})
+	right, wrong := tempFile(sh.t, "right.agekey", keys.Identity.String()+"\n"), tempFile(sh.t, "wrong.agekey", other.Identity.String()+"\n")
+	r, text := runTest(sh, dir, 0, tenant, "--age-key-file", right)
+	checkReady(sh.t, r, [2]string{"Kustomization", "tenants"}, [2]string{"Kustomization", "dev-team"})
 	if len(r.Tests) != 1 || r.Tests[0].Outcome != "passed" {
-		s.Errorf("tests %+v", r.Tests)
+		sh.t.Errorf("tests %+v", r.Tests)
 	}
 	if len(r.Generated) != 1 || r.Generated[0].Object.Name != "sops-age" || !slices.Equal(r.Generated[0].Keys, []string{"flux.agekey"}) {
-		s.Errorf("generated %+v, want the Secret with the key", r.Generated)
+		sh.t.Errorf("generated %+v, want the Secret with the key", r.Generated)
 	}
-	r, wrongText := s.test(dir, 1, tenant, "--age-key-file", wrong)
+	r, wrongText := runTest(sh, dir, 1, tenant, "--age-key-file", wrong)
 	if len(r.Causes) != 1 || r.Causes[0].Object.Name != "tenants" || !strings.Contains(r.Causes[0].Message, "the keys in Secret flux-system/sops-age do not decrypt") ||
 		!strings.Contains(strings.Join(r.Causes[0].Remedies, "\n"), "--age-key-file") || len(r.Missing) > 0 {
-		s.Errorf("causes %+v, missing %+v", r.Causes, r.Missing)
+		sh.t.Errorf("causes %+v, missing %+v", r.Causes, r.Missing)
 	}
 	for _, private := range []string{keys.Identity.String(), other.Identity.String(), "correct horse"} {
 		if strings.Contains(text+wrongText, private) {
-			s.Errorf("%q is in a report:\n%s%s", private, text, wrongText)
+			sh.t.Errorf("%q is in a report:\n%s%s", private, text, wrongText)
 		}
 	}
 }

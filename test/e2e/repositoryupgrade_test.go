@@ -1,8 +1,6 @@
 package e2e_test
 
 import (
-	"net/http/cgi"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 
@@ -64,11 +62,11 @@ spec:
 `
 
 // testUpgrade checks the timeline of a head that becomes ready.
-func (s *story) testUpgrade() {
-	dir := s.layout("helm", map[string]string{"clusters/production/removed.yaml": removed, "tests/upgrade.fluxtest.yaml": upgradeFile}, inGit()...)
-	s.commitAs(dir, "base")
+func testUpgrade(sh *shell) {
+	dir := writeLayout(sh, "helm", map[string]string{"clusters/production/removed.yaml": removed, "tests/upgrade.fluxtest.yaml": upgradeFile}, inGit()...)
+	commitAs(sh, dir, "base")
 	if err := os.Remove(filepath.Join(dir, "clusters/production/removed.yaml")); err != nil {
-		s.Fatal(err)
+		sh.t.Fatal(err)
 	}
 	for name, content := range map[string]string{
 		"apps/production/shop.yaml": "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: shop, namespace: shop}\nspec:\n  values: {replicas: 3}\n",
@@ -85,63 +83,34 @@ spec:
 		"infrastructure/configs/kustomization.yaml": "resources: [issuer.yaml]\n",
 		"tests/upgrade.fluxtest.yaml":               upgradedFile,
 	} {
-		s.writeFile(dir, name, content)
+		writeFile(sh.t, dir, name, content)
 	}
-	r, _ := s.test(dir, 0, append(charts, "--base=base")...)
-	s.allReady(r)
+	r, _ := runTest(sh, dir, 0, append(charts, "--base=base")...)
+	checkReady(sh.t, r)
 	for _, want := range [][4]string{
 		{"deleted", "ConfigMap", "settings", ""}, {"restarted", "Deployment", "worker", ""}, {"changed", "HelmRelease", "shop", ""},
 		{"released", "HelmRelease", "shop", "revision 2: chart 1.2.0"}, {"changed", "Deployment", "shop", ""},
 		{"deleted", "Kustomization", "retained", ""}, {"deleted", "Kustomization", "retired", ""}, {"deleted", "ConfigMap", "retired", ""},
 	} {
 		if !r.happened(want[0], want[1], want[2], want[3]) {
-			s.Errorf("no %v in %+v", want, r.Timeline.Entries)
+			sh.t.Errorf("no %v in %+v", want, r.Timeline.Entries)
 		}
 	}
 	for _, e := range r.Timeline.Entries {
 		if e.Action == "failed" || e.Action == "recreated" || e.Object.Name == "certificates" || e.Object.Name == "internal" {
-			s.Errorf("entry %+v", e)
+			sh.t.Errorf("entry %+v", e)
 		}
 	}
 	if len(r.Orphans) != 1 || r.Orphans[0].Object.Name != "retained" || r.Orphans[0].Owner.Name != "retained" || !r.Orphans[0].OwnerDeleted {
-		s.Errorf("orphans %+v, want the one of the Kustomization that does not prune", r.Orphans)
+		sh.t.Errorf("orphans %+v, want the one of the Kustomization that does not prune", r.Orphans)
 	}
 	for _, result := range r.Tests {
 		if result.Test != "head" || result.Outcome != string(assert.Passed) {
-			s.Errorf("test %+v", result)
+			sh.t.Errorf("test %+v", result)
 		}
 	}
 	if len(r.Tests) != 9 {
-		s.Errorf("%d results: %+v", len(r.Tests), r.Tests)
+		sh.t.Errorf("%d results: %+v", len(r.Tests), r.Tests)
 	}
-	s.predicts(dir, r, 1)
-}
-
-// serveTeam adds a GitRepository with another repository, to which write adds files, and serves it on
-// loopback.
-func (s *story) serveTeam(dir string, write func(team string)) (closed func()) {
-	s.Helper()
-	root := s.TempDir()
-	team := filepath.Join(root, "team")
-	s.writeFile(team, "deploy/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: team, namespace: default}\n")
-	write(team)
-	if _, stderr, err := s.tryIn(team, "git", "init", "--quiet", "--initial-branch=work"); err != nil {
-		s.Fatal(stderr)
-	}
-	s.commitAs(team, "main")
-	server := httptest.NewServer(&cgi.Handler{
-		Path: lookPath(s.env, "git"), Args: []string{"http-backend"},
-		Env: []string{"GIT_PROJECT_ROOT=" + root, "GIT_HTTP_EXPORT_ALL=1", "GIT_CONFIG_NOSYSTEM=1", "HOME=" + root},
-	})
-	s.writeFile(dir, "clusters/production/team.yaml", `apiVersion: source.toolkit.fluxcd.io/v1
-kind: GitRepository
-metadata: {name: team, namespace: flux-system}
-spec: {interval: 1h, url: "`+server.URL+`/team", ref: {branch: main}}
----
-apiVersion: kustomize.toolkit.fluxcd.io/v1
-kind: Kustomization
-metadata: {name: team, namespace: flux-system}
-spec: {interval: 1h, path: ./deploy, prune: true, sourceRef: {kind: GitRepository, name: team}}
-`)
-	return server.Close
+	comparePrediction(sh, dir, r, 1)
 }

@@ -12,48 +12,40 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// newUser returns a user without a cluster, who has flux, its helper and flux-sandbox in one directory.
-func newUser(t *testing.T) *story {
-	t.Helper()
-	bin := testcluster.Programs(t)
-	return &story{T: t, env: append(os.Environ(), "KUBECONFIG=/dev/null", "HOME="+t.TempDir(), "GIT_CONFIG_NOSYSTEM=1",
-		"PATH="+strings.Join([]string{bin, os.Getenv("PATH")}, string(os.PathListSeparator)))}
-}
-
-// TestSandboxOfAVersion starts a sandbox with a version of Flux that is not the default, and checks
+// TestSandboxVersion starts a sandbox with a version of Flux that is not the default, and checks
 // what is installed in it, and that the versions of the controllers that run are reported.
-func TestSandboxOfAVersion(t *testing.T) {
+func TestSandboxVersion(t *testing.T) {
 	t.Parallel()
-	s := newUser(t)
+	sh := newUser(t)
 	newest := controllers.Distributions[0]
 	dir := testtemp.Short(t)
-	_, stderr, err := s.try("flux", "sandbox", "up", "--flux=2.7", "--dir="+dir)
+	_, stderr, err := sh.try("flux", "sandbox", "up", "--flux=2.7", "--dir="+dir)
 	if err == nil || !strings.Contains(stderr, `unknown version of Flux "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
 		t.Errorf("an unknown version: %v\n%s", err, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("an unknown version leaves %v in the folder (%v)", left, err)
+		t.Errorf("an unknown version leaves %v in the directory (%v)", left, err)
 	}
-	if words := s.run("flux", "__complete", "sandbox", "up", "--flux", ""); !strings.Contains(words, strings.Join(controllers.EmbeddedVersions(), "\n")) {
+	if words := sh.run("flux", "__complete", "sandbox", "up", "--flux", ""); !strings.Contains(words, strings.Join(controllers.EmbeddedVersions(), "\n")) {
 		t.Errorf("completions of --flux: %q", words)
 	}
-	s.Cleanup(func() {
+	sh.t.Cleanup(func() {
 		if err := (&testcluster.Cluster{Dir: dir}).Down(); err != nil {
 			t.Error(err)
 		}
 	})
-	_, stderr, err = s.try("flux", "sandbox", "up", "--flux="+newest.Minor(), "--dir="+dir)
+	_, stderr, err = sh.try("flux", "sandbox", "up", "--flux="+newest.Minor(), "--dir="+dir)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, stderr)
 	}
 	var status struct {
 		Processes []struct{ Name, Pod, Version string }
 	}
-	if err := json.Unmarshal([]byte(s.run("flux", "sandbox", "status", "-o", "json", "--dir="+dir)), &status); err != nil {
+	if err := json.Unmarshal([]byte(sh.run("flux", "sandbox", "status", "-o", "json", "--dir="+dir)), &status); err != nil {
 		t.Fatal(err)
 	}
-	s.env = append(s.env, "KUBECONFIG="+filepath.Join(dir, "kubeconfig"))
-	if installed := s.run("flux", "version"); !strings.Contains(installed, "distribution: flux-v"+newest.Version) {
+	sh = sh.with("KUBECONFIG=" + filepath.Join(dir, "kubeconfig"))
+	if installed := sh.run("flux", "version"); !strings.Contains(installed, "distribution: flux-v"+newest.Version) {
 		t.Errorf("installed is:\n%s", installed)
 	}
 	readme, err := os.ReadFile(filepath.Join(testcluster.Root(), "sandbox", "README.md"))
@@ -78,10 +70,10 @@ func TestSandboxOfAVersion(t *testing.T) {
 		t.Errorf("%d controllers run, want %d: %v", running, len(newest.Tags), status)
 	}
 	// The CRDs of Flux 2.10 have no default for the timeout, without which older controllers panic.
-	s.run("kubectl", "apply", "-f", s.write("untimed.yaml", `apiVersion: source.toolkit.fluxcd.io/v1
+	sh.run("kubectl", "apply", "-f", tempFile(sh.t, "untimed.yaml", `apiVersion: source.toolkit.fluxcd.io/v1
 kind: OCIRepository
 metadata: {name: untimed, namespace: default}
 spec: {interval: 1h, url: "oci://127.0.0.1:1/none"}
 `))
-	s.run("kubectl", "-n", "default", "wait", "--timeout=60s", "--for=condition=FetchFailed", "ocirepository/untimed")
+	sh.run("kubectl", "-n", "default", "wait", waitFlag, "--for=condition=FetchFailed", "ocirepository/untimed")
 }

@@ -13,9 +13,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
-	"slices"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -29,97 +28,98 @@ var payloads = map[string]string{"cdevents": `{
   "subject": {"id": "1", "source": "/test", "type": "change", "content": {"repository": {"id": "1", "source": "/test"}}}
 }`}
 
-// receivers calls webhooks of every type like the services, and checks that the
+// TestTrigger calls webhooks of every type like the services, and checks that the
 // source fetches the pushed commit.
-func (s *story) receivers() {
-	s.commit("Run app", map[string]string{"deploy/app.yaml": s.configMap("git")})
-	s.gitRepository()
-	token := s.write("token", "not to be seen\n")
+func TestTrigger(t *testing.T) {
+	t.Parallel()
+	f := newTeam(t)
+	f.git.commit("Run app", map[string]string{"deploy/app.yaml": configMapFrom(f, "git")})
+	createGitRepository(f)
+	token := tempFile(t, "token", "not to be seen\n")
 	for _, t := range webhook.Types() {
 		if t.Bears {
 			continue // requires an issuer of tokens
 		}
-		s.run("flux", "create", "secret", "receiver", t.Name, "--type="+t.Name, "--hostname=flux.example.com", "--token-file="+token)
-		s.run("flux", "create", "receiver", t.Name, "--type="+t.Name, "--secret-ref="+t.Name, "--resource=GitRepository/app")
+		f.shell.run("flux", "create", "secret", "receiver", t.Name, "--type="+t.Name, "--hostname=flux.example.com", "--token-file="+token)
+		f.shell.run("flux", "create", "receiver", t.Name, "--type="+t.Name, "--secret-ref="+t.Name, "--resource=GitRepository/app")
 		payload := "{}"
 		if p, ok := payloads[t.Name]; ok {
 			payload = p
 		}
-		s.calls(t.Name, "--payload="+payload)
+		trigger(f, t.Name, "--payload="+payload)
 		if t.Signs {
-			s.refusedCall("400 Bad Request", t.Name, "--token=guessed", "--payload="+payload)
+			triggerFails(f, "400 Bad Request", t.Name, "--token=guessed", "--payload="+payload)
 		}
 	}
 
-	s.commit("Change app", map[string]string{"deploy/app.yaml": s.configMap("push")})
-	s.calls("github", "--event=push")
-	s.fetches(s.head())
+	f.git.commit("Change app", map[string]string{"deploy/app.yaml": configMapFrom(f, "push")})
+	trigger(f, "github", "--event=push")
+	waitFetched(f, f.git.revision())
 
-	s.commit("Change app again", map[string]string{"deploy/app.yaml": s.configMap("ci")})
-	s.withoutCluster(token)
-	s.fetches(s.head())
+	f.git.commit("Change app again", map[string]string{"deploy/app.yaml": configMapFrom(f, "ci")})
+	triggerWithoutCluster(f, token)
+	waitFetched(f, f.git.revision())
 
-	s.openID()
+	triggerOpenID(f)
 }
 
-// calls triggers a Receiver, which must request the reconciliation of the source.
-func (s *story) calls(name string, more ...string) {
-	s.Helper()
-	before := s.requested()
-	stdout, stderr, err := s.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
+// trigger triggers a Receiver, which must request the reconciliation of the source.
+func trigger(f *fixture, name string, more ...string) {
+	f.t.Helper()
+	before := requestedAt(f)
+	stdout, stderr, err := f.shell.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
 	if err != nil {
-		s.Fatalf("calling Receiver %s: %v\n%s%s", name, err, stdout, stderr)
+		f.t.Fatalf("calling Receiver %s: %v\n%s%s", name, err, stdout, stderr)
 	}
 	if strings.Contains(stdout+stderr, "not to be seen") {
-		s.Errorf("the token is printed:\n%s%s", stdout, stderr)
+		f.t.Errorf("the token is printed:\n%s%s", stdout, stderr)
 	}
-	if s.requested() == before {
-		s.Errorf("the webhook of Receiver %s has requested nothing", name)
-	}
-}
-
-// refusedCall triggers a Receiver with invalid arguments.
-func (s *story) refusedCall(why, name string, more ...string) {
-	s.Helper()
-	before := s.requested()
-	_, stderr, err := s.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
-	if err == nil || !strings.Contains(stderr, "✗ the webhook responded with "+why) || s.requested() != before {
-		s.Errorf("calling Receiver %s with invalid arguments: %v\n%s", name, err, stderr)
+	if requestedAt(f) == before {
+		f.t.Errorf("the webhook of Receiver %s has requested nothing", name)
 	}
 }
 
-// requested returns the time of the last reconciliation request of the source.
-func (s *story) requested() string {
-	s.Helper()
+// triggerFails triggers a Receiver with invalid arguments.
+func triggerFails(f *fixture, why, name string, more ...string) {
+	f.t.Helper()
+	before := requestedAt(f)
+	_, stderr, err := f.shell.try("flux", append([]string{"trigger", "receiver", name, "--flux-namespace=flux-system"}, more...)...)
+	if err == nil || !strings.Contains(stderr, "✗ the webhook responded with "+why) || requestedAt(f) != before {
+		f.t.Errorf("calling Receiver %s with invalid arguments: %v\n%s", name, err, stderr)
+	}
+}
+
+// requestedAt returns the time of the last reconciliation request of the source.
+func requestedAt(f *fixture) string {
+	f.t.Helper()
 	k, _ := controllers.FindKind("GitRepository")
-	o, err := s.cluster.Client.Get(s.Context(), kube.Of(k), s.namespace, "app")
+	o, err := f.cluster.Client.Get(f.t.Context(), kube.Of(k), f.namespace, "app")
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return controllers.Annotation(o, "reconcile.fluxcd.io/requestedAt")
 }
 
-// fetches waits until the source has a revision; its interval is an hour.
-func (s *story) fetches(revision string) {
-	s.Helper()
-	k, _ := controllers.FindKind("GitRepository")
-	s.eventually("the source to fetch "+revision, kube.Of(k), kube.Selection{Namespace: s.namespace, Name: "app"}, func(e kube.Event) bool {
+// waitFetched waits until the source has a revision; its interval is an hour.
+func waitFetched(f *fixture, revision string) {
+	f.t.Helper()
+	f.eventually("the source to fetch "+revision, resource(f.t, "GitRepository"), kube.Selection{Namespace: f.namespace, Name: "app"}, func(e kube.Event) bool {
 		return text(e.Object, "status.artifact.revision") == revision
 	})
 }
 
-// withoutCluster calls a webhook by its URL, like a CI job without access to the
+// triggerWithoutCluster calls a webhook by its URL, like a CI job without access to the
 // cluster.
-func (s *story) withoutCluster(token string) {
-	s.Helper()
-	forward := exec.CommandContext(s.Context(), lookPath(s.env, "kubectl"), "port-forward", "--namespace=flux-system", "deployment/notification-controller", ":9292")
-	forward.Env, forward.Stderr = s.env, os.Stderr
+func triggerWithoutCluster(f *fixture, token string) {
+	f.t.Helper()
+	forward := f.shell.command(f.t.Context(), "kubectl", "port-forward", "--namespace=flux-system", "deployment/notification-controller", ":9292")
+	forward.Stderr = os.Stderr
 	stdout, err := forward.StdoutPipe()
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	if err := forward.Start(); err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	defer func() {
 		_ = forward.Process.Kill() // kubectl does not exit by itself
@@ -127,17 +127,16 @@ func (s *story) withoutCluster(token string) {
 	}()
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		s.Fatalf("reading the address that kubectl forwards from: %v", err)
+		f.t.Fatalf("reading the address that kubectl forwards from: %v", err)
 	}
 	address, _, _ := strings.Cut(strings.TrimPrefix(line, "Forwarding from "), " ")
-	outsider := *s
-	outsider.env = append(slices.Clone(s.env), "KUBECONFIG="+s.write("kubeconfig", ""))
-	outsider.run("flux", "trigger", "receiver", "gitlab", "--type=gitlab", "--url=http://"+strings.TrimSpace(address), "--token-file="+token)
+	f.shell.with("KUBECONFIG="+tempFile(f.t, "kubeconfig", "")).run(
+		"flux", "trigger", "receiver", "gitlab", "--type=gitlab", "--url=http://"+strings.TrimSpace(address), "--token-file="+token)
 }
 
 const openIDReceiver = `apiVersion: notification.toolkit.fluxcd.io/v1
 kind: Receiver
-metadata: {name: oidc, namespace: receiver}
+metadata: {name: oidc, namespace: %s}
 spec:
   type: generic-oidc
   resources: [{kind: GitRepository, name: app}]
@@ -146,13 +145,13 @@ spec:
     validations: [{expression: "claims.repository == 'org/app'", message: "another repository"}]
 `
 
-// openID calls a Receiver that accepts OpenID Connect tokens, which a server issues
+// triggerOpenID calls a Receiver that accepts OpenID Connect tokens, which a server issues
 // like a CI system.
-func (s *story) openID() {
-	s.Helper()
+func triggerOpenID(f *fixture) {
+	f.t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
 	}
 	mux := http.NewServeMux()
 	server := httptest.NewServer(mux)
@@ -185,9 +184,9 @@ func (s *story) openID() {
 		}
 		answer(w, map[string]any{"value": signed + "." + encode(signature)})
 	})
-	s.run("kubectl", "apply", "--filename="+s.write("oidc.yaml", fmt.Sprintf(openIDReceiver, server.URL)))
-	s.run("flux", "wait", "receiver", "oidc")
-	s.env = append(slices.Clone(s.env), "ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/token?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=runner")
-	s.calls("oidc", "--oidc-provider=github")
-	s.refusedCall("400 Bad Request", "oidc", "--oidc-provider=github", "--oidc-audience=another-audience")
+	f.shell.run("kubectl", "apply", "--filename="+tempFile(f.t, "oidc.yaml", fmt.Sprintf(openIDReceiver, f.namespace, server.URL)))
+	f.shell.run("flux", "wait", "receiver", "oidc")
+	f.shell = f.shell.with("ACTIONS_ID_TOKEN_REQUEST_URL="+server.URL+"/token?v=1", "ACTIONS_ID_TOKEN_REQUEST_TOKEN=runner")
+	trigger(f, "oidc", "--oidc-provider=github")
+	triggerFails(f, "400 Bad Request", "oidc", "--oidc-provider=github", "--oidc-audience=another-audience")
 }

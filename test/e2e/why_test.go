@@ -1,97 +1,240 @@
 package e2e_test
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"strconv"
+	"path"
+	"slices"
 	"strings"
-	"syscall"
 	"testing"
+	"time"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// TestWhy creates common failures of Flux and checks the answers of flux why.
-func TestWhy(t *testing.T) {
-	t.Parallel()
-	s, address := newRows(t, "--components-extra=image-reflector-controller,image-automation-controller")
-	t.Run("cases", func(t *testing.T) {
-		s.rows(t, "why-", address, whyCases(), map[string]string{"chart/Chart.yaml": chart, "chart/values.yaml": "from: nowhere\n", "chart/templates/app.yaml": chartTemplate, "stuck/web.yaml": troubled("pending")})
-	})
-	// Failures of controllers affect every object, so they are last.
-	t.Run("controllers", func(t *testing.T) { s.inNamespace(t, "why-controllers").withoutControllers() })
-	t.Run("crashing", func(t *testing.T) { s.inNamespace(t, "why-crashing").withCrashingController(address) })
+// whyPause is the interval of `flux why` calls, whose answer is about one moment.
+const whyPause = time.Second
+
+// failure is a problem, created through Git or the Kubernetes API, and the expected output of `flux why`.
+// ${NS} is its namespace, ${PATH} its directory in the repository, ${URL} the repository and ${REGISTRY} the
+// registry.
+type failure struct {
+	name string
+	// nightly failures have the code of one that the e2e tier has.
+	nightly bool
+	// files are pushed to the directory of the failure.
+	files map[string]string
+	// objects are applied to the namespace; the default is a GitRepository and a Kustomization called app.
+	objects string
+	// then breaks a healthy setup: it is called after the Kustomization app is ready.
+	then func(f *fixture)
+	// args are the arguments of `flux why`, by default "kustomization app".
+	args []string
+	// root is the object of the root cause, as Kind/name, and code its code.
+	root, code string
+	// says are parts of the message, the details and the remedies of the root cause;
+	// never are words that its message and remedies must not contain, and hides those
+	// that the whole report must not contain.
+	says, never, hides []string
+	// fix makes the change that the remedies describe. After it and the commands of the
+	// remedies the object must become healthy.
+	fix func(f *fixture)
+	// given are the values of the placeholders in the commands of the remedies.
+	given map[string]func(f *fixture) string
+	// fails are the commands that must fail, with a part of their output.
+	fails map[string]string
+	// broken means that nothing is fixed: each flux reconcile must fail with the same
+	// root cause. once means that other failures have these commands executed.
+	broken, once bool
 }
 
-// withCrashingController lets a controller end twice while it waits for a Kustomization, as if that made it
-// panic. It is available afterwards.
-func (s *story) withCrashingController(address string) {
-	s.begins(causeRow{name: "crashing", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "stuck", "wait: true, timeout: 10m")}, address)
-	k, _ := controllers.FindKind("Kustomization")
-	s.eventually("the Kustomization to wait for its pods", kube.Of(k), kube.Selection{Namespace: s.namespace, Name: "app"}, func(e kube.Event) bool {
-		waiting, _ := controllers.FindCondition(e.Object, "Reconciling")
-		return strings.HasPrefix(waiting.Message, "Running health checks")
-	})
-	for restarts := range 2 {
-		s.eventually("the controller to be ready", pods, kube.Selection{Namespace: "flux-system", Labels: "app=kustomize-controller"}, func(e kube.Event) bool {
-			ready, _ := controllers.FindCondition(e.Object, "Ready")
-			if e.Deleted || ready.Status != "True" || text(e.Object, "status.containerStatuses[0].restartCount") != strconv.Itoa(restarts) {
-				return false
-			}
-			s.quit(text(e.Object, "metadata.uid"))
-			return true
+// inTier returns the failures of the e2e tier, or those that run only at night.
+func inTier(failures []failure, nightly bool) []failure {
+	return slices.DeleteFunc(failures, func(c failure) bool { return c.nightly != nightly })
+}
+
+// withoutReconcile returns failures whose remedies are executed except for flux reconcile, which others execute.
+func withoutReconcile(failures []failure) []failure {
+	for i := range failures {
+		failures[i].once = true
+	}
+	return failures
+}
+
+// runFailures creates all failures of a tier at once, and checks each one in its own namespace.
+func runFailures(f *fixture, failures []failure, nightly bool) {
+	f.t.Helper()
+	failures = inTier(failures, nightly)
+	pushFiles(f, failures)
+	for _, c := range failures {
+		c.prepare(f.in(f.namespace + "-" + c.name))
+	}
+	for _, c := range failures {
+		if c.then != nil {
+			broken := f.in(f.namespace + "-" + c.name)
+			waitReady(broken)
+			c.then(broken)
+		}
+	}
+	for _, c := range failures {
+		f.t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			part := f.as(t).in(f.namespace + "-" + c.name)
+			reportFailure(part)
+			c.check(part)
 		})
 	}
-	s.eventually("the controller to be available", deployments, kube.Selection{Namespace: "flux-system", Name: "kustomize-controller"}, func(e kube.Event) bool {
-		available, _ := controllers.FindCondition(e.Object, "Available")
-		progressing, _ := controllers.FindCondition(e.Object, "Progressing")
-		return available.Status == "True" && available.LastTransitionTime > progressing.LastTransitionTime && text(e.Object, "status.availableReplicas") == "1"
-	})
-	causeRow{root: "Deployment/kustomize-controller", code: "controller-crashing", says: []string{"is in a crash loop", "ended with exit code 2 (2 restarts)", "| "}}.found(s)
-	s.run("flux", "why", "gitrepository", "app", "-n", s.namespace) // of another controller
 }
 
-// quit makes the process of a controller end as after a panic: with a stack and exit code 2.
-func (s *story) quit(pod string) {
-	s.Helper()
-	text, err := os.ReadFile(filepath.Join(s.cluster.Dir, "pods", pod, "process.json"))
-	var process struct{ PID int }
-	if err == nil {
-		err = json.Unmarshal(text, &process)
+// pushFiles pushes the files of all failures in one commit.
+func pushFiles(f *fixture, failures []failure) {
+	f.t.Helper()
+	files := map[string]string{
+		"chart/Chart.yaml": chart, "chart/values.yaml": "from: nowhere\n", "chart/templates/app.yaml": chartTemplate,
 	}
-	if err == nil && process.PID == 0 {
-		err = errors.New("no process")
+	for _, c := range failures {
+		for name, content := range c.files {
+			files[path.Join("cases", c.name, name)] = strings.ReplaceAll(content, "${NS}", f.namespace+"-"+c.name)
+		}
 	}
-	if err == nil {
-		err = syscall.Kill(process.PID, syscall.SIGQUIT)
+	f.git.commit("Break everything", files)
+}
+
+// prepare creates the namespace of a failure with its objects, which are deleted in the end.
+func (c failure) prepare(f *fixture) {
+	f.t.Helper()
+	objects := strings.ReplaceAll(cmp.Or(c.objects, "${DEFAULT}"), "${DEFAULT}", whyDefault)
+	objects = strings.NewReplacer("${URL}", f.git.address, "${REGISTRY}", f.cluster.Env["FLUX_SANDBOX_REGISTRY"]).Replace(c.expand(f, objects))
+	for _, manifests := range []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: " + f.namespace + "}\n", gitSecret, objects} {
+		f.seed(manifests)
+		removeFinally(f, manifests)
 	}
+}
+
+// removeFinally deletes the objects that are not in a namespace at the end of the test.
+func removeFinally(f *fixture, manifests string) {
+	f.t.Helper()
+	objects, err := testcluster.Decode([]byte(manifests))
 	if err != nil {
-		s.Fatal(err)
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), waitTime)
+		defer cancel()
+		for _, o := range objects {
+			if r := kube.ResourceFor(o.GroupVersionKind()); r.ClusterScoped {
+				if err := f.cluster.Client.Remove(ctx, r, "", o.GetName()); err != nil {
+					f.t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+// expand replaces the placeholders of the failure in text.
+func (c failure) expand(f *fixture, text string) string {
+	return strings.NewReplacer("${NS}", f.namespace, "${PATH}", "cases/"+c.name).Replace(text)
+}
+
+// waitReady waits for the Kustomization app.
+func waitReady(f *fixture) {
+	f.t.Helper()
+	f.shell.run("flux", "wait", "kustomization", "app", "-n", f.namespace)
+}
+
+// check calls `flux why` until the expected answer, and executes the remedies.
+func (c failure) check(f *fixture) {
+	f.t.Helper()
+	found := c.find(f)
+	if f.t.Failed() {
+		return
+	}
+	if c.fix != nil {
+		c.fix(f)
+	}
+	c.execute(f, found)
+	if c.fix != nil {
+		untilWhy(f, c.args, func(v verdict, code int) (finding, bool) { return finding{}, v.Healthy && code == 0 })
 	}
 }
 
-// withoutControllers stops one controller and makes another one crash.
-func (s *story) withoutControllers() {
-	s.run("kubectl", "create", "namespace", s.namespace)
-	s.run("kubectl", "-n", "flux-system", "scale", "deployment", "image-reflector-controller", "--replicas=0")
-	s.run("kubectl", "-n", "flux-system", "patch", "deployment", "image-automation-controller", "--type=json",
-		`-p=[{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--no-such-flag"},{"op":"add","path":"/spec/strategy","value":{"type":"Recreate"}}]`)
-	s.run("kubectl", "-n", s.namespace, "apply", "-f", s.write("objects.yaml", fmt.Sprintf(`
-apiVersion: image.toolkit.fluxcd.io/v1
-kind: ImageRepository
-metadata: {name: app}
-spec: {interval: 1h, image: %s/app}
----
-apiVersion: image.toolkit.fluxcd.io/v1
-kind: ImageUpdateAutomation
-metadata: {name: app}
-spec: {interval: 1h, sourceRef: {kind: GitRepository, name: app, namespace: why-suspended}, git: {commit: {author: {email: a@example.com}}}, update: {path: ./}}
-`, s.cluster.Env["FLUX_SANDBOX_REGISTRY"])))
-	causeRow{ask: []string{}, root: "Deployment/image-reflector-controller", code: "controller-stopped", says: []string{"kubectl -n flux-system scale deployment"}}.found(s)
-	causeRow{ask: []string{"imagerepository", "app"}, root: "Deployment/image-reflector-controller", code: "controller-stopped"}.asked(s)
-	causeRow{ask: []string{"imageupdateautomation", "app"}, root: "Deployment/image-automation-controller", code: "controller-down", says: []string{"ended with exit code"}}.asked(s)
+// find returns the root cause of the answer after checking its texts.
+func (c failure) find(f *fixture) finding {
+	f.t.Helper()
+	var report string
+	root := c.expand(f, c.root)
+	found := untilWhy(f, c.args, func(v verdict, code int) (finding, bool) {
+		for _, one := range v.Cases {
+			if one.Root.Code == c.code && one.Root.Object.Kind+"/"+one.Root.Object.Name == root {
+				report = v.report
+				return one.Root, code == 1
+			}
+		}
+		return finding{}, false
+	})
+	text := strings.Join(append([]string{found.Message}, found.Remedies...), "\n")
+	all := strings.Join(append([]string{text}, found.Details...), "\n")
+	for _, part := range c.says {
+		if part = c.expand(f, part); !strings.Contains(all, part) {
+			f.t.Errorf("the root lacks %q:\n%s", part, all)
+		}
+	}
+	for _, word := range c.never {
+		if word = c.expand(f, word); strings.Contains(text, word) {
+			f.t.Errorf("the root has %q:\n%s", word, text)
+		}
+	}
+	for _, word := range c.hides {
+		if strings.Contains(report, word) {
+			f.t.Errorf("the report has %q:\n%s", word, report)
+		}
+	}
+	return found
+}
+
+// untilWhy calls `flux why` until accepts returns true.
+func untilWhy(f *fixture, args []string, accepts func(v verdict, code int) (finding, bool)) finding {
+	f.t.Helper()
+	if args == nil {
+		args = []string{"kustomization", "app"}
+	}
+	args = slices.Concat([]string{"why", "-n", f.namespace, "-o", "json"}, args)
+	late := deadline(f.t)
+	pause := time.NewTicker(whyPause)
+	defer pause.Stop()
+	for {
+		stdout, stderr, err := f.shell.try("flux", args...)
+		var v verdict
+		if json.Unmarshal([]byte(stdout), &v) == nil {
+			v.report = stdout
+			if found, ok := accepts(v, exitCode(err)); ok {
+				return found
+			}
+		}
+		select {
+		case <-pause.C:
+		case <-late:
+			f.t.Fatalf("flux %s ends with %v and not with the answer:\n%s%s", strings.Join(args, " "), err, stdout, stderr)
+		}
+	}
+}
+
+// finding has the fields of a root cause that the tests read.
+type finding struct {
+	Object            struct{ Kind, Namespace, Name string }
+	Code              string
+	Message           string
+	Details, Remedies []string
+}
+
+// verdict is an answer of flux why, and report its whole text.
+type verdict struct {
+	report  string
+	Healthy bool
+	Cases   []struct {
+		Root  finding
+		Chain []finding
+	}
 }

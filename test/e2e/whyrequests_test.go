@@ -14,9 +14,9 @@ const mostRequests = 10
 // with all controllers: it reads the chain of the object, not the cluster.
 func TestWhyRequests(t *testing.T) {
 	t.Parallel()
-	s := newStory(t)
-	s.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher")
-	s.commit("Add what works and what fails", map[string]string{
+	f := newWhole(t)
+	f.shell.run("flux", "install", "--components-extra=image-reflector-controller,image-automation-controller,source-watcher")
+	f.git.commit("Add what works and what fails", map[string]string{
 		"app/web.yaml": `
 apiVersion: apps/v1
 kind: Deployment
@@ -34,55 +34,60 @@ spec:
 		"refusing/Chart.yaml": chart, "refusing/templates/app.yaml": "{{ fail \"from is wanted\" }}\n",
 		"crashing/Chart.yaml": chart, "crashing/templates/web.yaml": strings.ReplaceAll(troubled("crash-loop"), "web", "released"),
 	})
-	objects := strings.ReplaceAll(requestsObjects, "${URL}", s.url)
-	for _, manifests := range []string{"apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n", objects} {
-		if err := s.cluster.Seed(s.Context(), []byte(manifests), "apps"); err != nil {
-			s.Fatal(err)
-		}
-	}
-	s.run("flux", "wait", "ks/app", "hr/app", "-n", "apps", "--timeout=2m")
-	s.namespace = "apps"
+	objects := strings.ReplaceAll(requestsObjects, "${URL}", f.git.url)
+	f = f.in("apps")
+	reportFailure(f)
+	f.seed("apiVersion: v1\nkind: Namespace\nmetadata: {name: apps}\n")
+	f.seed(objects)
+	f.shell.run("flux", "wait", "ks/app", "hr/app", "-n", "apps")
 	for _, failed := range []string{
 		"gitrepository/broken", "kustomization/failed", "kustomization/behind", "kustomization/crash", "kustomization/after",
 		"kustomization/invalid", "kustomization/unbuilt", "helmrelease/crashing", "helmrelease/refusing", "helmrelease/chartless",
 	} {
-		s.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", "--timeout=2m", failed)
+		f.shell.run("kubectl", "wait", "--for=condition=Ready=false", "-n", "apps", waitFlag, failed)
 	}
-	const source = "✗ GitRepository/apps/broken: branch nowhere not found"
-	for _, row := range []struct {
-		ask, answer string
-		requests    int
-	}{
-		{"why kustomization app", "No problem found with ", 10}, // the archive of its source, and an inventory of three kinds
-		{"why helmrelease app", "No problem found with ", 9},    // Helm's storage, and an inventory of one kind
-		{"why deployment web", "No problem found with ", 10},    // its pods
-		{"why service web", "No problem found with ", 8},        // no pods
-		{"why gitrepository broken", source, 8},
-		{"why kustomization failed", source, 9},
-		{"why kustomization behind", source, 10}, // one dependency
-		{"why helmrelease chartless", source, 10},
-		{"status kustomization behind", source, 11}, // also its own events,
-		{"status gitrepository broken", source, 8},  // the events of the root are its own
-		{"why kustomization crash", "✗ Kustomization/apps/crash: Deployment/apps/crash", 6},
-		{"why kustomization after", "✗ Kustomization/apps/crash: Deployment/apps/crash", 7},
-		{"why deployment crash", "✗ Deployment/apps/crash", 7},
-		{"why kustomization invalid", "✗ Kustomization/apps/invalid: ", 7}, // the archive of its source,
-		{"why kustomization unbuilt", "✗ Kustomization/apps/unbuilt: ", 5},
-		{"why helmrelease crashing", "✗ HelmRelease/apps/crashing: Deployment/apps/released", 7},
-		{"why helmrelease refusing", "✗ HelmRelease/apps/refusing: ", 6},
-	} {
-		t.Run(strings.ReplaceAll(row.ask, " ", "-"), func(t *testing.T) {
-			got, answer := s.requests(t, append(strings.Fields(row.ask), "-n", "apps"))
-			if s.interrupted() {
+	for _, c := range requestCases() {
+		t.Run(strings.ReplaceAll(c.args, " ", "-"), func(t *testing.T) {
+			got, answer := requests(f.as(t), append(strings.Fields(c.args), "-n", "apps"))
+			if controllersInterrupted(f) {
 				got = slices.DeleteFunc(got, func(request string) bool { return request == controllerPods })
 			}
-			if !strings.Contains(answer, row.answer) {
+			if !strings.Contains(answer, c.answer) {
 				t.Errorf("no diagnosis:\n%s", answer)
 			}
-			if len(got) != row.requests || strings.HasPrefix(row.ask, "why") && len(got) > mostRequests {
-				t.Errorf("%d requests instead of %d:\n%s", len(got), row.requests, strings.Join(got, "\n"))
+			if len(got) != c.requests || strings.HasPrefix(c.args, "why") && len(got) > mostRequests {
+				t.Errorf("%d requests instead of %d:\n%s", len(got), c.requests, strings.Join(got, "\n"))
 			}
 		})
+	}
+}
+
+// requestCase is a command, a part of its answer, and the number of its requests.
+type requestCase struct {
+	args, answer string
+	requests     int
+}
+
+func requestCases() []requestCase {
+	const source = "✗ GitRepository/apps/broken: branch nowhere not found"
+	return []requestCase{
+		{args: "why kustomization app", answer: "No problem found with ", requests: 10}, // the archive of its source, and an inventory of three kinds
+		{args: "why helmrelease app", answer: "No problem found with ", requests: 9},    // Helm's storage, and an inventory of one kind
+		{args: "why deployment web", answer: "No problem found with ", requests: 10},    // its pods
+		{args: "why service web", answer: "No problem found with ", requests: 8},        // no pods
+		{args: "why gitrepository broken", answer: source, requests: 8},
+		{args: "why kustomization failed", answer: source, requests: 9},
+		{args: "why kustomization behind", answer: source, requests: 10}, // one dependency
+		{args: "why helmrelease chartless", answer: source, requests: 10},
+		{args: "status kustomization behind", answer: source, requests: 11}, // also its own events,
+		{args: "status gitrepository broken", answer: source, requests: 8},  // the events of the root are its own
+		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 6},
+		{args: "why kustomization after", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 7},
+		{args: "why deployment crash", answer: "✗ Deployment/apps/crash", requests: 7},
+		{args: "why kustomization invalid", answer: "✗ Kustomization/apps/invalid: ", requests: 7}, // the archive of its source,
+		{args: "why kustomization unbuilt", answer: "✗ Kustomization/apps/unbuilt: ", requests: 5},
+		{args: "why helmrelease crashing", answer: "✗ HelmRelease/apps/crashing: Deployment/apps/released", requests: 7},
+		{args: "why helmrelease refusing", answer: "✗ HelmRelease/apps/refusing: ", requests: 6},
 	}
 }
 
@@ -90,14 +95,14 @@ spec:
 // been unavailable since its rollout.
 const controllerPods = "GET /api/v1/namespaces/flux-system/pods?limit=10000"
 
-// interrupted reports whether a controller has been unavailable since its rollout: on a busy machine, it
+// controllersInterrupted reports whether a controller has been unavailable since its rollout: on a busy machine, it
 // may lose its lease, and restarts.
-func (s *story) interrupted() bool {
-	s.Helper()
+func controllersInterrupted(f *fixture) bool {
+	f.t.Helper()
 	const times = `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Available")].lastTransitionTime} {.status.conditions[?(@.type=="Progressing")].lastUpdateTime}{"\n"}{end}`
-	for line := range strings.Lines(s.run("kubectl", "get", "deployments", "-n", "flux-system", "-o", times)) {
+	for line := range strings.Lines(f.shell.run("kubectl", "get", "deployments", "-n", "flux-system", "-o", times)) {
 		if available, rolled, found := strings.Cut(strings.TrimSpace(line), " "); !found || available > rolled {
-			s.Logf("unavailable since %s, rolled out at %s", available, rolled)
+			f.t.Logf("unavailable since %s, rolled out at %s", available, rolled)
 			return true
 		}
 	}
@@ -106,14 +111,11 @@ func (s *story) interrupted() bool {
 
 // requests returns all requests of a command to the API server, sorted, and its
 // output.
-func (s *story) requests(t *testing.T, args []string) (all []string, output string) {
-	t.Helper()
-	one := *s
-	one.T = t
-	proxy := one.proxy()
+func requests(f *fixture, args []string) (all []string, output string) {
+	f.t.Helper()
+	proxy := startProxy(f)
 	proxy.OnRequest(func(method, uri string) { all = append(all, method+" "+uri) })
-	one.env = append(slices.Clone(s.env), "KUBECONFIG="+proxy.Kubeconfig)
-	stdout, stderr, _ := one.try("flux", args...)
+	stdout, stderr, _ := f.shell.with("KUBECONFIG="+proxy.Kubeconfig).try("flux", args...)
 	slices.Sort(all)
 	return all, stdout + stderr
 }

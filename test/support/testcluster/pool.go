@@ -89,9 +89,10 @@ func (p *Pool) share(t testing.TB, s *sharing, controllers string, prepare func(
 	t.Helper()
 	s.once.Do(func() {
 		p.slots <- struct{}{} // until the process ends
-		ctx, cancel := context.WithTimeout(context.Background(), testlimit.Wait)
-		defer cancel()
-		if s.cluster, s.err = Up(ctx, controllers); s.err == nil {
+		Programs(t)           // building flux is not part of the time to start
+		if s.cluster, s.err = Up(context.Background(), controllers); s.err == nil {
+			ctx, cancel := context.WithTimeout(context.Background(), testlimit.Wait)
+			defer cancel()
 			s.err = prepare(s.cluster, ctx)
 		}
 	})
