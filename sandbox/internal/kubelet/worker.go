@@ -16,6 +16,9 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
+// kustomizer is the controller that runs kustomize.
+const kustomizer = "kustomize-controller"
+
 var errDeleted = errors.New("the pod was deleted")
 
 // Restarts are delayed as by a kubelet: the first not at all, then ten seconds,
@@ -42,6 +45,7 @@ type worker struct {
 	pod      *corev1.Pod
 	grace    time.Duration
 	ports    map[int32]string
+	ignored  []string
 	ready    bool
 	running  bool
 	restarts int32
@@ -224,19 +228,19 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + filepath.Join(w.dir, "tmp"),
-		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace, "GOGC=200",
-	}, command.Env...)
+	args := command.Args
+	if w.controller.Name == kustomizer && w.k.config.Isolated {
+		args = append(args, "--no-remote-bases=true") // there is no git to fetch them
+	}
 	child, err := w.k.starter.Start(w.ctx, process.Command{
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),
-		Args: command.Args, Env: env, Dir: w.dir, Output: out,
+		Args: args, Env: w.environment(pod, kubeconfig, namespace), Dir: w.dir, Output: out,
 	})
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
-	w.ports = command.Ports
+	w.ports, w.ignored = command.Ports, command.Ignored
 	record := w.record()
 	w.mu.Unlock()
 	err = errors.Join(state.SaveIdentity(filepath.Join(w.dir, "process.json"), child.Identity),
@@ -252,7 +256,7 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 func (w *worker) record() state.Pod {
 	record := state.Pod{
 		Controller: w.controller.Name, Namespace: w.pod.Namespace, Name: w.pod.Name, UID: string(w.pod.UID),
-		Ports: map[string]int{}, Restarts: w.restarts, LogFile: w.log.current, Started: time.Now().UTC(),
+		Ports: map[string]int{}, Restarts: w.restarts, LogFile: w.log.current, Started: time.Now().UTC(), Ignored: w.ignored,
 	}
 	for port, addr := range w.ports {
 		record.Ports[fmt.Sprint(port)] = portNumber(addr)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -173,7 +172,7 @@ func (u upper) spawn() (process.Identity, error) {
 	}
 	cmd := exec.Command(u.Binary, "part", "supervisor", "--dir", string(u.Folder))
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(u.Folder), output, output
-	cmd.Env = os.Environ()
+	cmd.Env = process.Environment(string(u.Folder))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()
 	if err := errors.Join(err, output.Close()); err != nil {

@@ -128,3 +128,15 @@ func OpenLog(path string) (*os.File, error) {
 	}
 	return file, nil
 }
+
+// Environment returns the environment of a part of the sandbox: the variables with which it finds git and temporary
+// files, and none of the tokens, sockets and settings of the user.
+func Environment(home string) []string {
+	env := []string{"HOME=" + home}
+	for _, name := range []string{"PATH", "TMPDIR", "GIT_EXEC_PATH"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
+}

@@ -76,6 +76,8 @@ type Pod struct {
 	Restarts   int32          `json:"restarts"`
 	LogFile    string         `json:"logFile"`
 	Started    time.Time      `json:"started"`
+	// Ignored are the arguments of the pod that the process does not get, with the reasons.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // SavePod writes the record of a pod into its folder.

@@ -124,7 +124,7 @@ func (s *Supervisor) startPart(ctx context.Context, spec spec) error {
 	}
 	child, err := s.starter.Start(ctx, process.Command{
 		Path: s.binary, Args: []string{"part", spec.name, "--dir", string(s.folder)},
-		Env: append(os.Environ(), spec.env...), Dir: string(s.folder), Output: file,
+		Env: append(process.Environment(string(s.folder)), spec.env...), Dir: string(s.folder), Output: file,
 	})
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
