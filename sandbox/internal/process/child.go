@@ -51,6 +51,18 @@ func NewStarter(ctx context.Context) *Starter {
 	return s
 }
 
+// Do calls f on the thread.
+func (s *Starter) Do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case s.requests <- func() { f(); close(done) }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Start runs the command and returns once it is running.
 func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	cmd := exec.Command(c.Path, c.Args...)
@@ -59,14 +71,12 @@ func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	cmd.SysProcAttr = childAttributes()
 	// A grandchild that keeps the output open must not block Wait.
 	cmd.WaitDelay = time.Second
-	started := make(chan error, 1)
-	select {
-	case s.requests <- func() { started <- cmd.Start() }:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	var failed error
+	if err := s.Do(ctx, func() { failed = cmd.Start() }); err != nil {
+		return nil, err
 	}
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("starting %s: %w", c.Path, err)
+	if failed != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Path, failed)
 	}
 	child := &Child{Identity: Identify(cmd.Process.Pid), done: make(chan struct{})}
 	go func() {

@@ -19,6 +19,8 @@ type Config struct {
 	ControllerDir string `json:"controllerDir,omitempty"`
 	// Mode is how the sandbox is protected from its objects.
 	Mode
+	// Reachable are the loopback addresses of this machine that isolated parts reach nevertheless.
+	Reachable []string `json:"reachable,omitempty"`
 	// Ports maps a purpose such as "apiserver" to its loopback port.
 	Ports map[string]int `json:"ports"`
 }
@@ -29,10 +31,8 @@ type Mode struct {
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Namespace is the namespace of the controllers, "" for any.
 	Namespace string `json:"namespace,omitempty"`
-	// Isolated is set if all parts run in a network of their own. Reachable are the loopback addresses of this machine
-	// that they reach nevertheless.
-	Isolated  bool     `json:"isolated,omitempty"`
-	Reachable []string `json:"reachable,omitempty"`
+	// Isolated is set if all parts run in a network of their own.
+	Isolated bool `json:"isolated,omitempty"`
 }
 
 // Selection selects the pods that run as processes.

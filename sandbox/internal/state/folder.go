@@ -25,7 +25,7 @@ func Open(path string) (Folder, error) {
 // Create creates the folder and its subfolders, readable by their owner only,
 // because they contain keys and tokens.
 func (f Folder) Create() error {
-	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok", "programs"} {
+	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok", "programs", "policies"} {
 		path := f.Path(dir)
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return fmt.Errorf("creating sandbox folder: %w", err)

@@ -37,6 +37,8 @@ type Status struct {
 	Message    string           `json:"message,omitempty"`
 	Started    time.Time        `json:"started"`
 	Parts      []Part           `json:"parts"`
+	// Reached are the addresses of this machine that are available to isolated parts.
+	Reached []string `json:"reached,omitempty"`
 }
 
 // LoadStatus reads the last status; without one it returns the zero value.
