@@ -186,7 +186,7 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 	runner := &assert.Runner{Evaluator: cel.New(), Sink: sink, Permission: "test", Now: time.Now, Progress: run.Progress, Settle: run.Settle}
 	run.Watching = func() {
 		tests := loadTests(t, run.Sandbox.Registry, texts)
-		runner.Client, runner.Home, runner.Repository = run.Sandbox.Client, run.Set.Namespace, assert.Repository{URL: run.Address, Now: time.Now}
+		runner.Client, runner.Home, runner.Repository = run.Sandbox.Client, run.Set.Namespace, assert.Repository{URL: run.Address, Remote: run.Sandbox.Remote(run.Address), Now: time.Now}
 		runner.Faults = fault.Injector{Client: runner.Client, Sandbox: run.Sandbox, Home: runner.Home, Now: time.Now}
 		pushImages(t, run.Sandbox.Registry+"/web:1.0.0", run.Sandbox.Registry+"/web:1.1.0")
 		runner.Start(ctx, tests)

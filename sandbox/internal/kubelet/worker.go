@@ -192,7 +192,11 @@ func endReason(child *process.Child) string {
 
 // openLog opens the log of a new process and keeps the log of the previous one.
 func (w *worker) openLog() (*logWriter, error) {
-	for _, dir := range []string{w.dir, filepath.Join(w.dir, "logs"), filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "home")} {
+	dirs := []string{w.dir, filepath.Join(w.dir, "logs"), filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "home")}
+	for _, store := range w.controller.Stores {
+		dirs = append(dirs, w.volume(store.Path))
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("creating the pod's folder: %w", err)
 		}
