@@ -151,6 +151,9 @@ func (s *Sandbox) RegistryAccess() registry.Access {
 	return registry.Access{Insecure: true, Credentials: s.user + ":" + s.password}
 }
 
+// Dir returns the folder with the state of the sandbox.
+func (s *Sandbox) Dir() string { return s.dir }
+
 // Reach lets the controllers connect to a server of this program.
 func (s *Sandbox) Reach(ctx context.Context, address string) error {
 	_, err := s.run(ctx, nil, "reach", address)

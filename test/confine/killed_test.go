@@ -34,7 +34,7 @@ func TestKilled(t *testing.T) {
 	for lines.Scan() && !strings.Contains(lines.Text(), "reconciling") {
 		t.Log(lines.Text())
 	}
-	parts, controllers := processes(t, "flux-sandbox"), processes(t, "-controller")
+	parts, controllers := processes(t, os.TempDir(), "flux-sandbox"), processes(t, os.TempDir(), "-controller")
 	if len(parts) != 9 || len(controllers) != 5 {
 		t.Errorf("%d parts and %d controllers run", len(parts), len(controllers))
 	}
@@ -52,7 +52,7 @@ func TestKilled(t *testing.T) {
 	defer tick.Stop()
 	deadline := time.After(endTime)
 	for {
-		left := processes(t, "")
+		left := processes(t, os.TempDir(), "")
 		folders, err := os.ReadDir(os.TempDir())
 		if err != nil {
 			t.Fatal(err)

@@ -10,11 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 // controller is a Deployment with the image of a controller.
@@ -89,17 +90,17 @@ spec: {interval: 10m0s, path: ./base, prune: true, sourceRef: {kind: GitReposito
 			t.Errorf("the log of %s: %v\n%s", app, err, log)
 		}
 	}
-	arguments := commandLines(t)
+	arguments := commandLines(t, run)
 	if !strings.Contains(arguments, "--concurrent=7") || strings.Contains(arguments, storage) || strings.Contains(arguments, "kubeconfig-exec") {
 		t.Errorf("the arguments of the controllers are:\n%s", arguments)
 	}
 }
 
-// commandLines returns the arguments of the controllers of a run, whose folder has these tests' temporary folder.
-func commandLines(t *testing.T) string {
+// commandLines returns the arguments of the controllers of a run.
+func commandLines(t *testing.T, run *testrun.Run) string {
 	t.Helper()
 	var lines []string
-	for _, pid := range processes(t, "-controller") {
+	for _, pid := range processes(t, run.Sandbox.Dir(), "-controller") {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 		if err == nil { // it may have ended
 			lines = append(lines, strings.ReplaceAll(string(text), "\x00", " "))
@@ -108,8 +109,8 @@ func commandLines(t *testing.T) string {
 	return strings.Join(lines, "\n")
 }
 
-// processes returns the processes in the sandboxes of these tests whose programs' names contain a text.
-func processes(t *testing.T, name string) []int {
+// processes returns the processes in the sandboxes below a folder whose programs' names contain a text.
+func processes(t *testing.T, folder, name string) []int {
 	t.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*/cwd")
 	if err != nil {
@@ -120,7 +121,7 @@ func processes(t *testing.T, name string) []int {
 		directory, _ := os.Readlink(link) // fails if the process has ended
 		program, _ := os.Readlink(filepath.Join(filepath.Dir(link), "exe"))
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(link)))
-		if err == nil && strings.HasPrefix(directory, os.TempDir()) && strings.Contains(filepath.Base(program), name) {
+		if err == nil && strings.HasPrefix(directory, folder) && strings.Contains(filepath.Base(program), name) {
 			found = append(found, pid)
 		}
 	}
