@@ -87,7 +87,7 @@ spec:
 	} {
 		s.writeFile(dir, name, content)
 	}
-	r, _ := s.test(dir, 0, append(charts, "--base=base")...)
+	r, _ := s.test(dir, 0, append(charts, "--base=base", "--allow-network")...)
 	s.allReady(r)
 	for _, want := range [][4]string{
 		{"deleted", "ConfigMap", "settings", ""}, {"restarted", "Deployment", "worker", ""}, {"changed", "HelmRelease", "shop", ""},
