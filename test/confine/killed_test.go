@@ -44,6 +44,12 @@ func TestKilled(t *testing.T) {
 			t.Errorf("the environment of process %d: %v, %q", pid, err, environment)
 		}
 	}
+	for _, pid := range controllers { // Landlock requires it, and the kernel does not show the rest
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+		if err != nil || !strings.Contains(string(status), "NoNewPrivs:\t1\n") {
+			t.Errorf("controller %d is not restricted: %v\n%s", pid, err, status)
+		}
+	}
 	if err := cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}

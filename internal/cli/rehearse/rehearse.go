@@ -42,9 +42,9 @@ The working tree is served in place of the remote repository, and
 gotk-components.yaml is replaced by the manifests of each version. Alerts and
 image updates are suspended, and Kustomizations and HelmReleases for other
 clusters are not applied, so that nothing outside of the sandboxes is changed.
-Other sources are fetched as in a cluster, without credentials that are not in
-the repository; what is not ready with either version is listed as not
-rehearsed.
+With --allow-network, other sources are fetched as in a cluster, without
+credentials that are not in the repository; without it, the sandboxes have no
+network. What is not ready with either version is listed as not rehearsed.
 
 With --fake-secrets, Secrets and ConfigMaps that are not in the repository are
 created with generated values, and documents that SOPS has encrypted are served

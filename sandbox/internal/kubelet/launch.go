@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -14,7 +15,9 @@ import (
 
 	"github.com/fluxkit/flux/sandbox/internal/access"
 	"github.com/fluxkit/flux/sandbox/internal/container"
+	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/pki"
+	"github.com/fluxkit/flux/sandbox/internal/process"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
@@ -38,7 +41,9 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 }
 
 // volume returns the folder for a path of the controller.
-func (w *worker) volume(path string) string { return filepath.Join(w.dir, "volumes", filepath.Base(path)) }
+func (w *worker) volume(path string) string {
+	return filepath.Join(w.dir, "volumes", filepath.Base(path))
+}
 
 // environment returns the environment of the controller. None of it comes from the pod, and of this machine's it has
 // nothing but the path of git, see Programs.
@@ -50,6 +55,16 @@ func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace string) []st
 		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace,
 		"RUNTIME_NAMESPACE=" + pod.Namespace, "GOGC=200", "GOMEMLIMIT=1GiB",
 	}
+}
+
+// restrict lets a controller read its own program and the settings of the network, and use the folder of its pod. It has
+// no network and no git for bases in other repositories, so kustomize rejects them.
+func (w *worker) restrict(program *process.Command) {
+	if w.controller.Name == kustomizer {
+		program.Args = append(program.Args, "--no-remote-bases=true")
+	}
+	read := []string{program.Path, "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki", "/etc/localtime", "/usr/share/zoneinfo"}
+	program.Restrict = func() error { return isolation.Files(read, []string{w.dir, os.DevNull}) }
 }
 
 // writeNamespace writes the pod's namespace to the file that the patched

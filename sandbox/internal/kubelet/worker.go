@@ -232,14 +232,14 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	args := command.Args
-	if w.controller.Name == kustomizer && w.k.config.Isolated {
-		args = append(args, "--no-remote-bases=true") // there is no git to fetch them
-	}
-	child, err := w.k.starter.Start(w.ctx, process.Command{
+	program := process.Command{
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),
-		Args: args, Env: w.environment(pod, kubeconfig, namespace), Dir: w.dir, Output: out,
-	})
+		Args: command.Args, Env: w.environment(pod, kubeconfig, namespace), Dir: w.dir, Output: out,
+	}
+	if w.k.config.Isolated {
+		w.restrict(&program)
+	}
+	child, err := w.k.starter.Start(w.ctx, program)
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,8 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Output io.Writer // stdout and stderr; an *os.File is passed without a copy
+	// Restrict restricts the thread that starts the program, and with it the program. It may be nil.
+	Restrict func() error
 }
 
 // Child is a child process.
@@ -71,19 +73,38 @@ func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	cmd.SysProcAttr = childAttributes()
 	// A grandchild that keeps the output open must not block Wait.
 	cmd.WaitDelay = time.Second
-	var failed error
-	if err := s.Do(ctx, func() { failed = cmd.Start() }); err != nil {
-		return nil, err
+	child := &Child{done: make(chan struct{})}
+	if err := s.start(ctx, cmd, c.Restrict, child.done); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
-	if failed != nil {
-		return nil, fmt.Errorf("starting %s: %w", c.Path, failed)
-	}
-	child := &Child{Identity: Identify(cmd.Process.Pid), done: make(chan struct{})}
+	child.Identity = Identify(cmd.Process.Pid)
 	go func() {
 		child.err = cmd.Wait()
 		close(child.done)
 	}()
 	return child, nil
+}
+
+// start starts a program on the thread, or on one of its own if it is restricted. That one lives as long as the program.
+func (s *Starter) start(ctx context.Context, cmd *exec.Cmd, restrict func() error, done <-chan struct{}) (err error) {
+	if restrict == nil {
+		var failed error
+		err = s.Do(ctx, func() { failed = cmd.Start() })
+		return errors.Join(err, failed)
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with this function
+		err := restrict()
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			<-done
+		}
+	}()
+	return <-started
 }
 
 // Done returns a channel that is closed when the child has exited.
