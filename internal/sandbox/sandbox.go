@@ -134,8 +134,8 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 	err = errors.Join(err, child.Close())
 	var exited *exec.ExitError
 	if errors.As(err, &exited) && exited.ExitCode() == notIsolated {
-		return hint.Errorf("allow user namespaces (Ubuntu: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0), or accept "+
-			"that the repository reaches this machine and its network: --allow-network", "%w: %w", ErrNotIsolated, err)
+		return hint.Errorf("allow user namespaces (Ubuntu: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0), or "+
+			"accept access to local services and other hosts: --allow-network", "%w: %w", ErrNotIsolated, err)
 	}
 	return err
 }

@@ -6,6 +6,7 @@ package confine_test
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -29,11 +30,12 @@ const runTime = 5 * time.Minute
 // cluster is the directory of the cluster in the repositories.
 const cluster = "clusters/demo"
 
-// sync are the files that bootstrap writes.
-var sync = map[string]string{
-	cluster + "/flux-system/gotk-components.yaml": "# Flux Version: v" + controllers.DefaultDistribution().Version +
-		"\n# Components: source-controller,kustomize-controller,helm-controller,notification-controller,image-reflector-controller\n",
-	cluster + "/flux-system/gotk-sync.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
+// withSync returns the files of a repository with those that bootstrap writes.
+func withSync(files map[string]string) map[string]string {
+	all := map[string]string{
+		cluster + "/flux-system/gotk-components.yaml": "# Flux Version: v" + controllers.DefaultDistribution().Version +
+			"\n# Components: source-controller,kustomize-controller,helm-controller,notification-controller,image-reflector-controller\n",
+		cluster + "/flux-system/gotk-sync.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: flux-system, namespace: flux-system}
 spec: {interval: 1m0s, url: "https://repository.example/fleet", ref: {branch: main}}
@@ -43,16 +45,17 @@ kind: Kustomization
 metadata: {name: flux-system, namespace: flux-system}
 spec: {interval: 10m0s, path: ./clusters/demo, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
 `,
+	}
+	maps.Copy(all, files)
+	return all
 }
 
 // reconcile runs a repository until its controllers have finished, and returns the run before it is closed.
 func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, *testrun.Report) {
 	t.Helper()
 	tree := fstest.MapFS{}
-	for _, all := range []map[string]string{sync, files} {
-		for name, content := range all {
-			tree[name] = &fstest.MapFile{Data: []byte(content)}
-		}
+	for name, content := range withSync(files) {
+		tree[name] = &fstest.MapFile{Data: []byte(content)}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), runTime)
 	t.Cleanup(cancel)
@@ -111,15 +114,13 @@ func fluxWithSandbox(t *testing.T) string {
 func writeRepository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, all := range []map[string]string{sync, files} {
-		for name, content := range all {
-			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-				t.Fatal(err)
-			}
+	for name, content := range withSync(files) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 	return dir

@@ -85,7 +85,7 @@ rehearsal failed, or if nothing differs but something could not be rehearsed.`,
 	fs.StringVar(&o.from, "from", "", "present version of Flux (default: that of gotk-components.yaml or of the cluster)")
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
-	fs.BoolVar(&o.allowNetwork, "allow-network", false, "let the controllers connect to other machines and to all programs of this machine; only for trusted repositories")
+	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	command.AddOutput(fs, &o.format, "format of the report", formats...)

@@ -114,7 +114,7 @@ determined.`,
 	o.AddAgeKey(fs)
 	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)
 	complete.Flag(cmd, "vendor", completeFolders)
-	fs.BoolVar(&o.allowNetwork, "allow-network", false, "let the controllers connect to other machines and to all programs of this machine; only for trusted repositories")
+	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: formats}, "output", "o",
 		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(formats, ", "))
 	cmd.AddCommand(newVendor(a))

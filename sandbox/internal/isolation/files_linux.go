@@ -15,11 +15,6 @@ const (
 	first   = 1<<13 - 1 // up to LANDLOCK_ACCESS_FS_MAKE_SYM
 )
 
-// added are the rights that later versions have added, from version 2.
-var added = []uint64{
-	unix.LANDLOCK_ACCESS_FS_REFER, unix.LANDLOCK_ACCESS_FS_TRUNCATE, 0, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV,
-}
-
 // ofFiles are the rights that a file can have, and not only a folder.
 const ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 	unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
@@ -33,6 +28,8 @@ func Files(read, write []string) error {
 		return nil // no Landlock
 	}
 	all := uint64(first)
+	// The rights that each version has added, from version 2.
+	added := []uint64{unix.LANDLOCK_ACCESS_FS_REFER, unix.LANDLOCK_ACCESS_FS_TRUNCATE, 0, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV}
 	for _, right := range added[:min(int(version)-1, len(added))] {
 		all |= right
 	}

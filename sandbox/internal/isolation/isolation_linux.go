@@ -44,6 +44,9 @@ func Enter() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("creating a network namespace: %w", err)
 	}
+	// Ports that the kernel chooses here are not those that it chooses for servers of this machine, or that the sandbox
+	// chooses, so that the addresses of both can be used in both networks. If /proc is read-only, they rarely conflict.
+	_ = os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("1024 19999"), 0)
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("opening a socket in the network namespace: %w", err)

@@ -100,4 +100,13 @@ func enter(t *testing.T, address string) {
 		return
 	}
 	_ = inside.Close()
+	chosen, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if port := chosen.Addr().(*net.TCPAddr).Port; port > 19999 {
+		t.Errorf("the kernel chooses port %d", port)
+	}
+	_ = chosen.Close()
 }

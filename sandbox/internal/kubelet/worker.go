@@ -236,8 +236,11 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),
 		Args: command.Args, Env: w.environment(pod, kubeconfig, namespace), Dir: w.dir, Output: out,
 	}
-	if w.k.config.Isolated {
+	switch {
+	case w.k.config.Isolated:
 		w.restrict(&program)
+	case w.k.config.Untrusted: // other users of this machine would read metrics and profiles
+		program.Args = append(program.Args, "--metrics-addr=0")
 	}
 	child, err := w.k.starter.Start(w.ctx, program)
 	if err != nil {
