@@ -23,7 +23,6 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/registry"
 )
 
 const (
@@ -101,7 +100,7 @@ func (s *Sandbox) start(ctx context.Context, o Options) error {
 	}
 	s.GitURL, s.Registry, s.user, s.password = env["GIT_URL"], env["REGISTRY"], env["USER"], env["PASSWORD"]
 	if !s.Isolated { // the Git server cannot distinguish controllers from other users of this machine
-		s.GitURL = strings.Replace(s.GitURL, "://", "://"+s.user+":"+s.password+"@", 1)
+		s.GitURL = strings.Replace(s.GitURL, "://", "://"+s.Credentials()+"@", 1)
 	}
 	if s.Client, err = connect(env["KUBECONFIG"]); err != nil {
 		return err
@@ -142,14 +141,12 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 
 // Remote returns the repository at an address of Serve as this program uses it.
 func (s *Sandbox) Remote(address string) gitrepo.Remote {
-	address = strings.Replace(address, s.user+":"+s.password+"@", "", 1)
+	address = strings.Replace(address, s.Credentials()+"@", "", 1)
 	return gitrepo.Remote{URL: address, Auth: gitrepo.Basic(s.user, s.password)}
 }
 
-// RegistryAccess returns the permission to push to the registry.
-func (s *Sandbox) RegistryAccess() registry.Access {
-	return registry.Access{Insecure: true, Credentials: s.user + ":" + s.password}
-}
+// Credentials returns the user and the password of the Git server and of the registry.
+func (s *Sandbox) Credentials() string { return s.user + ":" + s.password }
 
 // Dir returns the folder with the state of the sandbox.
 func (s *Sandbox) Dir() string { return s.dir }

@@ -40,7 +40,7 @@ func TestOtherUsers(t *testing.T) {
 			if err := remote.Write(ref, empty.Image, remote.WithContext(t.Context()), remote.WithAuth(authn.Anonymous)); err == nil {
 				t.Error("the registry accepts an image without credentials")
 			}
-			user, password, _ := strings.Cut(run.Sandbox.RegistryAccess().Credentials, ":")
+			user, password, _ := strings.Cut(run.Sandbox.Credentials(), ":")
 			if err := remote.Write(ref, empty.Image, remote.WithContext(t.Context()), remote.WithAuth(&authn.Basic{Username: user, Password: password})); err != nil {
 				t.Errorf("the registry rejects the credentials: %v", err)
 			}

@@ -18,7 +18,6 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fluxkit/flux/internal/helper"
-	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
@@ -143,12 +142,12 @@ func loadTests(t *testing.T, registry string, texts []string) []assert.Test {
 }
 
 // pushImages pushes images without content.
-func pushImages(t *testing.T, access registry.Access, names ...string) {
+func pushImages(t *testing.T, credentials string, names ...string) {
 	t.Helper()
 	for _, image := range names {
 		ref, err := name.ParseReference(image, name.Insecure)
 		if err == nil {
-			user, password, _ := strings.Cut(access.Credentials, ":")
+			user, password, _ := strings.Cut(credentials, ":")
 			err = remote.Write(ref, empty.Image, remote.WithContext(t.Context()), remote.WithAuth(&authn.Basic{Username: user, Password: password}))
 		}
 		if err != nil {
@@ -191,7 +190,7 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 		tests := loadTests(t, run.Sandbox.Registry, texts)
 		runner.Client, runner.Home, runner.Repository = run.Sandbox.Client, run.Set.Namespace, assert.Repository{URL: run.Address, Remote: run.Sandbox.Remote(run.Address), Now: time.Now}
 		runner.Faults = fault.Injector{Client: runner.Client, Sandbox: run.Sandbox, Home: runner.Home, Now: time.Now}
-		pushImages(t, run.Sandbox.RegistryAccess(), run.Sandbox.Registry+"/web:1.0.0", run.Sandbox.Registry+"/web:1.1.0")
+		pushImages(t, run.Sandbox.Credentials(), run.Sandbox.Registry+"/web:1.0.0", run.Sandbox.Registry+"/web:1.1.0")
 		runner.Start(ctx, tests)
 	}
 	if err := run.Start(ctx); err != nil {

@@ -34,16 +34,14 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 		}
 		return container.Translate(pod, c, w.controller, container.Host{
 			Listen: freeAddress, Service: w.k.services.address, Untrusted: w.k.config.Untrusted,
-			Folder: w.volume,
+			Folder: func(path string) string { return volume(w.dir, path) },
 		})
 	}
 	return container.Command{}, fmt.Errorf("pod %s has no container %s", pod.Name, w.container)
 }
 
-// volume returns the folder for a path of the controller.
-func (w *worker) volume(path string) string {
-	return filepath.Join(w.dir, "volumes", filepath.Base(path))
-}
+// volume returns the folder for a path of a controller, below the folder of its pod.
+func volume(dir, path string) string { return filepath.Join(dir, "volumes", filepath.Base(path)) }
 
 // environment returns the environment of the controller. None of it comes from the pod, and of this machine's it has
 // nothing but the path of git, see Programs.

@@ -194,7 +194,7 @@ func endReason(child *process.Child) string {
 func (w *worker) openLog() (*logWriter, error) {
 	dirs := []string{w.dir, filepath.Join(w.dir, "logs"), filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "home")}
 	for _, store := range w.controller.Stores {
-		dirs = append(dirs, w.volume(store.Path))
+		dirs = append(dirs, volume(w.dir, store.Path))
 	}
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
