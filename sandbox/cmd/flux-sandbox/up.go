@@ -43,7 +43,7 @@ beside flux-sandbox or on PATH: its CRDs, RBAC, arguments and network policies.
 The controllers run in the versions that could be built; up reports those that
 differ.
 
-With --untrusted, the objects in the sandbox can be those of a stranger: all
+With --untrusted, the author of the objects in the sandbox is not trusted: all
 parts run in a network namespace without any connection to other machines or
 other programs of this machine, and the Git server and the registry require the
 credentials that 'flux-sandbox env' prints.`,
