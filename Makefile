@@ -15,7 +15,7 @@ PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 GOTEST  := $(GO) test $(TESTFLAGS) -count=1 -timeout 40m -parallel $(PARALLEL)
 # The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests.
 TESTED  := ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
-	./test/arch/... ./test/compat/... ./test/confine/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/script/... ./test/support/...
+	./test/arch/... ./test/compat/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/script/... ./test/support/...
 
 # The same build flags everywhere, because Kubernetes is compiled again for others.
 export CGO_ENABLED ?= 0
@@ -85,7 +85,7 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Tier 2, before a merge: one case for each behavior with the real controllers (12 minutes)
-	$(GOTEST) -skip '^(TestNightly|TestSmoke$$)' ./test/e2e
+	$(GOTEST) -p 1 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine
 
 .PHONY: nightly
 nightly: test e2e nightly-e2e nightly-unit race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)

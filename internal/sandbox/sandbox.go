@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/gitrepo"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 )
 
@@ -35,26 +37,45 @@ const (
 // Branch is the branch of served repositories.
 const Branch = "main"
 
-// Sandbox is a running sandbox.
+// Sandbox is a running sandbox. Its objects are not trusted, so it is isolated from this machine and from other users.
 type Sandbox struct {
-	// Client is a client of the administrator.
-	Client *kube.Client
-	// GitURL is the URL of the Git server, and Registry the address of the registry.
+	// Client is a client of the administrator, and Guard one of the user that may change the policies of flux.
+	Client, Guard *kube.Client
+	// GitURL is the URL of the Git server, and Registry the address of the registry, as the controllers use them.
 	GitURL, Registry string
+	// Isolated is set if the controllers have no network.
+	Isolated bool
 
-	program, dir string
+	program, dir   string
+	user, password string
+	// parent is open as long as this program needs the sandbox, which ends with it.
+	parent *os.File
 }
 
-// Start starts a sandbox with the given controllers, which may be none. If it fails or ctx ends,
-// nothing is left.
-func Start(ctx context.Context, program string, controllers []string) (*Sandbox, error) {
+// Options configures Start.
+type Options struct {
+	// Controllers are the controllers that run, and Namespace is theirs.
+	Controllers []string
+	Namespace   string
+	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
+	AllowNetwork bool
+}
+
+// notIsolated is the exit code of flux-sandbox up on a machine that cannot isolate the sandbox.
+const notIsolated = 4
+
+// ErrNotIsolated is the error of Start on a machine that cannot isolate the sandbox.
+var ErrNotIsolated = errors.New("this machine cannot isolate the sandbox from the network")
+
+// Start starts a sandbox. If it fails or ctx ends, nothing is left, and neither if this program is killed.
+func Start(ctx context.Context, program string, o Options) (*Sandbox, error) {
 	// The path is short, because the folder contains sockets.
 	dir, err := os.MkdirTemp("", "flux-")
 	if err != nil {
 		return nil, fmt.Errorf("creating a folder for the sandbox: %w", err)
 	}
-	s := &Sandbox{program: program, dir: dir}
-	if err := s.start(ctx, controllers); err != nil {
+	s := &Sandbox{program: program, dir: dir, Isolated: !o.AllowNetwork}
+	if err := s.start(ctx, o); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -63,13 +84,13 @@ func Start(ctx context.Context, program string, controllers []string) (*Sandbox,
 // exports matches the output of flux-sandbox env.
 var exports = regexp.MustCompile(`(?m)^export (?:FLUX_SANDBOX_)?([A-Z_]+)='([^']*)'$`)
 
-func (s *Sandbox) start(ctx context.Context, controllers []string) error {
+func (s *Sandbox) start(ctx context.Context, o Options) error {
 	ctx, cancel := context.WithTimeout(ctx, startTime)
 	defer cancel()
-	if _, err := s.run(ctx, "up", "--controllers="+strings.Join(controllers, ",")); err != nil {
+	if err := s.up(ctx, o); err != nil {
 		return err
 	}
-	out, err := s.run(ctx, "env")
+	out, err := s.run(ctx, nil, "env")
 	if err != nil {
 		return err
 	}
@@ -77,22 +98,75 @@ func (s *Sandbox) start(ctx context.Context, controllers []string) error {
 	for _, m := range exports.FindAllStringSubmatch(string(out), -1) {
 		env[m[1]] = m[2]
 	}
-	s.GitURL, s.Registry = env["GIT_URL"], env["REGISTRY"]
-	cfg, err := clientcmd.BuildConfigFromFlags("", env["KUBECONFIG"])
-	if err != nil {
-		return fmt.Errorf("reading the kubeconfig of the sandbox: %w", err)
+	s.GitURL, s.Registry, s.user, s.password = env["GIT_URL"], env["REGISTRY"], env["USER"], env["PASSWORD"]
+	if !s.Isolated { // the Git server cannot distinguish controllers from other users of this machine
+		s.GitURL = strings.Replace(s.GitURL, "://", "://"+s.Credentials()+"@", 1)
 	}
-	s.Client, err = kube.New(cfg)
+	if s.Client, err = connect(env["KUBECONFIG"]); err != nil {
+		return err
+	}
+	s.Guard, err = connect(env["GUARD_KUBECONFIG"])
 	return err
 }
 
-// run runs a command of flux-sandbox and returns its standard output.
-func (s *Sandbox) run(ctx context.Context, args ...string) ([]byte, error) {
+func connect(kubeconfig string) (*kube.Client, error) {
+	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig of the sandbox: %w", err)
+	}
+	return kube.New(cfg)
+}
+
+// up starts the processes. The sandbox inherits one end of a pipe, and ends when the other one is closed: by Close, or by
+// the system when this program ends.
+func (s *Sandbox) up(ctx context.Context, o Options) error {
+	child, parent, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("starting the sandbox: %w", err)
+	}
+	s.parent = parent
+	args := []string{"up", "--untrusted", "--parent=3", "--controllers=" + strings.Join(o.Controllers, ","), "--namespace=" + o.Namespace}
+	if o.AllowNetwork {
+		args = append(args, "--allow-network")
+	}
+	_, err = s.run(ctx, child, args...)
+	err = errors.Join(err, child.Close())
+	var exited *exec.ExitError
+	if errors.As(err, &exited) && exited.ExitCode() == notIsolated {
+		return hint.Errorf("allow user namespaces (Ubuntu: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0), or "+
+			"accept access to local services and other hosts: --allow-network", "%w: %w", ErrNotIsolated, err)
+	}
+	return err
+}
+
+// Remote returns the repository at an address of Serve as this program uses it.
+func (s *Sandbox) Remote(address string) gitrepo.Remote {
+	address = strings.Replace(address, s.Credentials()+"@", "", 1)
+	return gitrepo.Remote{URL: address, Auth: gitrepo.Basic(s.user, s.password)}
+}
+
+// Credentials returns the user and the password of the Git server and of the registry.
+func (s *Sandbox) Credentials() string { return s.user + ":" + s.password }
+
+// Dir returns the folder with the state of the sandbox.
+func (s *Sandbox) Dir() string { return s.dir }
+
+// Reach lets the controllers connect to a server of this program.
+func (s *Sandbox) Reach(ctx context.Context, address string) error {
+	_, err := s.run(ctx, nil, "reach", address)
+	return err
+}
+
+// run runs a command of flux-sandbox, which inherits a file, and returns its standard output.
+func (s *Sandbox) run(ctx context.Context, inherited *os.File, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.program, append(args, "--dir", s.dir)...)
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = grace
+	if inherited != nil {
+		cmd.ExtraFiles = []*os.File{inherited}
+	}
 	err := cmd.Run()
 	switch {
 	case err == nil:
@@ -112,19 +186,24 @@ func lastLine(text string) string {
 func (s *Sandbox) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	if _, err := s.run(ctx, "down"); err != nil {
+	if _, err := s.run(ctx, nil, "down"); err != nil {
 		return fmt.Errorf("stopping the sandbox in %s: %w", s.dir, err)
+	}
+	if s.parent != nil {
+		if err := s.parent.Close(); err != nil {
+			return fmt.Errorf("stopping the sandbox in %s: %w", s.dir, err)
+		}
 	}
 	return os.RemoveAll(s.dir)
 }
 
 // Serve serves files as a repository with one commit on Branch, and returns its URL.
 func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byte, now time.Time) (address string, err error) {
-	if _, err := s.run(ctx, "git", "create", name, "--branch", Branch); err != nil {
+	if _, err := s.run(ctx, nil, "git", "create", name, "--branch", Branch); err != nil {
 		return "", err
 	}
 	address = s.GitURL + "/" + name + ".git"
-	repository, err := gitrepo.New(gitrepo.Remote{URL: address}, Branch)
+	repository, err := gitrepo.New(s.Remote(address), Branch)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +218,7 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 // Replace makes a commit with other files in a repository that Serve has returned. There is none if
 // the files are the same.
 func (s *Sandbox) Replace(ctx context.Context, address string, before, files map[string][]byte, now time.Time) (err error) {
-	repository, err := gitrepo.Open(ctx, gitrepo.Remote{URL: address}, Branch)
+	repository, err := gitrepo.Open(ctx, s.Remote(address), Branch)
 	if err != nil {
 		return err
 	}
@@ -157,26 +236,30 @@ func (s *Sandbox) Replace(ctx context.Context, address string, before, files map
 	return repository.Push(ctx, func(error) {})
 }
 
-// Versions returns the versions of the controllers that run, by name.
-func (s *Sandbox) Versions(ctx context.Context) (map[string]string, error) {
+// Controllers returns the versions of the controllers that run, by name, and the arguments of their Deployments that the
+// sandbox ignores.
+func (s *Sandbox) Controllers(ctx context.Context) (versions map[string]string, ignored []string, err error) {
 	// The command exits with 1 if a part is not healthy; the versions are known nevertheless.
-	out, err := s.run(ctx, "status", "-o", "json")
+	out, err := s.run(ctx, nil, "status", "-o", "json")
 	var status struct {
 		Processes []struct {
-			Name    string `json:"name"`
-			Version string `json:"version"`
+			Name    string   `json:"name"`
+			Version string   `json:"version"`
+			Ignored []string `json:"ignored"`
 		} `json:"processes"`
 	}
 	if decodeErr := json.Unmarshal(out, &status); decodeErr != nil {
-		return nil, errors.Join(err, decodeErr)
+		return nil, nil, errors.Join(err, decodeErr)
 	}
-	versions := map[string]string{}
+	versions = map[string]string{}
 	for _, p := range status.Processes {
 		if p.Version != "" {
 			versions[filepath.Base(p.Name)] = p.Version
 		}
+		ignored = append(ignored, p.Ignored...)
 	}
-	return versions, nil
+	slices.Sort(ignored)
+	return versions, slices.Compact(ignored), nil
 }
 
 // Fault is a fault of a server: one of Down, Status and Delay is set.
@@ -205,18 +288,18 @@ func (s *Sandbox) SetFault(ctx context.Context, server string, f Fault) error {
 	if f.For > 0 {
 		args = append(args, "--for="+f.For.String())
 	}
-	_, err := s.run(ctx, args...)
+	_, err := s.run(ctx, nil, args...)
 	return err
 }
 
 // ClearFault ends the fault of a server.
 func (s *Sandbox) ClearFault(ctx context.Context, server string) error {
-	_, err := s.run(ctx, "fault", "clear", server)
+	_, err := s.run(ctx, nil, "fault", "clear", server)
 	return err
 }
 
 // RestartAPIServer restarts the API server, and returns when it is ready again.
 func (s *Sandbox) RestartAPIServer(ctx context.Context) error {
-	_, err := s.run(ctx, "restart", "kube-apiserver")
+	_, err := s.run(ctx, nil, "restart", "kube-apiserver")
 	return err
 }

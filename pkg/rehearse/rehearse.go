@@ -31,7 +31,9 @@ type Rehearsal struct {
 	// FakeSecrets, AgeKey and Kustomizer are those of both runs.
 	FakeSecrets bool
 	AgeKey      string
-	Kustomizer  build.Kustomizer
+	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
+	AllowNetwork bool
+	Kustomizer   build.Kustomizer
 	// Now is the clock.
 	Now func() time.Time
 	// Progress is called with the steps of each version, possibly concurrently.
@@ -72,7 +74,7 @@ func (r *Rehearsal) run(d controllers.Distribution) *testrun.Run {
 	return &testrun.Run{
 		Program: r.Program, Distribution: d, Repository: r.Repository, Exported: r.Exported, Now: r.Now,
 		Progress:    func(step string) { r.Progress(d.Version, step) },
-		FakeSecrets: r.FakeSecrets, AgeKey: r.AgeKey, Kustomizer: r.Kustomizer,
+		FakeSecrets: r.FakeSecrets, AgeKey: r.AgeKey, AllowNetwork: r.AllowNetwork, Kustomizer: r.Kustomizer,
 	}
 }
 

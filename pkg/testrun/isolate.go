@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -100,7 +101,7 @@ func (r *Run) isolate(ctx context.Context, o own, mapped []redirect) error {
 			`[JSONPatch{op: "add", path: "/spec/suspend", value: true}]`)...)
 	}
 	for _, o := range objects {
-		if _, err := kube.Upsert(ctx, r.Sandbox.Client, o, false); err != nil {
+		if _, err := kube.Upsert(ctx, r.Sandbox.Guard, o, false); err != nil {
 			return fmt.Errorf("isolating the sandbox: %w", err)
 		}
 	}
@@ -208,10 +209,10 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 	}
 	for {
 		o, err := kube.DryRun(ctx, client, kube.Of(k), probe, kube.Applier{Manager: policyName})
-		if err != nil {
+		if err != nil && !apierrors.IsForbidden(err) { // the sandbox itself rejects the object if it is not suspended
 			return fmt.Errorf("isolating the sandbox: %w", err)
 		}
-		if k.Suspension.Is(o) {
+		if err == nil && k.Suspension.Is(o) {
 			return nil
 		}
 		select {

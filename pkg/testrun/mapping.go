@@ -141,7 +141,10 @@ func (r mapper) serveMappings(ctx context.Context) ([]redirect, error) {
 			}
 		}
 	}
-	return r.mapped, nil
+	if r.sources == nil {
+		return r.mapped, nil
+	}
+	return r.mapped, r.Sandbox.Reach(ctx, r.sources.address)
 }
 
 // serveFolder serves a folder as a Git repository, as a bucket and, if it has charts, as a Helm
@@ -225,12 +228,17 @@ func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string
 	return git, err
 }
 
+// access returns the permission to push to the registry of the sandbox.
+func (r mapper) access() registry.Access {
+	return registry.Access{Insecure: true, Credentials: r.Sandbox.Credentials()}
+}
+
 // serveOCI pushes what is mapped to the registry of the sandbox.
 func (r mapper) serveOCI(ctx context.Context, m Mapping, name string) ([]redirect, error) {
 	address := registry.Scheme + r.Sandbox.Registry + "/" + name
 	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil && m.Path != "" {
 		// Tags and digests are those of the layout.
-		return []redirect{m.redirected(ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, registry.Access{Insecure: true})
+		return []redirect{m.redirected(ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, r.access())
 	}
 	charts, err := chartsIn(ctx, m.Path)
 	if err != nil {
@@ -242,7 +250,7 @@ func (r mapper) serveOCI(ctx context.Context, m Mapping, name string) ([]redirec
 	found := []redirect{m.redirected(helmRepositories, m.URL, address, insecure)}
 	for _, c := range charts {
 		tag := strings.ReplaceAll(c.version, "+", "_")
-		if _, err := registry.PushChart(ctx, address+"/"+c.name+":"+tag, c.packed, r.Now(), registry.Access{Insecure: true}); err != nil {
+		if _, err := registry.PushChart(ctx, address+"/"+c.name+":"+tag, c.packed, r.Now(), r.access()); err != nil {
 			return nil, err
 		}
 		found = append(found, m.redirected(ociRepositories, m.URL+"/"+c.name, address+"/"+c.name, insecure, tagged(tag)))
@@ -272,7 +280,7 @@ func (r mapper) serveArtifact(ctx context.Context, m Mapping, address string) ([
 	}
 	const tag = "mapped"
 	notes := map[string]string{registry.RevisionAnnotation: tag, registry.SourceAnnotation: m.URL}
-	_, err = registry.Push(ctx, address+":"+tag, packed.Bytes(), notes, r.Now(), registry.Access{Insecure: true})
+	_, err = registry.Push(ctx, address+":"+tag, packed.Bytes(), notes, r.Now(), r.access())
 	return []redirect{m.redirected(ociRepositories, m.URL, address, insecure, tagged(tag))}, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -118,8 +119,10 @@ type Report struct {
 	Deprecated []Deprecation `json:"deprecated"`
 	NotTested  []Omission    `json:"notTested"`
 	// Unmatched are the mappings that no source has used. It is empty if a cause keeps sources away.
-	Unmatched   []Mapping    `json:"unmatched,omitempty"`
-	Unknown     []string     `json:"unknown"`
+	Unmatched []Mapping `json:"unmatched,omitempty"`
+	Unknown   []string  `json:"unknown"`
+	// Ignored are the arguments of controllers that the sandbox does not pass to them, with the reasons.
+	Ignored     []string     `json:"ignoredArguments,omitempty"`
 	Controllers []Controller `json:"controllers"`
 	// Timeline is set if the head was pushed after a base.
 	Timeline *Timeline `json:"timeline,omitempty"`
@@ -154,6 +157,10 @@ func (r *Run) Report(ctx context.Context) (*Report, error) {
 	report.Timeline = r.timeline
 	for _, name := range r.Repository.Components {
 		report.Controllers = append(report.Controllers, Controller{name, r.Distribution.Tags[name], r.Versions[name]})
+	}
+	var err error
+	if _, report.Ignored, err = r.Sandbox.Controllers(ctx); err != nil {
+		return nil, fmt.Errorf("examining the result: %w", err)
 	}
 	e := examination{r}
 	e.listStatuses(report)
@@ -366,8 +373,29 @@ func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
 	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
 		c.Remedies = []string{"name the file with the right age key: --age-key-file, or encrypt the values for the given one: sops updatekeys"}
 	}
+	if r.unreachable(found.Root.Object) {
+		c.Message = "the sandbox has no network: " + c.Message
+		c.Remedies = []string{
+			"serve a directory in place of the source with --map, or fetch all sources with 'flux test vendor' and set --vendor",
+			"if the repository may connect to other machines and to this one, set --allow-network",
+		}
+	}
 	c.File = r.fileOf(ctx, c.Object)
 	return c
+}
+
+// unreachable reports whether an object refers to a server outside of the sandbox, which has no network.
+func (r examination) unreachable(t controllers.Target) bool {
+	if !r.Sandbox.Isolated || !slices.Contains([]string{"GitRepository", "HelmRepository", "OCIRepository", bucketKind, "ImageRepository"}, t.Kind) {
+		return false
+	}
+	object := r.Flux[t].Object
+	address := addressOf(object) + controllers.Path{"spec.image"}.String(object)
+	served := []string{r.Sandbox.GitURL + "/", registry.Scheme + r.Sandbox.Registry + "/", r.Sandbox.Registry + "/"}
+	if r.sources != nil {
+		served = append(served, "http://"+r.sources.address+"/")
+	}
+	return !slices.ContainsFunc(served, func(server string) bool { return strings.HasPrefix(address, server) })
 }
 
 // usesAgeKey reports whether a Kustomization decrypts with a Secret that was created from AgeKey.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,6 +57,8 @@ type Run struct {
 	FakeSecrets bool
 	// AgeKey are the private age keys for the Secrets with which Kustomizations decrypt.
 	AgeKey string
+	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
+	AllowNetwork bool
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
 	// Now is the clock.
@@ -142,7 +145,7 @@ func (r *Run) Close() error {
 }
 
 func (r *Run) start(ctx context.Context) (err error) {
-	if r.Sandbox, err = sandbox.Start(ctx, r.Program, r.Repository.Components); err != nil {
+	if r.Sandbox, err = sandbox.Start(ctx, r.Program, sandbox.Options{Controllers: r.Repository.Components, Namespace: r.Repository.Namespace, AllowNetwork: r.AllowNetwork}); err != nil {
 		return err
 	}
 	cfg := rest.CopyConfig(r.Sandbox.Client.Config)
@@ -168,7 +171,7 @@ func (r *Run) install(ctx context.Context) error {
 	if err := rollout.Wait(ctx); err != nil {
 		return err
 	}
-	r.Versions, err = r.Sandbox.Versions(ctx)
+	r.Versions, _, err = r.Sandbox.Controllers(ctx)
 	return err
 }
 
@@ -188,6 +191,11 @@ func (r *Run) serve(ctx context.Context) error {
 	mapped, err := mapper{r}.serveMappings(ctx)
 	if err != nil {
 		return err
+	}
+	if r.Received != nil {
+		if err := r.Sandbox.Reach(ctx, strings.TrimPrefix(r.Received.Sink, "http://")); err != nil {
+			return err
+		}
 	}
 	if err := r.isolate(ctx, selected, mapped); err != nil {
 		return err

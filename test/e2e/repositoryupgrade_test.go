@@ -85,7 +85,7 @@ spec:
 	} {
 		writeFile(sh.t, dir, name, content)
 	}
-	r, _ := runTest(sh, dir, 0, append(charts, "--base=base")...)
+	r, _ := runTest(sh, dir, 0, append(charts, "--base=base", "--allow-network")...)
 	checkReady(sh.t, r)
 	for _, want := range [][4]string{
 		{"deleted", "ConfigMap", "settings", ""}, {"restarted", "Deployment", "worker", ""}, {"changed", "HelmRelease", "shop", ""},

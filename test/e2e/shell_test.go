@@ -13,10 +13,11 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // waitTime is the maximum time of every wait; the machine may be busy.
-const waitTime = 4 * time.Minute
+const waitTime = testlimit.Wait
 
 // ownTime is the maximum time that programs wait by themselves: they end with a reason before they are killed.
 const ownTime = waitTime - 30*time.Second

@@ -11,6 +11,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -140,12 +141,13 @@ func loadTests(t *testing.T, registry string, texts []string) []assert.Test {
 }
 
 // pushImages pushes images without content.
-func pushImages(t *testing.T, names ...string) {
+func pushImages(t *testing.T, credentials string, names ...string) {
 	t.Helper()
 	for _, image := range names {
 		ref, err := name.ParseReference(image, name.Insecure)
 		if err == nil {
-			err = remote.Write(ref, empty.Image, remote.WithContext(t.Context()))
+			user, password, _ := strings.Cut(credentials, ":")
+			err = remote.Write(ref, empty.Image, remote.WithContext(t.Context()), remote.WithAuth(&authn.Basic{Username: user, Password: password}))
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -187,9 +189,9 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 	runner := &assert.Runner{Evaluator: cel.New(), Sink: sink, Permission: "test", Now: time.Now, Progress: run.Progress, Settle: run.Settle}
 	run.Watching = func() {
 		tests := loadTests(t, run.Sandbox.Registry, texts)
-		runner.Client, runner.Home, runner.Repository = run.Sandbox.Client, run.Set.Namespace, assert.Repository{URL: run.Address, Now: time.Now}
+		runner.Client, runner.Home, runner.Repository = run.Sandbox.Client, run.Set.Namespace, assert.Repository{URL: run.Address, Remote: run.Sandbox.Remote(run.Address), Now: time.Now}
 		runner.Faults = fault.Injector{Client: runner.Client, Sandbox: run.Sandbox, Home: runner.Home, Now: time.Now}
-		pushImages(t, run.Sandbox.Registry+"/web:1.0.0", run.Sandbox.Registry+"/web:1.1.0")
+		pushImages(t, run.Sandbox.Credentials(), run.Sandbox.Registry+"/web:1.0.0", run.Sandbox.Registry+"/web:1.1.0")
 		runner.Start(ctx, tests)
 	}
 	if err := run.Start(ctx); err != nil {

@@ -18,6 +18,7 @@ import (
 )
 
 type options struct {
+	allowNetwork bool
 	buildflags.Secrets
 	from, to    string
 	path        string
@@ -41,9 +42,9 @@ The working tree is served in place of the remote repository, and
 gotk-components.yaml is replaced by the manifests of each version. Alerts and
 image updates are suspended, and Kustomizations and HelmReleases for other
 clusters are not applied, so that nothing outside of the sandboxes is changed.
-Other sources are fetched as in a cluster, without credentials that are not in
-the repository; what is not ready with either version is listed as not
-rehearsed.
+With --allow-network, other sources are fetched as in a cluster, without
+credentials that are not in the repository; without it, the sandboxes have no
+network. What is not ready with either version is listed as not rehearsed.
 
 With --fake-secrets, Secrets and ConfigMaps that are not in the repository are
 created with generated values, and documents that SOPS has encrypted are served
@@ -84,6 +85,7 @@ rehearsal failed, or if nothing differs but something could not be rehearsed.`,
 	fs.StringVar(&o.from, "from", "", "present version of Flux (default: that of gotk-components.yaml or of the cluster)")
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
+	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	command.AddOutput(fs, &o.format, "format of the report", formats...)
@@ -154,7 +156,7 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 			return nil, err
 		}
 	}
-	r := &rehearse.Rehearsal{To: to, Now: a.Now, FakeSecrets: o.FakeSecrets}
+	r := &rehearse.Rehearsal{To: to, Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork}
 	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func newSuite(ctx context.Context, a *app.App, r *testrun.Run, tests []assert.Te
 	r.Received = &testrun.Received{Sink: sink.Address, Permission: rand.Text()}
 	r.Watching = func() {
 		s.runner = &assert.Runner{
-			Client: r.Sandbox.Client, Home: r.Set.Namespace, Repository: assert.Repository{URL: r.Address, Now: a.Now},
+			Client: r.Sandbox.Client, Home: r.Set.Namespace, Repository: assert.Repository{URL: r.Address, Remote: r.Sandbox.Remote(r.Address), Now: a.Now},
 			Evaluator: a.Helpers.Expressions(), Permission: r.Received.Permission, Sink: sink, Now: a.Now, Progress: r.Progress,
 			Faults: fault.Injector{Client: r.Sandbox.Client, Sandbox: r.Sandbox, Home: r.Set.Namespace, Now: a.Now},
 			Settle: func(ctx context.Context) error {

@@ -28,6 +28,7 @@ type options struct {
 	path, revision, base string
 	mappings             []string
 	vendor               string
+	allowNetwork         bool
 	// outputs are the formats of the report; none is human on standard output.
 	outputs []command.Output
 }
@@ -43,10 +44,12 @@ a temporary sandbox on this machine, until all objects are ready or stuck. No
 cluster and no containers are needed.
 
 The work tree, or a revision, is served in place of the remote repository.
-Other sources are fetched from their addresses, with the network and the
-permissions of this machine. --map serves a folder in place of a source, and
---vendor the sources that 'flux test vendor' has fetched, without a network.
-Credentials are those that the repository contains. Workloads do not run: their
+The sandbox has no network: --map serves a directory in place of another source,
+and --vendor the sources that 'flux test vendor' has fetched. With
+--allow-network, the controllers fetch sources from their addresses, with the
+credentials that the repository contains: only for trusted repositories, because
+they also reach the programs and the network of this machine. Systems without
+network namespaces, such as macOS, require it. Workloads do not run: their
 pods become ready without images. Alerts and image updates are suspended, and
 Kustomizations and HelmReleases for other clusters are not applied, so that
 nothing outside of the sandbox is changed.
@@ -111,6 +114,7 @@ determined.`,
 	o.AddAgeKey(fs)
 	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)
 	complete.Flag(cmd, "vendor", completeFolders)
+	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: formats}, "output", "o",
 		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(formats, ", "))
 	cmd.AddCommand(newVendor(a))
@@ -186,7 +190,7 @@ func load(ctx context.Context, path, revision string) (*testrun.Repository, func
 
 // newRun returns the run without its repository.
 func (o *options) newRun(a *app.App) (*testrun.Run, error) {
-	r := &testrun.Run{FakeSecrets: o.FakeSecrets, Now: a.Now}
+	r := &testrun.Run{FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now}
 	for _, text := range o.mappings {
 		m, err := testrun.ParseMapping(text)
 		if err != nil {
@@ -255,6 +259,9 @@ func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite) (rep
 func conclude(a *app.App, r *testrun.Report) error {
 	for _, m := range r.Unmatched {
 		a.UI.Warning("no source has the URL of --map %s", printable.Line(redact.Text(m.URL+"="+m.Path)))
+	}
+	for _, line := range r.Ignored {
+		a.UI.Warning("%s", printable.Line(line))
 	}
 	ready, all := r.Count()
 	switch r.Result {

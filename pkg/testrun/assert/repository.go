@@ -14,12 +14,14 @@ import (
 type Repository struct {
 	// URL is the address from which sources fetch it.
 	URL string
+	// Remote is the repository as this program uses it.
+	Remote gitrepo.Remote
 	// Now is the clock.
 	Now func() time.Time
 }
 
 func (r Repository) open(ctx context.Context) (*gitrepo.Repository, error) {
-	return gitrepo.Open(ctx, gitrepo.Remote{URL: r.URL}, sandbox.Branch)
+	return gitrepo.Open(ctx, r.Remote, sandbox.Branch)
 }
 
 // prepare makes a commit, which push sends. In between, faults of the server can begin.

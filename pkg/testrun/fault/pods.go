@@ -38,8 +38,9 @@ func (i Injector) pods(ctx context.Context, p *Pods) (End, error) {
 		}),
 		object("MutatingAdmissionPolicyBinding", map[string]any{"policyName": name}),
 	}
-	if err := kube.Apply(ctx, i.Client, policies); err != nil {
-		return i.deleted(policies...), err
+	guarded := Injector{Client: i.Sandbox.Guard}
+	if err := kube.Apply(ctx, i.Sandbox.Guard, policies); err != nil {
+		return guarded.deleted(policies...), err
 	}
 	probe := map[string]any{
 		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "namespace": p.Namespace},
@@ -48,7 +49,7 @@ func (i Injector) pods(ctx context.Context, p *Pods) (End, error) {
 	annotated := func(o map[string]any, err error) bool {
 		return err == nil && controllers.Annotation(o, stateAnnotation) == p.State
 	}
-	removed := i.deleted(policies...)
+	removed := guarded.deleted(policies...)
 	end := func(ctx context.Context) error {
 		if err := removed(ctx); err != nil {
 			return err

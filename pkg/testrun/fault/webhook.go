@@ -53,6 +53,9 @@ func (i Injector) webhook(ctx context.Context, w *Webhook) (End, error) {
 		}
 		return err
 	}
+	if err := i.Sandbox.Reach(ctx, listener.Addr().String()); err != nil {
+		return end, err
+	}
 	if err := kube.Apply(ctx, i.Client, []*unstructured.Unstructured{configuration}); err != nil {
 		return end, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fluxkit/flux/sandbox/internal/access"
 	"github.com/fluxkit/flux/sandbox/internal/gitserver"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
@@ -38,7 +39,8 @@ sandbox's Git server and OCI registry.`,
 			if err != nil {
 				return err
 			}
-			for _, line := range environment(f, config, filepath.Dir(binary)) {
+			lines, err := environment(f, config, filepath.Dir(binary))
+			for _, line := range lines {
 				_, werr := fmt.Fprintln(cmd.OutOrStdout(), line)
 				err = errors.Join(err, werr)
 			}
@@ -48,7 +50,7 @@ sandbox's Git server and OCI registry.`,
 }
 
 // environment returns the export commands. PATH keeps the value of the shell.
-func environment(f state.Folder, config state.Config, bin string) []string {
+func environment(f state.Folder, config state.Config, bin string) ([]string, error) {
 	values := [][2]string{
 		{"KUBECONFIG", f.Kubeconfig()},
 		{"FLUX_SANDBOX_DIR", string(f)},
@@ -58,11 +60,21 @@ func environment(f state.Folder, config state.Config, bin string) []string {
 		{"FLUX_SANDBOX_GIT_CA", gitserver.CAFile(f.Path("git"))},
 		{"FLUX_SANDBOX_REGISTRY", config.Addr("registry")},
 	}
+	if config.Untrusted {
+		token, err := access.ServerToken(f)
+		if err != nil {
+			return nil, err
+		}
+		values = append(values, [][2]string{
+			{"FLUX_SANDBOX_USER", access.ServerUser}, {"FLUX_SANDBOX_PASSWORD", token},
+			{"FLUX_SANDBOX_GUARD_KUBECONFIG", f.PartKubeconfig(access.Guard)},
+		}...)
+	}
 	lines := []string{"export PATH=" + quote(bin) + `:"$PATH"`}
 	for _, v := range values {
 		lines = append(lines, "export "+v[0]+"="+quote(v[1]))
 	}
-	return lines
+	return lines, nil
 }
 
 // quote quotes s as one word for a POSIX shell.

@@ -115,3 +115,21 @@ func newRestartCommand(folder func() (state.Folder, error)) *cobra.Command {
 		},
 	}
 }
+
+func newReachCommand(folder func() (state.Folder, error)) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reach 127.0.0.1:PORT",
+		Short: "Make a program of this machine available in an isolated sandbox",
+		Long: `Reach lets the parts of a sandbox that is up with --untrusted connect to an
+address of this machine, and returns when they can. They reach no other program.`,
+		Example: "  # Let the controllers fetch charts from a server on this machine\n  flux-sandbox reach 127.0.0.1:8879",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f, err := folder()
+			if err != nil {
+				return err
+			}
+			return lifecycle.Reach(cmd.Context(), f, args[0])
+		},
+	}
+}

@@ -29,12 +29,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// asProgram is the environment variable that makes the test binary run as
-// flux-sandbox, so that the tests cover the code just compiled.
-const asProgram = "FLUX_SANDBOX_TEST_AS_PROGRAM"
-
+// TestMain makes the test binary run as flux-sandbox unless it is called with the flags of go test, so that the tests
+// cover the code just compiled. It does not depend on the environment, because parts do not inherit it.
 func TestMain(m *testing.M) {
-	if os.Getenv(asProgram) != "" {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(run(os.Args[1:]))
 	}
 	os.Exit(m.Run())
@@ -49,9 +47,7 @@ type sandbox struct {
 }
 
 func (s *sandbox) command(args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(s.t.Context(), os.Args[0], append(args, "--dir", s.dir)...)
-	cmd.Env = append(os.Environ(), asProgram+"=1")
-	return cmd
+	return exec.CommandContext(s.t.Context(), os.Args[0], append(args, "--dir", s.dir)...)
 }
 
 // run runs flux-sandbox and returns its output and exit code.

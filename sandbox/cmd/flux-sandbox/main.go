@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -14,10 +15,14 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/part"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
 )
+
+// exitNotIsolated is the exit code of up if this machine has no network namespaces for the sandbox.
+const exitNotIsolated = 4
 
 // exitInterrupted is the exit code that a shell shows for a program ended by SIGINT.
 const exitInterrupted = 130
@@ -46,8 +51,14 @@ func run(args []string) int {
 		return exitInterrupted
 	}
 	fmt.Fprintln(os.Stderr, "✗", err)
+	if errors.As(err, &notIsolated{}) {
+		return exitNotIsolated
+	}
 	return 1
 }
+
+// notIsolated is the error of a machine that has no network namespaces for the sandbox.
+type notIsolated struct{ error }
 
 // silent is an error that the output of the command has already reported.
 type silent struct{ error }
@@ -80,7 +91,7 @@ only, and all state is in one folder, so several sandboxes can run side by side.
 	root.AddCommand(
 		newUpCommand(folder), newDownCommand(folder), newStatusCommand(folder), newEnvCommand(folder),
 		newLogsCommand(folder), newPartCommand(folder),
-		newFaultCommand(folder), newRestartCommand(folder),
+		newFaultCommand(folder), newRestartCommand(folder), newReachCommand(folder),
 		newGitCommand(func() string { return dir }),
 	)
 	return root
@@ -114,7 +125,8 @@ func executable() (string, error) {
 
 // newPartCommand returns the command by which the supervisor runs this program as one of the parts.
 func newPartCommand(folder func() (state.Folder, error)) *cobra.Command {
-	return &cobra.Command{
+	parent := 0
+	cmd := &cobra.Command{
 		Use:     "part NAME",
 		Short:   "Run one part of the sandbox",
 		Long:    "Part runs one process of a sandbox. The supervisor calls it; users do not need it.",
@@ -126,14 +138,30 @@ func newPartCommand(folder func() (state.Folder, error)) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if args[0] != "supervisor" {
-				return part.Run(cmd.Context(), args[0], f)
+			switch args[0] {
+			case isolation.Command:
+				return isolation.Try()
+			case "supervisor":
+				binary, err := executable()
+				if err != nil {
+					return err
+				}
+				return supervisor.Run(cmd.Context(), f, binary, inherited(parent), cmd.ErrOrStderr())
 			}
-			binary, err := executable()
-			if err != nil {
-				return err
-			}
-			return supervisor.Run(cmd.Context(), f, binary, cmd.ErrOrStderr())
+			return part.Run(cmd.Context(), args[0], f)
 		},
 	}
+	cmd.Flags().IntVar(&parent, "parent", 0, parentUsage)
+	return cmd
+}
+
+const parentUsage = "number of an inherited file; when it is at its end, the sandbox stops and is removed"
+
+// inherited returns an inherited file, nil for 0. The parts do not inherit it.
+func inherited(number int) io.Reader {
+	if number == 0 {
+		return nil
+	}
+	syscall.CloseOnExec(number)
+	return os.NewFile(uintptr(number), "parent")
 }

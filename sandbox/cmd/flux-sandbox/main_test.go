@@ -33,7 +33,6 @@ func TestControlPlane(t *testing.T) {
 	s.up()
 	t.Cleanup(func() {
 		cmd := exec.Command(os.Args[0], "down", "--dir", s.dir) // the context of the test is canceled by now
-		cmd.Env = append(os.Environ(), asProgram+"=1")
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("down: %v\n%s", err, out)
 		}

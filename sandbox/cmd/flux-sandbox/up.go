@@ -3,11 +3,13 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/sandbox/internal/controller"
+	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/lifecycle"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
@@ -17,6 +19,10 @@ type upOptions struct {
 	controllers string
 	flux        string
 	timeout     time.Duration
+	// untrusted and allowNetwork select how this machine is protected from the objects; namespace is that of Flux.
+	untrusted, allowNetwork bool
+	namespace               string
+	parent                  int
 }
 
 func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
@@ -35,7 +41,12 @@ like any other pod.
 With --flux, an embedded version of Flux is installed with flux, which must be
 beside flux-sandbox or on PATH: its CRDs, RBAC, arguments and network policies.
 The controllers run in the versions that could be built; up reports those that
-differ.`,
+differ.
+
+With --untrusted, the author of the objects in the sandbox is not trusted: all
+parts run in a network namespace without any connection to other machines or
+other programs of this machine, and the Git server and the registry require the
+credentials that 'flux-sandbox env' prints.`,
 		Example: `  # Start a sandbox with all Flux controllers
   flux-sandbox up
 
@@ -56,6 +67,11 @@ differ.`,
 	cmd.Flags().StringVar(&o.controllers, "controllers", o.controllers, "controllers that run as real processes: all, none, or a comma-separated list of names")
 	cmd.Flags().StringVar(&o.flux, "flux", "", "version of Flux to install, e.g. 2.10.0 or 2.10 (default none)")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "maximum time to wait until the sandbox is ready, and then until Flux is installed")
+	cmd.Flags().BoolVar(&o.untrusted, "untrusted", false, "protect this machine from the objects in the sandbox")
+	cmd.Flags().BoolVar(&o.allowNetwork, "allow-network", false, "with --untrusted: let the controllers connect to other machines and to all programs of this machine")
+	cmd.Flags().StringVar(&o.namespace, "namespace", "", "namespace of the controllers that run as processes (default any)")
+	cmd.Flags().IntVar(&o.parent, "parent", 0, parentUsage)
+	_ = cmd.Flags().MarkHidden("parent")                         // for programs
 	_ = cmd.RegisterFlagCompletionFunc("flux", completeVersions) // fails for unknown flags only
 	return cmd
 }
@@ -69,9 +85,20 @@ func (o upOptions) run(cmd *cobra.Command, folder state.Folder) error {
 	if err != nil {
 		return err
 	}
+	mode := state.Mode{Untrusted: o.untrusted, Namespace: o.namespace, Isolated: o.untrusted && !o.allowNetwork}
+	if mode.Isolated {
+		if err := isolation.Check(cmd.Context(), binary); err != nil {
+			return notIsolated{fmt.Errorf("isolating the sandbox: %w", err)}
+		}
+	}
+	var parent *os.File
+	if o.parent != 0 {
+		parent = os.NewFile(uintptr(o.parent), "parent")
+	}
 	up := func() error {
 		err := lifecycle.Up(cmd.Context(), lifecycle.Options{
 			Folder: folder, Binary: binary, Controllers: controllers, Timeout: o.timeout, Progress: cmd.ErrOrStderr(),
+			Mode: mode, Parent: parent,
 		})
 		return withPurge(err, folder)
 	}

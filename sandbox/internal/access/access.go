@@ -12,12 +12,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/fluxkit/flux/sandbox/internal/credentials"
 	"github.com/fluxkit/flux/sandbox/internal/pki"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
 // Admin is the name of the identity for users.
 const Admin = "admin"
+
+// Guard is the identity that may change the policies which isolate an untrusted sandbox, and GuardUser its user.
+const (
+	Guard     = "guard"
+	GuardUser = "sandbox-guard"
+)
+
+// ServerUser is the user of the Git server and of the registry of an untrusted sandbox.
+const ServerUser = "flux"
 
 // identity is a row of the API server's token file.
 type identity struct {
@@ -36,6 +46,7 @@ var identities = []identity{
 	{"scheduler", "system:kube-scheduler", ""},
 	{"kwok", "sandbox-kwok", "system:masters"},
 	{"kubelet", "sandbox-kubelet", "system:masters"},
+	{Guard, GuardUser, "system:masters"},
 }
 
 // Certificates lists the certificates of the control plane.
@@ -71,7 +82,37 @@ func Prepare(folder state.Folder, config state.Config) error {
 			return err
 		}
 	}
-	return nil
+	if !config.Untrusted {
+		return nil
+	}
+	return prepareServers(folder, config)
+}
+
+// prepareServers creates the token for the Git server and the registry. In a network of their own, the supervisor compares
+// it. Else the servers do, and controllers, which have no credentials for the registry, may read it.
+func prepareServers(folder state.Folder, config state.Config) error {
+	token, err := ServerToken(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		if token, err = pki.Token(); err == nil {
+			err = state.WriteFile(folder.PKI(serverToken), []byte(token))
+		}
+	}
+	if err != nil || config.Isolated {
+		return err
+	}
+	git, registry := credentials.In(folder.Path("git")), credentials.In(folder.Path("registry"))
+	return errors.Join(git.SetPassword(ServerUser, token, false), registry.SetPassword(ServerUser, token, false), registry.SetPublic())
+}
+
+const serverToken = "servers.token"
+
+// ServerToken returns the password of ServerUser.
+func ServerToken(folder state.Folder) (string, error) {
+	token, err := os.ReadFile(folder.PKI(serverToken))
+	if err != nil {
+		return "", fmt.Errorf("reading the token of the servers: %w", err)
+	}
+	return string(token), nil
 }
 
 // WriteKubeconfig writes a kubeconfig for server. The certificate authority is

@@ -1,19 +1,17 @@
-// Package container turns a container of a pod into a command line for this
-// machine: the environment, volumes, Service names and ports of the container are
-// translated to folders and loopback ports.
+// Package container turns the container of a controller's pod into a command line for this machine. The pod is not
+// trusted: the command has only those of its arguments that are harmless, with Service names and ports replaced by
+// loopback addresses, and nothing of its environment and volumes.
 package container
 
 import (
+	"errors"
 	"fmt"
-	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/api/v1/resource"
-	"k8s.io/kubernetes/pkg/fieldpath"
-	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
@@ -24,192 +22,121 @@ type Host struct {
 	Listen func(containerPort int32) (string, error)
 	// Service returns the loopback address for a port of a Service.
 	Service func(namespace, name string, port int32) (string, error)
-	// Volume returns the folder for a volume of the pod.
-	Volume func(name string) string
-	// ConfigMap and Secret return the data that environment variables refer to.
-	ConfigMap func(name string) (map[string]string, error)
-	Secret    func(name string) (map[string]string, error)
+	// Folder returns a private folder for a path in the container.
+	Folder func(path string) string
+	// Untrusted is set if the author of the pod is not trusted: arguments that no controller has are ignored, too.
+	Untrusted bool
 }
 
-// Command is a command line with its environment and ports.
+// Command is the command line of a controller. It has no environment and no paths of the pod: those are the sandbox's.
 type Command struct {
 	Args []string
-	Env  []string
 	// Ports maps the ports of the container to the addresses that replace them.
 	Ports map[int32]string
+	// Ignored are the arguments of the pod that the controller does not get, with the reasons.
+	Ignored []string
 }
 
-// Translate returns the command for one container of pod.
+// Translate returns the command for one container of pod. It passes only arguments that are known to be harmless.
 func Translate(pod *corev1.Pod, c *corev1.Container, program controller.Controller, host Host) (Command, error) {
-	env, err := environment(pod, c, host)
-	if err != nil {
-		return Command{}, err
-	}
-	t := translator{host: host, mounts: c.VolumeMounts}
-	command := Command{Ports: map[int32]string{}}
-	mapping := expansion.MappingFuncFor(env.values)
-	var args []string
-	for _, arg := range c.Args {
-		arg, err := t.translate(expansion.Expand(arg, mapping))
+	t := translator{program: program, host: host, namespace: pod.Namespace, listens: map[string]string{}}
+	t.command.Ports = map[int32]string{}
+	for args := c.Args; len(args) > 0; {
+		taken, err := t.argument(args)
 		if err != nil {
-			return Command{}, fmt.Errorf("translating argument %q: %w", arg, err)
+			return Command{}, fmt.Errorf("translating argument %q: %w", args[0], err)
 		}
-		args = append(args, arg)
+		args = args[taken:]
 	}
 	for _, store := range program.Stores {
-		given, rest := take(args, store.Flag)
-		if given == "" {
-			// The default is a path in the container's image and must not be used on this machine.
-			if given = t.mounted(store.Path); given == store.Path {
-				given = host.Volume("unmounted" + strings.ReplaceAll(store.Path, "/", "-"))
-			}
-		}
-		args = append(rest, "--"+store.Flag+"="+given)
+		t.pass(store.Flag, host.Folder(store.Path))
 	}
 	for _, listen := range program.Listens {
-		given, rest := take(args, listen.Flag)
-		port := portOf(given, listen.Port)
-		addr, ok := command.Ports[port]
+		port := portOf(t.listens[listen.Flag], listen.Port)
+		addr, ok := t.command.Ports[port]
 		if !ok {
+			var err error
 			if addr, err = host.Listen(port); err != nil {
 				return Command{}, fmt.Errorf("choosing a port for --%s: %w", listen.Flag, err)
 			}
-			command.Ports[port] = addr
+			t.command.Ports[port] = addr
 		}
-		args = append(rest, "--"+listen.Flag+"="+addr)
+		t.pass(listen.Flag, addr)
 	}
-	command.Args = args
-	for _, name := range env.names {
-		value, err := t.translate(env.values[name])
-		if err != nil {
-			return Command{}, fmt.Errorf("translating variable %s: %w", name, err)
-		}
-		command.Env = append(command.Env, name+"="+value)
-	}
-	return command, nil
+	return t.command, nil
 }
 
-// variables keeps the environment in the order of the container's spec, since a
-// variable may refer to an earlier one.
-type variables struct {
-	names  []string
-	values map[string]string
+// translator translates the arguments of one container.
+type translator struct {
+	program   controller.Controller
+	host      Host
+	namespace string
+	command   Command
+	// listens are the values of the flags with addresses to listen on.
+	listens map[string]string
 }
 
-func (v *variables) set(name, value string) {
-	if _, ok := v.values[name]; !ok {
-		v.names = append(v.names, name)
-	}
-	v.values[name] = value
+func (t *translator) pass(flag, value string) {
+	t.command.Args = append(t.command.Args, "--"+flag+"="+value)
 }
 
-func environment(pod *corev1.Pod, c *corev1.Container, host Host) (*variables, error) {
-	env := &variables{values: map[string]string{}}
-	if err := envFrom(env, c, host); err != nil {
-		return nil, err
-	}
-	for _, e := range c.Env {
-		if e.ValueFrom == nil {
-			env.set(e.Name, expansion.Expand(e.Value, expansion.MappingFuncFor(env.values)))
-			continue
-		}
-		value, found, err := resolve(pod, c, e.ValueFrom, host)
-		if err != nil {
-			return nil, fmt.Errorf("resolving variable %s: %w", e.Name, err)
-		}
-		if found {
-			env.set(e.Name, value)
-		}
-	}
-	return env, nil
+func (t *translator) ignore(arg, reason string) {
+	t.command.Ignored = append(t.command.Ignored, fmt.Sprintf("%s of %s is ignored: %s", arg, t.program.Name, reason))
 }
 
-func envFrom(env *variables, c *corev1.Container, host Host) error {
-	for _, from := range c.EnvFrom {
-		var data map[string]string
-		var err error
-		var optional *bool
-		switch {
-		case from.ConfigMapRef != nil:
-			data, err = host.ConfigMap(from.ConfigMapRef.Name)
-			optional = from.ConfigMapRef.Optional
-		case from.SecretRef != nil:
-			data, err = host.Secret(from.SecretRef.Name)
-			optional = from.SecretRef.Optional
-		}
-		if err != nil && (optional == nil || !*optional) {
-			return err
-		}
-		for key, value := range data {
-			env.set(from.Prefix+key, value)
-		}
+// argument translates the first of args, and returns how many of them it has used.
+func (t *translator) argument(args []string) (taken int, err error) {
+	name, value, joined := strings.Cut(strings.TrimPrefix(args[0], "--"), "=")
+	if !strings.HasPrefix(args[0], "--") || !flagName.MatchString(name) {
+		t.ignore(fmt.Sprintf("argument %q", args[0]), "it is not a flag")
+		return 1, nil
 	}
-	return nil
-}
-
-func resolve(pod *corev1.Pod, c *corev1.Container, from *corev1.EnvVarSource, host Host) (string, bool, error) {
+	flag, taken := controller.FindFlag(name), 1
+	own := t.isOwn(name)
+	if !joined && !flag.Boolean && (flag.Known || own) && len(args) > 1 {
+		value, taken, joined = args[1], 2, true
+	}
+	value = strings.ReplaceAll(value, "$(RUNTIME_NAMESPACE)", t.namespace)
 	switch {
-	case from.FieldRef != nil:
-		value, err := field(pod, from.FieldRef.FieldPath)
-		return value, true, err
-	case from.ResourceFieldRef != nil:
-		value, err := resource.ExtractContainerResourceValue(from.ResourceFieldRef, c)
-		return value, true, err
-	case from.ConfigMapKeyRef != nil:
-		ref := from.ConfigMapKeyRef
-		return key(host.ConfigMap, ref.Name, ref.Key, ref.Optional)
-	case from.SecretKeyRef != nil:
-		ref := from.SecretKeyRef
-		return key(host.Secret, ref.Name, ref.Key, ref.Optional)
+	case own:
+		t.own(name, value)
+		return taken, nil
+	case !flag.Known && !t.host.Untrusted:
+		// The controller fails as it does in a cluster. Without a value, it cannot do anything else.
+		t.command.Args = append(t.command.Args, "--"+name)
+		return taken, nil
 	}
-	return "", false, fmt.Errorf("unsupported source of an environment variable")
+	if reason := flag.Check(value); reason != "" {
+		t.ignore("argument --"+name, reason)
+		return taken, nil
+	}
+	if !joined {
+		t.command.Args = append(t.command.Args, "--"+name)
+		return taken, nil
+	}
+	value, err = t.services(value)
+	t.pass(name, value)
+	return taken, err
 }
 
-func key(read func(string) (map[string]string, error), name, key string, optional *bool) (string, bool, error) {
-	data, err := read(name)
-	value, found := data[key]
-	if optional != nil && *optional {
-		return value, found, nil
-	}
-	if err != nil {
-		return "", false, err
-	}
-	if !found {
-		return "", false, fmt.Errorf("no key %q in %q", key, name)
-	}
-	return value, true, nil
+// isOwn reports whether the sandbox sets a flag.
+func (t *translator) isOwn(name string) bool {
+	return slices.ContainsFunc(t.program.Stores, func(s controller.Store) bool { return s.Flag == name }) ||
+		slices.ContainsFunc(t.program.Listens, func(l controller.Listen) bool { return l.Flag == name })
 }
 
-// field returns a field of the downward API. Addresses of pods and hosts are loopback.
-func field(pod *corev1.Pod, fieldPath string) (string, error) {
-	switch fieldPath {
-	case "spec.nodeName":
-		return pod.Spec.NodeName, nil
-	case "spec.serviceAccountName":
-		return pod.Spec.ServiceAccountName, nil
-	case "status.podIP", "status.podIPs", "status.hostIP", "status.hostIPs":
-		return "127.0.0.1", nil
-	}
-	return fieldpath.ExtractFieldPathAsString(pod, fieldPath)
-}
-
-// take removes a flag from args and returns its value, which may be a separate
-// argument.
-func take(args []string, flag string) (value string, rest []string) {
-	for i := 0; i < len(args); i++ {
-		name, v, joined := strings.Cut(strings.TrimLeft(args[i], "-"), "=")
-		switch {
-		case name != flag || !strings.HasPrefix(args[i], "-"):
-			rest = append(rest, args[i])
-		case joined:
-			value = v
-		case i+1 < len(args):
-			i++
-			value = args[i]
+// own handles a flag that the sandbox sets. Of the value, only the port counts.
+func (t *translator) own(name, value string) {
+	for _, store := range t.program.Stores {
+		if store.Flag == name && value != store.Path {
+			t.ignore("argument --"+name, "the sandbox sets it")
 		}
 	}
-	return value, rest
+	t.listens[name] = value
 }
+
+// flagName matches the names of flags.
+var flagName = regexp.MustCompile(`\A[a-z][A-Za-z0-9-]{0,63}\z`)
 
 func portOf(addr string, otherwise int32) int32 {
 	_, text, found := cutLast(addr, ":")
@@ -235,50 +162,14 @@ var serviceName = regexp.MustCompile(`([a-z0-9][-a-z0-9]*)\.([a-z0-9][-a-z0-9]*)
 // servicePort is the port of an address that names none.
 const servicePort = 80
 
-type translator struct {
-	host   Host
-	mounts []corev1.VolumeMount
-}
-
-// translate replaces Service names and paths in volumes in text.
-func (t translator) translate(text string) (string, error) {
-	flag, value, joined := strings.Cut(text, "=")
-	if !joined {
-		flag, value = "", text
-	}
+// services replaces Service names in text.
+func (t *translator) services(text string) (string, error) {
 	var failed error
-	value = serviceName.ReplaceAllStringFunc(value, func(match string) string {
+	text = serviceName.ReplaceAllStringFunc(text, func(match string) string {
 		parts := serviceName.FindStringSubmatch(match)
-		port := int32(servicePort)
-		if parts[3] != "" {
-			port = portOf(match, servicePort)
-		}
-		addr, err := t.host.Service(parts[2], parts[1], port)
-		if err != nil {
-			failed = err
-		}
+		addr, err := t.host.Service(parts[2], parts[1], portOf(match, servicePort))
+		failed = errors.Join(failed, err)
 		return addr
 	})
-	value = t.mounted(value)
-	if joined {
-		value = flag + "=" + value
-	}
-	return value, failed
-}
-
-// mounted replaces a path in a volume by the path in the volume's folder. The
-// longest mount path wins, as in a container.
-func (t translator) mounted(value string) string {
-	best := corev1.VolumeMount{}
-	for _, m := range t.mounts {
-		under := value == m.MountPath || strings.HasPrefix(value, strings.TrimSuffix(m.MountPath, "/")+"/")
-		if under && len(m.MountPath) > len(best.MountPath) {
-			best = m
-		}
-	}
-	if best.Name == "" {
-		return value
-	}
-	rest := strings.TrimPrefix(value, strings.TrimSuffix(best.MountPath, "/"))
-	return path.Join(t.host.Volume(best.Name), best.SubPath, rest)
+	return text, failed
 }

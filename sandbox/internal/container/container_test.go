@@ -1,72 +1,54 @@
 package container
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// fakeHost returns addresses that show the arguments of the call.
-func fakeHost() Host {
-	return Host{
+// translate returns the command of a container of a controller in flux-system. The host returns addresses that show the
+// arguments of the call.
+func translate(t *testing.T, name string, untrusted bool, c corev1.Container) Command {
+	t.Helper()
+	program, ok := controller.Get(name)
+	if !ok {
+		t.Fatalf("no controller %s", name)
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: "source-1"}}
+	command, err := Translate(pod, &c, program, Host{
 		Listen: func(port int32) (string, error) { return fmt.Sprintf("127.0.0.1:1%d", port), nil },
 		Service: func(ns, name string, port int32) (string, error) {
 			return fmt.Sprintf("<%s/%s:%d>", ns, name, port), nil
 		},
-		Volume: func(name string) string { return "/pod/volumes/" + name },
-		ConfigMap: func(name string) (map[string]string, error) {
-			if name != "settings" {
-				return nil, errors.New("configmap " + name + " not found")
-			}
-			return map[string]string{"level": "debug"}, nil
-		},
-		Secret: func(string) (map[string]string, error) { return map[string]string{"token": "s3cret"}, nil },
+		Folder:    func(path string) string { return "/pod" + path },
+		Untrusted: untrusted,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
+	return command
 }
 
 func TestTranslateFluxContainer(t *testing.T) {
 	t.Parallel()
-	c := corev1.Container{
-		Name: "manager",
-		Args: []string{
-			"--events-addr=http://notification-controller.$(RUNTIME_NAMESPACE).svc.cluster.local.",
-			"--storage-path=/data", "--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.cluster.local.",
-			"--enable-leader-election", "--metrics-addr", ":8081",
-		},
-		Env: []corev1.EnvVar{
-			{Name: "RUNTIME_NAMESPACE", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.namespace"}}},
-			{Name: "GOMEMLIMIT", ValueFrom: &corev1.EnvVarSource{ResourceFieldRef: &corev1.ResourceFieldSelector{ContainerName: "manager", Resource: "limits.memory"}}},
-			{Name: "TUF_ROOT", Value: "/tmp/.sigstore"},
-			{Name: "GREETING", Value: "from $(RUNTIME_NAMESPACE) and $(UNDEFINED)"},
-			{Name: "LEVEL", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "settings"}, Key: "level"}}},
-		},
-		Resources:    corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}},
-		VolumeMounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}, {Name: "temp", MountPath: "/tmp"}},
-	}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system", Name: "source-1"}}
-	source, _ := controller.Get("source-controller")
-	got, err := Translate(pod, &c, source, fakeHost())
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := translate(t, "source-controller", true, corev1.Container{Args: []string{
+		"--events-addr=http://notification-controller.$(RUNTIME_NAMESPACE).svc.cluster.local./",
+		"--storage-path=/data", "--storage-adv-addr=source-controller.$(RUNTIME_NAMESPACE).svc.cluster.local.",
+		"--enable-leader-election", "--metrics-addr", ":8081", "--watch-all-namespaces=true", "--concurrent", "10",
+		"--feature-gates=ExternalArtifact=true", "--watch-label-selector=!sharding.fluxcd.io/key", "--requeue-dependency=5s",
+	}})
 	want := Command{
 		Args: []string{
-			"--events-addr=http://<flux-system/notification-controller:80>",
-			"--storage-adv-addr=<flux-system/source-controller:80>", "--enable-leader-election",
-			"--storage-path=/pod/volumes/data",
+			"--events-addr=http://<flux-system/notification-controller:80>/",
+			"--storage-adv-addr=<flux-system/source-controller:80>", "--enable-leader-election", "--watch-all-namespaces=true",
+			"--concurrent=10", "--feature-gates=ExternalArtifact=true", "--watch-label-selector=!sharding.fluxcd.io/key",
+			"--requeue-dependency=5s", "--storage-path=/pod/data",
 			"--metrics-addr=127.0.0.1:18081", "--health-addr=127.0.0.1:19440", "--storage-addr=127.0.0.1:19090",
-		},
-		Env: []string{
-			"RUNTIME_NAMESPACE=flux-system", "GOMEMLIMIT=1073741824", "TUF_ROOT=/pod/volumes/temp/.sigstore",
-			"GREETING=from flux-system and $(UNDEFINED)", "LEVEL=debug",
 		},
 		Ports: map[int32]string{8081: "127.0.0.1:18081", 9440: "127.0.0.1:19440", 9090: "127.0.0.1:19090"},
 	}
@@ -75,76 +57,59 @@ func TestTranslateFluxContainer(t *testing.T) {
 	}
 }
 
-func TestDefaultFoldersAreNotOnThisMachine(t *testing.T) {
+// TestHostileArguments passes what reads, writes, runs or reaches something on this machine. None of it, and nothing of
+// the environment, gets to the controller.
+func TestHostileArguments(t *testing.T) {
 	t.Parallel()
-	reflector, _ := controller.Get("image-reflector-controller")
-	reflector.Listens = nil
-	for _, c := range []struct {
-		mounts []corev1.VolumeMount
-		want   string
-	}{
-		{[]corev1.VolumeMount{{Name: "data", MountPath: "/data"}}, "--storage-path=/pod/volumes/data"},
-		{nil, "--storage-path=/pod/volumes/unmounted-data"},
+	const bySandbox = " is ignored: the sandbox sets it"
+	for arg, ignored := range map[string]string{
+		"--storage-path=/root":                    "argument --storage-path of source-controller" + bySandbox,
+		"--storage-path=/data/../root":            "argument --storage-path of source-controller" + bySandbox,
+		"--storage-addr=0.0.0.0:9090":             "",
+		"--storage-adv-addr=evil.example:80":      `argument --storage-adv-addr of source-controller is ignored: the sandbox does not accept its value "evil.example:80"`,
+		"--events-addr=http://169.254.169.254/":   `argument --events-addr of source-controller is ignored: the sandbox does not accept its value "http://169.254.169.254/"`,
+		"--insecure-kubeconfig-exec":              "argument --insecure-kubeconfig-exec of source-controller is ignored: it runs programs on this machine",
+		"--insecure-kubeconfig-exec=true":         "argument --insecure-kubeconfig-exec of source-controller is ignored: it runs programs on this machine",
+		"--oom-watch-max-memory-path=/etc/passwd": "argument --oom-watch-max-memory-path of source-controller is ignored: it reads a file on this machine",
+		"--kubeconfig=/root/.kube/config":         "argument --kubeconfig of source-controller is ignored: the sandbox does not support it",
+		"--no-such-flag":                          "argument --no-such-flag of source-controller is ignored: the sandbox does not support it",
+		"--concurrent=$(HOME)":                    `argument --concurrent of source-controller is ignored: the sandbox does not accept its value "$(HOME)"`,
+		"--concurrent=1\n":                        `argument --concurrent of source-controller is ignored: the sandbox does not accept its value "1\n"`,
+		"-v=9":                                    `argument "-v=9" of source-controller is ignored: it is not a flag`,
+		"/etc/passwd":                             `argument "/etc/passwd" of source-controller is ignored: it is not a flag`,
+		"--":                                      `argument "--" of source-controller is ignored: it is not a flag`,
+		"--a b=c":                                 `argument "--a b=c" of source-controller is ignored: it is not a flag`,
+		"--default-service-account=../x":          `argument --default-service-account of source-controller is ignored: the sandbox does not accept its value "../x"`,
+		"--watch-label-selector=a=b;touch /tmp/x": `argument --watch-label-selector of source-controller is ignored: the sandbox does not accept its value "a=b;touch /tmp/x"`,
 	} {
-		got, err := Translate(&corev1.Pod{}, &corev1.Container{VolumeMounts: c.mounts}, reflector, fakeHost())
-		if err != nil {
-			t.Fatal(err)
+		got := translate(t, "source-controller", true, corev1.Container{Args: []string{arg}, Env: []corev1.EnvVar{{Name: "GIT_SSH_COMMAND", Value: "touch /tmp/x"}}})
+		want := []string{
+			"--storage-path=/pod/data", "--metrics-addr=127.0.0.1:18080", "--health-addr=127.0.0.1:19440", "--storage-addr=127.0.0.1:19090",
 		}
-		if diff := cmp.Diff([]string{c.want}, got.Args); diff != "" {
-			t.Error(diff)
+		if diff := cmp.Diff(want, got.Args); diff != "" {
+			t.Errorf("%s: %s", arg, diff)
+		}
+		var reasons []string
+		if ignored != "" {
+			reasons = []string{ignored}
+		}
+		if diff := cmp.Diff(reasons, got.Ignored); diff != "" {
+			t.Errorf("%s: %s", arg, diff)
 		}
 	}
 }
 
-func TestTranslateAddresses(t *testing.T) {
+// TestUnknownArguments checks that a controller fails because of an argument that it does not have, as in a cluster, in
+// the sandbox of an administrator. It gets no value, so it cannot do anything else.
+func TestUnknownArguments(t *testing.T) {
 	t.Parallel()
-	for in, want := range map[string]string{
-		"--a=http://one.two.svc/path":               "--a=http://<two/one:80>/path",
-		"--a=one.two.svc.cluster.local:9292":        "--a=<two/one:9292>",
-		"one.two.svc.corp.example.:8080/x":          "<two/one:8080>/x",
-		"--a=https://example.com/svc":               "--a=https://example.com/svc",
-		"--watch-label-selector=!sharding.flux/key": "--watch-label-selector=!sharding.flux/key",
-		"--storage-path=/database":                  "--storage-path=/database",
-	} {
-		tr := translator{host: fakeHost(), mounts: []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}}
-		got, err := tr.translate(in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got != want {
-			t.Errorf("translate(%q) = %q, want %q", in, got, want)
-		}
+	got := translate(t, "helm-controller", false, corev1.Container{Args: []string{"--no-such-flag=/etc/passwd", "--insecure-kubeconfig-exec=true"}})
+	want := Command{
+		Args:    []string{"--no-such-flag", "--metrics-addr=127.0.0.1:18080", "--health-addr=127.0.0.1:19440"},
+		Ports:   map[int32]string{8080: "127.0.0.1:18080", 9440: "127.0.0.1:19440"},
+		Ignored: []string{"argument --insecure-kubeconfig-exec of helm-controller is ignored: it runs programs on this machine"},
 	}
-}
-
-func TestLongestMountWins(t *testing.T) {
-	t.Parallel()
-	tr := translator{host: fakeHost(), mounts: []corev1.VolumeMount{
-		{Name: "all", MountPath: "/"}, {Name: "deep", MountPath: "/data/deep", SubPath: "sub"}, {Name: "data", MountPath: "/data"},
-	}}
-	for in, want := range map[string]string{
-		"/data/deep/x": "/pod/volumes/deep/sub/x",
-		"/data/other":  "/pod/volumes/data/other",
-		"/etc/x":       "/pod/volumes/all/etc/x",
-	} {
-		if got := tr.mounted(in); got != want {
-			t.Errorf("mounted(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
-func TestMissingReference(t *testing.T) {
-	t.Parallel()
-	ref := &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}, Key: "k"}
-	c := corev1.Container{Env: []corev1.EnvVar{{Name: "X", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: ref}}}}
-	_, err := Translate(&corev1.Pod{}, &c, controller.Controller{}, fakeHost())
-	if err == nil || !strings.Contains(err.Error(), "resolving variable X: configmap absent not found") {
-		t.Errorf("error = %v", err)
-	}
-	yes := true
-	ref.Optional = &yes
-	got, err := Translate(&corev1.Pod{}, &c, controller.Controller{}, fakeHost())
-	if err != nil || len(got.Env) != 0 {
-		t.Errorf("an optional reference returns %v, %v", got.Env, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -38,6 +38,9 @@ func (f File) SetToken(token string, readOnly bool) error {
 	})
 }
 
+// SetPublic lets clients without credentials read.
+func (f File) SetPublic() error { return f.change(func(set *Set) { set.Public = true }) }
+
 // Clear removes all passwords and tokens. SSH keys are kept.
 func (f File) Clear() error {
 	return f.change(func(set *Set) { set.Users, set.Tokens = nil, nil })

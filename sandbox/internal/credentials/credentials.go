@@ -84,6 +84,8 @@ type Set struct {
 	Users  []user   `json:"users,omitempty"`
 	Tokens []secret `json:"tokens,omitempty"`
 	Keys   []key    `json:"keys,omitempty"`
+	// Public is set if clients without credentials may read.
+	Public bool `json:"public,omitempty"`
 }
 
 // Open reports whether nothing is configured, so that every client has full access.

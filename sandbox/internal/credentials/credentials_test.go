@@ -221,3 +221,22 @@ func TestDamagedFileIsAnError(t *testing.T) {
 		t.Errorf("SetToken: %v, want %s", err, want)
 	}
 }
+
+// TestPublic lets clients without credentials read, and no others.
+func TestPublic(t *testing.T) {
+	t.Parallel()
+	file := In(t.TempDir())
+	check(t, file.SetPassword("ada", "secret", false))
+	check(t, file.SetPublic())
+	set, err := file.Load()
+	check(t, err)
+	for authorization, want := range map[string]Access{"": Read, "Basic YWRhOnNlY3JldA==": Write, "Basic YWRhOm90aGVy": None, "Bearer x": None} {
+		r := http.Request{Header: http.Header{}}
+		if authorization != "" {
+			r.Header.Set("Authorization", authorization)
+		}
+		if got := set.Request(&r); got != want {
+			t.Errorf("%q has the access %s, want %s", authorization, got, want)
+		}
+	}
+}

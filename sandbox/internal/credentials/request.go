@@ -17,11 +17,17 @@ func (s Set) Request(r *http.Request) Access {
 	if strings.EqualFold(scheme, "Bearer") {
 		return s.Token(strings.TrimSpace(token))
 	}
+	if r.Header.Get("Authorization") == "" && s.Public {
+		return Read
+	}
 	return None
 }
 
+// Basic is the challenge for a username and password.
+const Basic = `Basic realm="flux-sandbox", charset="UTF-8"`
+
 // Challenge adds the headers that name the accepted authorization schemes.
 func Challenge(w http.ResponseWriter) {
-	w.Header().Add("WWW-Authenticate", `Basic realm="flux-sandbox", charset="UTF-8"`)
+	w.Header().Add("WWW-Authenticate", Basic)
 	w.Header().Add("WWW-Authenticate", `Bearer realm="flux-sandbox"`)
 }

@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/sandbox/internal/process"
 )
 
 // ErrNotFound is returned when a repository does not exist or its name is invalid.
@@ -204,22 +206,10 @@ func git(ctx context.Context, folder string, args ...string) (string, error) {
 	return string(trimmed(output)), nil
 }
 
-// environment returns the environment of the server's child processes, without the Git configuration, hooks and Git
-// variables of the user who started the sandbox.
+// environment returns the environment of the server's child processes, without the Git configuration and hooks of the
+// user who started the sandbox.
 func environment(home string) []string {
-	env := []string{
-		"HOME=" + home,
-		"GIT_CONFIG_GLOBAL=" + os.DevNull,
-		"GIT_CONFIG_NOSYSTEM=1",
-		"GIT_TERMINAL_PROMPT=0",
-		"LC_ALL=C",
-	}
-	for _, name := range []string{"PATH", "TMPDIR", "GIT_EXEC_PATH"} {
-		if value, set := os.LookupEnv(name); set {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
+	return append(process.Environment(home), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
 // settings returns the configuration of a Git host as options of each child, so that no repository has to contain it.

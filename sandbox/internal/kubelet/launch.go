@@ -15,7 +15,9 @@ import (
 
 	"github.com/fluxkit/flux/sandbox/internal/access"
 	"github.com/fluxkit/flux/sandbox/internal/container"
+	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/pki"
+	"github.com/fluxkit/flux/sandbox/internal/process"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
@@ -25,28 +27,43 @@ const tokenLife = 365 * 24 * time.Hour
 
 // command translates the pod's container into a command for this machine.
 func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
-	ctx, cancel := context.WithTimeout(w.ctx, 30*time.Second)
-	defer cancel()
-	for _, v := range pod.Spec.Volumes {
-		if err := os.MkdirAll(w.volume(v.Name), 0o700); err != nil {
-			return container.Command{}, fmt.Errorf("creating volume %s: %w", v.Name, err)
-		}
-	}
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
 		if c.Name != w.container {
 			continue
 		}
 		return container.Translate(pod, c, w.controller, container.Host{
-			Listen: freeAddress, Service: w.k.services.address, Volume: w.volume,
-			ConfigMap: func(name string) (map[string]string, error) { return w.k.configMap(ctx, pod.Namespace, name) },
-			Secret:    func(name string) (map[string]string, error) { return w.k.secret(ctx, pod.Namespace, name) },
+			Listen: freeAddress, Service: w.k.services.address, Untrusted: w.k.config.Untrusted,
+			Folder: func(path string) string { return volume(w.dir, path) },
 		})
 	}
 	return container.Command{}, fmt.Errorf("pod %s has no container %s", pod.Name, w.container)
 }
 
-func (w *worker) volume(name string) string { return filepath.Join(w.dir, "volumes", name) }
+// volume returns the folder for a path of a controller, below the folder of its pod.
+func volume(dir, path string) string { return filepath.Join(dir, "volumes", filepath.Base(path)) }
+
+// environment returns the environment of the controller. None of it comes from the pod, and of this machine's it has
+// nothing but the path of git, see Programs.
+func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace string) []string {
+	temporary := filepath.Join(w.dir, "tmp")
+	return []string{
+		"PATH=" + w.k.folder.Programs(), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + temporary,
+		"TUF_ROOT=" + filepath.Join(temporary, ".sigstore"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https",
+		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace,
+		"RUNTIME_NAMESPACE=" + pod.Namespace, "GOGC=200", "GOMEMLIMIT=1GiB",
+	}
+}
+
+// restrict lets a controller read its own program and the settings of the network, and use the folder of its pod. It has
+// no network and no git for bases in other repositories, so kustomize rejects them.
+func (w *worker) restrict(program *process.Command) {
+	if w.controller.Name == kustomizer {
+		program.Args = append(program.Args, "--no-remote-bases=true")
+	}
+	read := []string{program.Path, "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki", "/etc/localtime", "/usr/share/zoneinfo"}
+	program.Restrict = func() error { return isolation.Files(read, []string{w.dir, os.DevNull}) }
+}
 
 // writeNamespace writes the pod's namespace to the file that the patched
 // controllers read instead of the service account's folder of a container.
@@ -61,26 +78,6 @@ func freeAddress(int32) (string, error) {
 		return "", err
 	}
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)), nil
-}
-
-func (k *Kubelet) configMap(ctx context.Context, namespace, name string) (map[string]string, error) {
-	object, err := k.client.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	return object.Data, nil
-}
-
-func (k *Kubelet) secret(ctx context.Context, namespace, name string) (map[string]string, error) {
-	object, err := k.client.CoreV1().Secrets(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	data := map[string]string{}
-	for key, value := range object.Data {
-		data[key] = string(value)
-	}
-	return data, nil
 }
 
 // writeKubeconfig writes a kubeconfig with the identity of the pod's service

@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/fluxkit/flux/sandbox/internal/controller"
-	"github.com/fluxkit/flux/sandbox/internal/simulate"
 )
 
 // pods caches the pods of the node and owns the workers of those that run as
@@ -107,7 +106,7 @@ func (p *pods) see(ctx context.Context, o any) {
 	if !ok || ctx.Err() != nil {
 		return
 	}
-	name, container := simulate.Controller(pod, p.k.config.Controllers)
+	name, container := p.k.config.Selection().Controller(pod)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	w := p.workers[pod.UID]

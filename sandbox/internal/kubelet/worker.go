@@ -16,6 +16,9 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
+// kustomizer is the controller that runs kustomize.
+const kustomizer = "kustomize-controller"
+
 var errDeleted = errors.New("the pod was deleted")
 
 // Restarts are delayed as by a kubelet: the first not at all, then ten seconds,
@@ -42,6 +45,7 @@ type worker struct {
 	pod      *corev1.Pod
 	grace    time.Duration
 	ports    map[int32]string
+	ignored  []string
 	ready    bool
 	running  bool
 	restarts int32
@@ -188,7 +192,11 @@ func endReason(child *process.Child) string {
 
 // openLog opens the log of a new process and keeps the log of the previous one.
 func (w *worker) openLog() (*logWriter, error) {
-	for _, dir := range []string{w.dir, filepath.Join(w.dir, "logs"), filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "home")} {
+	dirs := []string{w.dir, filepath.Join(w.dir, "logs"), filepath.Join(w.dir, "tmp"), filepath.Join(w.dir, "home")}
+	for _, store := range w.controller.Stores {
+		dirs = append(dirs, volume(w.dir, store.Path))
+	}
+	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("creating the pod's folder: %w", err)
 		}
@@ -224,19 +232,22 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	if err != nil {
 		return nil, err
 	}
-	env := append([]string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + filepath.Join(w.dir, "tmp"),
-		"KUBECONFIG=" + kubeconfig, "HOSTNAME=" + pod.Name, "SANDBOX_NAMESPACE_FILE=" + namespace, "GOGC=200",
-	}, command.Env...)
-	child, err := w.k.starter.Start(w.ctx, process.Command{
+	program := process.Command{
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),
-		Args: command.Args, Env: env, Dir: w.dir, Output: out,
-	})
+		Args: command.Args, Env: w.environment(pod, kubeconfig, namespace), Dir: w.dir, Output: out,
+	}
+	switch {
+	case w.k.config.Isolated:
+		w.restrict(&program)
+	case w.k.config.Untrusted: // other users of this machine would read metrics and profiles
+		program.Args = append(program.Args, "--metrics-addr=0")
+	}
+	child, err := w.k.starter.Start(w.ctx, program)
 	if err != nil {
 		return nil, err
 	}
 	w.mu.Lock()
-	w.ports = command.Ports
+	w.ports, w.ignored = command.Ports, command.Ignored
 	record := w.record()
 	w.mu.Unlock()
 	err = errors.Join(state.SaveIdentity(filepath.Join(w.dir, "process.json"), child.Identity),
@@ -252,7 +263,7 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 func (w *worker) record() state.Pod {
 	record := state.Pod{
 		Controller: w.controller.Name, Namespace: w.pod.Namespace, Name: w.pod.Name, UID: string(w.pod.UID),
-		Ports: map[string]int{}, Restarts: w.restarts, LogFile: w.log.current, Started: time.Now().UTC(),
+		Ports: map[string]int{}, Restarts: w.restarts, LogFile: w.log.current, Started: time.Now().UTC(), Ignored: w.ignored,
 	}
 	for port, addr := range w.ports {
 		record.Ports[fmt.Sprint(port)] = portNumber(addr)

@@ -31,6 +31,8 @@ type Process struct {
 	Pod     string         `json:"pod,omitempty"`
 	// Version is the version of the binary of a controller.
 	Version string `json:"version,omitempty"`
+	// Ignored are the arguments of a pod that its controller does not get, with the reasons.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // Inspect reports the state of the processes themselves, not only the recorded
@@ -85,7 +87,7 @@ func (r *Report) addPods(folder state.Folder) error {
 		if err != nil {
 			return err
 		}
-		p := Process{Name: record.Controller, Pod: record.Namespace + "/" + record.Name, PID: id.PID, Phase: state.Stopped, Ports: record.Ports}
+		p := Process{Name: record.Controller, Pod: record.Namespace + "/" + record.Name, PID: id.PID, Phase: state.Stopped, Ports: record.Ports, Ignored: record.Ignored}
 		if id.Alive() {
 			p.Phase = state.Ready
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fluxkit/flux/sandbox/internal/access"
 	"github.com/fluxkit/flux/sandbox/internal/controller"
+	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/process"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
@@ -34,8 +35,11 @@ type Options struct {
 	Folder      state.Folder
 	Binary      string // this program, which runs the parts
 	Controllers []string
-	Timeout     time.Duration
-	Progress    io.Writer
+	Mode        state.Mode
+	// Parent is an inherited file, or nil. When it is at its end, the sandbox stops and is removed.
+	Parent   *os.File
+	Timeout  time.Duration
+	Progress io.Writer
 }
 
 type upper struct {
@@ -146,7 +150,10 @@ func (u upper) prepare(controllerDir string) error {
 	if err != nil {
 		return err
 	}
-	config.Controllers, config.ControllerDir = u.Controllers, controllerDir
+	config.Controllers, config.ControllerDir, config.Mode, config.Reachable = u.Controllers, controllerDir, u.Mode, nil
+	if err := u.linkPrograms(); err != nil {
+		return err
+	}
 	moved, err := config.ChoosePorts()
 	if err != nil {
 		return err
@@ -158,6 +165,23 @@ func (u upper) prepare(controllerDir string) error {
 		return err
 	}
 	return access.Prepare(u.Folder, config)
+}
+
+// linkPrograms lets controllers find git, which kustomize uses for bases in other repositories, and nothing else. Without
+// ssh on PATH, git cannot use the keys of the user.
+func (u upper) linkPrograms() error {
+	link := filepath.Join(u.Folder.Programs(), "git")
+	if err := remove(link); err != nil {
+		return err
+	}
+	path, err := exec.LookPath("git")
+	if u.Mode.Isolated || err != nil {
+		return nil //nolint:nilerr // the bases cannot be fetched
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return err
+	}
+	return os.Symlink(path, link)
 }
 
 // spawn starts the supervisor in a new session, so that Ctrl-C and the end of the
@@ -172,9 +196,16 @@ func (u upper) spawn() (process.Identity, error) {
 		return none, err
 	}
 	cmd := exec.Command(u.Binary, "part", "supervisor", "--dir", string(u.Folder))
+	if u.Parent != nil {
+		cmd.ExtraFiles = []*os.File{u.Parent} // the first one is file 3
+		cmd.Args = append(cmd.Args, "--parent=3")
+	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(u.Folder), output, output
-	cmd.Env = os.Environ()
+	cmd.Env = process.Environment(string(u.Folder))
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if u.Mode.Isolated {
+		cmd.SysProcAttr = isolation.Attributes(cmd.SysProcAttr)
+	}
 	err = cmd.Start()
 	if err := errors.Join(err, output.Close()); err != nil {
 		return none, fmt.Errorf("starting the supervisor: %w", err)

@@ -2,6 +2,8 @@ package part
 
 import (
 	"context"
+	_ "embed"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -21,7 +23,7 @@ const serviceCIDR = "10.96.0.0/16"
 
 func runAPIServer(ctx context.Context, folder state.Folder, config state.Config) error {
 	dir := pki.Dir(folder.Path("pki"))
-	return execute(ctx, apiserver.NewAPIServerCommand(), map[string]string{
+	flags := map[string]string{
 		"bind-address":         "127.0.0.1",
 		"advertise-address":    "127.0.0.1",
 		"secure-port":          strconv.Itoa(config.Ports["apiserver"]),
@@ -57,7 +59,33 @@ func runAPIServer(ctx context.Context, folder state.Folder, config state.Config)
 		"event-ttl":                 "2h",
 		"shutdown-delay-duration":   "0s",
 		"v":                         "1",
-	})
+	}
+	if config.Untrusted {
+		file, err := writePolicies(folder)
+		if err != nil {
+			return err
+		}
+		flags["admission-control-config-file"] = file
+		flags["feature-gates"] = "ManifestBasedAdmissionControlConfig=true"
+	}
+	return execute(ctx, apiserver.NewAPIServerCommand(), flags)
+}
+
+// policies are admission policies of the API server itself.
+//
+//go:embed policies.yaml
+var policies []byte
+
+// writePolicies writes the policies, and returns the file that names their folder.
+func writePolicies(folder state.Folder) (string, error) {
+	file := folder.Path("admission.yaml")
+	text := fmt.Sprintf(`apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: ValidatingAdmissionPolicy
+  configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: ValidatingAdmissionPolicyConfiguration, staticManifestsDir: %q}
+`, folder.Path("policies"))
+	return file, errors.Join(state.WriteFile(folder.Path("policies", "policies.yaml"), policies), state.WriteFile(file, []byte(text)))
 }
 
 // unneeded lists controllers for machines, disks and certificates, which a

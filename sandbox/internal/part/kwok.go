@@ -10,7 +10,6 @@ import (
 	"sigs.k8s.io/kwok/pkg/kwok/cmd"
 	"sigs.k8s.io/kwok/pkg/log"
 
-	"github.com/fluxkit/flux/sandbox/internal/simulate"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
@@ -18,7 +17,7 @@ import (
 // the pods' life cycle, and it renews the lease of the node.
 func runKwok(ctx context.Context, folder state.Folder, config state.Config) error {
 	stages := folder.Path("kwok", "stages.yaml")
-	text, err := simulate.Stages(config.Controllers)
+	text, err := config.Selection().Stages()
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,8 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Output io.Writer // stdout and stderr; an *os.File is passed without a copy
+	// Restrict restricts the thread that starts the program, and with it the program. It may be nil.
+	Restrict func() error
 }
 
 // Child is a child process.
@@ -51,6 +53,18 @@ func NewStarter(ctx context.Context) *Starter {
 	return s
 }
 
+// Do calls f on the thread.
+func (s *Starter) Do(ctx context.Context, f func()) error {
+	done := make(chan struct{})
+	select {
+	case s.requests <- func() { f(); close(done) }:
+		<-done
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // Start runs the command and returns once it is running.
 func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	cmd := exec.Command(c.Path, c.Args...)
@@ -59,21 +73,38 @@ func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	cmd.SysProcAttr = childAttributes()
 	// A grandchild that keeps the output open must not block Wait.
 	cmd.WaitDelay = time.Second
-	started := make(chan error, 1)
-	select {
-	case s.requests <- func() { started <- cmd.Start() }:
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
-	}
-	if err := <-started; err != nil {
+	child := &Child{done: make(chan struct{})}
+	if err := s.start(ctx, cmd, c.Restrict, child.done); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", c.Path, err)
 	}
-	child := &Child{Identity: Identify(cmd.Process.Pid), done: make(chan struct{})}
+	child.Identity = Identify(cmd.Process.Pid)
 	go func() {
 		child.err = cmd.Wait()
 		close(child.done)
 	}()
 	return child, nil
+}
+
+// start starts a program on the thread, or on one of its own if it is restricted. That one lives as long as the program.
+func (s *Starter) start(ctx context.Context, cmd *exec.Cmd, restrict func() error, done <-chan struct{}) (err error) {
+	if restrict == nil {
+		var failed error
+		err = s.Do(ctx, func() { failed = cmd.Start() })
+		return errors.Join(err, failed)
+	}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread() // the thread ends with this function
+		err := restrict()
+		if err == nil {
+			err = cmd.Start()
+		}
+		started <- err
+		if err == nil {
+			<-done
+		}
+	}()
+	return <-started
 }
 
 // Done returns a channel that is closed when the child has exited.
@@ -127,4 +158,16 @@ func OpenLog(path string) (*os.File, error) {
 		return nil, fmt.Errorf("opening log %s: %w", path, err)
 	}
 	return file, nil
+}
+
+// Environment returns the environment of a part of the sandbox: the variables with which it finds git and temporary
+// files, and none of the tokens, sockets and settings of the user.
+func Environment(home string) []string {
+	env := []string{"HOME=" + home}
+	for _, name := range []string{"PATH", "TMPDIR", "GIT_EXEC_PATH"} {
+		if value, set := os.LookupEnv(name); set {
+			env = append(env, name+"="+value)
+		}
+	}
+	return env
 }

@@ -6,13 +6,12 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"path"
 	"regexp"
-	"slices"
 	"strings"
 	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Annotation on a pod selects its state; DelayAnnotation is the duration of a slow
@@ -35,55 +34,69 @@ const (
 //go:embed stages.yaml
 var stagesTemplate string
 
-// Stages renders the stages for all pods except those whose image is one of the
-// controllers, which run as processes.
-func Stages(controllers []string) ([]byte, error) {
+// Selection selects the pods that run as processes.
+type Selection struct {
+	// Controllers are the names of their Deployments and images.
+	Controllers []string
+	// Namespace is the namespace of the pods, "" for any.
+	Namespace string
+}
+
+// Stages renders the stages for all pods except the selected ones, which run as processes.
+func (s Selection) Stages() ([]byte, error) {
 	t, err := template.New("stages").Delims("[[", "]]").Parse(stagesTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("reading the pod stages: %w", err)
 	}
 	var out bytes.Buffer
-	err = t.Execute(&out, map[string]string{
-		"Real": realExpression(controllers), "State": Annotation, "Delay": DelayAnnotation,
-	})
+	err = t.Execute(&out, map[string]string{"Real": s.expression(), "State": Annotation, "Delay": DelayAnnotation})
 	if err != nil {
 		return nil, fmt.Errorf("rendering the pod stages: %w", err)
 	}
 	return out.Bytes(), nil
 }
 
-// realExpression returns the jq expression that is true for a pod that runs as a
+// expression returns the jq expression that is true for a pod that runs as a
 // process; it must agree with Controller.
-func realExpression(controllers []string) string {
-	if len(controllers) == 0 {
+func (s Selection) expression() string {
+	if len(s.Controllers) == 0 {
 		return "false"
 	}
-	names := make([]string, len(controllers))
-	for i, name := range controllers {
-		names[i] = regexp.QuoteMeta(name)
+	var each []string
+	for _, name := range s.Controllers {
+		each = append(each, fmt.Sprintf(`(([.metadata.ownerReferences[]? | select(.controller == true and .kind == "ReplicaSet") | .name | test(%q)] | any) and `+
+			`([.spec.containers[].image | test(%q)] | any))`, replicaSet(name), image(name)))
 	}
-	return fmt.Sprintf(`(.metadata.annotations[%q] // "") == "" and ([.spec.containers[].image | test("(^|/)(%s)([:@]|$)")] | any)`,
-		Annotation, strings.Join(names, "|"))
+	all := fmt.Sprintf(`(.metadata.annotations[%q] // "") == "" and (%s)`, Annotation, strings.Join(each, " or "))
+	if s.Namespace != "" {
+		all += fmt.Sprintf(" and .metadata.namespace == %q", s.Namespace)
+	}
+	return all
 }
 
-// Controller returns the controller that a pod runs, and the container of it. A
-// pod with the annotation is simulated, whatever its image.
-func Controller(pod *corev1.Pod, controllers []string) (name string, container *corev1.Container) {
-	if pod.Annotations[Annotation] != "" {
+// replicaSet matches the name of a ReplicaSet of the Deployment of a controller, and image its image in any registry.
+func replicaSet(name string) string { return "^" + regexp.QuoteMeta(name) + "-[a-z0-9]+$" }
+func image(name string) string      { return "(^|/)" + regexp.QuoteMeta(name) + "([:@]|$)" }
+
+// Controller returns the controller that a pod runs, and the container of it: the pod belongs to the Deployment of the
+// controller and has its image. Every other pod is simulated, whatever its image, and so is one with the annotation.
+func (s Selection) Controller(pod *corev1.Pod) (name string, container *corev1.Container) {
+	if pod.Annotations[Annotation] != "" || s.Namespace != "" && pod.Namespace != s.Namespace {
 		return "", nil
 	}
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		if name := imageName(c.Image); slices.Contains(controllers, name) {
-			return name, c
+	owner := metav1.GetControllerOf(pod)
+	if owner == nil || owner.Kind != "ReplicaSet" {
+		return "", nil
+	}
+	for _, name := range s.Controllers {
+		if !regexp.MustCompile(replicaSet(name)).MatchString(owner.Name) {
+			continue
+		}
+		for i := range pod.Spec.Containers {
+			if c := &pod.Spec.Containers[i]; regexp.MustCompile(image(name)).MatchString(c.Image) {
+				return name, c
+			}
 		}
 	}
 	return "", nil
-}
-
-// imageName returns the last element of an image's repository, without tag or digest.
-func imageName(image string) string {
-	image, _, _ = strings.Cut(image, "@")
-	name, _, _ := strings.Cut(path.Base(image), ":")
-	return name
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/itchyny/gojq"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
 )
@@ -28,7 +29,7 @@ type stage struct {
 
 func TestStagesParseAsKwokStages(t *testing.T) {
 	t.Parallel()
-	text, err := Stages([]string{"source-controller"})
+	text, err := Selection{Controllers: []string{"source-controller"}}.Stages()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,33 +74,47 @@ func TestStagesParseAsKwokStages(t *testing.T) {
 // become ready.
 func TestStagesAndAgentAgree(t *testing.T) {
 	t.Parallel()
+	const name, owner = "source-controller", "source-controller-7d4f9b"
+	one := []string{name}
 	cases := []struct {
-		image, state string
-		controllers  []string
-		want         string
+		image, owner, state string
+		selection           Selection
+		want                string
 	}{
-		{"ghcr.io/fluxcd/source-controller:v1.9.5", "", []string{"source-controller"}, "source-controller"},
-		{"localhost:5000/source-controller@sha256:abc", "", []string{"source-controller"}, "source-controller"},
-		{"source-controller", "", []string{"helm-controller", "source-controller"}, "source-controller"},
-		{"ghcr.io/fluxcd/source-controller:v1.9.5", CrashLoop, []string{"source-controller"}, ""},
-		{"ghcr.io/fluxcd/source-controller:v1.9.5", "", nil, ""},
-		{"ghcr.io/fluxcd/source-controller-cli:v1", "", []string{"source-controller"}, ""},
-		{"ghcr.io/fluxcd/my-source-controller:v1", "", []string{"source-controller"}, ""},
-		{"ghcr.io/source-controller/app:v1", "", []string{"source-controller"}, ""},
-		{"nginx", "", []string{"source-controller"}, ""},
+		{"ghcr.io/fluxcd/source-controller:v1.9.5", owner, "", Selection{one, ""}, name},
+		{"ghcr.io/fluxcd/source-controller:v1.9.5", owner, "", Selection{one, "flux-system"}, name},
+		{"localhost:5000/source-controller@sha256:abc", owner, "", Selection{one, ""}, name},
+		{"source-controller", owner, "", Selection{[]string{"helm-controller", name}, ""}, name},
+		{"ghcr.io/fluxcd/source-controller:v1.9.5", owner, CrashLoop, Selection{one, ""}, ""},
+		{"ghcr.io/fluxcd/source-controller:v1.9.5", owner, "", Selection{}, ""},
+		{"ghcr.io/fluxcd/source-controller-cli:v1", owner, "", Selection{one, ""}, ""},
+		{"ghcr.io/fluxcd/my-source-controller:v1", owner, "", Selection{one, ""}, ""},
+		{"ghcr.io/source-controller/app:v1", owner, "", Selection{one, ""}, ""},
+		{"nginx", owner, "", Selection{one, ""}, ""},
+		// The image alone, the name alone, and another namespace do not make a controller.
+		{"x/source-controller", "web-7d4f9b", "", Selection{one, ""}, ""},
+		{"x/source-controller", "", "", Selection{one, ""}, ""},
+		{"x/source-controller", "source-controller-evil-7d4f9b", "", Selection{one, ""}, ""},
+		{"x/source-controller", "my-source-controller-7d4f9b", "", Selection{one, ""}, ""},
+		{"x/source-controller", "helm-controller-7d4f9b", "", Selection{[]string{"helm-controller", name}, ""}, ""},
+		{"ghcr.io/fluxcd/source-controller:v1.9.5", owner, "", Selection{one, "other"}, ""},
 	}
 	for _, c := range cases {
-		pod := &corev1.Pod{}
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "flux-system"}}
 		pod.Spec.Containers = []corev1.Container{{Name: "manager", Image: c.image}}
+		if c.owner != "" {
+			yes := true
+			pod.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: c.owner, Controller: &yes}}
+		}
 		if c.state != "" {
 			pod.Annotations = map[string]string{Annotation: c.state}
 		}
-		name, _ := Controller(pod, c.controllers)
-		if name != c.want {
-			t.Errorf("Controller(%s, %v) = %q, want %q", c.image, c.controllers, name, c.want)
+		got, _ := c.selection.Controller(pod)
+		if got != c.want {
+			t.Errorf("Controller(%s of %s, %v) = %q, want %q", c.image, c.owner, c.selection, got, c.want)
 		}
-		if real := evaluate(t, realExpression(c.controllers), pod); real != (c.want != "") {
-			t.Errorf("the stages treat %s among %v as real: %v", c.image, c.controllers, real)
+		if real := evaluate(t, c.selection.expression(), pod); real != (c.want != "") {
+			t.Errorf("the stages treat %s of %s among %v as real: %v", c.image, c.owner, c.selection, real)
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sort"
 	"strconv"
+
+	"github.com/fluxkit/flux/sandbox/internal/simulate"
 )
 
 // Config is the configuration that a sandbox keeps between starts, so that
@@ -15,8 +17,27 @@ type Config struct {
 	Controllers []string `json:"controllers"`
 	// ControllerDir is the folder with their binaries.
 	ControllerDir string `json:"controllerDir,omitempty"`
+	// Mode is how the sandbox is protected from its objects.
+	Mode
+	// Reachable are the loopback addresses of this machine that isolated parts reach nevertheless.
+	Reachable []string `json:"reachable,omitempty"`
 	// Ports maps a purpose such as "apiserver" to its loopback port.
 	Ports map[string]int `json:"ports"`
+}
+
+// Mode is how the sandbox and this machine are protected from the objects in the sandbox.
+type Mode struct {
+	// Untrusted is set if the author of the objects is not trusted.
+	Untrusted bool `json:"untrusted,omitempty"`
+	// Namespace is the namespace of the controllers, "" for any.
+	Namespace string `json:"namespace,omitempty"`
+	// Isolated is set if all parts run in a network of their own.
+	Isolated bool `json:"isolated,omitempty"`
+}
+
+// Selection selects the pods that run as processes.
+func (c Config) Selection() simulate.Selection {
+	return simulate.Selection{Controllers: c.Controllers, Namespace: c.Namespace}
 }
 
 // PortNames lists the purposes that get a port.

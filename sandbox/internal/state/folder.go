@@ -25,7 +25,7 @@ func Open(path string) (Folder, error) {
 // Create creates the folder and its subfolders, readable by their owner only,
 // because they contain keys and tokens.
 func (f Folder) Create() error {
-	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok"} {
+	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok", "programs", "policies"} {
 		path := f.Path(dir)
 		if err := os.MkdirAll(path, 0o700); err != nil {
 			return fmt.Errorf("creating sandbox folder: %w", err)
@@ -62,6 +62,9 @@ func (f Folder) Log(part string) string { return f.Path("logs", part+".log") }
 
 // Pods returns the folder with one subfolder for each pod that runs as a process.
 func (f Folder) Pods() string { return f.Path("pods") }
+
+// Programs returns the folder with the programs that controllers find on PATH.
+func (f Folder) Programs() string { return f.Path("programs") }
 
 // WriteFile replaces a private file atomically: readers see the old or the new content.
 func WriteFile(path string, data []byte) error {

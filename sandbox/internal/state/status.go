@@ -37,6 +37,8 @@ type Status struct {
 	Message    string           `json:"message,omitempty"`
 	Started    time.Time        `json:"started"`
 	Parts      []Part           `json:"parts"`
+	// Reached are the addresses of this machine that are available to isolated parts.
+	Reached []string `json:"reached,omitempty"`
 }
 
 // LoadStatus reads the last status; without one it returns the zero value.
@@ -76,6 +78,8 @@ type Pod struct {
 	Restarts   int32          `json:"restarts"`
 	LogFile    string         `json:"logFile"`
 	Started    time.Time      `json:"started"`
+	// Ignored are the arguments of the pod that the process does not get, with the reasons.
+	Ignored []string `json:"ignored,omitempty"`
 }
 
 // SavePod writes the record of a pod into its folder.

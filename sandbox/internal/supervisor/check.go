@@ -20,20 +20,20 @@ import (
 type check func(ctx context.Context) error
 
 // http returns a check over plain HTTP.
-func http(addr, path string) check {
-	client := &nethttp.Client{Timeout: 2 * time.Second, Transport: &nethttp.Transport{DisableKeepAlives: true}}
+func (n *network) http(addr, path string) check {
+	client := &nethttp.Client{Timeout: 2 * time.Second, Transport: &nethttp.Transport{DialContext: n.dial, DisableKeepAlives: true}}
 	return get(client, "http://"+addr+path)
 }
 
 // https returns a check over TLS, verified with the sandbox's CA, with the client
 // certificate called cert unless that is empty.
-func https(folder state.Folder, addr, path, cert string) check {
+func (n *network) https(folder state.Folder, addr, path, cert string) check {
 	return func(ctx context.Context) error {
 		config, err := clientTLS(pki.Dir(folder.Path("pki")), cert)
 		if err != nil {
 			return err
 		}
-		transport := &nethttp.Transport{TLSClientConfig: config, DisableKeepAlives: true}
+		transport := &nethttp.Transport{DialContext: n.dial, TLSClientConfig: config, DisableKeepAlives: true}
 		client := &nethttp.Client{Timeout: 2 * time.Second, Transport: transport}
 		return get(client, "https://"+addr+path)(ctx)
 	}

@@ -19,35 +19,35 @@ type spec struct {
 // stages returns the order of starting: the parts of a stage start together after
 // those of the previous stage are ready. Stopping is in reverse order, so that the
 // clients of the API server stop before it, and etcd stops after it.
-func stages(folder state.Folder, config state.Config) [][]spec {
+func (n *network) stages(folder state.Folder, config state.Config) [][]spec {
 	kwokHome := "KWOK_WORKDIR=" + folder.Path("kwok")
 	return [][]spec{
 		{
 			{name: part.Etcd, ports: ports("client", "etcd", "peer", "etcd-peer"), grace: 10 * time.Second,
-				ready: https(folder, config.Addr("etcd"), "/health", "apiserver-etcd")},
+				ready: n.https(folder, config.Addr("etcd"), "/health", "apiserver-etcd")},
 			{name: part.Git, ports: ports("http", "git-http", "https", "git-https", "ssh", "git-ssh"), grace: 5 * time.Second,
 				ready: gitListens(folder)},
 			{name: part.Registry, ports: ports("http", "registry"), grace: 5 * time.Second,
-				ready: http(config.Addr("registry"), "/v2/")},
+				ready: n.http(config.Addr("registry"), "/v2/")},
 		},
 		{
 			// Requests are short-lived garbage: less frequent collection saves processor time for some memory.
 			{name: part.APIServer, ports: ports("https", "apiserver"), grace: 15 * time.Second,
 				env:   []string{"GOGC=200"},
-				ready: https(folder, config.Addr("apiserver"), "/readyz", "")},
+				ready: n.https(folder, config.Addr("apiserver"), "/readyz", "")},
 		},
 		{
 			{name: part.ControllerManager, ports: ports("https", "controller-manager"), grace: 10 * time.Second,
 				env:   []string{"GOGC=100"},
-				ready: https(folder, config.Addr("controller-manager"), "/healthz", "")},
+				ready: n.https(folder, config.Addr("controller-manager"), "/healthz", "")},
 			{name: part.Scheduler, ports: ports("https", "scheduler"), grace: 10 * time.Second,
 				env:   []string{"GOGC=100"},
-				ready: https(folder, config.Addr("scheduler"), "/healthz", "")},
+				ready: n.https(folder, config.Addr("scheduler"), "/healthz", "")},
 			{name: part.Kwok, ports: ports("http", "kwok"), grace: 5 * time.Second,
-				env: []string{kwokHome, "GOGC=100"}, ready: http(config.Addr("kwok"), "/healthz")},
+				env: []string{kwokHome, "GOGC=100"}, ready: n.http(config.Addr("kwok"), "/healthz")},
 			// Longer than the grace period of the controllers that it stops first.
 			{name: part.Kubelet, ports: ports("https", "kubelet"), grace: 20 * time.Second,
-				ready: https(folder, config.Addr("kubelet"), "/healthz", "apiserver-kubelet")},
+				ready: n.https(folder, config.Addr("kubelet"), "/healthz", "apiserver-kubelet")},
 		},
 	}
 }

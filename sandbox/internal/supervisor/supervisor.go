@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,8 +31,9 @@ type Supervisor struct {
 	stages  [][]spec
 	log     *log.Logger
 	failed  chan error
-	// restarts has the requests to restart the API server.
-	restarts chan os.Signal
+	network *network
+	// requests has the signals of other commands.
+	requests chan os.Signal
 	awaits   sync.WaitGroup
 
 	mu       sync.Mutex
@@ -39,35 +41,71 @@ type Supervisor struct {
 	children map[string]*process.Child
 }
 
-// Run supervises the sandbox in folder until ctx is canceled, running its parts
-// from binary. It returns when every process that it started has exited.
-func Run(ctx context.Context, folder state.Folder, binary string, out io.Writer) error {
+// Run supervises the sandbox in folder until ctx is canceled or parent, if it is not nil, is at its end. It runs the parts
+// from binary, and returns when every process that it started has exited. The parent owns the folder: without it, the
+// folder is removed.
+func Run(ctx context.Context, folder state.Folder, binary string, parent io.Reader, out io.Writer) error {
 	lock, err := folder.TryLock("supervisor")
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var orphaned atomic.Bool
+	if parent != nil {
+		go func() {
+			_, _ = io.Copy(io.Discard, parent) // nothing is written to it
+			orphaned.Store(true)
+			stop()
+		}()
+	}
+	err = run(ctx, folder, binary, out)
+	if orphaned.Load() {
+		err = errors.Join(err, os.RemoveAll(string(folder)))
+	}
+	return errors.Join(err, lock.Release())
+}
+
+func run(ctx context.Context, folder state.Folder, binary string, out io.Writer) error {
 	config, err := folder.LoadConfig()
 	if err != nil {
-		return errors.Join(err, lock.Release())
+		return err
 	}
 	background, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	s := &Supervisor{
-		folder: folder, binary: binary, starter: process.NewStarter(background),
-		stages: stages(folder, config), log: log.New(out, "", log.LstdFlags|log.LUTC),
-		failed: make(chan error, 1), restarts: make(chan os.Signal, 1), children: map[string]*process.Child{},
+		folder: folder, binary: binary, starter: process.NewStarter(background), log: log.New(out, "", log.LstdFlags|log.LUTC),
+		failed: make(chan error, 1), requests: make(chan os.Signal, 1), children: map[string]*process.Child{},
 	}
-	signal.Notify(s.restarts, syscall.SIGUSR1)
-	defer signal.Stop(s.restarts)
+	if s.network, err = newNetwork(ctx, s.starter, config.Isolated); err != nil {
+		return err
+	}
+	s.stages = s.network.stages(folder, config)
+	signal.Notify(s.requests, restartSignal, reachSignal)
+	defer signal.Stop(s.requests)
 	s.status = state.Status{Supervisor: process.Self(), Phase: state.Starting, Started: time.Now().UTC()}
 	for _, stage := range s.stages {
 		for _, spec := range stage {
 			s.status.Parts = append(s.status.Parts, s.describe(spec, config))
 		}
 	}
-	err = s.supervise(ctx)
-	return errors.Join(err, lock.Release())
+	open, shut := context.WithCancel(background)
+	defer s.network.group.Wait()
+	defer shut()
+	if config.Isolated {
+		if err := s.network.publish(open, folder, config, s.log); err != nil {
+			return err
+		}
+	}
+	return s.supervise(ctx, open)
 }
+
+// The signals with which commands request something of the supervisor: to restart the API server, and to make the
+// addresses in the configuration available to the parts.
+const (
+	restartSignal = syscall.SIGUSR1
+	reachSignal   = syscall.SIGUSR2
+)
 
 func (s *Supervisor) describe(spec spec, config state.Config) state.Part {
 	ports := map[string]int{}
@@ -79,8 +117,8 @@ func (s *Supervisor) describe(spec spec, config state.Config) state.Part {
 
 // supervise starts, watches and stops the parts. A part that fails to start stops
 // the sandbox; one that exits later is reported and the others keep running, so
-// that their state can be examined.
-func (s *Supervisor) supervise(ctx context.Context) error {
+// that their state can be examined. Connections with this machine stay open until the context open ends.
+func (s *Supervisor) supervise(ctx, open context.Context) error {
 	s.save()
 	err := s.start(ctx)
 	switch {
@@ -90,7 +128,7 @@ func (s *Supervisor) supervise(ctx context.Context) error {
 		s.setPhase(state.Failed, err.Error())
 	default:
 		s.setPhase(state.Ready, "")
-		err = s.watch(ctx)
+		err = s.watch(ctx, open)
 	}
 	s.stop(err)
 	return err
@@ -124,7 +162,7 @@ func (s *Supervisor) startPart(ctx context.Context, spec spec) error {
 	}
 	child, err := s.starter.Start(ctx, process.Command{
 		Path: s.binary, Args: []string{"part", spec.name, "--dir", string(s.folder)},
-		Env: append(os.Environ(), spec.env...), Dir: string(s.folder), Output: file,
+		Env: append(process.Environment(string(s.folder)), spec.env...), Dir: string(s.folder), Output: file,
 	})
 	if err := errors.Join(err, file.Close()); err != nil {
 		return err
@@ -178,7 +216,7 @@ func endOf(child *process.Child) string {
 
 // watch blocks until ctx is canceled and records the first part that exits in
 // the status of the sandbox.
-func (s *Supervisor) watch(ctx context.Context) error {
+func (s *Supervisor) watch(ctx, open context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -186,13 +224,33 @@ func (s *Supervisor) watch(ctx context.Context) error {
 		case err := <-s.failed:
 			s.log.Print(err)
 			s.setPhase(state.Failed, err.Error())
-		case <-s.restarts:
-			if err := s.restart(ctx, part.APIServer); err != nil && ctx.Err() == nil {
+		case request := <-s.requests:
+			err := error(nil)
+			if request == restartSignal {
+				err = s.restart(ctx, part.APIServer)
+			} else {
+				err = s.reach(open)
+			}
+			if err != nil && ctx.Err() == nil {
 				s.log.Print(err)
 				s.setPhase(state.Failed, err.Error())
 			}
 		}
 	}
+}
+
+// reach makes the addresses in the configuration available to the parts.
+func (s *Supervisor) reach(ctx context.Context) error {
+	config, err := s.folder.LoadConfig()
+	if err != nil {
+		return err
+	}
+	reached, err := s.network.reach(ctx, config.Reachable, s.status.Reached)
+	s.mu.Lock()
+	s.status.Reached = reached
+	s.mu.Unlock()
+	s.save()
+	return err
 }
 
 // restart stops a part and starts it again.

@@ -1,0 +1,131 @@
+//go:build linux
+
+// Package confine_test runs hostile repositories with the real controllers, and checks that they run nothing, reach
+// nothing and change nothing outside of their sandbox.
+package confine_test
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
+	"github.com/fluxkit/flux/test/support/testtemp"
+)
+
+var sandboxes = testcluster.NewPool()
+
+func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: sandboxes.Around(m)}.Run()) }
+
+// cluster is the directory of the cluster in the repositories.
+const cluster = "clusters/demo"
+
+// withSync returns the files of a repository with those that bootstrap writes.
+func withSync(files map[string]string) map[string]string {
+	all := map[string]string{
+		cluster + "/flux-system/gotk-components.yaml": "# Flux Version: v" + controllers.DefaultDistribution().Version +
+			"\n# Components: source-controller,kustomize-controller,helm-controller,notification-controller,image-reflector-controller\n",
+		cluster + "/flux-system/gotk-sync.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 1m0s, url: "https://repository.example/fleet", ref: {branch: main}}
+---
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: flux-system, namespace: flux-system}
+spec: {interval: 10m0s, path: ./clusters/demo, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
+`,
+	}
+	maps.Copy(all, files)
+	return all
+}
+
+// reconcile runs a repository until its controllers have finished, and returns the run before it is closed.
+func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, *testrun.Report) {
+	t.Helper()
+	tree := fstest.MapFS{}
+	for name, content := range withSync(files) {
+		tree[name] = &fstest.MapFile{Data: []byte(content)}
+	}
+	sandboxes.Acquire(t, testcluster.Started)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
+	t.Cleanup(cancel)
+	repository := &testrun.Repository{Tree: tree, Path: cluster}
+	if err := repository.Load(ctx); err != nil {
+		t.Fatal(err)
+	}
+	run := &testrun.Run{
+		Program: filepath.Join(testcluster.Bin(), helper.Sandbox), Distribution: controllers.DefaultDistribution(), Repository: repository,
+		AllowNetwork: allowNetwork, Now: time.Now, Progress: func(string) {},
+	}
+	t.Cleanup(func() {
+		if err := run.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := run.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	// The repository may have changed the controllers.
+	rollout := &diagnose.Rollout{Client: run.Sandbox.Client, Namespace: run.Set.Namespace, Names: repository.Components}
+	for _, step := range []func(context.Context) error{rollout.Wait, run.Settle, run.Read} {
+		if err := step(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := run.Report(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run, report
+}
+
+// causes returns the messages of the root causes by object.
+func causes(report *testrun.Report) map[string]string {
+	messages := map[string]string{}
+	for _, c := range report.Causes {
+		messages[c.Object.Kind+"/"+c.Object.Name] = c.Message
+	}
+	return messages
+}
+
+// fluxWithSandbox returns the path of flux, beside the programs of the sandbox.
+func fluxWithSandbox(t *testing.T) string {
+	t.Helper()
+	sandboxes.Acquire(t, testcluster.Started)
+	return filepath.Join(testcluster.Programs(t), "flux")
+}
+
+// writeRepository writes the files of a repository to a folder.
+func writeRepository(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range withSync(files) {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// missing fails unless no file is at any of the paths.
+func missing(t *testing.T, paths ...string) {
+	t.Helper()
+	if i := slices.IndexFunc(paths, func(p string) bool { _, err := os.Stat(p); return err == nil }); i >= 0 {
+		t.Errorf("%s exists", paths[i])
+	}
+}
