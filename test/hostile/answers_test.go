@@ -43,7 +43,9 @@ func (s hostileServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.status != 0 {
 		w.WriteHeader(s.status)
 	}
-	for _, err := w.Write(begin); err == nil; _, err = w.Write(more) {
+	_, err := w.Write(begin)
+	for err == nil {
+		_, err = w.Write(more)
 	}
 }
 
