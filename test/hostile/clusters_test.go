@@ -219,7 +219,7 @@ func clusters() []other {
 		row("status, 10^5 conditions", with("True", "ok", conditions), "status ks/app", "", "", 1),
 		row("debug, 10^5 entries of history", with("True", "ok", history), "debug ks app --show-history", "", "sha256:99999", 0),
 		row("why, 10^5 dependencies", with("False", "x", needs), "why ks/app", "", "ReconciliationFailed: x", 1),
-		row("deps, 20,000 Kustomizations that wait for one another", dependent(next), "deps", "these wait for each other", "", 0),
+		row("deps, 20,000 Kustomizations that wait for one another", dependent(next), "deps", "circular dependency", "", 0),
 		row("deps, 20,000 Kustomizations with as many cycles", dependent(func(i int) []int { return []int{(i + 1) % 20_000, 0} }), "deps", "only the first 100 are listed", "", 0),
 		row("deps, 10,000 Kustomizations that wait for 10,000", dependent(func(i int) []int {
 			switch {

@@ -217,15 +217,11 @@ func depsText(a *app.App, o *options, trees []*tree.Node) error {
 func depsTrouble(a *app.App, g *tree.Graph) error {
 	for _, v := range g.Vertices {
 		if v.Missing {
-			a.UI.Warning("%s is not there, and %s needs it", v.Object, g.To(v.Object)[0].From)
+			a.UI.Warning("%s not found (required by %s)", v.Object, g.To(v.Object)[0].From)
 		}
 	}
 	for _, cycle := range g.Cycles {
-		words := make([]string, 0, len(cycle)+1)
-		for _, o := range append(slices.Clone(cycle), cycle[0]) {
-			words = append(words, o.String())
-		}
-		a.UI.Failure("these wait for each other: %s", strings.Join(words, " → "))
+		a.UI.Failure("circular dependency: %s", cycleText(cycle))
 	}
 	if g.MoreCycles {
 		a.UI.Warning("there are more circular dependencies: only the first %d are listed", len(g.Cycles))
@@ -234,6 +230,21 @@ func depsTrouble(a *app.App, g *tree.Graph) error {
 		return clierr.ErrReported
 	}
 	return nil
+}
+
+// maxCycle is the maximum number of objects of a circular dependency that are listed.
+const maxCycle = 20
+
+// cycleText returns the objects of a circular dependency, the first one again at the end.
+func cycleText(cycle []tree.Object) string {
+	var words []string
+	for _, o := range append(slices.Clone(cycle), cycle[0]) {
+		words = append(words, o.String())
+	}
+	if more := len(words) - maxCycle; more > 0 {
+		words = slices.Concat(words[:maxCycle-2], []string{fmt.Sprintf("… %d more …", more)}, words[len(words)-2:])
+	}
+	return strings.Join(words, " → ")
 }
 
 // depsDiagram returns a diagram whose arrows point from dependencies to
