@@ -85,7 +85,7 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Tier 2, before a merge: one case for each behavior with the real controllers (12 minutes)
-	$(GOTEST) -p 1 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine
+	$(GOTEST) -p 1 -parallel 4 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine # the pool of sandboxes is the limit
 
 .PHONY: nightly
 nightly: test e2e nightly-e2e nightly-unit race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)
