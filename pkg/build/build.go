@@ -87,6 +87,9 @@ type Object struct {
 	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter its
 	// values are still encrypted, with one they are in plain text.
 	Encrypted bool
+	// Withheld reports whether the object is encrypted and not decrypted because the input is not
+	// trusted.
+	Withheld bool
 	// Secret holds the paths of values that are derived from secret values. A path consists of map
 	// keys and list indices.
 	Secret [][]string
@@ -131,7 +134,10 @@ func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	first := &kustomizationBuild{ctx: ctx, tree: tree, ks: ks, options: o, shadow: newShadow(o.Twin)}
 	first.options.Lookup = first.lookup(o.Lookup)
 	if decrypt := decrypterOf(ks, o); decrypt != nil {
-		first.decrypt = first.decrypter(decrypt)
+		first.decrypt = decrypt
+		if _, untrusted := decrypt.(Untrusted); !untrusted {
+			first.decrypt = first.decrypter(decrypt)
+		}
 	}
 	first.secret = first.secret || slices.ContainsFunc(o.SecretVars, func(name string) bool { return o.Vars[name] != "" })
 	result, err := first.run()

@@ -119,7 +119,7 @@ func (o Object) Alias() (group string, reference Reference) {
 	twin := ReferenceTo(o.Twin)
 	hide := func(part *string, other string) {
 		if *part != other {
-			*part = commonWords(*part, other) + alias(*part)
+			*part = commonWords(*part, other) + Alias(*part)
 		}
 	}
 	if twin.Kind != "" { // without a counterpart, only the presence is derived

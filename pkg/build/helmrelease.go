@@ -180,7 +180,8 @@ func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", ReferenceTo(hr), err)
+		_, owner := Object{Unstructured: hr, Twin: o.Twin}.Alias()
+		return nil, fmt.Errorf("building %s: %w", owner, err)
 	}
 	return result, nil
 }

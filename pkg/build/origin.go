@@ -113,7 +113,7 @@ func remembering(lookup Lookup) Lookup {
 // disguised returns other content for a key: the same structure with different values.
 func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if r.TargetPath != "" {
-		return []byte(alias(string(text))), nil
+		return []byte(Alias(string(text))), nil
 	}
 	var values any
 	if err := budget.Unmarshal(r.key(), text, &values); err != nil {
@@ -137,6 +137,6 @@ func otherValues(value any) any {
 		}
 		return other
 	default:
-		return alias(fmt.Sprint(value))
+		return Alias(fmt.Sprint(value))
 	}
 }

@@ -36,9 +36,9 @@ func keyedHash(parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// alias returns a name that replaces a text derived from a secret value: the same for the same text
+// Alias returns a name that replaces a text derived from a secret value: the same for the same text
 // within a process, and useless to guess the text from.
-func alias(text string) string { return "derived-" + hex.EncodeToString(keyedHash("alias", text)[:5]) }
+func Alias(text string) string { return "derived-" + hex.EncodeToString(keyedHash("alias", text)[:5]) }
 
 // few lists the YAML values that are too few to be secret, and that control which fields and
 // objects exist.
@@ -81,7 +81,7 @@ func marshalLike(original string, document any) string {
 	}
 	text, err := encode(document)
 	if err != nil { // not for decoded documents
-		return alias(original)
+		return Alias(original)
 	}
 	return string(text)
 }

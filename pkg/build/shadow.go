@@ -215,6 +215,9 @@ func (s *shadow) foundTwin(found map[string]any) map[string]any {
 // hiddenError is an error whose text is derived from a secret value.
 const hiddenError = "the message is derived from a secret value and is not shown"
 
+// Hide returns an error without its text, which is derived from a secret value.
+func Hide(err error) error { return &discreetError{err, hiddenError} }
+
 // discreet returns an error without text that is derived from a secret value: the part of the text
 // that it has in common with the error of the second build.
 func (s *shadow) discreet(err, again error, secrets []string) error {
