@@ -270,7 +270,6 @@ func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.
 		return err
 	}
 	for _, o := range objects {
-		o.Secret = containing(o.Object, r.SecretValues, nil)
 		if _, hook := o.GetAnnotations()["helm.sh/hook"]; hook {
 			r.Hooks = append(r.Hooks, o)
 		} else {

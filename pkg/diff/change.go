@@ -219,7 +219,7 @@ type Result struct {
 	Builds bool `json:"-"`
 	// Concealed replaces the names in the result that are derived from secret values, for a
 	// comparison with a cluster, which needs the names. ConcealAll applies it.
-	Concealed Concealment `json:"-"`
+	Concealed *Concealment `json:"-"`
 }
 
 // Withholding is a change of an owner that is not applied, because the Kustomization that defines

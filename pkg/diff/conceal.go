@@ -201,7 +201,7 @@ func ConcealAll(results []*Result) {
 // Conceal replaces the names in results, or in anything else that consists of references and
 // messages, in place.
 func (c *Concealment) Conceal(in any) {
-	if len(c.names)+len(c.parts) > 0 {
+	if c != nil && len(c.names)+len(c.parts) > 0 {
 		c.walk(reflect.ValueOf(in))
 	}
 }

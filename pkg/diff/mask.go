@@ -42,6 +42,9 @@ func mask(ref Ref, built, before, after map[string]any, secret [][]string) {
 	}
 }
 
+// DerivedNote begins the note about changed fields that are masked.
+const DerivedNote = "changed, derived from a secret value"
+
 // explainMasks adds a note about the changed fields that are masked. The values of a Secret need none.
 func (c *Change) explainMasks() {
 	var paths []string
@@ -51,7 +54,7 @@ func (c *Change) explainMasks() {
 		}
 	}
 	if len(paths) > 0 {
-		c.Notes = append(c.Notes, "changed, derived from a secret value: "+strings.Join(paths, ", "))
+		c.Notes = append(c.Notes, DerivedNote+": "+strings.Join(paths, ", "))
 	}
 }
 
