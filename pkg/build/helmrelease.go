@@ -171,6 +171,7 @@ func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 	}
 	result, err := first.run()
 	if first.secret && ctx.Err() == nil {
+		first.skipSchema = err == nil
 		again, failed := first.repeat()
 		if err != nil {
 			err = first.discreet(err, failed, first.secrets)
@@ -196,6 +197,8 @@ type helmBuild struct {
 	secrets []string
 	// unavailable is the error of finding the chart.
 	unavailable error
+	// skipSchema is set if the first build has validated the values.
+	skipSchema bool
 }
 
 func (b *helmBuild) run() (*HelmResult, error) {
@@ -220,7 +223,7 @@ func (b *helmBuild) run() (*HelmResult, error) {
 	rendered, err := o.Renderer.Render(b.ctx, Release{
 		Chart: *o.Chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
 		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Find: o.Live, Revision: o.Revision,
-		SkipSchema: b.repeating || spec.action(o.Revision).DisableSchemaValidation,
+		SkipSchema: b.skipSchema || spec.action(o.Revision).DisableSchemaValidation,
 	})
 	b.secrets = append(b.secrets, b.values...)
 	slices.Sort(b.secrets)
