@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -58,6 +60,8 @@ type Options struct {
 	// Kustomizer runs kustomize if the work is not bounded by the size of the input. Nil runs all
 	// work in this process, which is for trusted input only.
 	Kustomizer Kustomizer
+	// Twin is the Twin of the Kustomization, if another build has rendered it.
+	Twin *unstructured.Unstructured
 }
 
 // Result holds the objects of a build.
@@ -83,9 +87,15 @@ type Object struct {
 	// Encrypted reports whether SOPS encrypted the object in the source. Without a Decrypter its
 	// values are still encrypted, with one they are in plain text.
 	Encrypted bool
-	// Secret holds the paths of values that contain variables from Secrets. A path consists of map
+	// Withheld reports whether the object is encrypted and not decrypted because the input is not
+	// trusted.
+	Withheld bool
+	// Secret holds the paths of values that are derived from secret values. A path consists of map
 	// keys and list indices.
 	Secret [][]string
+	// Twin is the object in a build with other secret values, or nil if it is the same. It is empty
+	// if the object is missing there.
+	Twin *unstructured.Unstructured
 	// Unstable holds the paths of values that differ on every rendering. An empty path means that
 	// the identity of the object differs. See MarkUnstable.
 	Unstable [][]string
@@ -115,43 +125,79 @@ const (
 )
 
 // Kustomization renders the objects that kustomize-controller would apply for a Kustomization with
-// tree as its source.
+// tree as its source. A build that has read secret values is repeated with other values, to find
+// what is derived from them.
 func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
 	result, err := kustomization(ctx, tree, ks, o)
 	return result, budget.Short(err)
 }
 
 func kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
-	folder, err := folderOf(tree, ks, o.Path)
-	if err != nil {
-		return nil, err
-	}
 	if o.Budget == nil {
 		o.Budget = budget.New(budget.Default())
 	}
-	decrypt := decrypterOf(ks, o)
-	files := &files{ctx: ctx, tree: tree, decrypt: decrypt, budget: o.Budget, elsewhere: o.Kustomizer}
-	if err := files.generate(folder, ks, o); err != nil {
-		return nil, fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
+	first := &kustomizationBuild{ctx: ctx, tree: tree, ks: ks, options: o, shadow: newShadow(o.Twin)}
+	first.options.Lookup = first.lookup(o.Lookup)
+	if decrypt := decrypterOf(ks, o); decrypt != nil {
+		first.decrypt = decrypt
+		if _, untrusted := decrypt.(Untrusted); !untrusted {
+			first.decrypt = first.decrypter(decrypt)
+		}
 	}
-	built, err := files.run(folder)
+	first.secret = first.secret || slices.ContainsFunc(o.SecretVars, func(name string) bool { return o.Vars[name] != "" })
+	result, err := first.run()
+	if !first.secret || ctx.Err() != nil {
+		return result, err
+	}
+	twin, again := first.repeat()
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
+		return nil, first.discreet(err, again, first.secretValues)
 	}
-	vars, err := variablesOf(ctx, ks, o)
+	mark(result.Objects, twin)
+	return result, nil
+}
+
+// kustomizationBuild is a build of a Kustomization, or its repetition with other secret values.
+type kustomizationBuild struct {
+	*shadow
+	ctx     context.Context // of a single build
+	tree    fs.FS
+	ks      *unstructured.Unstructured
+	options Options
+	decrypt Decrypter
+	// rendered holds the objects before decryption and substitution, and generated reports whether
+	// they depend on secret values.
+	rendered     []Object
+	generated    bool
+	secretValues []string
+}
+
+func (b *kustomizationBuild) run() (*Result, error) {
+	if b.rendered == nil {
+		if err := b.render(); err != nil {
+			return nil, err
+		}
+		b.generated = b.indirect || b.decrypted()
+	}
+	vars, err := variablesOf(b.ctx, b.ks, b.options)
 	if err != nil {
 		return nil, err
 	}
-	result := &Result{SecretValues: vars.secretValues()}
-	for _, object := range built {
-		object.Owner = Reference{kustomizationKind, ks.GetNamespace(), ks.GetName()}
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+	b.secretValues = vars.secretValues()
+	result := &Result{SecretValues: b.secretValues}
+	mayRepeat := b.secret || b.decrypt != nil || len(DataReferences(b.ks)) > 0
+	for _, object := range b.rendered {
+		if mayRepeat { // the second build begins with the same objects
+			object.Unstructured = object.DeepCopy()
 		}
-		if err := object.finish(ctx, decrypt, vars); err != nil {
+		object.Owner = Reference{kustomizationKind, b.ks.GetNamespace(), b.ks.GetName()}
+		if b.ctx.Err() != nil {
+			return nil, context.Cause(b.ctx)
+		}
+		if err := object.finish(b.ctx, b.decrypt, vars); err != nil {
 			var exceeded *budget.ExceededError
 			if errors.As(err, &exceeded) {
-				err = fmt.Errorf("building %s: %w", ReferenceTo(ks), err)
+				err = fmt.Errorf("building %s: %w", ReferenceTo(b.ks), err)
 			}
 			return nil, err
 		}
@@ -160,8 +206,50 @@ func kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 		}
 		result.Objects = append(result.Objects, object)
 	}
-	addMetadata(result.Objects, ks)
-	return result, ctx.Err()
+	addMetadata(result.Objects, b.ks)
+	return result, b.ctx.Err()
+}
+
+// render builds the objects of the folder.
+func (b *kustomizationBuild) render() error {
+	folder, err := folderOf(b.tree, b.ks, b.options.Path)
+	if err != nil {
+		return err
+	}
+	files := &files{ctx: b.ctx, tree: b.tree, decrypt: b.decrypt, budget: b.options.Budget, elsewhere: b.options.Kustomizer}
+	if err = files.generate(folder, b.ks, b.options); err == nil {
+		b.rendered, err = files.run(folder)
+	}
+	if err != nil {
+		return fmt.Errorf("building %s: %w", ReferenceTo(b.ks), err)
+	}
+	return nil
+}
+
+// repeat builds again with other secret values and without reading anything. It reuses the objects
+// of the folder unless they depend on secret values.
+func (b *kustomizationBuild) repeat() ([]Object, error) {
+	b.repeating = true
+	again := *b
+	again.options.Budget, again.options.Unset = budget.New(b.options.Budget.Limits()), nil
+	if b.options.Missing != nil {
+		again.options.Missing = func(Reference, error) bool { return true } // the first build has asked
+	}
+	if b.options.Twin != nil {
+		again.ks = b.options.Twin
+	}
+	if b.generated {
+		again.rendered = nil
+	}
+	again.options.Vars = maps.Clone(b.options.Vars)
+	for _, name := range b.options.SecretVars {
+		again.options.Vars[name] = placeholder(again.options.Vars[name])
+	}
+	result, err := again.run()
+	if err != nil {
+		return nil, err
+	}
+	return result.Objects, nil
 }
 
 // folderOf returns the folder to build, or "." for the root of the tree.

@@ -234,20 +234,25 @@ func FuzzSubstitute(f *testing.F) {
 	vars := &variables{
 		values: map[string]string{"secret": secret, "open": "eu-west"}, secret: map[string]bool{"secret": true}, origins: map[string]Reference{},
 	}
+	others := &variables{values: map[string]string{"secret": placeholder(secret), "open": "eu-west"}}
 	f.Fuzz(func(t *testing.T, text, key string) {
 		if strings.Contains(text+key, secret) {
 			return
 		}
-		o := &Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "cm"}, "data": map[string]any{key: text, "other": "x"},
-		}}}
-		if err := vars.substitute(o); err != nil {
-			return
+		substituted := func(vars *variables) []Object {
+			o := Object{Unstructured: &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "cm"}, "data": map[string]any{key: text, "other": "x"},
+			}}}
+			if err := vars.substitute(&o); err != nil {
+				return nil
+			}
+			return []Object{o}
 		}
-		if marked(o.Secret, nil) {
-			return // all of it
+		objects := substituted(vars)
+		mark(objects, substituted(others))
+		for i := range objects {
+			unmarked(t, &objects[i], objects[i].Object, nil, secret)
 		}
-		unmarked(t, o, o.Object, nil, secret)
 	})
 }
 

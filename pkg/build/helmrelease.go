@@ -60,6 +60,8 @@ type HelmOptions struct {
 	APIVersions []string
 	// Kustomizer runs post-renderers whose work is not bounded by the size of their input.
 	Kustomizer Kustomizer
+	// Twin is the Twin of the HelmRelease, if another build has rendered it.
+	Twin *unstructured.Unstructured
 }
 
 // Login returns credentials for the registry of an OCIRepository or HelmRepository, or "" for
@@ -152,45 +154,106 @@ func IsHelmRelease(o *unstructured.Unstructured) bool {
 	return o.GetKind() == "HelmRelease" && strings.HasPrefix(o.GetAPIVersion(), helmToolkit+"/")
 }
 
-// HelmRelease renders the objects that helm-controller would install for a HelmRelease.
+// HelmRelease renders the objects that helm-controller would install for a HelmRelease. Like
+// Kustomization, it renders again if it has read secret values.
 func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
-	result, err := helmRelease(ctx, hr, o)
+	first := &helmBuild{ctx: ctx, hr: hr, options: o, shadow: newShadow(o.Twin)}
+	first.options.Lookup, first.options.Live = first.lookup(o.Lookup), first.finder(o.Live)
+	if find := o.Find; find != nil {
+		first.options.Find = func(ctx context.Context, object Reference) (*unstructured.Unstructured, error) {
+			var noted read
+			found, err := find(context.WithValue(ctx, readKey{}, &noted), object)
+			if noted.twin != nil {
+				first.secret, first.indirect = true, true
+			}
+			return found, err
+		}
+	}
+	result, err := first.run()
+	if first.secret && ctx.Err() == nil {
+		first.skipSchema = err == nil
+		again, failed := first.repeat()
+		if err != nil {
+			err = first.discreet(err, failed, first.secrets)
+		} else {
+			mark(result.Objects, again.Objects)
+			mark(result.Hooks, again.Hooks)
+		}
+	}
 	if err != nil {
-		return nil, budget.Short(fmt.Errorf("building %s: %w", ReferenceTo(hr), err))
+		_, owner := Object{Unstructured: hr, Twin: o.Twin}.Alias()
+		return nil, budget.Short(fmt.Errorf("building %s: %w", owner, err))
 	}
 	return result, nil
 }
 
-func helmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
+// helmBuild is a build of a HelmRelease, or its repetition with other secret values.
+type helmBuild struct {
+	*shadow
+	ctx     context.Context // of a single build
+	hr      *unstructured.Unstructured
+	options HelmOptions
+	// secrets holds the values that come from Secrets.
+	secrets []string
+	// unavailable is the error of finding the chart.
+	unavailable error
+	// skipSchema is set if the first build has validated the values.
+	skipSchema bool
+}
+
+func (b *helmBuild) run() (*HelmResult, error) {
+	o := &b.options
 	var spec releaseSpec
-	if err := convert(hr.Object["spec"], &spec); err != nil {
+	if err := convert(b.hr.Object["spec"], &spec); err != nil {
 		return nil, fmt.Errorf("reading the spec: %w", err)
 	}
-	values, secrets, err := releaseValues(ctx, hr, &spec, o)
-	if err != nil {
+	values, secrets, err := releaseValues(b.ctx, b.hr, &spec, *o)
+	if b.secrets = secrets; err != nil {
 		return nil, err
 	}
-	chart := o.Chart
-	if chart == nil {
-		finder := &chartFinder{ctx: ctx, hr: hr, options: o}
-		if chart, err = finder.chart(&spec); err != nil {
-			return nil, err
+	if o.Chart == nil {
+		if !b.repeating {
+			o.Chart, b.unavailable = (&chartFinder{ctx: b.ctx, hr: b.hr, options: *o}).chart(&spec)
+		}
+		if b.unavailable != nil {
+			return nil, b.unavailable
 		}
 	}
-	result := &HelmResult{Target: spec.target(hr), Values: MergeValues(values, o.Values)}
-	seen := &seenSecrets{}
-	rendered, err := o.Renderer.Render(ctx, Release{
-		Chart: *chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
-		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Find: seen.watch(o.Live), Revision: o.Revision, SkipSchema: spec.action(o.Revision).DisableSchemaValidation,
+	result := &HelmResult{Target: spec.target(b.hr), Values: MergeValues(values, o.Values)}
+	rendered, err := o.Renderer.Render(b.ctx, Release{
+		Chart: *o.Chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
+		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Find: o.Live, Revision: o.Revision,
+		SkipSchema: b.skipSchema || spec.action(o.Revision).DisableSchemaValidation,
 	})
-	secrets = append(secrets, seen.values...)
-	slices.Sort(secrets)
-	result.SecretValues = slices.Compact(secrets)
+	b.secrets = append(b.secrets, b.values...)
+	slices.Sort(b.secrets)
+	b.secrets = slices.Compact(b.secrets)
 	if err != nil {
-		return nil, discreet(err, result.SecretValues)
+		return nil, discreet(err, b.secrets)
 	}
-	result.Chart, result.Version = rendered.Chart, rendered.Version
-	return result, result.take(ctx, &bounds{budget.New(budget.Default()), o.Kustomizer}, hr, &spec, rendered, o.Revision)
+	result.SecretValues, result.Chart, result.Version = b.secrets, rendered.Chart, rendered.Version
+	return result, result.take(b.ctx, &bounds{budget.New(budget.Default()), o.Kustomizer}, b.hr, &spec, rendered, o.Revision)
+}
+
+// repeat renders again with other secret values and without reading anything. The result is empty
+// if that fails.
+func (b *helmBuild) repeat() (*HelmResult, error) {
+	b.repeating = true
+	again := *b
+	if b.indirect && b.unavailable != nil { // the chart may be found by a secret value
+		again.unavailable = errors.New("")
+	}
+	if b.options.Missing != nil {
+		again.options.Missing = func(Reference, error) bool { return true } // the first build has asked
+	}
+	if b.options.Twin != nil {
+		again.hr = b.options.Twin
+	}
+	result, err := again.run()
+	if err != nil {
+		return &HelmResult{}, err
+	}
+	return result, nil
 }
 
 // convert decodes a part of an object into a struct.
@@ -210,7 +273,6 @@ func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.
 		return err
 	}
 	for _, o := range objects {
-		o.Secret = containing(o.Object, r.SecretValues, nil)
 		if _, hook := o.GetAnnotations()["helm.sh/hook"]; hook {
 			r.Hooks = append(r.Hooks, o)
 		} else {

@@ -43,15 +43,26 @@ func Lookups(in ...Lookup) Lookup {
 
 // FromObjects returns a lookup among objects. If several have the same name, the last one is used.
 func FromObjects(objects []*unstructured.Unstructured) Lookup {
-	found := map[Reference]*unstructured.Unstructured{}
-	for _, o := range objects {
+	built := &Result{Objects: make([]Object, len(objects))}
+	for i, o := range objects {
+		built.Objects[i].Unstructured = o
+	}
+	return built.Lookup(DataOf)
+}
+
+// Lookup returns a lookup among the objects of a build, whose data read returns. If several have the
+// same name, the last one is used.
+func (r *Result) Lookup(read func(*unstructured.Unstructured) (map[string][]byte, error)) Lookup {
+	found := map[Reference]Object{}
+	for _, o := range r.Objects {
 		if o.GetAPIVersion() == "v1" && (o.GetKind() == "ConfigMap" || o.GetKind() == "Secret") {
-			found[Reference{o.GetKind(), o.GetNamespace(), o.GetName()}] = o
+			found[ReferenceTo(o.Unstructured)] = o
 		}
 	}
-	return LookupFunc(func(_ context.Context, object Reference) (map[string][]byte, error) {
+	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
 		if o, ok := found[object]; ok {
-			return DataOf(o)
+			o.Depend(ctx)
+			return read(o.Unstructured)
 		}
 		return nil, ErrNotFound
 	})

@@ -113,7 +113,7 @@ func remembering(lookup Lookup) Lookup {
 // disguised returns other content for a key: the same structure with different values.
 func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if r.TargetPath != "" {
-		return []byte(disguise(string(text)) + "x"), nil
+		return []byte(Alias(string(text))), nil
 	}
 	var values any
 	if err := budget.Unmarshal(r.key(), text, &values); err != nil {
@@ -137,6 +137,6 @@ func otherValues(value any) any {
 		}
 		return other
 	default:
-		return disguise(fmt.Sprint(value)) + "x"
+		return Alias(fmt.Sprint(value))
 	}
 }

@@ -56,7 +56,7 @@ func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o
 		return newRecursion(ctx, o, sources, nil).run(tree, ks)
 	}
 	missing := o.Missing
-	var known []*unstructured.Unstructured
+	var known *Result
 	for pass := 0; ; pass++ {
 		var absent []absence
 		o.Missing = func(object Reference, err error) bool {
@@ -67,8 +67,8 @@ func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o
 		if result == nil {
 			return nil, err
 		}
-		known = result.Unstructured()
-		if pass < maxPasses && slices.ContainsFunc(absent, func(a absence) bool { return errors.Is(a.err, ErrNotFound) && find(known, a.object) != nil }) {
+		known = result
+		if pass < maxPasses && slices.ContainsFunc(absent, func(a absence) bool { return errors.Is(a.err, ErrNotFound) && known.has(a.object) }) {
 			continue
 		}
 		for _, a := range absent {
@@ -90,7 +90,10 @@ type absence struct {
 	err    error
 }
 
-func newRecursion(ctx context.Context, o Options, sources Sources, known []*unstructured.Unstructured) *recursion {
+func newRecursion(ctx context.Context, o Options, sources Sources, known *Result) *recursion {
+	if known == nil {
+		known = &Result{}
+	}
 	return &recursion{ctx: ctx, options: o, sources: sources, seen: map[Reference]bool{}, known: known, result: &Result{}}
 }
 
@@ -112,11 +115,11 @@ type recursion struct {
 	sources Sources
 	seen    map[Reference]bool
 	// known holds the objects of the previous pass.
-	known  []*unstructured.Unstructured
+	known  *Result
 	result *Result
 	failed []error
 	// waiting holds the children whose source no object defines yet.
-	waiting []*unstructured.Unstructured
+	waiting []Object
 }
 
 // retry builds the children whose source a later Kustomization defines.
@@ -132,11 +135,11 @@ func (r *recursion) retry() {
 		}
 	}
 	for _, ks := range r.waiting {
-		r.failed = append(r.failed, &ChildError{ReferenceTo(ks), SourceOf(ks), ErrNotFound})
+		r.failed = append(r.failed, &ChildError{ReferenceTo(ks.Unstructured), SourceOf(ks.Unstructured), ErrNotFound})
 	}
 }
 
-func (r *recursion) build(ks *unstructured.Unstructured) {
+func (r *recursion) build(ks Object) {
 	err := r.child(ks)
 	var variables *VariablesError
 	if r.options.Generate != nil && errors.Is(err, ErrNotFound) && !errors.As(err, &variables) {
@@ -168,19 +171,26 @@ func (r *recursion) take(built *Result) {
 			continue
 		}
 		r.seen[ReferenceTo(o.Unstructured)] = true
-		r.build(o.Unstructured)
+		r.build(o)
 	}
 }
 
-func (r *recursion) child(ks *unstructured.Unstructured) error {
+func (r *recursion) child(o Object) error {
+	ks := o.Unstructured
 	source := SourceOf(ks)
+	_, child := o.Alias()
 	tree, err := r.tree(source)
 	if err != nil {
-		return &ChildError{ReferenceTo(ks), source, err}
+		if o.Twin != nil && SourceOf(o.Twin) != source {
+			source = Reference{source.Kind, source.Namespace, Alias(source.Name)}
+		}
+		return &ChildError{child, source, err}
 	}
-	built, err := Kustomization(r.ctx, tree, ks, r.withLookup())
+	options := r.withLookup()
+	options.Twin = o.Twin
+	built, err := Kustomization(r.ctx, tree, ks, options)
 	if err != nil {
-		return &ChildError{ReferenceTo(ks), source, err}
+		return &ChildError{child, source, err}
 	}
 	r.take(built)
 	return nil
@@ -192,26 +202,13 @@ func (r *recursion) withLookup() Options {
 	if o.Lookup == nil {
 		return o
 	}
-	o.Lookup = LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
-		for _, objects := range [][]*unstructured.Unstructured{r.result.Unstructured(), r.known} {
-			if found := find(objects, object); found != nil {
-				return ReadData(found)
-			}
-		}
-		return r.options.Lookup.Data(ctx, object)
-	})
+	o.Lookup = Lookups(r.result.Lookup(ReadData), r.known.Lookup(ReadData), o.Lookup)
 	return o
 }
 
-// find returns a ConfigMap or a Secret among objects, or nil if there is none. If several have the
-// same name, the last one is used.
-func find(objects []*unstructured.Unstructured, object Reference) *unstructured.Unstructured {
-	for _, o := range slices.Backward(objects) {
-		if o.GetAPIVersion() == "v1" && ReferenceTo(o) == object {
-			return o
-		}
-	}
-	return nil
+// has reports whether a build has a ConfigMap or a Secret.
+func (r *Result) has(object Reference) bool {
+	return slices.ContainsFunc(r.Objects, func(o Object) bool { return o.GetAPIVersion() == "v1" && ReferenceTo(o.Unstructured) == object })
 }
 
 // IsKustomization reports whether an object is a Kustomization of Flux.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/redact"
 )
@@ -18,7 +19,7 @@ const kubectlCopy = "kubectl.kubernetes.io/last-applied-configuration"
 func WithoutSecrets(o Object) (*unstructured.Unstructured, int) {
 	shown, sealed := Masked(o.Unstructured)
 	secret := o.GetAPIVersion() == "v1" && o.GetKind() == "Secret"
-	if !secret && len(o.Secret) == 0 {
+	if !secret && len(o.Secret) == 0 && o.Twin == nil {
 		return shown, 0
 	}
 	if !sealed {
@@ -30,6 +31,12 @@ func WithoutSecrets(o Object) (*unstructured.Unstructured, int) {
 	}
 	for _, path := range o.Secret {
 		masked += maskAt(shown.Object, path)
+	}
+	if group, alias := o.Alias(); alias != ReferenceTo(o.Unstructured) {
+		shown.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: o.GroupVersionKind().Version, Kind: alias.Kind})
+		shown.SetName(alias.Name)
+		shown.SetNamespace(alias.Namespace)
+		masked++
 	}
 	if annotations := shown.GetAnnotations(); masked > 0 && annotations[kubectlCopy] != "" {
 		annotations[kubectlCopy] = redact.Mask

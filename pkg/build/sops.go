@@ -19,6 +19,18 @@ import (
 // keeps the encrypted values.
 var ErrNoKey = errors.New("no available key decrypts it")
 
+// ErrUntrusted is returned for secret values that are withheld from a build because its input is not
+// trusted.
+var ErrUntrusted = errors.New("the head is untrusted")
+
+// Untrusted decrypts nothing.
+type Untrusted struct{}
+
+// Decrypt implements Decrypter.
+func (Untrusted) Decrypt(context.Context, string, []byte, string) ([]byte, error) {
+	return nil, ErrNoKey
+}
+
 // Decrypter decrypts documents that SOPS encrypted.
 type Decrypter interface {
 	// Decrypt returns the decrypted document. The name is for messages. The format is json, yaml,
@@ -92,7 +104,9 @@ func encryptedValues(o *unstructured.Unstructured) []string {
 // decrypt sets Encrypted and decrypts the object if there is a decrypter.
 func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 	whole, keys := encrypted(o.Object), encryptedKeys(o.Unstructured)
+	_, untrusted := with.(Untrusted)
 	o.Encrypted = whole || len(keys)+len(encryptedValues(o.Unstructured)) > 0
+	o.Withheld = o.Encrypted && untrusted
 	if with == nil || !whole && len(keys) == 0 || o.GetAnnotations()[toolkit+"/decrypt"] == "disabled" {
 		return nil
 	}

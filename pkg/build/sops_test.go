@@ -129,6 +129,8 @@ func TestDecrypts(t *testing.T) {
 		"whole": {{"data", "password"}},
 		"thing": {{"spec", "list", "0", "token"}},
 		"keys":  {{"stringData", "app.env"}},
+		// All keys of a generator are derived from its files.
+		"generated": {{"data", "WORD"}, {"data", "token.yaml"}},
 	}
 	got := map[string][][]string{}
 	for _, o := range result.Objects {

@@ -153,40 +153,12 @@ func (v *variables) substitute(o *Object) error {
 	if v.idle {
 		return nil
 	}
-	fromSecret := false
-	content, err := v.evaluate(string(text), func(name string) string {
-		fromSecret = fromSecret || v.secret[name]
-		return v.values[name]
-	})
+	content, err := v.evaluate(string(text))
 	if err != nil {
 		return err
 	}
-	if fromSecret {
-		// A value that differs with other secrets contains a part of one.
-		other, err := v.evaluate(string(text), func(name string) string {
-			if v.secret[name] {
-				return disguise(v.values[name])
-			}
-			return v.values[name]
-		})
-		if err != nil {
-			o.Secret = append(o.Secret, []string{})
-		} else {
-			o.Secret = append(o.Secret, different(content, other, nil)...)
-		}
-	}
 	o.Object = content
 	return nil
-}
-
-// disguise returns a different string of the same length, so that substrings differ as well.
-func disguise(value string) string {
-	return strings.Map(func(r rune) rune {
-		if r == 'x' {
-			return 'y'
-		}
-		return 'x'
-	}, value)
 }
 
 // substitutedMax is the maximum size of one object after substitution.
@@ -205,7 +177,7 @@ func amplification(text string) int {
 	return longest
 }
 
-func (v *variables) evaluate(text string, value func(string) string) (map[string]any, error) {
+func (v *variables) evaluate(text string) (map[string]any, error) {
 	var missing []string
 	if v.keep {
 		text = v.escapeUnset(text)
@@ -219,7 +191,7 @@ func (v *variables) evaluate(text string, value func(string) string) (map[string
 		if left -= len(v.values[name]); left < 0 {
 			return "", true
 		}
-		return value(name), set || !v.strict
+		return v.values[name], set || !v.strict
 	})
 	if left < 0 {
 		return nil, &budget.ExceededError{Fact: "its variables are substituted to more than " + budget.Size(substitutedMax)}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -191,7 +192,7 @@ func (p *plan) dryRunError(o item, err error) string {
 	if reason != "" {
 		text = "dry-run failed (" + reason + "): "
 	}
-	return maskInText(o.Unstructured, text+err.Error(), p.Build.SecretValues)
+	return maskInText(o.Unstructured, text+err.Error(), slices.Concat(p.Build.SecretValues, derivedTexts(o.built)))
 }
 
 // overlay returns an estimate of an object for which there is no dry run: the live object with

@@ -217,6 +217,9 @@ type Result struct {
 	NotCompared *Omission `json:"notCompared,omitempty"`
 	// Builds reports whether two builds were compared, without a cluster.
 	Builds bool `json:"-"`
+	// Concealed replaces the names in the result that are derived from secret values, for a
+	// comparison with a cluster, which needs the names. ConcealAll applies it.
+	Concealed *Concealment `json:"-"`
 }
 
 // Withholding is a change of an owner that is not applied, because the Kustomization that defines

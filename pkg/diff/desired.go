@@ -141,6 +141,9 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 			result.Changes = append(result.Changes, known.note(d.Before, d.removed(c, ref, o)))
 		}
 	}
+	if result.Count(Encrypted) > 0 {
+		result.NotCompared = &Omission{Reason: "encrypted documents change and are not decrypted: " + build.ErrUntrusted.Error(), Affected: true}
+	}
 	result.Path = folderOf(d.owner())
 	result.Suspended, _, _ = unstructured.NestedBool(d.owner().Object, "spec", "suspend")
 	if result.Suspended && result.Different() {
@@ -258,6 +261,11 @@ func (c *between) finish(change Change, old, young build.Object) Change {
 		change.Fields = Fields(content(before), content(after))
 	}
 	switch {
+	case encrypted && (old.Withheld || young.Withheld):
+		change.Notes = append(change.Notes, "encrypted: not decrypted: "+build.ErrUntrusted.Error())
+		if change.Action == Changed {
+			change.Action = Encrypted
+		}
 	case encrypted && change.Action == Changed && len(change.Fields) == 0:
 		change.Notes = append(change.Notes, "encrypted: the file changed; no key available to decrypt the values")
 	case encrypted && change.Action != Pruned:
@@ -266,6 +274,7 @@ func (c *between) finish(change Change, old, young build.Object) Change {
 		return Change{Object: change.Object, Action: Unchanged}
 	}
 	change.Images = images(content(before), content(after))
+	change.explainMasks()
 	return change
 }
 

@@ -96,6 +96,8 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	}
 	result := &Result{Owner: parsed.ref, Revision: p.Revision, Drift: p.Drift, Warnings: parsed.warnings()}
 	result.Path = folderOf(p.Owner)
+	result.Concealed = &Concealment{}
+	result.Concealed.Add(p.Build)
 	result.Suspended, _, _ = unstructured.NestedBool(p.Owner.Object, "spec", "suspend")
 	if said != "" {
 		result.Warnings = append([]string{said}, result.Warnings...)

@@ -42,6 +42,29 @@ func mask(ref Ref, built, before, after map[string]any, secret [][]string) {
 	}
 }
 
+// DerivedNote begins the note about changed fields that are masked.
+const DerivedNote = "changed, derived from a secret value"
+
+// explainMasks adds a note about the changed fields that are masked. The values of a Secret need none.
+func (c *Change) explainMasks() {
+	var paths []string
+	for _, f := range c.Fields {
+		if !isSecret(c.Object) && (hasMask(f.Before) || hasMask(f.After)) {
+			paths = append(paths, f.Path)
+		}
+	}
+	if len(paths) > 0 {
+		c.Notes = append(c.Notes, DerivedNote+": "+strings.Join(paths, ", "))
+	}
+}
+
+// hasMask reports whether a value is a mask or contains one.
+func hasMask(value any) bool {
+	found := false
+	eachText(value, func(text string) { found = found || text == maskSame || text == maskBefore || text == maskAfter })
+	return found
+}
+
 // maskTexts masks values that may be secret although no path of the build refers to them: texts
 // that contain a present secret value and, if the source is encrypted, all texts that it no longer
 // contains.

@@ -97,6 +97,7 @@ func (p *plan) finish(change Change, o item, before, after controllers.Object) C
 		change.Fields = Fields(content(b), content(a))
 	}
 	change.Images = images(content(b), content(a))
+	change.explainMasks()
 	return change
 }
 

@@ -131,6 +131,8 @@ func (o *releasePlan) hooks() {
 		for _, event := range strings.Split(hook.GetAnnotations()["helm.sh/hook"], ",") {
 			if event = strings.TrimSpace(event); event == "pre-"+action || event == "post-"+action {
 				ref := r.identify(hook.Unstructured)
+				_, shown := hook.Alias()
+				ref.Name = shown.Name
 				ref.Version = hook.GroupVersionKind().Version
 				r.Hooks = append(r.Hooks, ref)
 				break

@@ -18,6 +18,8 @@ import (
 type HelmRelease struct {
 	// Object has the desired spec and the live status.
 	Object *unstructured.Unstructured
+	// Twin is the build.Object.Twin of a built object.
+	Twin *unstructured.Unstructured
 	// Live is the live object, nil if it does not exist.
 	Live *unstructured.Unstructured
 	// Render renders the chart as a revision of the release.

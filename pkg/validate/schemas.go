@@ -33,7 +33,7 @@ func (c *cluster) schemas(ctx context.Context) error {
 	for _, o := range c.objects {
 		content, ok := readable(o.Object)
 		if !ok {
-			c.add(o, Finding{Severity: Unknown, Rule: RuleNotValidated, Message: "it is encrypted with SOPS, and no available key decrypts it"})
+			c.add(o, Finding{Severity: Unknown, Rule: RuleNotValidated, Message: encryptedReason(o.Object)})
 			continue
 		}
 		text, err := json.Marshal(content)
@@ -53,6 +53,14 @@ func (c *cluster) schemas(ctx context.Context) error {
 		c.judge(asked[i], v)
 	}
 	return nil
+}
+
+// encryptedReason returns why an object is still encrypted.
+func encryptedReason(o build.Object) string {
+	if o.Withheld {
+		return "not decrypted: " + build.ErrUntrusted.Error()
+	}
+	return "it is encrypted with SOPS, and no available key decrypts it"
 }
 
 // readable returns an object without what SOPS has encrypted in it. It returns false if that may be

@@ -126,6 +126,7 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 		return cmp.Compare(slices.Index(severities[:], a.Severity), slices.Index(severities[:], b.Severity))
 	})
 	result := &Result{Path: o.Path, Owners: len(rendered.Sides), Objects: len(c.objects), Findings: c.findings}
+	rendered.Concealed.Conceal(result.Findings)
 	if result.Findings == nil {
 		result.Findings = []Finding{}
 	}
@@ -182,7 +183,7 @@ func (c *cluster) add(o *object, f Finding) {
 	if f.Severity == Unknown {
 		o.unknown = true
 	}
-	f.Message = masked(f.Message, o.side.Build.SecretValues)
+	f.Message, f.Field = c.Concealed.Text(masked(f.Message, o.side.Build.SecretValues)), c.Concealed.Text(f.Field)
 	c.findings = append(c.findings, f)
 }
 

@@ -102,6 +102,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
 	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 	o.secrets.Add(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	return cmd
 }
 

@@ -49,6 +49,7 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
 	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 	o.secrets.Add(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	return cmd
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/pipeline"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 )
@@ -47,6 +48,13 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
 	o.remote.Add(fs)
 	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
+}
+
+// AddUntrusted adds the flag for files of a stranger to fs. The default follows from the pull request
+// that the CI system builds.
+func AddUntrusted(a *app.App, fs *pflag.FlagSet, untrusted *bool) {
+	fs.BoolVar(untrusted, "untrusted", pipeline.Read(a.Env).Fork, "read no Secrets and decrypt nothing, because a stranger may have written the files (default true if a CI system builds a pull request from a fork)")
+	fs.Lookup("untrusted").DefValue = "false" // the help does not depend on the environment
 }
 
 // AddProvider adds the flag --provider for these sources to fs.

@@ -40,6 +40,10 @@ func (o *Options) Revisions(a *app.App, repository *snapshot.Repository, namespa
 		Decrypter: Decryption(a).Decrypter(build.FromObjects(nil)), // local keys only
 		At:        func(reference build.GitReference) (revision.Tree, error) { return clone.TreeAt(repository, reference) },
 	}
+	if o.Untrusted {
+		a.UI.Warning("encrypted documents are not decrypted: %s", build.ErrUntrusted)
+		options.Decrypter = build.Untrusted{}
+	}
 	addresses, err := repository.Remotes()
 	if err != nil {
 		return options, err

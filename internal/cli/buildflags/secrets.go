@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build"
 )
 
 // Secrets has the flags for the Secrets that a run in a sandbox does not have.
@@ -17,6 +18,8 @@ type Secrets struct {
 	// FakeSecrets generates values, AgeKeyFile is the file with the age keys for SOPS.
 	FakeSecrets bool
 	AgeKeyFile  string
+	// Untrusted is set if a stranger may have written the files, which then get no keys.
+	Untrusted bool
 }
 
 // AddFakeSecrets adds the flag for generated values.
@@ -34,6 +37,10 @@ const maxKeys = 1 << 20
 
 // AgeKey returns the age keys of the user, "" without any.
 func (s *Secrets) AgeKey(a *app.App) (string, error) {
+	if s.Untrusted {
+		a.UI.Warning("encrypted documents are not decrypted: %s", build.ErrUntrusted)
+		return "", nil
+	}
 	name := s.AgeKeyFile
 	if name == "" {
 		name = a.Env("SOPS_AGE_KEY_FILE")

@@ -119,6 +119,7 @@ if anything is not compared.`
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	o.pull.Add(fs)
 	o.AddRemote(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	addOutput(cmd, &o.options)
 	addVerification(cmd, &o.options)
 	o.ignoreFields = review.DefaultIgnored

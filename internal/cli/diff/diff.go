@@ -166,6 +166,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 
 // printChanges reviews the changes and prints them.
 func printChanges(a *app.App, o *options, results []*diff.Result) error {
+	diff.ConcealAll(results)
 	review.Apply(results, o.allow)
 	review.Ignore(results, o.ignoreFields)
 	if s := render.Sum(results); s.IgnoredFields > 0 {

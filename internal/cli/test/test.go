@@ -112,6 +112,7 @@ determined.`,
 	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)
 	complete.Flag(cmd, "vendor", completeFolders)
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")

@@ -63,6 +63,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
 	fs := cmd.Flags()
 	o.addRevisions(cmd, "revision whose sources are fetched: branch, tag or commit (default: the work tree)", "revision whose sources are fetched too: branch, tag or commit")
 	o.AddAgeKey(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	access.AddProvider(fs, "sources")
 	command.AddOutput(fs, &format, "format of the result", human, "json", "yaml")
 	return cmd
@@ -159,6 +160,9 @@ func (o *options) building(a *app.App) (build.Options, error) {
 		return a.Env(name)
 	}
 	return build.Options{Kustomizer: kustomizer, Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
+		if o.Untrusted {
+			return build.Untrusted{}
+		}
 		return decryption.Decrypter(build.FromObjects(nil))
 	}}, err
 }

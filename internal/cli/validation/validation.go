@@ -121,6 +121,7 @@ change it.`,
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddVariables(fs)
 	o.AddRemote(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	command.AddOutput(fs, &o.format, "output format", formats...)
 	return cmd
 }

@@ -4,6 +4,7 @@ package desired
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -37,6 +38,9 @@ type Options struct {
 	Hosts egress.Hosts
 	// Provider is the cloud provider to log in with, "" for none.
 	Provider string
+	// Untrusted is set if the built files may come from a stranger: no Secret is read, and nothing is
+	// decrypted.
+	Untrusted bool
 }
 
 // Builder builds what its options select.
@@ -61,6 +65,8 @@ type Builder struct {
 // Kustomizations apply: a file elsewhere may be a template, or of another cluster.
 func (b *Builder) lookup(work workspace.WorkTree) build.Lookup {
 	switch {
+	case !b.DryRun && b.Untrusted:
+		return build.LookupFunc(b.publicData)
 	case !b.DryRun:
 		return build.LookupFunc(b.Data)
 	case work.Git && !b.Recursive:
@@ -69,14 +75,25 @@ func (b *Builder) lookup(work workspace.WorkTree) build.Lookup {
 	return build.FromObjects(nil)
 }
 
+// publicData returns the data of a ConfigMap.
+func (b *Builder) publicData(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+	if object.Kind == "Secret" {
+		return nil, fmt.Errorf("not read: %w", build.ErrUntrusted)
+	}
+	return b.Data(ctx, object)
+}
+
 // missing returns a handler that lets a build with Options.DryRun continue with a
 // warning, because ConfigMaps and Secrets may exist only on the cluster.
 func (b *Builder) missing(what, flag string) func(build.Reference, error) bool {
-	if !b.DryRun {
+	if !b.DryRun && !b.Untrusted {
 		return nil
 	}
 	warn := once(b.Warn)
 	return func(object build.Reference, err error) bool {
+		if !b.DryRun && !errors.Is(err, build.ErrUntrusted) {
+			return false
+		}
 		warn("the %s of %s are left out: %s; give them with %s", what, object, err, flag)
 		return true
 	}

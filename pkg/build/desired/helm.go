@@ -185,7 +185,16 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work workspace.
 		return nil, err
 	}
 	if !b.DryRun {
-		return options, b.capabilities(ctx, options)
+		err := b.capabilities(ctx, options)
+		if find := options.Live; b.Untrusted && find != nil {
+			options.Live = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
+				if wanted.Kind == "Secret" {
+					return nil, nil
+				}
+				return find(ctx, wanted)
+			}
+		}
+		return options, err
 	}
 	options.KubeVersion = cmp.Or(options.KubeVersion, AssumedKubernetes)
 	options.Untrusted = func(context.Context, *unstructured.Unstructured) bool { return true } // all comes from the repository
@@ -228,7 +237,7 @@ func ExplainHelm(err error) error {
 // build before any other place.
 func PreferBuilt(options *build.HelmOptions, result *build.Result) {
 	built := result.Unstructured()
-	options.Lookup = build.Lookups(build.FromObjects(built), options.Lookup)
+	options.Lookup = build.Lookups(result.Lookup(build.DataOf), options.Lookup)
 	find := options.Find
 	if options.Untrusted == nil {
 		options.Untrusted = func(ctx context.Context, repository *unstructured.Unstructured) bool {
@@ -240,9 +249,10 @@ func PreferBuilt(options *build.HelmOptions, result *build.Result) {
 		}
 	}
 	options.Find = func(ctx context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
-		for _, o := range built {
-			if o.GetKind() == wanted.Kind && o.GetNamespace() == wanted.Namespace && o.GetName() == wanted.Name {
-				return o, nil
+		for _, o := range result.Objects {
+			if build.ReferenceTo(o.Unstructured) == wanted {
+				o.Depend(ctx)
+				return o.Unstructured, nil
 			}
 		}
 		return find(ctx, wanted)

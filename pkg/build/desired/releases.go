@@ -50,10 +50,10 @@ func deployedRevision(hr *unstructured.Unstructured) int {
 // RenderReleases renders the HelmReleases of a build and appends their objects to
 // it, in order. failures has an error for each that failed to render.
 func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan, result *build.Result) (failures []error, err error) {
-	var releases []*unstructured.Unstructured
+	var releases []build.Object
 	for _, object := range result.Objects {
 		if build.IsHelmRelease(object.Unstructured) {
-			releases = append(releases, object.Unstructured)
+			releases = append(releases, object)
 		}
 	}
 	if len(releases) == 0 {
@@ -74,7 +74,9 @@ func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
-			results[i], failures[i] = build.HelmRelease(ctx, hr, *options)
+			options := *options
+			options.Twin = hr.Twin
+			results[i], failures[i] = build.HelmRelease(ctx, hr.Unstructured, options)
 		})
 	}
 	wg.Wait()

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -23,6 +24,9 @@ func (o *Options) Vars() (vars map[string]string, secret []string, err error) {
 		var fromSecret bool
 		if vars, fromSecret, err = readVars(text); err != nil {
 			return nil, nil, fmt.Errorf("reading %s: %w", o.VarsFile, err)
+		}
+		if fromSecret && o.Untrusted {
+			return nil, nil, hint.Errorf("use a ConfigMap, or --untrusted=false if you trust the head", "the variables in %s are a Secret: %w", o.VarsFile, build.ErrUntrusted)
 		}
 		for name := range vars {
 			if _, given := o.Set[name]; fromSecret && !given {

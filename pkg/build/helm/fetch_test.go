@@ -232,12 +232,13 @@ func TestPasswordStaysWithItsHost(t *testing.T) {
 
 func TestRegistry(t *testing.T) {
 	t.Parallel()
-	var blobs atomic.Int32
+	var blobs, requests atomic.Int32
 	charts := registry.New(registry.Logger(log.New(bytes.NewBuffer(nil), "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 			blobs.Add(1)
 		}
+		requests.Add(1)
 		charts.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
@@ -281,6 +282,12 @@ func TestRegistry(t *testing.T) {
 	}
 	if got := blobs.Load() - before; got != 2 {
 		t.Errorf("%d layers were fetched, want 2: the rest is in the cache", got)
+	}
+	// A chart that is rendered again is not requested again.
+	renderer, chart := &helm.Renderer{Cache: cache}, build.Chart{URL: "oci://" + host + "/charts", Name: "app"}
+	first, sent := rendered(t, renderer, chart), requests.Load()
+	if again := rendered(t, renderer, chart); again != first || requests.Load() != sent {
+		t.Errorf("%s, then %s with %d more requests", first, again, requests.Load()-sent)
 	}
 	got := rendered(t, &helm.Renderer{}, build.Chart{URL: "oci://" + host + "/charts/none", Tag: "1.0.0"})
 	if !strings.HasPrefix(got, "error: fetching chart oci://"+host+"/charts/none: ") {

@@ -2,6 +2,7 @@ package helm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -21,48 +22,77 @@ import (
 // chartLayer is the media type of the layer of a chart that Helm pushes.
 const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
-// pull fetches a chart from a registry. A chart whose digest is in the cache is not fetched again.
+// pulledChart is the digest of a chart, and the part that is appended to its version.
+type pulledChart struct{ digest, appended string }
+
+// pull fetches a chart from a registry. A chart that is rendered again is not requested again, so that
+// both renderings have the same chart, and a chart whose digest is in the cache is not fetched.
 func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, appended string, err error) {
+	encoded, err := json.Marshal(from)
+	if err != nil {
+		return nil, "", err
+	}
+	r.mu.Lock()
+	known, again := r.pulled[string(encoded)]
+	r.mu.Unlock()
+	if packed := r.cached(known.digest); again && packed != nil {
+		return packed, known.appended, nil
+	}
+	var digest string
+	if packed, digest, appended, err = r.request(ctx, from); err != nil {
+		return nil, "", err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pulled == nil {
+		r.pulled = map[string]pulledChart{}
+	}
+	r.pulled[string(encoded)] = pulledChart{digest, appended}
+	return packed, appended, nil
+}
+
+// request requests a chart from a registry, and fetches it unless it is in the cache.
+func (r *Renderer) request(ctx context.Context, from build.Chart) (packed []byte, hex, appended string, err error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(from.URL, "oci://"), "/")
 	if from.Name != "" {
 		address += "/" + from.Name
 	}
 	transport, err := r.transport(from.Access)
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	options := registryOptions(ctx, from.Access, transport)
 	reference, err := referenceOf(address, from, append(slices.Clone(options), remote.WithTransport(registry.LimitTags(transport))))
 	if err != nil {
-		return nil, "", err
+		return nil, "", "", err
 	}
 	image, err := remote.Image(reference, options...)
 	if err != nil {
-		return nil, "", fmt.Errorf("fetching chart oci://%s: %w", address, err)
+		return nil, "", "", fmt.Errorf("fetching chart oci://%s: %w", address, err)
 	}
 	if appended = from.Build; from.BuildByDigest {
 		manifest, err := image.Digest()
 		if err != nil {
-			return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
+			return nil, "", "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 		}
 		appended = build.VersionMetadata(manifest.String())
 	}
 	layer, err := layerOf(image)
 	if err != nil {
-		return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
+		return nil, "", "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 	}
 	digest, err := layer.Digest()
 	if err != nil {
-		return nil, "", fmt.Errorf("reading chart oci://%s: %w", address, err)
+		return nil, "", "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 	}
 	if packed := r.cached(digest.Hex); packed != nil {
-		return packed, appended, nil
+		return packed, digest.Hex, appended, nil
 	}
 	packed, err = readLayer(layer)
 	if err != nil {
-		return nil, "", fmt.Errorf("fetching chart oci://%s: %w", address, err)
+		return nil, "", "", fmt.Errorf("fetching chart oci://%s: %w", address, err)
 	}
-	return packed, appended, r.keep(packed)
+	return packed, digest.Hex, appended, r.keep(packed)
 }
 
 func registryOptions(ctx context.Context, access build.Access, transport http.RoundTripper) []remote.Option {

@@ -38,6 +38,7 @@ type Renderer struct {
 
 	mu      sync.Mutex
 	indexes map[string]*indexOnce
+	pulled  map[string]pulledChart
 }
 
 // Render implements build.Renderer.

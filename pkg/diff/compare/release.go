@@ -122,7 +122,7 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 		}
 	}
 	options := *p.Options
-	options.Live = build.Once(live)
+	options.Live, options.Twin = build.Once(live), h.Twin
 	find := sync.OnceValue(func() error {
 		if options.Chart != nil {
 			return nil

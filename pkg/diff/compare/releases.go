@@ -146,7 +146,7 @@ func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*d
 		}
 		release := diff.HelmRelease{Object: live, Live: live}
 		if c.Action != diff.Skipped {
-			release.Object = p.dryRunApply(ctx, object.Unstructured, live)
+			release.Object, release.Twin = p.dryRunApply(ctx, object.Unstructured, live), object.Twin
 		}
 		if release.Object != nil {
 			releases = append(releases, release)

@@ -92,12 +92,18 @@ func unified(c diff.Change, builds bool) string {
 	if c.Action == diff.Encrypted || bytes.Equal(old, young) {
 		return fmt.Sprintf("Objects %s and %s differ: %s\n", before, after, printable.Line(strings.Join(append([]string{words[c.Action]}, c.Notes...), "; ")))
 	}
+	remark := ""
+	for _, note := range c.Notes {
+		if strings.HasPrefix(note, diff.DerivedNote) {
+			remark = "# " + name + ": " + printable.Line(note) + "\n"
+		}
+	}
 	body := lines.Diff(before, old, after, young)
 	// The first line names a diff command; omit it.
 	if _, rest, ok := bytes.Cut(body, []byte("\n")); ok && bytes.HasPrefix(body, []byte("diff ")) {
 		body = rest
 	}
-	return printable.Value(string(body))
+	return remark + printable.Value(string(body))
 }
 
 func manifest(u *unstructured.Unstructured) []byte {

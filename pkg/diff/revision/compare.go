@@ -153,7 +153,10 @@ func (w *walker) outcome(roots pair) *Outcome {
 	outcome := &Outcome{Root: diff.RefOf(roots.either()), Followed: w.followed, Rendered: len(w.found)}
 	all := diff.Builds(w.found)
 	for _, r := range all {
-		r.Revision, r.NotCompared, r.Withheld = w.head.Name, w.omitted[r.Owner], w.withheld[identity(r.Owner)]
+		r.Revision, r.Withheld = w.head.Name, w.withheld[identity(r.Owner)]
+		if omission := w.omitted[r.Owner]; omission != nil {
+			r.NotCompared = omission
+		}
 		delete(w.omitted, r.Owner)
 		if r.Different() || len(r.Warnings) > 0 || r.NotCompared != nil || r.Count(diff.Unstable) > 0 || r.Orphans() {
 			outcome.Results = append(outcome.Results, r)
@@ -170,6 +173,10 @@ func (w *walker) outcome(roots pair) *Outcome {
 	}
 	if w.Timeline {
 		outcome.Timeline = predict(w, all)
+	}
+	w.concealed.Conceal(outcome)
+	for _, failed := range w.failed {
+		failed.err = w.concealed.Error(failed.err)
 	}
 	return outcome
 }

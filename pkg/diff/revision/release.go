@@ -64,11 +64,12 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		return nil, w.ctx.Err() == nil
 	}
 	reads := &reader{shared: w.shared, side: s, lookup: s.lookup(nil)}
-	rendered, err := reads.render(hr, fmt.Sprintf("%s rendering as revision %d", which, revision), func() (*rendering, error) {
+	twin := s.objects[build.ReferenceTo(hr)].Twin
+	rendered, err := reads.render(hr, twin, fmt.Sprintf("%s rendering as revision %d", which, revision), func() (*rendering, error) {
 		result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
 			Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: reads, Missing: reads.missing(w.missing(hr, "values", "")), Login: w.Login,
 			KubeVersion: w.KubeVersion, APIVersions: w.APIVersions, Revision: revision,
-			Find: reads.object, Sources: reads.files, Hosts: w.Hosts, Untrusted: reads.untrusted,
+			Find: reads.object, Sources: reads.files, Hosts: w.Hosts, Untrusted: reads.untrusted, Twin: twin,
 		})
 		if err != nil {
 			return nil, err
@@ -91,6 +92,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		w.fail(s, hr, err)
 		return nil, false
 	}
+	w.concealed.Add(rendered.Result)
 	return &diff.Side{Owner: hr, Build: rendered.Result, Namespace: rendered.namespace}, true
 }
 

@@ -26,6 +26,8 @@ type Rendered struct {
 	Lacking map[build.Reference][]Lack
 	// Blocked are the objects whose dependencies are missing or circular.
 	Blocked []Blocked
+	// Concealed replaces what is derived from secret values in messages and names.
+	Concealed *diff.Concealment
 	// Complete is set if everything was rendered, so that an object that was not found is not
 	// deployed.
 	Complete bool
@@ -66,7 +68,7 @@ func Render(ctx context.Context, at Revision, o Options) (*Rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.Root, r.Lacking = roots.head, w.lacking
+	r.Root, r.Lacking, r.Concealed = roots.head, w.lacking, &w.concealed
 	diff.Complete(w.found)
 	for _, d := range w.found {
 		r.Sides = append(r.Sides, d.After)

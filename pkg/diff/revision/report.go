@@ -24,6 +24,8 @@ type report struct {
 	causes map[diff.Ref]error
 	// lacking are the ConfigMaps and Secrets without which owners were built.
 	lacking map[build.Reference][]Lack
+	// concealed replaces what is derived from secret values in messages and names.
+	concealed diff.Concealment
 	// blocked are the objects that are not reconciled because of their dependencies.
 	blocked []*diff.Result
 }
@@ -39,6 +41,7 @@ func (r *report) note(format string, args ...any) { r.once(r.tell, fmt.Sprintf(f
 func (r *report) warn(format string, args ...any) { r.once(r.alert, fmt.Sprintf(format, args...)) }
 
 func (r *report) once(to func(text string), text string) {
+	text = r.concealed.Text(text)
 	if to != nil && !r.warned[text] {
 		to(text)
 	}
@@ -47,6 +50,7 @@ func (r *report) once(to func(text string), text string) {
 
 // fail records that an owner cannot be built. Its objects are not compared.
 func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
+	err = r.concealed.Error(err)
 	// A report names the owner before the reason.
 	cause := strings.TrimPrefix(err.Error(), "building "+build.ReferenceTo(owner).String()+": ")
 	r.omit(owner, "cannot be built: "+redact.Text(cause), true)
@@ -73,6 +77,6 @@ func (r *report) omit(owner *unstructured.Unstructured, reason string, affected 
 	ref := diff.RefOf(owner)
 	if r.omitted[ref] == nil {
 		r.omissions = append(r.omissions, ref)
-		r.omitted[ref] = &diff.Omission{Reason: reason, Affected: affected}
+		r.omitted[ref] = &diff.Omission{Reason: r.concealed.Text(reason), Affected: affected}
 	}
 }

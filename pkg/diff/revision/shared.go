@@ -124,11 +124,15 @@ type reader struct {
 }
 
 // render returns the rendering of an object. Renderings with another key have nothing in common.
-func (r *reader) render(object *unstructured.Unstructured, key string, render func() (*rendering, error)) (*rendering, error) {
+func (r *reader) render(object, twin *unstructured.Unstructured, key string, render func() (*rendering, error)) (*rendering, error) {
 	if r.shared == nil {
 		return render()
 	}
-	text, err := json.Marshal(object.Object)
+	inputs := []map[string]any{object.Object}
+	if twin != nil {
+		inputs = append(inputs, twin.Object)
+	}
+	text, err := json.Marshal(inputs)
 	if err != nil {
 		return nil, err
 	}
@@ -195,9 +199,12 @@ func (r *reader) Data(ctx context.Context, object build.Reference) (map[string][
 }
 
 // object finds an object that the cluster applies.
-func (r *reader) object(_ context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
+func (r *reader) object(ctx context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
 	again := func(r *reader) (*unstructured.Unstructured, error) { return r.find(wanted) }
 	o, err := again(r)
+	if err == nil {
+		r.objects[wanted].Depend(ctx)
+	}
 	r.record(digestOf(o, err), func(r *reader) string { return digestOf(again(r)) })
 	return o, err
 }

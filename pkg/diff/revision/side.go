@@ -46,7 +46,7 @@ type side struct {
 
 // applied is an object and the Kustomization that applies it.
 type applied struct {
-	*unstructured.Unstructured
+	build.Object
 	by *node
 }
 
@@ -211,15 +211,16 @@ func (s *side) build(n *node) (*diff.Side, error) {
 
 // index adds the objects of a Kustomization to the graph.
 func (s *side) index(n *node) {
-	for _, o := range n.built.Build.Unstructured() {
-		ref := build.ReferenceTo(o)
+	for _, o := range n.built.Build.Objects {
+		ref := build.ReferenceTo(o.Unstructured)
 		if known := s.objects[ref]; known.by == nil || known.by == n {
 			s.objects[ref] = applied{o, n}
 		}
-		if build.IsKustomization(o) {
-			s.add(o)
+		if build.IsKustomization(o.Unstructured) {
+			s.add(o.Unstructured)
 		}
 	}
+	s.w.concealed.Add(n.built.Build)
 }
 
 // adopt takes over the build of a Kustomization with the same inputs at the other revision.
@@ -235,6 +236,10 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	w := s.w
 	source := build.SourceOf(ks)
 	tree, err := s.content(source)
+	twin := s.objects[build.ReferenceTo(ks)].Twin
+	if err != nil && twin != nil {
+		return nil, build.Hide(err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("building %s: rendering its source %s: %w", build.ReferenceTo(ks), source, err)
 	}
@@ -242,7 +247,7 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	options := build.Options{
 		Kustomizer: w.Kustomizer, Vars: w.Vars, SecretVars: w.SecretVars, Strict: w.Strict,
 		Missing: reads.missing(w.missing(ks, "variables", ": set them with --vars-file")), KeepUnset: true,
-		Unset: w.Unset,
+		Unset: w.Unset, Twin: twin,
 	}
 	if lookup != nil {
 		options.Lookup = reads
@@ -253,7 +258,7 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	if w.Decrypter != nil {
 		options.Decrypt = func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return w.Decrypter }
 	}
-	rendered, err := reads.render(ks, reads.keyOf(tree, options), func() (*rendering, error) {
+	rendered, err := reads.render(ks, options.Twin, reads.keyOf(tree, options), func() (*rendering, error) {
 		result, err := build.Kustomization(w.ctx, tree, ks, options)
 		return &rendering{Result: result}, err
 	})
@@ -359,9 +364,9 @@ func (s *side) pathOf(ks *unstructured.Unstructured) string {
 func (s *side) lookup(n *node) build.Lookup {
 	var own build.Lookup
 	return build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
-		o, err := s.find(object)
+		_, err := s.find(object)
 		if err == nil {
-			return build.ReadData(o)
+			return s.objects[object].Data(ctx)
 		}
 		if n == nil || n.state != building || !errors.Is(err, build.ErrNotFound) {
 			return nil, err
@@ -371,7 +376,7 @@ func (s *side) lookup(n *node) build.Lookup {
 			plain := n.ks.DeepCopy()
 			unstructured.RemoveNestedField(plain.Object, "spec", "postBuild")
 			if result, err := s.kustomize(plain, nil); err == nil {
-				own = build.FromObjects(result.Unstructured())
+				own = result.Lookup(build.DataOf)
 			}
 		}
 		return own.Data(ctx, object)

@@ -1,0 +1,132 @@
+package build
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// mark compares objects with those of a second build with other secret values, and sets Twin and
+// Secret of those that differ. Objects without a counterpart are derived as a whole.
+func mark(objects, again []Object) {
+	twins := paired(objects, again)
+	for i := range objects {
+		o, twin := &objects[i], twins[i]
+		if twin == nil {
+			twin = &unstructured.Unstructured{Object: map[string]any{}}
+		}
+		paths := derivedPaths(o.Object, twin.Object)
+		if len(paths) == 0 && ReferenceTo(o.Unstructured) == ReferenceTo(twin) {
+			continue
+		}
+		o.Twin = twin
+		for _, path := range paths {
+			if !slices.ContainsFunc(o.Secret, func(known []string) bool { return slices.Equal(known, path) }) {
+				o.Secret = append(o.Secret, path)
+			}
+		}
+	}
+}
+
+// paired returns the counterpart of each object, or nil. Objects with another identity in the second
+// build are paired by their order, if as many of their kind are left in both builds.
+func paired(objects, again []Object) []*unstructured.Unstructured {
+	same := map[string][]*unstructured.Unstructured{}
+	for _, o := range again {
+		same[identity(o)] = append(same[identity(o)], o.Unstructured)
+	}
+	twins := make([]*unstructured.Unstructured, len(objects))
+	left := map[schema.GroupKind][]int{}
+	for i, o := range objects {
+		if found := same[identity(o)]; len(found) > 0 {
+			twins[i], same[identity(o)] = found[0], found[1:]
+			continue
+		}
+		kind := o.GroupVersionKind().GroupKind()
+		left[kind] = append(left[kind], i)
+	}
+	others := map[schema.GroupKind][]*unstructured.Unstructured{}
+	for _, o := range again {
+		if found := same[identity(o)]; len(found) > 0 && found[0] == o.Unstructured {
+			same[identity(o)] = found[1:]
+			kind := o.GroupVersionKind().GroupKind()
+			others[kind] = append(others[kind], o.Unstructured)
+		}
+	}
+	for kind, indices := range left {
+		for n, i := range indices {
+			if len(indices) == len(others[kind]) {
+				twins[i] = others[kind][n]
+			}
+		}
+	}
+	return twins
+}
+
+// derivedPaths returns the paths at which an object differs from its twin, without its identity.
+func derivedPaths(o, twin map[string]any) [][]string {
+	var paths [][]string
+	add := func(o, twin map[string]any, at []string, except ...string) {
+		for _, key := range slices.Sorted(maps.Keys(merge(o, twin))) {
+			value, is := o[key]
+			other, was := twin[key]
+			path := append(slices.Clone(at), key)
+			switch {
+			case slices.Contains(except, key):
+			case is != was:
+				paths = append(paths, path)
+			default:
+				paths = append(paths, different(value, other, path)...)
+			}
+		}
+	}
+	add(o, twin, nil, "apiVersion", "kind", "metadata")
+	metadata, _ := o["metadata"].(map[string]any)
+	other, _ := twin["metadata"].(map[string]any)
+	add(metadata, other, []string{"metadata"}, "name", "namespace")
+	return paths
+}
+
+func merge(a, b map[string]any) map[string]any {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]any{}
+	}
+	maps.Copy(all, b)
+	return all
+}
+
+// commonWords returns the words that two names begin with.
+func commonWords(a, b string) string {
+	common := 0
+	for common < min(len(a), len(b)) && a[common] == b[common] {
+		common++
+	}
+	return a[:strings.LastIndexAny(a[:common], "-.:/")+1]
+}
+
+// Alias returns the API group, kind, namespace and name of the object for display: parts that are
+// derived from a secret value are replaced by a hash.
+func (o Object) Alias() (group string, reference Reference) {
+	group, reference = o.GroupVersionKind().Group, ReferenceTo(o.Unstructured)
+	if o.Twin == nil {
+		return group, reference
+	}
+	twin := ReferenceTo(o.Twin)
+	hide := func(part *string, other string) {
+		if *part != other {
+			*part = commonWords(*part, other) + Alias(*part)
+		}
+	}
+	if twin.Kind != "" { // without a counterpart, only the presence is derived
+		hide(&group, o.Twin.GroupVersionKind().Group)
+		hide(&reference.Kind, twin.Kind)
+	}
+	hide(&reference.Namespace, cmp.Or(twin.Namespace, reference.Namespace))
+	hide(&reference.Name, twin.Name)
+	return group, reference
+}

@@ -1,0 +1,195 @@
+package build
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+// TestPlaceholder replaces each letter and digit by another, and keeps the shape.
+func TestPlaceholder(t *testing.T) {
+	t.Parallel()
+	for _, secret := range []string{
+		"hunter2", "8080", "deadbeef01234567", "Zebra7Quilt9Vortex", "postgres://user:word@db:5432/x", "p$ss!word", "ümläut", "a",
+		"line one\nline two\n", "-----BEGIN KEY-----\nabcd\n-----END KEY-----\n",
+	} {
+		got := placeholder(secret)
+		if got != placeholder(secret) {
+			t.Errorf("%q has two placeholders", secret)
+		}
+		if len([]rune(got)) != len([]rune(secret)) {
+			t.Errorf("%q: %q has another length", secret, got)
+		}
+		other := []rune(got)
+		for i, r := range []rune(secret) {
+			if strings.ContainsRune(strings.Join(classes, ""), r) && other[i] == r && !strings.Contains(secret, "-----") {
+				t.Errorf("%q: %q has the same character at %d", secret, got, i)
+			}
+		}
+	}
+	if got := placeholder("8080"); got[0] == '0' {
+		t.Errorf("%q begins with 0", got)
+	}
+	for _, word := range []string{"", "true", "no", "null"} {
+		if placeholder(word) != word {
+			t.Errorf("%q is replaced", word)
+		}
+	}
+	decoded, err := base64.StdEncoding.DecodeString(placeholder(base64.StdEncoding.EncodeToString([]byte("user: hunter2"))))
+	if err != nil || !strings.HasPrefix(string(decoded), "user: ") {
+		t.Errorf("%q, %v", decoded, err)
+	}
+}
+
+// TestPlaceholderDocument keeps keys, types and the values that are not encrypted.
+func TestPlaceholderDocument(t *testing.T) {
+	t.Parallel()
+	sealed := "open: public\nword: ENC[1]\nlist: [{port: 'ENC[2]', 'on': 'ENC[3]'}]\n"
+	var got struct {
+		Open, Word string
+		List       []struct {
+			Port int
+			On   bool
+		}
+	}
+	text := placeholderDocument([]byte(sealed), []byte("open: public\nword: hunter2\nlist: [{port: 8080, \"on\": true}]\n"), "yaml")
+	if err := yaml.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Open != "public" || got.Word == "hunter2" || got.Word == "" || got.List[0].Port == 8080 || got.List[0].Port == 0 || !got.List[0].On {
+		t.Errorf("%s", text)
+	}
+	text = placeholderDocument([]byte("OPEN=public\nWORD=ENC[1]\n"), []byte("OPEN=public\nWORD=hunter2\n"), "dotenv")
+	if !strings.HasPrefix(string(text), "OPEN=public\nWORD=") || strings.Contains(string(text), "hunter2") {
+		t.Errorf("%s", text)
+	}
+}
+
+func objectsOf(t *testing.T, manifests ...string) []Object {
+	t.Helper()
+	var objects []Object
+	for _, text := range manifests {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, Object{Unstructured: o})
+	}
+	return objects
+}
+
+// TestMark marks what differs between two builds, and nothing else.
+func TestMark(t *testing.T) {
+	t.Parallel()
+	const config = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: "
+	for name, c := range map[string]struct {
+		one, two []string
+		want     [][]string
+		alias    string
+	}{
+		"the same":       {[]string{config + "a}\ndata: {x: y}"}, []string{config + "a}\ndata: {x: y}"}, nil, "a"},
+		"a value":        {[]string{config + "a}\ndata: {x: y, z: z}"}, []string{config + "a}\ndata: {x: n, z: z}"}, [][]string{{"data", "x"}}, "a"},
+		"a key":          {[]string{config + "a}\ndata: {x: y}"}, []string{config + "a}\ndata: {n: y}"}, [][]string{{"data"}}, "a"},
+		"a label":        {[]string{config + "a, labels: {x: y}}"}, []string{config + "a, labels: {x: n}}"}, [][]string{{"metadata", "labels", "x"}}, "a"},
+		"a label's key":  {[]string{config + "a, labels: {x: y}}"}, []string{config + "a, labels: {n: y}}"}, [][]string{{"metadata", "labels"}}, "a"},
+		"a name":         {[]string{config + "web-a}\ndata: {x: y}"}, []string{config + "web-b}\ndata: {x: y}"}, nil, "web-" + Alias("web-a")},
+		"only there":     {[]string{config + "a}\ndata: {x: y}"}, nil, [][]string{{"data"}}, Alias("a")},
+		"another number": {[]string{config + "a}"}, []string{config + "b}", config + "c}"}, nil, Alias("a")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			one := objectsOf(t, c.one...)
+			mark(one, objectsOf(t, c.two...))
+			if diff := cmp.Diff(c.want, one[0].Secret); diff != "" {
+				t.Error(diff)
+			}
+			if _, got := one[0].Alias(); got.Name != c.alias {
+				t.Errorf("the name is %q, want %q", got.Name, c.alias)
+			}
+		})
+	}
+}
+
+// TestPairedOrder pairs objects whose names are derived by their order.
+func TestPairedOrder(t *testing.T) {
+	t.Parallel()
+	var one, two []string
+	for i := range 5 {
+		one = append(one, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a"+strconv.Itoa(i)+"}\ndata: {same: x, i: '"+strconv.Itoa(i)+"'}")
+		two = append(two, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b"+strconv.Itoa(i)+"}\ndata: {same: x, i: '"+strconv.Itoa(i)+"'}")
+	}
+	two[3] = one[3] // its name is not derived
+	objects := objectsOf(t, one...)
+	mark(objects, objectsOf(t, two...))
+	for i, o := range objects {
+		if len(o.Secret) > 0 || (o.Twin == nil) != (i == 3) {
+			t.Errorf("%d: %v, %v", i, o.Secret, o.Twin)
+		}
+	}
+}
+
+// TestDiscreet keeps the part of an error that does not depend on secret values.
+func TestDiscreet(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		one, two error
+		want     string
+	}{
+		{errors.New("public failure"), errors.New("public failure"), "public failure"},
+		{errors.New("at x.yaml: no 2retnuh here"), errors.New("at x.yaml: no 7abcdef here"), "at x.yaml: no " + hiddenError},
+		{errors.New("at x.yaml: no-2retnuh"), errors.New("at x.yaml: no-7abcdef"), "at x.yaml: " + hiddenError},
+		{errors.New("2retnuh"), nil, hiddenError},
+	} {
+		s := newShadow(nil)
+		s.secret = true
+		err := s.discreet(c.one, c.two, nil)
+		if err.Error() != c.want || !errors.Is(err, c.one) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	if err := newShadow(nil).discreet(errors.New("x"), nil, nil); err.Error() != "x" {
+		t.Errorf("%v without secrets", err)
+	}
+}
+
+func lookupOf(reads *[]string) Lookup {
+	return LookupFunc(func(_ context.Context, object Reference) (map[string][]byte, error) {
+		*reads = append(*reads, object.String())
+		switch object.Name {
+		case "s":
+			return map[string][]byte{"word": []byte("hunter2")}, nil
+		case "c":
+			return map[string][]byte{"open": []byte("public")}, nil
+		}
+		return nil, ErrNotFound
+	})
+}
+
+// TestShadowReads reads every object once, although it builds twice.
+func TestShadowReads(t *testing.T) {
+	t.Parallel()
+	var reads []string
+	lookup := lookupOf(&reads)
+	ks := objectsOf(t, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: apps}\n"+
+		"spec: {path: ., postBuild: {substituteFrom: [{kind: Secret, name: s}, {kind: ConfigMap, name: c}, {kind: Secret, name: none, optional: true}]}}")[0]
+	tree := NewTree(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
+	result, err := Kustomization(t.Context(), tree, ks.Unstructured, Options{Lookup: lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"Secret/apps/s", "ConfigMap/apps/c", "Secret/apps/none"}, reads); diff != "" {
+		t.Error(diff)
+	}
+	got := slices.SortedFunc(slices.Values(result.Objects[0].Secret), slices.Compare)
+	if diff := cmp.Diff([][]string{{"data", "s"}, {"data", "x"}}, got); diff != "" {
+		t.Error(diff)
+	}
+}

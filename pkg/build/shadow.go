@@ -1,0 +1,240 @@
+package build
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// shadow records the secret values that a build reads. The build is then repeated with placeholders
+// for them and without reading anything again: what differs is derived from a secret value. It is
+// safe for concurrent use.
+type shadow struct {
+	mu sync.Mutex
+	// repeating is set in the second build.
+	repeating bool
+	// secret is set if the build has read a secret value.
+	secret bool
+	// indirect is set if an object that the build depends on is derived from a secret value.
+	indirect bool
+	data     map[Reference]dataRead
+	clear    map[string]clearRead
+	found    map[Wanted]foundRead
+	values   []string
+}
+
+type dataRead struct {
+	data, twin map[string][]byte
+	err        error
+}
+
+type clearRead struct {
+	clear, twin []byte
+	err         error
+}
+
+type foundRead struct{ object, twin map[string]any }
+
+// newShadow returns a shadow for the build of an owner. The twin of the owner is nil unless its
+// definition is derived from a secret value.
+func newShadow(twin *unstructured.Unstructured) *shadow {
+	return &shadow{
+		secret: twin != nil, indirect: twin != nil,
+		data: map[Reference]dataRead{}, clear: map[string]clearRead{}, found: map[Wanted]foundRead{},
+	}
+}
+
+// read is what Object.Depend records for the read that is in progress.
+type read struct{ twin *unstructured.Unstructured }
+
+type readKey struct{}
+
+// Depend records that a build reads the object, for a Lookup or a finder of sources that gets the
+// context from the build. Without it, an object that is derived from secret values would be taken
+// for a public one.
+func (o Object) Depend(ctx context.Context) {
+	if r, ok := ctx.Value(readKey{}).(*read); ok && o.Twin != nil {
+		r.twin = o.Twin
+	}
+}
+
+// Data returns the data of a ConfigMap or a Secret for a Lookup, or an EncryptedError.
+func (o Object) Data(ctx context.Context) (map[string][]byte, error) {
+	o.Depend(ctx)
+	return ReadData(o.Unstructured)
+}
+
+// lookup returns a lookup that records what it reads. Nil remains nil.
+func (s *shadow) lookup(from Lookup) Lookup {
+	if from == nil {
+		return nil
+	}
+	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		known, ok := s.data[object]
+		if !ok && s.repeating {
+			known, ok = dataRead{err: ErrNotFound}, true // a reference that differs in the second build
+		}
+		if !ok {
+			known = s.readData(ctx, from, object)
+			s.data[object] = known
+		}
+		if s.repeating {
+			return known.twin, known.err
+		}
+		return known.data, known.err
+	})
+}
+
+func (s *shadow) readData(ctx context.Context, from Lookup, object Reference) dataRead {
+	var noted read
+	found := dataRead{}
+	found.data, found.err = from.Data(context.WithValue(ctx, readKey{}, &noted), object)
+	found.twin = found.data
+	switch {
+	case object.Kind == "Secret":
+		found.twin = map[string][]byte{}
+		for key, value := range found.data {
+			found.twin[key] = []byte(placeholder(string(value)))
+			s.secret = true
+		}
+	case noted.twin != nil:
+		s.secret = true
+		if twin, err := ReadData(noted.twin); err == nil {
+			found.twin = twin
+		}
+	}
+	return found
+}
+
+// decrypter returns a decrypter that records what it decrypts. Nil remains nil.
+func (s *shadow) decrypter(from Decrypter) Decrypter {
+	if from == nil {
+		return nil
+	}
+	return recordingDecrypter{s, from}
+}
+
+type recordingDecrypter struct {
+	*shadow
+	from Decrypter
+}
+
+// Decrypt implements Decrypter.
+func (d recordingDecrypter) Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	key := format + " " + string(document)
+	known, ok := d.clear[key]
+	if !ok && d.repeating {
+		return nil, ErrNoKey
+	}
+	if !ok {
+		known.clear, known.err = d.from.Decrypt(ctx, name, document, format)
+		if known.err == nil {
+			d.secret = true
+			known.twin = placeholderDocument(document, known.clear, format)
+		}
+		d.clear[key] = known
+	}
+	if d.repeating {
+		return known.twin, known.err
+	}
+	return known.clear, known.err
+}
+
+// decrypted reports whether the build has decrypted a document.
+func (s *shadow) decrypted() bool {
+	for _, read := range s.clear {
+		if read.err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// finder returns a finder that records what templates look up. Nil remains nil.
+func (s *shadow) finder(from Finder) Finder {
+	if from == nil {
+		return nil
+	}
+	return func(ctx context.Context, wanted Wanted) (map[string]any, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		known, ok := s.found[wanted]
+		if !ok && !s.repeating {
+			object, err := from(ctx, wanted)
+			if err != nil {
+				return nil, err
+			}
+			known = foundRead{object, s.foundTwin(object)}
+			s.found[wanted] = known
+		}
+		if s.repeating {
+			return known.twin, nil
+		}
+		return known.object, nil
+	}
+}
+
+// foundTwin returns an object or a list as a template finds it in the second build: with
+// placeholders for the data of Secrets.
+func (s *shadow) foundTwin(found map[string]any) map[string]any {
+	twin := (&unstructured.Unstructured{Object: found}).DeepCopy().Object
+	items, listed := twin["items"].([]any)
+	if !listed {
+		items = []any{twin}
+	}
+	kind, _ := twin["kind"].(string)
+	for _, item := range items {
+		m, _ := item.(map[string]any)
+		if m == nil || strings.TrimSuffix(kind, "List") != "Secret" {
+			continue
+		}
+		if data, err := DataOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": m["data"]}}); err == nil {
+			for _, value := range data {
+				if len(value) > 0 {
+					s.values = append(s.values, string(value))
+				}
+			}
+		}
+		s.secret = true
+		for _, field := range []string{"data", "stringData"} {
+			if m[field] != nil {
+				m[field] = placeholders(m[field], nil)
+			}
+		}
+	}
+	return twin
+}
+
+// hiddenError is an error whose text is derived from a secret value.
+const hiddenError = "the message is derived from a secret value and is not shown"
+
+// Hide returns an error without its text, which is derived from a secret value.
+func Hide(err error) error { return &discreetError{err, hiddenError} }
+
+// discreet returns an error without text that is derived from a secret value: the part of the text
+// that it has in common with the error of the second build.
+func (s *shadow) discreet(err, again error, secrets []string) error {
+	if !s.secret || err == nil {
+		return err
+	}
+	text := err.Error()
+	if again != nil && again.Error() == text {
+		return discreet(err, secrets)
+	}
+	common := 0
+	if again != nil {
+		for other := again.Error(); common < min(len(text), len(other)) && text[common] == other[common]; {
+			common++
+		}
+	}
+	// A word that differs in a later character has no character that is public.
+	common = strings.LastIndexAny(text[:common], " \n") + 1
+	return &discreetError{err, discreet(errors.New(text[:common]+hiddenError), secrets).Error()}
+}
