@@ -50,10 +50,10 @@ func (o *Options) AddRemote(fs *pflag.FlagSet) {
 	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
 }
 
-// AddUntrusted adds the flag for files of a stranger to fs. The default follows from the pull request
+// AddUntrusted adds the flag for files of untrusted authors to fs. The default follows from the pull request
 // that the CI system builds.
 func AddUntrusted(a *app.App, fs *pflag.FlagSet, untrusted *bool) {
-	fs.BoolVar(untrusted, "untrusted", pipeline.Read(a.Env).Fork, "read no Secrets and decrypt nothing, because a stranger may have written the files (default true if a CI system builds a pull request from a fork)")
+	fs.BoolVar(untrusted, "untrusted", pipeline.Read(a.Env).Fork, "read no Secrets and decrypt nothing, because the author of the files is not trusted (default true if a CI system builds a pull request from a fork)")
 	fs.Lookup("untrusted").DefValue = "false" // the help does not depend on the environment
 }
 

@@ -18,7 +18,7 @@ type Secrets struct {
 	// FakeSecrets generates values, AgeKeyFile is the file with the age keys for SOPS.
 	FakeSecrets bool
 	AgeKeyFile  string
-	// Untrusted is set if a stranger may have written the files, which then get no keys.
+	// Untrusted is set if the author of the files is not trusted: they get no keys.
 	Untrusted bool
 }
 

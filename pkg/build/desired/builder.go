@@ -38,7 +38,7 @@ type Options struct {
 	Hosts egress.Hosts
 	// Provider is the cloud provider to log in with, "" for none.
 	Provider string
-	// Untrusted is set if the built files may come from a stranger: no Secret is read, and nothing is
+	// Untrusted is set if the author of the built files is not trusted: no Secret is read, and nothing is
 	// decrypted.
 	Untrusted bool
 }
