@@ -161,7 +161,7 @@ func (e *UnknownError) Error() string {
 func (r *Repository) Commit(revision string) (plumbing.Hash, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if found, ok := r.resolve(revision); ok {
+	if found, ok := (names{r.git, r.objects}).resolve(revision); ok {
 		return found, nil
 	}
 	shallow, err := r.git.Storer.Shallow()
