@@ -101,6 +101,6 @@ func answers() []other {
 		row("why, an object without end", "why ks/app", large, 2, answer{path: resources + "/app", begin: object, more: text}),
 		row("why, a compressed list without end", "why", memory, 2, answer{path: resources, begin: items, more: small, zipped: true}),
 		row("check, a /version without end", "check --pre", "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
-		row("version, a list without end", "version", "", 1, answer{path: "/deployments", begin: items, more: small, zipped: true}),
+		row("version, a list without end", "version", "is larger than", 1, answer{path: "/deployments", begin: items, more: small, zipped: true}),
 	}
 }
