@@ -41,6 +41,8 @@ func TestWaves(t *testing.T) {
 		"the source has no artifact":            {"True", app("Source artifact not found, retrying in 5s"), ks, unlimited, nil},
 		"the artifact has been replaced":        {"True", app("Source is not ready, artifact not found, retrying in 5s"), ks, unlimited, nil},
 		"the source does not exist":             {"True", app(`gitrepositories.source.toolkit.fluxcd.io "fleet" not found`), ks, unlimited, nil},
+		"the chart is ready":                    {"True", app("HelmChart 'apps/fleet' is not ready: latest generation of object has not been reconciled"), ks, unlimited, nil},
+		"a message about a chart is quoted":     {"True", app("install failed: HelmChart 'apps/fleet' is not ready: latest generation"), ks, maxUnchanged, nil},
 		"another object does not exist":         {"True", app(`configmaps "fleet" not found`), ks, maxUnchanged, nil},
 		"the artifact cannot be fetched":        {"True", app("failed to download archive: connection refused"), ks, maxUnchanged, nil},
 		"the artifact does not have the path":   {"True", app("kustomization path not found: stat /tmp/x: no such file or directory"), ks, maxMisplaced, nil},
