@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +18,7 @@ func node(t *testing.T, reason string, beforeReply bool) httpstream.Connection {
 	t.Helper()
 	near, far := net.Pipe()
 	var failure httpstream.Stream
+	var refusals sync.WaitGroup
 	server, err := spdy.NewServerConnection(far, func(s httpstream.Stream, replied <-chan struct{}) error {
 		if s.Headers().Get(corev1.StreamType) == corev1.StreamTypeError {
 			failure = s
@@ -29,12 +31,12 @@ func node(t *testing.T, reason string, beforeReply bool) httpstream.Connection {
 		if beforeReply {
 			return refuse()
 		}
-		go func() {
+		refusals.Go(func() {
 			<-replied
 			if err := refuse(); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 		return nil
 	})
 	if err != nil {
@@ -45,6 +47,7 @@ func node(t *testing.T, reason string, beforeReply bool) httpstream.Connection {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		refusals.Wait() // the client may have the last frame before the node's write has returned
 		_ = client.Close()
 		_ = server.Close()
 	})
