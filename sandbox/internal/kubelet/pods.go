@@ -118,9 +118,24 @@ func (p *pods) see(ctx context.Context, o any) {
 	case name == "":
 	case pod.DeletionTimestamp != nil:
 		p.group.Go(func() { p.finish(ctx, pod) })
-	case pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed:
+	case pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed && p.running(name) < maxProcesses:
 		p.start(ctx, pod, name, container.Name)
 	}
+}
+
+// maxProcesses is the maximum number of processes of one controller. Other pods of it are pending until one ends, so that a
+// Deployment with many replicas does not exhaust the memory of this machine.
+const maxProcesses = 8
+
+// running returns the number of workers of a controller; the caller holds the lock.
+func (p *pods) running(name string) int {
+	n := 0
+	for _, w := range p.workers {
+		if w.controller.Name == name {
+			n++
+		}
+	}
+	return n
 }
 
 // start starts a worker; the caller holds the lock.
@@ -139,6 +154,10 @@ func (p *pods) start(ctx context.Context, pod *corev1.Pod, name, container strin
 		p.mu.Lock()
 		delete(p.workers, pod.UID)
 		p.mu.Unlock()
+		// A pod may wait for the end of this process.
+		for _, waiting := range p.informer.GetStore().List() {
+			p.see(ctx, waiting)
+		}
 	})
 }
 
