@@ -92,11 +92,12 @@ nightly: test e2e nightly-e2e nightly-unit race fuzz completions-check platforms
 
 .PHONY: nightly-e2e
 nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that make e2e leaves out
-	$(GOTEST) -timeout 120m -run '^TestNightly' ./test/e2e
+	$(GOTEST) -timeout 120m -run '^TestNightly' ./test/e2e ./test/confine
 
 .PHONY: nightly-unit
 nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests of which make test runs a sample
 	TIER=nightly $(GOTEST) -timeout 120m ./test/faults/...
+	TIER=nightly $(GOTEST) ./test/hostile
 	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./internal/cli
 	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./test/script
 

@@ -2,6 +2,7 @@ package budget
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 )
 
@@ -9,17 +10,55 @@ import (
 // into errors, which come back in each report, comment and log.
 const ErrorText = 4 << 10
 
-// Excerpt returns a text of at most about most bytes: its beginning and its end, which often has the
+// Excerpt returns a text of at most that many bytes: its beginning and its end, which often has the
 // cause, with the number of bytes that are left out.
 func Excerpt(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	begin, end := text[:most/4*3], text[len(text)-most/4:]
+	kept := most - len("… (9223372036854775807 bytes) …")
+	begin, end := text[:kept/4*3], text[len(text)-kept/4:]
 	return fmt.Sprintf("%s… (%d bytes) …%s", strings.ToValidUTF8(begin, ""), len(text)-len(begin)-len(end), strings.ToValidUTF8(end, ""))
 }
 
-// Short returns an error whose text is at most about ErrorText long.
+// ShortenTexts cuts the texts in a report to excerpts of at most ErrorText, in place: those in structures and
+// lists, but not in maps, which contain objects. Credentials in the report are already masked, because a part of
+// them would not be recognized.
+func ShortenTexts(report any) { shortenTexts(reflect.ValueOf(report)) }
+
+func shortenTexts(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Pointer:
+		shortenTexts(v.Elem())
+	case reflect.Slice:
+		for i := range v.Len() {
+			shortenTexts(v.Index(i))
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Type().Field(i).IsExported() {
+				shortenTexts(v.Field(i))
+			}
+		}
+	case reflect.String:
+		if v.CanSet() {
+			v.SetString(Excerpt(v.String(), ErrorText))
+		}
+	}
+}
+
+// Directories is the maximum number of directories that a message lists.
+const Directories = 5
+
+// List returns texts separated by commas: the first most of them, and the number of others.
+func List(texts []string, most int) string {
+	if more := len(texts) - most; more > 0 {
+		return strings.Join(texts[:most], ", ") + fmt.Sprintf(" and %d more", more)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// Short returns an error whose text is at most ErrorText long.
 func Short(err error) error {
 	if err == nil || len(err.Error()) <= ErrorText {
 		return err

@@ -186,13 +186,12 @@ func lastLine(text string) string {
 func (s *Sandbox) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
-	if _, err := s.run(ctx, nil, "down"); err != nil {
-		return fmt.Errorf("stopping the sandbox in %s: %w", s.dir, err)
+	_, err := s.run(ctx, nil, "down")
+	if s.parent != nil { // if down has failed, the sandbox stops and removes its folder now
+		err = errors.Join(err, s.parent.Close())
 	}
-	if s.parent != nil {
-		if err := s.parent.Close(); err != nil {
-			return fmt.Errorf("stopping the sandbox in %s: %w", s.dir, err)
-		}
+	if err != nil {
+		return fmt.Errorf("stopping the sandbox in %s: %w", s.dir, err)
 	}
 	return os.RemoveAll(s.dir)
 }

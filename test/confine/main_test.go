@@ -50,8 +50,8 @@ spec: {interval: 10m0s, path: ./clusters/demo, prune: true, sourceRef: {kind: Gi
 	return all
 }
 
-// reconcile runs a repository until its controllers have finished, and returns the run before it is closed.
-func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, *testrun.Report) {
+// start runs a repository until its controllers have started.
+func start(t *testing.T, files map[string]string, allowNetwork bool) *testrun.Run {
 	t.Helper()
 	tree := fstest.MapFS{}
 	for name, content := range withSync(files) {
@@ -76,8 +76,17 @@ func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testr
 	if err := run.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
+	return run
+}
+
+// reconcile runs a repository until its controllers have finished, and returns the run before it is closed.
+func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, *testrun.Report) {
+	t.Helper()
+	run := start(t, files, allowNetwork)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
+	defer cancel()
 	// The repository may have changed the controllers.
-	rollout := &diagnose.Rollout{Client: run.Sandbox.Client, Namespace: run.Set.Namespace, Names: repository.Components}
+	rollout := &diagnose.Rollout{Client: run.Sandbox.Client, Namespace: run.Set.Namespace, Names: run.Repository.Components}
 	for _, step := range []func(context.Context) error{rollout.Wait, run.Settle, run.Read} {
 		if err := step(ctx); err != nil {
 			t.Fatal(err)

@@ -3,10 +3,7 @@
 package confine_test
 
 import (
-	"crypto/ed25519"
-	"crypto/rand"
 	"encoding/base64"
-	"encoding/pem"
 	"fmt"
 	"net"
 	"os"
@@ -15,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"golang.org/x/crypto/ssh"
+	"github.com/fluxkit/flux/internal/sshkey"
 )
 
 // server counts the connections to a port of this machine, which it closes.
@@ -54,21 +51,13 @@ func listen(t *testing.T) *server {
 // login is a Secret for Git over SSH.
 func login(t *testing.T) string {
 	t.Helper()
-	public, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, err := ssh.MarshalPrivateKey(private, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, err := ssh.NewPublicKey(public)
+	key, err := sshkey.Generate(sshkey.Kind{Algorithm: "ed25519"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	encode := base64.StdEncoding.EncodeToString
 	return fmt.Sprintf("---\napiVersion: v1\nkind: Secret\nmetadata: {name: login, namespace: flux-system}\ndata: {identity: %s, known_hosts: %s}\n",
-		encode(pem.EncodeToMemory(block)), encode([]byte("127.0.0.1 "+string(ssh.MarshalAuthorizedKey(host)))))
+		encode(key.Private), encode([]byte("127.0.0.1 "+string(key.Public))))
 }
 
 // sources returns a source of each kind, each with a server of its own.

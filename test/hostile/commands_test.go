@@ -8,12 +8,20 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
 // other is hostile input of another command than build kustomization and pull artifact.
 type other struct {
 	row
 	args []string
+}
+
+// nightly returns a row that runs only with TIER=nightly.
+func nightly(o other) other {
+	o.nightly = true
+	return o
 }
 
 const helmRelease = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: app, namespace: apps}\n" +
@@ -51,8 +59,18 @@ func others() []other {
 		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
 		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
 		{row{name: "diff --base, 2,000 Kustomizations that include each other", make: circular(2000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
-		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
+		{row{name: "diff --base, a chart that installs itself under other names", files: recursiveChart(), make: commit, dir: true, exit: 2, want: "charts install HelmReleases more than 100 levels deep"}, []string{"diff", "--base", "HEAD", "--path", "cluster"}},
+		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, nightly: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
 	}
+}
+
+// recursiveChart returns a HelmRelease whose chart installs another HelmRelease with the same chart.
+func recursiveChart() map[string]string {
+	const again = "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: %s, namespace: flux-system}\n" +
+		"spec: {interval: 10m, releaseName: %s, chart: {spec: {chart: ./chart, sourceRef: {kind: GitRepository, name: flux-system}}}}\n"
+	files := chart(fmt.Sprintf(again, `{{ printf "%sx" .Release.Name | quote }}`, `{{ sha1sum .Release.Name | trunc 20 | quote }}`))
+	files["cluster/app.yaml"] = fmt.Sprintf(again, "app", "app")
+	return files
 }
 
 // circular commits two folders with a number of Kustomizations that build each other, and changes
@@ -101,10 +119,10 @@ func (o other) command(t *testing.T, bin string) outcome {
 		args[i] = strings.ReplaceAll(o.args[i], "$FOLDER", folder)
 	}
 	if o.cluster != nil {
-		args = append(args, "--kubeconfig="+o.cluster().kubeconfig(t), "--namespace=apps", "--timeout=1m")
+		args = append(args, "--kubeconfig="+o.cluster().kubeconfig(t), "--namespace=apps", "--timeout="+testlimit.Wait.String())
 	}
 	if o.answer != nil {
-		args = append(args, "--kubeconfig="+o.answer.kubeconfig(t), "--namespace=apps", "--timeout=1m")
+		args = append(args, "--kubeconfig="+o.answer.kubeconfig(t), "--namespace=apps", "--timeout="+testlimit.Wait.String())
 	}
 	if !o.dir {
 		folder = ""

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testlimit"
+	"github.com/fluxkit/flux/test/support/tier"
 )
 
 var update = flag.Bool("update", false, "write times and memory to docs/security.md")
@@ -34,8 +36,6 @@ const (
 	// addressSpace limits the address space of the commands, in KiB: the Go runtime
 	// reserves more than it uses.
 	addressSpace = 8 << 20
-	// commandTimeout is the timeout of a command.
-	commandTimeout = 2 * time.Minute
 )
 
 // row is a hostile input and the expected result.
@@ -60,6 +60,8 @@ type row struct {
 	// dir runs the command in the folder.
 	dir  bool
 	exit int
+	// nightly rows run only with TIER=nightly: a faster row tests the same limit.
+	nightly bool
 }
 
 // outcome is the result of a row.
@@ -100,10 +102,10 @@ func TestHostile(t *testing.T) {
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
 	}
-	for _, o := range slices.Concat(trees(), blobs(zeroFiles(t)), catalogs(), clusters(), answers()) {
-		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
-	}
-	for _, o := range others() {
+	for _, o := range slices.Concat(trees(), blobs(zeroFiles(t)), catalogs(), clusters(), answers(), others()) {
+		if o.nightly && !tier.Nightly() {
+			continue
+		}
 		t.Run(o.name, func(t *testing.T) { outcomes = append(outcomes, o.command(t, bin)) })
 	}
 	if *update {
@@ -147,7 +149,7 @@ func (r row) run(t *testing.T, bin string, args []string) outcome {
 // runIn runs flux in a directory, "" for that of the test.
 func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), commandTimeout)
+	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", fmt.Sprintf(`ulimit -v %d && exec "$0" "$@"`, addressSpace), filepath.Join(bin, "flux")}, args...)...)
 	temporary := t.TempDir()
@@ -239,7 +241,7 @@ func write(t *testing.T, file, text string) {
 }
 
 const (
-	begins = "<!-- Written by 'go test ./test/hostile -update'. -->\n"
+	begins = "<!-- Written by 'TIER=nightly go test ./test/hostile -update'. -->\n"
 	ends   = "<!-- End of what the test writes. -->\n"
 )
 

@@ -8,12 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getsops/sops/v3/age"
 	"github.com/getsops/sops/v3/keys"
 	"github.com/getsops/sops/v3/pgp"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/internal/sops/sopstest"
+	"github.com/fluxkit/flux/internal/sshkey"
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
@@ -208,6 +210,39 @@ func TestAgeKeyCommand(t *testing.T) {
 	got, err := d.Decrypt(t.Context(), seal(t, "yaml", secretYAML, dataKey, master), "yaml")
 	if d := cmp.Diff(secretYAML, string(got)); err != nil || d != "" {
 		t.Errorf("%v, document (-want +got):\n%s", err, d)
+	}
+}
+
+// TestSSHKey decrypts with an SSH key that the environment specifies, and not with one that is only in the home directory.
+func TestSSHKey(t *testing.T) {
+	t.Parallel()
+	dataKey := newDataKey(t)
+	key, err := sshkey.Generate(sshkey.Kind{Algorithm: "ed25519"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	file := filepath.Join(home, ".ssh", "id_ed25519")
+	if err := errors.Join(os.Mkdir(filepath.Dir(file), 0o700), os.WriteFile(file, key.Private, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	master, err := age.MasterKeyFromRecipient(strings.TrimSpace(string(key.Public)))
+	if err == nil {
+		err = master.Encrypt(dataKey)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed := seal(t, "yaml", secretYAML, dataKey, master)
+	d := newDecrypter(t, sops.Keys{}, "HOME="+home)
+	_, err = d.Decrypt(t.Context(), sealed, "yaml")
+	want := []string{"SSH key (key group 1): set SOPS_AGE_SSH_PRIVATE_KEY_FILE to use an SSH key"}
+	if diff := cmp.Diff(want, d.warnings); !errors.Is(err, sops.ErrNoKey) || diff != "" {
+		t.Errorf("%v, warnings %s", err, diff)
+	}
+	d = newDecrypter(t, sops.Keys{}, "HOME="+t.TempDir(), "SOPS_AGE_SSH_PRIVATE_KEY_FILE="+file)
+	if got, err := d.Decrypt(t.Context(), sealed, "yaml"); err != nil || string(got) != secretYAML {
+		t.Errorf("%v, %q", err, d.warnings)
 	}
 }
 

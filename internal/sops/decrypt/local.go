@@ -19,7 +19,7 @@ import (
 const dataKeyMax = 1 << 10
 
 // age decrypts a data key with the keys of the Secret and of the user, then with the commands and
-// SSH keys that the environment names for SOPS.
+// SSH keys that the environment specifies for SOPS. A document alone does not make it read ~/.ssh.
 func (s *service) age(recipient string, sealed []byte) ([]byte, error) {
 	if len(s.identities) > 0 {
 		key := age.MasterKey{Recipient: recipient, EncryptedKey: string(sealed)}
@@ -28,7 +28,10 @@ func (s *service) age(recipient string, sealed []byte) ([]byte, error) {
 			return clear, nil
 		}
 	}
-	if !strings.HasPrefix(recipient, "ssh-") && !s.configured(age.SopsAgeKeyCmdEnv, age.SopsAgeSshPrivateKeyFileEnv, age.SopsAgeSshPrivateKeyCmdEnv) {
+	if !s.configured(age.SopsAgeKeyCmdEnv, age.SopsAgeSshPrivateKeyFileEnv, age.SopsAgeSshPrivateKeyCmdEnv) {
+		if strings.HasPrefix(recipient, "ssh-") {
+			s.fail("SSH key", sealed, "set "+age.SopsAgeSshPrivateKeyFileEnv+" to use an SSH key")
+		}
 		return nil, errNoKey
 	}
 	key := age.MasterKey{Recipient: recipient, EncryptedKey: string(sealed)}
