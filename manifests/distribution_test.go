@@ -175,8 +175,8 @@ func TestDistributionsServeTheCatalog(t *testing.T) {
 		}
 	}
 	for _, k := range controllers.Kinds {
-		if common := portable[k.CRD()]; len(common) == 0 || k.Group+"/"+common[0] != k.PortableAPIVersion() {
-			t.Errorf("all distributions serve %s in %v, and manifests are exported in %s", k.CRD(), common, k.PortableAPIVersion())
+		if common := portable[k.CRD()]; len(common) == 0 || k.Group+"/"+common[0] != controllers.PortableAPIVersion(k) {
+			t.Errorf("all distributions serve %s in %v, and manifests are exported in %s", k.CRD(), common, controllers.PortableAPIVersion(k))
 		}
 	}
 }

@@ -26,9 +26,9 @@ func Resource() kube.Resource {
 // Event has the fields of a Kubernetes event that the output shows.
 type Event struct {
 	Object controllers.Object
-	// Group, Kind, Namespace and Name identify the involved object.
-	Group, Kind, Namespace, Name string
-	Type, Reason, Message, From  string
+	// About is the involved object.
+	About                       controllers.ID
+	Type, Reason, Message, From string
 	// First and At are the first and the last occurrence, Count is the number
 	// of occurrences.
 	First, At time.Time
@@ -49,14 +49,14 @@ func Of(o controllers.Object) Event {
 		return time.Time{}
 	}
 	e := Event{
-		Object: o, Kind: field("involvedObject.kind"), Namespace: field("involvedObject.namespace"), Name: field("involvedObject.name"),
+		Object: o, About: controllers.ID{Kind: field("involvedObject.kind"), Namespace: field("involvedObject.namespace"), Name: field("involvedObject.name")},
 		Type: field("type"), Reason: field("reason"), Message: redact.Text(strings.TrimSpace(field("message"))),
 		From:  cmp.Or(field("reportingComponent"), field("source.component")),
 		First: at("firstTimestamp", "eventTime", "metadata.creationTimestamp"),
 		At:    at("series.lastObservedTime", "lastTimestamp", "eventTime", "metadata.creationTimestamp"),
 	}
 	if gv, err := schema.ParseGroupVersion(field("involvedObject.apiVersion")); err == nil {
-		e.Group = gv.Group
+		e.About.Group = gv.Group
 	}
 	e.Count, _ = strconv.Atoi(field("series.count", "count"))
 	e.version, _ = strconv.ParseUint(field("metadata.resourceVersion"), 10, 64)

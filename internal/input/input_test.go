@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/input"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 var sources = input.Rules{Kinds: []string{"GitRepository", "Bucket"}, Default: "GitRepository", Any: true}
 
 func TestReferences(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]input.Reference{
+	for text, want := range map[string]controllers.ID{
 		"app":                  {Kind: "GitRepository", Name: "app"},
 		"bucket/a":             {Kind: "Bucket", Name: "a"},
 		"GitRepository/a.apps": {Kind: "GitRepository", Name: "a", Namespace: "apps"},
@@ -38,7 +39,7 @@ func TestReferences(t *testing.T) {
 func TestLocalReferencesHaveDots(t *testing.T) {
 	t.Parallel()
 	got, err := input.Rules{Kinds: []string{"Secret"}, Local: true}.Parse("secret/my.values")
-	if diff := cmp.Diff(input.Reference{Kind: "Secret", Name: "my.values"}, got); diff != "" || err != nil {
+	if diff := cmp.Diff(controllers.ID{Kind: "Secret", Name: "my.values"}, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
 }

@@ -3,10 +3,9 @@ package input
 import (
 	"fmt"
 	"strings"
-)
 
-// Reference identifies an object: [Kind/]name[.namespace].
-type Reference struct{ Kind, Name, Namespace string }
+	"github.com/fluxkit/flux/pkg/controllers"
+)
 
 // Rules restrict the references of a field.
 type Rules struct {
@@ -20,14 +19,14 @@ type Rules struct {
 	Any bool
 }
 
-// Parse parses a reference.
-func (r Rules) Parse(s string) (Reference, error) {
+// Parse parses a reference of the form [Kind/]name[.namespace]. The ID has no group.
+func (r Rules) Parse(s string) (controllers.ID, error) {
 	kind, rest, named := strings.Cut(s, "/")
 	if !named {
 		kind, rest = r.Default, s
 	}
 	if kind == "" {
-		return Reference{}, fmt.Errorf("invalid reference %q: must be %s", s, r.form())
+		return controllers.ID{}, fmt.Errorf("invalid reference %q: must be %s", s, r.form())
 	}
 	known := ""
 	for _, k := range r.Kinds {
@@ -36,21 +35,21 @@ func (r Rules) Parse(s string) (Reference, error) {
 		}
 	}
 	if known == "" {
-		return Reference{}, fmt.Errorf("%q: unsupported kind %q: must be one of %s", s, kind, strings.Join(r.Kinds, ", "))
+		return controllers.ID{}, fmt.Errorf("%q: unsupported kind %q: must be one of %s", s, kind, strings.Join(r.Kinds, ", "))
 	}
-	ref := Reference{Kind: known, Name: rest}
+	ref := controllers.ID{Kind: known, Name: rest}
 	// Names of Flux objects have no dots, so the rest is the namespace.
 	if name, namespace, dotted := strings.Cut(rest, "."); dotted && !r.Local {
 		ref.Name, ref.Namespace = name, namespace
 		if err := Name(namespace); err != nil {
-			return Reference{}, fmt.Errorf("%q: invalid namespace %q: must be %s", s, namespace, r.form())
+			return controllers.ID{}, fmt.Errorf("%q: invalid namespace %q: must be %s", s, namespace, r.form())
 		}
 	}
 	if r.Any && ref.Name == "*" {
 		return ref, nil
 	}
 	if err := ObjectName(ref.Name); err != nil {
-		return Reference{}, fmt.Errorf("invalid reference %q: must be %s: %w", s, r.form(), err)
+		return controllers.ID{}, fmt.Errorf("invalid reference %q: must be %s: %w", s, r.form(), err)
 	}
 	return ref, nil
 }
@@ -67,22 +66,22 @@ func (r Rules) form() string {
 }
 
 // Dependency parses the [namespace/]name of a dependency.
-func Dependency(s string) (Reference, error) {
+func Dependency(s string) (controllers.ID, error) {
 	ref, err := NamespacedName(s)
 	if err != nil {
-		return Reference{}, fmt.Errorf("invalid dependency %w", err)
+		return controllers.ID{}, fmt.Errorf("invalid dependency %w", err)
 	}
 	return ref, nil
 }
 
 // NamespacedName parses [namespace/]name.
-func NamespacedName(s string) (Reference, error) {
+func NamespacedName(s string) (controllers.ID, error) {
 	namespace, name, both := strings.Cut(s, "/")
 	if !both {
 		namespace, name = "", s
 	}
 	if Name(name) != nil || both && Name(namespace) != nil {
-		return Reference{}, fmt.Errorf("%q: must be <name> or <namespace>/<name>", s)
+		return controllers.ID{}, fmt.Errorf("%q: must be <name> or <namespace>/<name>", s)
 	}
-	return Reference{Name: name, Namespace: namespace}, nil
+	return controllers.ID{Name: name, Namespace: namespace}, nil
 }

@@ -35,8 +35,8 @@ func Count(targets []Target) string {
 }
 
 // Named returns the reference of pkg/controllers to the object.
-func (t Target) Named() controllers.Target {
-	return controllers.Target{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name}
+func (t Target) Named() controllers.ID {
+	return t.Kind.ID(t.Namespace, t.Name)
 }
 
 // Read gets the live object, unless the target already has it.

@@ -49,7 +49,7 @@ type Document struct {
 
 // IndexPath returns the path of the document with the Index of a source's artifact. No API server
 // serves it.
-func IndexPath(source controllers.Target) string {
+func IndexPath(source controllers.ID) string {
 	return "/flux-recording/artifacts/" + source.Kind + "/" + source.Namespace + "/" + source.Name
 }
 

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Preview lists the changes that a run would make.
@@ -29,19 +30,9 @@ type Preview struct {
 
 // ObjectPreview is the result of a dry run of one object.
 type ObjectPreview struct {
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
+	controllers.ID
 	// Action is "created", "configured" or "unchanged".
 	Action string `json:"action"`
-}
-
-// String returns KIND/NAMESPACE/NAME, or KIND/NAME without a namespace.
-func (o ObjectPreview) String() string {
-	if o.Namespace == "" {
-		return o.Kind + "/" + o.Name
-	}
-	return o.Kind + "/" + o.Namespace + "/" + o.Name
 }
 
 const (
@@ -101,7 +92,7 @@ func (r *run) previewObjects(ctx context.Context, objects []*unstructured.Unstru
 	g.SetLimit(maxConcurrentPreviews)
 	for i, o := range objects {
 		g.Go(func() (err error) {
-			previews[i] = ObjectPreview{o.GetKind(), o.GetNamespace(), o.GetName(), created}
+			previews[i] = ObjectPreview{controllers.IDOf(o.Object), created}
 			previews[i].Action, err = previewObject(gctx, r.cluster.client, o)
 			return err
 		})
@@ -109,7 +100,7 @@ func (r *run) previewObjects(ctx context.Context, objects []*unstructured.Unstru
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	secret := ObjectPreview{"Secret", r.plan.namespace(), r.plan.Sync.SecretName, created}
+	secret := ObjectPreview{controllers.ID{Kind: "Secret", Namespace: r.plan.namespace(), Name: r.plan.Sync.SecretName}, created}
 	switch {
 	case r.cluster.secret == nil:
 	case (!r.plan.DeployToken || r.access.deployed.token != "") && maps.Equal(secretData(r.cluster.secret), r.access.wantedSecret()):

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/pkg/bootstrap"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func (w *world) dryRun(plan bootstrap.Plan) bootstrap.Preview {
@@ -62,7 +63,7 @@ func previewed(w *world) {
 	plan.Sync.Interval *= 2
 	p = w.dryRun(plan)
 	changed := slices.DeleteFunc(p.Cluster, func(o bootstrap.ObjectPreview) bool { return o.Action == "unchanged" })
-	if diff := cmp.Diff([]bootstrap.ObjectPreview{{Kind: "GitRepository", Namespace: "previewed", Name: "previewed", Action: "configured"}}, changed); diff != "" {
+	if diff := cmp.Diff([]bootstrap.ObjectPreview{{ID: controllers.FluxID("GitRepository", "previewed", "previewed"), Action: "configured"}}, changed); diff != "" {
 		w.t.Error(diff)
 	}
 	if !strings.Contains(p.Patch, "\n-  interval: 1m0s\n+  interval: 2m0s\n") || strings.Count(p.Patch, "diff --git") != 1 {

@@ -3,7 +3,6 @@
 package build
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Options configures the build of a Kustomization in addition to its spec.
@@ -29,7 +29,7 @@ type Options struct {
 	Lookup Lookup
 	// Missing is called for a ConfigMap or Secret that cannot be read and is not optional. If it
 	// returns true, the build continues without the object. Nil fails the build.
-	Missing func(object Reference, err error) bool
+	Missing func(object controllers.ID, err error) bool
 	// KeepUnset keeps ${NAME} of variables without a value if Missing let the build continue, so
 	// that texts with different variables remain different.
 	KeepUnset bool
@@ -100,23 +100,10 @@ type Object struct {
 	// the identity of the object differs. See MarkUnstable.
 	Unstable [][]string
 	// Owner is the Kustomization or HelmRelease that applies the object.
-	Owner Reference
+	Owner controllers.ID
 	// Ahead reports whether the object is applied before a release and is not part of it, like the
 	// CRDs in the folder crds of a chart. Helm never deletes such an object.
 	Ahead bool
-}
-
-// Reference identifies an object by kind, namespace and name.
-type Reference struct {
-	Kind, Namespace, Name string
-}
-
-// String returns Kind/namespace/name, for messages.
-func (r Reference) String() string { return r.Kind + "/" + r.Namespace + "/" + r.Name }
-
-// Compare orders references by kind, namespace and name.
-func (r Reference) Compare(other Reference) int {
-	return cmp.Or(strings.Compare(r.Kind, other.Kind), strings.Compare(r.Namespace, other.Namespace), strings.Compare(r.Name, other.Name))
 }
 
 const (
@@ -190,14 +177,14 @@ func (b *kustomizationBuild) run() (*Result, error) {
 		if mayRepeat { // the second build begins with the same objects
 			object.Unstructured = object.DeepCopy()
 		}
-		object.Owner = Reference{kustomizationKind, b.ks.GetNamespace(), b.ks.GetName()}
+		object.Owner = controllers.FluxID(kustomizationKind, b.ks.GetNamespace(), b.ks.GetName())
 		if b.ctx.Err() != nil {
 			return nil, context.Cause(b.ctx)
 		}
 		if err := object.finish(b.ctx, b.decrypt, vars); err != nil {
 			var exceeded *budget.ExceededError
 			if errors.As(err, &exceeded) {
-				err = fmt.Errorf("building %s: %w", ReferenceTo(b.ks), err)
+				err = fmt.Errorf("building %s: %w", controllers.IDOf(b.ks.Object), err)
 			}
 			return nil, err
 		}
@@ -221,7 +208,7 @@ func (b *kustomizationBuild) render() error {
 		b.rendered, err = files.run(folder)
 	}
 	if err != nil {
-		return fmt.Errorf("building %s: %w", ReferenceTo(b.ks), err)
+		return fmt.Errorf("building %s: %w", controllers.IDOf(b.ks.Object), err)
 	}
 	return nil
 }
@@ -233,7 +220,7 @@ func (b *kustomizationBuild) repeat() ([]Object, error) {
 	again := *b
 	again.options.Budget, again.options.Unset = budget.New(b.options.Budget.Limits()), nil
 	if b.options.Missing != nil {
-		again.options.Missing = func(Reference, error) bool { return true } // the first build has asked
+		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has asked
 	}
 	if b.options.Twin != nil {
 		again.ks = b.options.Twin
@@ -290,7 +277,7 @@ func PathRemedy(clusters []string) string {
 	for i, cluster := range clusters {
 		flags[i] = "--path " + shell.Quote(cluster)
 	}
-	return "use the directory of a cluster: " + strings.Join(flags, ", ")
+	return "use the directory of a cluster: " + budget.List(flags, budget.Directories)
 }
 
 // finish decrypts an object and substitutes its variables.

@@ -14,11 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // SourceError is returned if the source of a chart is not available.
 type SourceError struct {
-	Source Reference
+	Source controllers.ID
 	err    error
 }
 
@@ -75,7 +76,7 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 // generated returns the chart of the OCIRepository that is created for the release.
 func (f *chartFinder) generated() (*Chart, error) {
 	namespace, name := f.hr.GetNamespace(), f.hr.GetNamespace()+"-"+f.hr.GetName()
-	source := Reference{"OCIRepository", namespace, name}
+	source := controllers.FluxID("OCIRepository", namespace, name)
 	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
 		return chart, nil // the caller provides its content
 	}
@@ -91,14 +92,14 @@ func (f *chartFinder) generated() (*Chart, error) {
 }
 
 // in returns the reference with the default namespace if it has none of its own.
-func (s sourceReference) in(namespace string) Reference {
+func (s sourceReference) in(namespace string) controllers.ID {
 	if s.Namespace != "" {
 		namespace = s.Namespace
 	}
-	return Reference{s.Kind, namespace, s.Name}
+	return controllers.FluxID(s.Kind, namespace, s.Name)
 }
 
-func (f *chartFinder) find(source Reference) (*unstructured.Unstructured, error) {
+func (f *chartFinder) find(source controllers.ID) (*unstructured.Unstructured, error) {
 	if f.options.Find == nil {
 		return nil, &SourceError{source, ErrNotFound}
 	}
@@ -130,7 +131,7 @@ func (f *chartFinder) referred(reference sourceReference) (*Chart, error) {
 }
 
 // artifact returns the chart that an OCIRepository fetches.
-func (f *chartFinder) artifact(source Reference) (*Chart, error) {
+func (f *chartFinder) artifact(source controllers.ID) (*Chart, error) {
 	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
 		return chart, nil // the caller provides its content
 	}
@@ -142,7 +143,7 @@ func (f *chartFinder) artifact(source Reference) (*Chart, error) {
 }
 
 // fromOCI returns the chart at the URL of an OCIRepository. Its trust is that of named.
-func (f *chartFinder) fromOCI(source Reference, o, named *unstructured.Unstructured) (*Chart, error) {
+func (f *chartFinder) fromOCI(source controllers.ID, o, named *unstructured.Unstructured) (*Chart, error) {
 	var spec struct {
 		URL      string `json:"url"`
 		Insecure bool   `json:"insecure"`
@@ -209,7 +210,7 @@ func (s chartSpec) build(revision string, generation int64) string {
 
 // inTree returns a chart in a folder or an archive of a source. The paths of its values files are
 // relative to the source.
-func (f *chartFinder) inTree(source Reference, spec chartSpec, generation int64) (*Chart, error) {
+func (f *chartFinder) inTree(source controllers.ID, spec chartSpec, generation int64) (*Chart, error) {
 	if f.options.Sources == nil {
 		return nil, &SourceError{source, ErrNotFound}
 	}
@@ -252,19 +253,19 @@ func (f *chartFinder) access(repository, named *unstructured.Unstructured) (Acce
 		access.Public = true
 	}
 	if err := convert(repository.Object["spec"], &spec); err != nil {
-		return access, &SourceError{ReferenceTo(repository), err}
+		return access, &SourceError{controllers.IDOf(repository.Object), err}
 	}
 	for _, reference := range []*sourceReference{spec.SecretRef, spec.CertSecretRef} {
 		if reference == nil || f.options.Lookup == nil {
 			continue
 		}
-		secret := Reference{"Secret", repository.GetNamespace(), reference.Name}
+		secret := controllers.ID{Kind: "Secret", Namespace: repository.GetNamespace(), Name: reference.Name}
 		data, err := f.options.Lookup.Data(f.ctx, secret)
 		if err != nil && f.ctx.Err() == nil && f.options.Missing != nil && f.options.Missing(secret, err) {
 			continue
 		}
 		if err != nil {
-			return access, fmt.Errorf("reading %s of %s: %w", secret, ReferenceTo(repository), err)
+			return access, fmt.Errorf("reading %s of %s: %w", secret, controllers.IDOf(repository.Object), err)
 		}
 		if err := access.add(data, repository); err != nil {
 			return access, fmt.Errorf("reading %s: %w", secret, err)
@@ -386,20 +387,33 @@ func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen m
 	if err != nil {
 		return err
 	}
+	name := path.Join(folder, "Chart.yaml")
+	dependencies, err := LocalCharts(name, c.Files[name])
+	if err != nil {
+		return fmt.Errorf("reading Chart.yaml: %w", err)
+	}
+	for _, relative := range dependencies {
+		if err := c.collect(tree, inside(path.Join("/", folder, relative)), limits, seen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// LocalCharts returns the directories of the charts that a Chart.yaml references by file://, relative to its own.
+func LocalCharts(name string, text []byte) (directories []string, err error) {
 	var metadata struct {
 		Dependencies []struct {
 			Repository string `json:"repository"`
 		} `json:"dependencies"`
 	}
-	if err := budget.Unmarshal(path.Join(folder, "Chart.yaml"), c.Files[path.Join(folder, "Chart.yaml")], &metadata); err != nil {
-		return fmt.Errorf("reading Chart.yaml: %w", err)
+	if err := budget.Unmarshal(name, text, &metadata); err != nil {
+		return nil, err
 	}
 	for _, d := range metadata.Dependencies {
 		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok {
-			if err := c.collect(tree, inside(path.Join("/", folder, relative)), limits, seen); err != nil {
-				return err
-			}
+			directories = append(directories, relative)
 		}
 	}
-	return nil
+	return directories, nil
 }

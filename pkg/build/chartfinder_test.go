@@ -7,6 +7,7 @@ import (
 	"testing/fstest"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // recorded is a renderer that records the charts.
@@ -45,8 +46,8 @@ func TestReconcileStrategy(t *testing.T) {
 spec: {chart: {spec: {chart: ./chart, reconcileStrategy: `+test.strategy+`, valuesFiles: [`+test.files+`], ignoreMissingValuesFiles: true, sourceRef: {kind: GitRepository, name: fleet}}}}}`)
 		renderer := &recorded{}
 		_, err := build.HelmRelease(t.Context(), hr, build.HelmOptions{
-			Renderer: renderer, Sources: func(context.Context, build.Reference) (fs.FS, error) { return tree, nil },
-			SourceRevision: func(context.Context, build.Reference) string { return test.revision }, ChartGeneration: test.generation,
+			Renderer: renderer, Sources: func(context.Context, controllers.ID) (fs.FS, error) { return tree, nil },
+			SourceRevision: func(context.Context, controllers.ID) string { return test.revision }, ChartGeneration: test.generation,
 		})
 		if err != nil {
 			t.Fatal(err)

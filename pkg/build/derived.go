@@ -8,6 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // mark compares objects with those of a second build with other secret values, and sets Twin and
@@ -20,7 +22,7 @@ func mark(objects, again []Object) {
 			twin = &unstructured.Unstructured{Object: map[string]any{}}
 		}
 		paths := derivedPaths(o.Object, twin.Object)
-		if len(paths) == 0 && ReferenceTo(o.Unstructured) == ReferenceTo(twin) {
+		if len(paths) == 0 && controllers.IDOf(o.Unstructured.Object) == controllers.IDOf(twin.Object) {
 			continue
 		}
 		o.Twin = twin
@@ -109,24 +111,24 @@ func commonWords(a, b string) string {
 	return a[:strings.LastIndexAny(a[:common], "-.:/")+1]
 }
 
-// Alias returns the API group, kind, namespace and name of the object for display: parts that are
-// derived from a secret value are replaced by a hash.
-func (o Object) Alias() (group string, reference Reference) {
-	group, reference = o.GroupVersionKind().Group, ReferenceTo(o.Unstructured)
+// Alias returns the ID of the object for display: parts that are derived from a secret value are
+// replaced by a hash.
+func (o Object) Alias() controllers.ID {
+	shown := controllers.IDOf(o.Unstructured.Object)
 	if o.Twin == nil {
-		return group, reference
+		return shown
 	}
-	twin := ReferenceTo(o.Twin)
+	twin := controllers.IDOf(o.Twin.Object)
 	hide := func(part *string, other string) {
 		if *part != other {
 			*part = commonWords(*part, other) + Alias(*part)
 		}
 	}
 	if twin.Kind != "" { // without a counterpart, only the presence is derived
-		hide(&group, o.Twin.GroupVersionKind().Group)
-		hide(&reference.Kind, twin.Kind)
+		hide(&shown.Group, twin.Group)
+		hide(&shown.Kind, twin.Kind)
 	}
-	hide(&reference.Namespace, cmp.Or(twin.Namespace, reference.Namespace))
-	hide(&reference.Name, twin.Name)
-	return group, reference
+	hide(&shown.Namespace, cmp.Or(twin.Namespace, shown.Namespace))
+	hide(&shown.Name, twin.Name)
+	return shown
 }

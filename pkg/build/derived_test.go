@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // TestPlaceholder replaces each letter and digit by another, and keeps the shape.
@@ -111,7 +113,7 @@ func TestMark(t *testing.T) {
 			if diff := cmp.Diff(c.want, one[0].Secret); diff != "" {
 				t.Error(diff)
 			}
-			if _, got := one[0].Alias(); got.Name != c.alias {
+			if got := one[0].Alias(); got.Name != c.alias {
 				t.Errorf("the name is %q, want %q", got.Name, c.alias)
 			}
 		})
@@ -161,7 +163,7 @@ func TestDiscreet(t *testing.T) {
 }
 
 func lookupOf(reads *[]string) Lookup {
-	return LookupFunc(func(_ context.Context, object Reference) (map[string][]byte, error) {
+	return LookupFunc(func(_ context.Context, object controllers.ID) (map[string][]byte, error) {
 		*reads = append(*reads, object.String())
 		switch object.Name {
 		case "s":

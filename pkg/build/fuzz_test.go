@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // refusing is a Kustomizer that runs nothing: builds that need one end there.
@@ -158,7 +159,7 @@ func FuzzKustomization(f *testing.F) {
 			return
 		}
 		for _, o := range result.Objects {
-			if o.Owner != (Reference{"Kustomization", "apps", "app"}) || o.GetName() == "" || len(o.GetLabels()) == 0 {
+			if o.Owner != (controllers.FluxID("Kustomization", "apps", "app")) || o.GetName() == "" || len(o.GetLabels()) == 0 {
 				t.Errorf("%q: %+v", spec, o)
 			}
 		}
@@ -232,7 +233,7 @@ func FuzzSubstitute(f *testing.F) {
 	}
 	const secret = "canary-value"
 	vars := &variables{
-		values: map[string]string{"secret": secret, "open": "eu-west"}, secret: map[string]bool{"secret": true}, origins: map[string]Reference{},
+		values: map[string]string{"secret": secret, "open": "eu-west"}, secret: map[string]bool{"secret": true}, origins: map[string]controllers.ID{},
 	}
 	others := &variables{values: map[string]string{"secret": placeholder(secret), "open": "eu-west"}}
 	f.Fuzz(func(t *testing.T, text, key string) {

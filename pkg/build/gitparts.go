@@ -22,13 +22,13 @@ func SparseCheckout(repository *unstructured.Unstructured) []string {
 
 // Included returns the parts in spec.include of a GitRepository. content returns the artifact of
 // another GitRepository.
-func Included(repository *unstructured.Unstructured, content func(Reference) (fs.FS, error)) ([]Part, error) {
+func Included(repository *unstructured.Unstructured, content func(controllers.ID) (fs.FS, error)) ([]Part, error) {
 	var parts []Part
 	list, _, _ := unstructured.NestedSlice(repository.Object, "spec", "include")
 	for _, item := range list {
 		m, _ := item.(map[string]any)
 		name := controllers.Path{"repository.name"}.String(m)
-		tree, err := content(Reference{Kind: "GitRepository", Namespace: repository.GetNamespace(), Name: name})
+		tree, err := content(controllers.FluxID("GitRepository", repository.GetNamespace(), name))
 		if err != nil {
 			return nil, err
 		}

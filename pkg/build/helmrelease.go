@@ -15,6 +15,7 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // HelmOptions configures the build of a HelmRelease in addition to its spec.
@@ -26,12 +27,12 @@ type HelmOptions struct {
 	Lookup Lookup
 	// Missing is called for a ConfigMap or Secret that cannot be read and is not optional. If it
 	// returns true, the build continues without the object. Nil fails the build.
-	Missing func(object Reference, err error) bool
+	Missing func(object controllers.ID, err error) bool
 	// Login returns credentials for OCI repositories without a Secret. Nil returns none.
 	Login Login
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the release references. It
 	// returns ErrNotFound if the object does not exist.
-	Find func(ctx context.Context, object Reference) (*unstructured.Unstructured, error)
+	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
 	// Untrusted reports whether a repository is named by input that has not been reviewed: its
 	// chart is then fetched from public addresses and from Hosts only. It is called with nil for
 	// the repositories of a chart in Sources. Nil trusts all repositories. Schemas of charts are
@@ -43,7 +44,7 @@ type HelmOptions struct {
 	// SourceRevision returns the revision of a source, such as main@sha1:…, or "" if it is not
 	// known. source-controller appends it to the version of charts with the reconcile strategy
 	// Revision. Nil returns "" for all sources.
-	SourceRevision func(ctx context.Context, source Reference) string
+	SourceRevision func(ctx context.Context, source controllers.ID) string
 	// ChartGeneration is the metadata.generation of the HelmChart of the release, or 0 if it is not
 	// known. source-controller appends it to the version of charts with values files.
 	ChartGeneration int64
@@ -160,7 +161,7 @@ func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 	first := &helmBuild{ctx: ctx, hr: hr, options: o, shadow: newShadow(o.Twin)}
 	first.options.Lookup, first.options.Live = first.lookup(o.Lookup), first.finder(o.Live)
 	if find := o.Find; find != nil {
-		first.options.Find = func(ctx context.Context, object Reference) (*unstructured.Unstructured, error) {
+		first.options.Find = func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
 			var noted read
 			found, err := find(context.WithValue(ctx, readKey{}, &noted), object)
 			if noted.twin != nil {
@@ -181,7 +182,7 @@ func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 		}
 	}
 	if err != nil {
-		_, owner := Object{Unstructured: hr, Twin: o.Twin}.Alias()
+		owner := Object{Unstructured: hr, Twin: o.Twin}.Alias()
 		return nil, budget.Short(fmt.Errorf("building %s: %w", owner, err))
 	}
 	return result, nil
@@ -244,7 +245,7 @@ func (b *helmBuild) repeat() (*HelmResult, error) {
 		again.unavailable = errors.New("")
 	}
 	if b.options.Missing != nil {
-		again.options.Missing = func(Reference, error) bool { return true } // the first build has asked
+		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has asked
 	}
 	if b.options.Twin != nil {
 		again.hr = b.options.Twin

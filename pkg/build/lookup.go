@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // ErrNotFound is returned for an object that does not exist.
@@ -18,20 +20,20 @@ var ErrNotFound = errors.New("not found")
 type Lookup interface {
 	// Data returns the decoded data of a ConfigMap or a Secret, or ErrNotFound if it does not
 	// exist.
-	Data(ctx context.Context, object Reference) (map[string][]byte, error)
+	Data(ctx context.Context, object controllers.ID) (map[string][]byte, error)
 }
 
 // LookupFunc is a function that implements Lookup.
-type LookupFunc func(ctx context.Context, object Reference) (map[string][]byte, error)
+type LookupFunc func(ctx context.Context, object controllers.ID) (map[string][]byte, error)
 
 // Data implements Lookup.
-func (f LookupFunc) Data(ctx context.Context, object Reference) (map[string][]byte, error) {
+func (f LookupFunc) Data(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 	return f(ctx, object)
 }
 
 // Lookups returns a lookup that queries the given lookups in order until one has the object.
 func Lookups(in ...Lookup) Lookup {
-	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		for _, l := range in {
 			if data, err := l.Data(ctx, object); !errors.Is(err, ErrNotFound) {
 				return data, err
@@ -53,13 +55,13 @@ func FromObjects(objects []*unstructured.Unstructured) Lookup {
 // Lookup returns a lookup among the objects of a build, whose data read returns. If several have the
 // same name, the last one is used.
 func (r *Result) Lookup(read func(*unstructured.Unstructured) (map[string][]byte, error)) Lookup {
-	found := map[Reference]Object{}
+	found := map[controllers.ID]Object{}
 	for _, o := range r.Objects {
 		if o.GetAPIVersion() == "v1" && (o.GetKind() == "ConfigMap" || o.GetKind() == "Secret") {
-			found[ReferenceTo(o.Unstructured)] = o
+			found[controllers.IDOf(o.Unstructured.Object)] = o
 		}
 	}
-	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		if o, ok := found[object]; ok {
 			o.Depend(ctx)
 			return read(o.Unstructured)
@@ -70,7 +72,7 @@ func (r *Result) Lookup(read func(*unstructured.Unstructured) (map[string][]byte
 
 // dataReference refers to a ConfigMap or a Secret in the namespace of the object that refers to it.
 type dataReference struct {
-	Reference
+	controllers.ID
 	optional bool
 }
 
@@ -98,12 +100,12 @@ func Once(find Finder) Finder {
 
 // DataReferences returns the ConfigMaps and Secrets that the variables of a Kustomization or the
 // values of a HelmRelease come from. Invalid references are skipped.
-func DataReferences(o *unstructured.Unstructured) []Reference {
-	var all []Reference
+func DataReferences(o *unstructured.Unstructured) []controllers.ID {
+	var all []controllers.ID
 	for _, field := range [][]string{{"spec", "postBuild", "substituteFrom"}, {"spec", "valuesFrom"}} {
 		found, _ := dataReferences(o, field...)
 		for _, reference := range found {
-			all = append(all, reference.Reference)
+			all = append(all, reference.ID)
 		}
 	}
 	return all
@@ -122,7 +124,7 @@ func dataReferences(o *unstructured.Unstructured, field ...string) ([]dataRefere
 		if !ok {
 			return all, fmt.Errorf("%s[%d] is not a reference", name, i)
 		}
-		reference := dataReference{Reference: Reference{Namespace: o.GetNamespace()}}
+		reference := dataReference{ID: controllers.ID{Namespace: o.GetNamespace()}}
 		reference.Kind, _ = m["kind"].(string)
 		reference.Name, _ = m["name"].(string)
 		reference.optional, _ = m["optional"].(bool)

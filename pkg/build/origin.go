@@ -11,13 +11,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Variable is a substitution variable of postBuild.
 type Variable struct {
 	Name, Value string
 	// From is the ConfigMap or Secret of the variable, or zero if the Kustomization sets it.
-	From Reference
+	From controllers.ID
 }
 
 // Variables returns the variables of a Kustomization, sorted by name. Later entries of
@@ -38,7 +39,7 @@ func Variables(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup
 type ValueOrigin struct {
 	// Path holds the map keys and list indices of the value.
 	Path []string
-	From Reference
+	From controllers.ID
 	// Key is the key of the ConfigMap or Secret.
 	Key string
 }
@@ -64,8 +65,8 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 		}
 		asked[same] = true
 		// A value that differs if the content of the key differs comes from the key.
-		object := Reference{reference.Kind, hr.GetNamespace(), reference.Name}
-		other := LookupFunc(func(ctx context.Context, o Reference) (map[string][]byte, error) {
+		object := controllers.ID{Kind: reference.Kind, Namespace: hr.GetNamespace(), Name: reference.Name}
+		other := LookupFunc(func(ctx context.Context, o controllers.ID) (map[string][]byte, error) {
 			data, err := known.Data(ctx, o)
 			text, there := data[reference.key()]
 			if o != object || !there {
@@ -90,8 +91,8 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 
 // remembering returns a lookup that reads each object once.
 func remembering(lookup Lookup) Lookup {
-	found := map[Reference]map[string][]byte{}
-	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+	found := map[controllers.ID]map[string][]byte{}
+	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		data, ok := found[object]
 		if ok && data == nil {
 			return nil, ErrNotFound

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // bounds holds the limits of the post-renderers of a release.
@@ -45,7 +46,7 @@ func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructu
 	}
 	hooks, err := postRendered(ctx, limits, raw, &releaseSpec{})
 	for _, o := range hooks {
-		o.Owner = ReferenceTo(hr)
+		o.Owner = controllers.IDOf(hr.Object)
 		all = append(all, o)
 	}
 	return all, err
@@ -53,7 +54,7 @@ func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructu
 
 // own adds the labels of the HelmRelease that owns the object.
 func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
-	o.Owner = ReferenceTo(hr)
+	o.Owner = controllers.IDOf(hr.Object)
 	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
 	o.SetLabels(merged(o.GetLabels(), common, origin))
 }

@@ -11,20 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Sources returns the tree of a source, or ErrNotFound.
-type Sources func(ctx context.Context, source Reference) (fs.FS, error)
+type Sources func(ctx context.Context, source controllers.ID) (fs.FS, error)
 
 // Generate renders a source from the objects that are built so far. It returns ErrNotFound if they
 // do not define the source.
-type Generate func(ctx context.Context, source Reference, objects []*unstructured.Unstructured, sources Sources) (fs.FS, error)
+type Generate func(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (fs.FS, error)
 
 // ChildError is returned for a child Kustomization that cannot be built.
 type ChildError struct {
-	Child Reference
+	Child controllers.ID
 	// Source is the source of the Kustomization, if the source is missing.
-	Source Reference
+	Source controllers.ID
 	err    error
 }
 
@@ -59,7 +60,7 @@ func Recursive(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o
 	var known *Result
 	for pass := 0; ; pass++ {
 		var absent []absence
-		o.Missing = func(object Reference, err error) bool {
+		o.Missing = func(object controllers.ID, err error) bool {
 			absent = append(absent, absence{object, err})
 			return true
 		}
@@ -86,7 +87,7 @@ const maxPasses = 4
 
 // absence is a ConfigMap or Secret that could not be read.
 type absence struct {
-	object Reference
+	object controllers.ID
 	err    error
 }
 
@@ -94,7 +95,7 @@ func newRecursion(ctx context.Context, o Options, sources Sources, known *Result
 	if known == nil {
 		known = &Result{}
 	}
-	return &recursion{ctx: ctx, options: o, sources: sources, seen: map[Reference]bool{}, known: known, result: &Result{}}
+	return &recursion{ctx: ctx, options: o, sources: sources, seen: map[controllers.ID]bool{}, known: known, result: &Result{}}
 }
 
 func (r *recursion) run(tree fs.FS, ks *unstructured.Unstructured) (*Result, error) {
@@ -102,7 +103,7 @@ func (r *recursion) run(tree fs.FS, ks *unstructured.Unstructured) (*Result, err
 	if err != nil {
 		return nil, err
 	}
-	r.seen[ReferenceTo(ks)] = true
+	r.seen[controllers.IDOf(ks.Object)] = true
 	r.options.Path, r.options.Ignore = "", nil // these options apply to the first folder only
 	r.take(result)
 	r.retry()
@@ -113,7 +114,7 @@ type recursion struct {
 	ctx     context.Context
 	options Options
 	sources Sources
-	seen    map[Reference]bool
+	seen    map[controllers.ID]bool
 	// known holds the objects of the previous pass.
 	known  *Result
 	result *Result
@@ -135,7 +136,7 @@ func (r *recursion) retry() {
 		}
 	}
 	for _, ks := range r.waiting {
-		r.failed = append(r.failed, &ChildError{ReferenceTo(ks.Unstructured), SourceOf(ks.Unstructured), ErrNotFound})
+		r.failed = append(r.failed, &ChildError{controllers.IDOf(ks.Unstructured.Object), SourceOf(ks.Unstructured), ErrNotFound})
 	}
 }
 
@@ -150,7 +151,7 @@ func (r *recursion) build(ks Object) {
 }
 
 // tree returns the files of a source.
-func (r *recursion) tree(source Reference) (fs.FS, error) {
+func (r *recursion) tree(source controllers.ID) (fs.FS, error) {
 	if r.options.Generate != nil {
 		tree, err := r.options.Generate(r.ctx, source, r.result.Unstructured(), r.sources)
 		if !errors.Is(err, ErrNotFound) {
@@ -167,10 +168,10 @@ func (r *recursion) take(built *Result) {
 	slices.Sort(r.result.SecretValues)
 	r.result.SecretValues = slices.Compact(r.result.SecretValues)
 	for _, o := range built.Objects {
-		if !IsKustomization(o.Unstructured) || r.seen[ReferenceTo(o.Unstructured)] {
+		if !IsKustomization(o.Unstructured) || r.seen[controllers.IDOf(o.Unstructured.Object)] {
 			continue
 		}
-		r.seen[ReferenceTo(o.Unstructured)] = true
+		r.seen[controllers.IDOf(o.Unstructured.Object)] = true
 		r.build(o)
 	}
 }
@@ -178,11 +179,11 @@ func (r *recursion) take(built *Result) {
 func (r *recursion) child(o Object) error {
 	ks := o.Unstructured
 	source := SourceOf(ks)
-	_, child := o.Alias()
+	child := o.Alias()
 	tree, err := r.tree(source)
 	if err != nil {
 		if o.Twin != nil && SourceOf(o.Twin) != source {
-			source = Reference{source.Kind, source.Namespace, Alias(source.Name)}
+			source.Name = Alias(source.Name)
 		}
 		return &ChildError{child, source, err}
 	}
@@ -207,8 +208,10 @@ func (r *recursion) withLookup() Options {
 }
 
 // has reports whether a build has a ConfigMap or a Secret.
-func (r *Result) has(object Reference) bool {
-	return slices.ContainsFunc(r.Objects, func(o Object) bool { return o.GetAPIVersion() == "v1" && ReferenceTo(o.Unstructured) == object })
+func (r *Result) has(object controllers.ID) bool {
+	return slices.ContainsFunc(r.Objects, func(o Object) bool {
+		return o.GetAPIVersion() == "v1" && controllers.IDOf(o.Unstructured.Object) == object
+	})
 }
 
 // IsKustomization reports whether an object is a Kustomization of Flux.
@@ -217,16 +220,11 @@ func IsKustomization(o *unstructured.Unstructured) bool {
 }
 
 // SourceOf returns the source that the sourceRef of a Kustomization references.
-func SourceOf(ks *unstructured.Unstructured) Reference {
+func SourceOf(ks *unstructured.Unstructured) controllers.ID {
 	reference, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "sourceRef")
-	source := Reference{reference["kind"], reference["namespace"], reference["name"]}
+	source := controllers.FluxID(reference["kind"], reference["namespace"], reference["name"])
 	if source.Namespace == "" {
 		source.Namespace = ks.GetNamespace()
 	}
 	return source
-}
-
-// ReferenceTo returns the reference of an object.
-func ReferenceTo(o *unstructured.Unstructured) Reference {
-	return Reference{o.GetKind(), o.GetNamespace(), o.GetName()}
 }

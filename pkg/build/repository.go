@@ -16,6 +16,7 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // manifestMax is the maximum size of a file that is searched for manifests.
@@ -124,8 +125,8 @@ func InRepository(tree fs.FS) Lookup {
 		err  error
 	}
 	var mu sync.Mutex
-	known := map[Reference]answer{}
-	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+	known := map[controllers.ID]answer{}
+	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if a, ok := known[object]; ok {
@@ -139,7 +140,7 @@ func InRepository(tree fs.FS) Lookup {
 	})
 }
 
-func searchData(ctx context.Context, tree fs.FS, object Reference) (map[string][]byte, error) {
+func searchData(ctx context.Context, tree fs.FS, object controllers.ID) (map[string][]byte, error) {
 	found, err := Search(ctx, tree, []string{object.Name, object.Kind}, func(o *unstructured.Unstructured) bool {
 		here := o.GetNamespace() == "" || o.GetNamespace() == object.Namespace
 		return o.GetAPIVersion() == "v1" && o.GetKind() == object.Kind && o.GetName() == object.Name && here
@@ -176,7 +177,7 @@ func searchData(ctx context.Context, tree fs.FS, object Reference) (map[string][
 // ReadData returns the data of a ConfigMap or a Secret, or an EncryptedError.
 func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {
 	if sealed(o) {
-		return nil, &EncryptedError{ReferenceTo(o).String()}
+		return nil, &EncryptedError{controllers.IDOf(o.Object).String()}
 	}
 	return DataOf(o)
 }

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // kubectlCopy is the annotation in which kubectl stores a copy of the whole object.
@@ -32,8 +32,8 @@ func WithoutSecrets(o Object) (*unstructured.Unstructured, int) {
 	for _, path := range o.Secret {
 		masked += maskAt(shown.Object, path)
 	}
-	if group, alias := o.Alias(); alias != ReferenceTo(o.Unstructured) {
-		shown.SetGroupVersionKind(schema.GroupVersionKind{Group: group, Version: o.GroupVersionKind().Version, Kind: alias.Kind})
+	if alias := o.Alias(); alias != controllers.IDOf(o.Unstructured.Object) {
+		shown.SetGroupVersionKind(alias.GroupKind().WithVersion(o.GroupVersionKind().Version))
 		shown.SetName(alias.Name)
 		shown.SetNamespace(alias.Namespace)
 		masked++

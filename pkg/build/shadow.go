@@ -7,6 +7,8 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // shadow records the secret values that a build reads. The build is then repeated with placeholders
@@ -20,7 +22,7 @@ type shadow struct {
 	secret bool
 	// indirect is set if an object that the build depends on is derived from a secret value.
 	indirect bool
-	data     map[Reference]dataRead
+	data     map[controllers.ID]dataRead
 	clear    map[string]clearRead
 	found    map[Wanted]foundRead
 	values   []string
@@ -43,7 +45,7 @@ type foundRead struct{ object, twin map[string]any }
 func newShadow(twin *unstructured.Unstructured) *shadow {
 	return &shadow{
 		secret: twin != nil, indirect: twin != nil,
-		data: map[Reference]dataRead{}, clear: map[string]clearRead{}, found: map[Wanted]foundRead{},
+		data: map[controllers.ID]dataRead{}, clear: map[string]clearRead{}, found: map[Wanted]foundRead{},
 	}
 }
 
@@ -72,7 +74,7 @@ func (s *shadow) lookup(from Lookup) Lookup {
 	if from == nil {
 		return nil
 	}
-	return LookupFunc(func(ctx context.Context, object Reference) (map[string][]byte, error) {
+	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		known, ok := s.data[object]
@@ -90,7 +92,7 @@ func (s *shadow) lookup(from Lookup) Lookup {
 	})
 }
 
-func (s *shadow) readData(ctx context.Context, from Lookup, object Reference) dataRead {
+func (s *shadow) readData(ctx context.Context, from Lookup, object controllers.ID) dataRead {
 	var noted read
 	found := dataRead{}
 	found.data, found.err = from.Data(context.WithValue(ctx, readKey{}, &noted), object)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Stored returns the objects of the manifest that Helm stores for a release. Values that contain
@@ -38,6 +39,6 @@ func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([
 		if json.Unmarshal(text, &o.Object) != nil || len(o.Object) == 0 {
 			continue // only comments
 		}
-		objects = append(objects, Object{Unstructured: o, Owner: ReferenceTo(hr), Secret: containing(o.Object, secrets, nil)})
+		objects = append(objects, Object{Unstructured: o, Owner: controllers.IDOf(hr.Object), Secret: containing(o.Object, secrets, nil)})
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // variables holds the variables that postBuild substitutes.
@@ -24,7 +25,7 @@ type variables struct {
 	// secret holds the names of the variables that come from Secrets.
 	secret map[string]bool
 	// origins holds the ConfigMaps and Secrets of the variables.
-	origins map[string]Reference
+	origins map[string]controllers.ID
 	strict  bool
 	// idle is set if there is nothing to substitute.
 	idle bool
@@ -39,7 +40,7 @@ var variableName = regexp.MustCompile(`^[_[:alpha:]][_[:alpha:][:digit:]]*$`)
 // variablesOf returns the variables of a Kustomization. Later entries of substituteFrom override
 // earlier ones, substitute overrides all of them, and Options.Vars overrides substitute.
 func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) (*variables, error) {
-	v := &variables{values: map[string]string{}, secret: map[string]bool{}, origins: map[string]Reference{}, strict: o.Strict}
+	v := &variables{values: map[string]string{}, secret: map[string]bool{}, origins: map[string]controllers.ID{}, strict: o.Strict}
 	_, asked, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild")
 	if !asked && len(o.Vars) == 0 {
 		v.idle = true
@@ -54,8 +55,8 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	if err != nil {
 		return nil, fmt.Errorf("reading spec.postBuild.substitute: %w", err)
 	}
-	v.set(inline, Reference{})
-	v.set(o.Vars, Reference{})
+	v.set(inline, controllers.ID{})
+	v.set(o.Vars, controllers.ID{})
 	for _, name := range o.SecretVars {
 		v.secret[name] = true
 	}
@@ -73,7 +74,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 }
 
 // set sets variables and removes line breaks from their values, as the controller does.
-func (v *variables) set(values map[string]string, from Reference) {
+func (v *variables) set(values map[string]string, from controllers.ID) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
 		v.secret[name], v.origins[name] = from.Kind == "Secret", from
@@ -86,7 +87,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 		return err
 	}
 	for i, reference := range references {
-		wanted := reference.Reference
+		wanted := reference.ID
 		if wanted.Kind != "ConfigMap" && wanted.Kind != "Secret" {
 			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, wanted.Kind)
 		}
@@ -111,7 +112,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 
 // VariablesError is returned if a ConfigMap or Secret of postBuild.substituteFrom cannot be read.
 type VariablesError struct {
-	Object Reference
+	Object controllers.ID
 	err    error
 }
 

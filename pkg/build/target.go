@@ -20,7 +20,7 @@ type Target struct {
 func TargetOf(hr *unstructured.Unstructured) (Target, error) {
 	var spec releaseSpec
 	if err := convert(hr.Object["spec"], &spec); err != nil {
-		return Target{}, fmt.Errorf("reading the spec of %s: %w", ReferenceTo(hr), err)
+		return Target{}, fmt.Errorf("reading the spec of %s: %w", controllers.IDOf(hr.Object), err)
 	}
 	return spec.target(hr), nil
 }

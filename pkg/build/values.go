@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // MergeValues returns below merged with above: above overrides, maps are merged and all other
@@ -92,7 +93,7 @@ func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptio
 	if r.Kind != "ConfigMap" && r.Kind != "Secret" {
 		return nil, false, fmt.Errorf("it refers to a %s: only ConfigMap and Secret can be", r.Kind)
 	}
-	object := Reference{r.Kind, namespace, r.Name}
+	object := controllers.ID{Kind: r.Kind, Namespace: namespace, Name: r.Name}
 	data, err := o.Lookup.Data(ctx, object)
 	if errors.Is(err, ErrNotFound) && r.Optional {
 		return nil, false, nil

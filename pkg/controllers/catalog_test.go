@@ -56,7 +56,7 @@ func TestRowsMatchTheAPIModules(t *testing.T) {
 			if !ok {
 				t.Fatalf("no API module has a kind %s", k.Kind)
 			}
-			if got := k.PortableAPIVersion(); got != want.group.String() {
+			if got := controllers.PortableAPIVersion(k); got != want.group.String() {
 				t.Errorf("group and version are %s, want %s", got, want.group)
 			}
 			for name, path := range pathsOf(k) {

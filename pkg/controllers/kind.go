@@ -198,7 +198,7 @@ func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
 // PortableAPIVersion returns the group and version of manifests that all embedded
 // versions of Flux serve.
-func (k Kind) PortableAPIVersion() string { return k.Group + "/" + cmp.Or(k.Portable, k.Version) }
+func PortableAPIVersion(k Kind) string { return k.Group + "/" + cmp.Or(k.Portable, k.Version) }
 
 // FindKind returns the row with the given Kind, ignoring case.
 func FindKind(kind string) (Kind, bool) {
@@ -212,8 +212,10 @@ func FindKind(kind string) (Kind, bool) {
 
 // KindOf returns the row with the given group and kind.
 func KindOf(group, kind string) (Kind, bool) {
-	k, ok := FindKind(kind)
-	return k, ok && k.Group == group
+	if k, ok := FindKind(kind); ok && k.Group == group {
+		return k, true
+	}
+	return Kind{}, false
 }
 
 // Family returns the rows of a family, in the order of the catalog.

@@ -16,10 +16,10 @@ func (k Kind) Applies() bool { return k.Manager != "" }
 
 // Owners returns the Flux objects in the owner labels of an object. With several
 // of them, Kustomizations come first, as in `flux trace`.
-func Owners(o Object) []Target {
+func Owners(o Object) []ID {
 	v, _ := Path{"metadata.labels"}.Lookup(o)
 	labels, _ := v.(map[string]any)
-	var owners []Target
+	var owners []ID
 	for _, k := range slices.Backward(Kinds) {
 		if !k.Applies() {
 			continue
@@ -27,7 +27,7 @@ func Owners(o Object) []Target {
 		name, _ := labels[k.Group+"/name"].(string)
 		namespace, _ := labels[k.Group+"/namespace"].(string)
 		if name != "" && namespace != "" {
-			owners = append(owners, Target{Kind: k.Kind, Namespace: namespace, Name: name})
+			owners = append(owners, k.ID(namespace, name))
 		}
 	}
 	return owners
@@ -35,14 +35,13 @@ func Owners(o Object) []Target {
 
 // Manager returns the Flux object that applied an object, according to its
 // owner labels. It ignores labels that name the object itself.
-func Manager(o Object) (Target, bool) {
-	itself := Target{Kind: Path{"kind"}.String(o), Namespace: Namespace(o), Name: Name(o)}
+func Manager(o Object) (ID, bool) {
 	for _, owner := range Owners(o) {
-		if owner != itself {
+		if owner != IDOf(o) {
 			return owner, true
 		}
 	}
-	return Target{}, false
+	return ID{}, false
 }
 
 // RemoveOwner removes the labels and annotations with which Flux and Helm mark the objects that they

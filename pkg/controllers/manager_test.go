@@ -11,7 +11,7 @@ func TestManager(t *testing.T) {
 	t.Parallel()
 	object := func(name string, labels map[string]any) controllers.Object {
 		return controllers.Object{
-			"kind": "Kustomization", "metadata": map[string]any{"namespace": "apps", "name": name, "labels": labels},
+			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "apps", "name": name, "labels": labels},
 		}
 	}
 	by := func(group, namespace, name string) map[string]any {

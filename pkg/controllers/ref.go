@@ -3,25 +3,12 @@ package controllers
 import (
 	"maps"
 	"slices"
+	"strings"
 )
-
-// Target is a reference to an object.
-type Target struct {
-	APIVersion, Kind, Namespace, Name string
-}
-
-// String returns the target as Kind/namespace/name, or Kind/name without a
-// namespace.
-func (t Target) String() string {
-	if t.Namespace == "" {
-		return t.Kind + "/" + t.Name
-	}
-	return t.Kind + "/" + t.Namespace + "/" + t.Name
-}
 
 // Targets returns the objects that the reference names. The namespace defaults
 // to the namespace of the object.
-func (r Ref) Targets(o Object) []Target {
+func (r Ref) Targets(o Object) []ID {
 	v, ok := r.Path.Lookup(o)
 	if !ok {
 		return nil
@@ -33,7 +20,7 @@ func (r Ref) Targets(o Object) []Target {
 	if !isList {
 		items = []any{v}
 	}
-	var targets []Target
+	var targets []ID
 	for _, item := range items {
 		if m, ok := item.(map[string]any); ok {
 			targets = append(targets, r.target(m, Namespace(o)))
@@ -43,23 +30,27 @@ func (r Ref) Targets(o Object) []Target {
 }
 
 // keyed returns the objects named by the keys of a map, sorted by name.
-func (r Ref) keyed(v any, namespace string) []Target {
+func (r Ref) keyed(v any, namespace string) []ID {
 	m, _ := v.(map[string]any)
-	var targets []Target
+	var targets []ID
 	for _, name := range slices.Sorted(maps.Keys(m)) {
-		targets = append(targets, Target{Kind: r.Kinds[0], Namespace: namespace, Name: name})
+		targets = append(targets, FluxID(r.Kinds[0], namespace, name))
 	}
 	return targets
 }
 
-func (r Ref) target(m map[string]any, namespace string) Target {
+func (r Ref) target(m map[string]any, namespace string) ID {
 	field := func(name string) string { return Path{name}.String(m) }
-	t := Target{field("apiVersion"), field("kind"), field("namespace"), field("name")}
-	if t.Namespace == "" || !r.CrossNamespace {
-		t.Namespace = namespace
+	if own := field("namespace"); own != "" && r.CrossNamespace {
+		namespace = own
 	}
-	if t.Kind == "" && len(r.Kinds) == 1 {
-		t.Kind = r.Kinds[0]
+	kind := field("kind")
+	if kind == "" && len(r.Kinds) == 1 {
+		kind = r.Kinds[0]
+	}
+	t := FluxID(kind, namespace, field("name"))
+	if group, _, versioned := strings.Cut(field("apiVersion"), "/"); versioned {
+		t.Group = group
 	}
 	return t
 }
@@ -67,14 +58,14 @@ func (r Ref) target(m map[string]any, namespace string) Target {
 // SourceOf returns the sources of an object, or nil if its kind has none. If the chart of a release
 // is not a HelmChart, its source is the object that is created for it, since the spec of that
 // object has the address.
-func (k Kind) SourceOf(o Object) []Target {
+func (k Kind) SourceOf(o Object) []ID {
 	if k.Source == nil {
 		return nil
 	}
 	targets := k.Source.Targets(o)
 	if len(targets) == 0 && k.Release {
 		if chart, ok := chartOf(o); ok && chart.Kind != defaultChart {
-			return []Target{chart}
+			return []ID{chart}
 		}
 	}
 	return targets

@@ -1,18 +1,14 @@
 package controllers
 
-import (
-	"strings"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-)
+import "strings"
 
 // Upstream returns the objects from which an object takes its content, one level up: for a
 // HelmRelease, the HelmChart and not its repository, for an ImagePolicy, the ImageRepository. It
 // returns nil for an object without a source.
-func (k Kind) Upstream(o Object) []Target {
+func (k Kind) Upstream(o Object) []ID {
 	if k.Release {
 		if chart, ok := chartOf(o); ok {
-			return []Target{chart}
+			return []ID{chart}
 		}
 	}
 	if k.Source != nil {
@@ -47,9 +43,9 @@ const defaultChart = "HelmChart"
 // chartOf returns the object that helm-controller creates for spec.chart: a
 // HelmChart in the namespace of its source, or an object of another kind in the
 // namespace of the release.
-func chartOf(o Object) (Target, bool) {
+func chartOf(o Object) (ID, bool) {
 	if _, ok := (Path{"spec.chart.spec"}).Lookup(o); !ok {
-		return Target{}, false
+		return ID{}, false
 	}
 	kind := Path{"spec.chart.kind"}.String(o)
 	if kind == "" {
@@ -59,43 +55,25 @@ func chartOf(o Object) (Target, bool) {
 	// until the controller has observed a changed kind.
 	switch parts := strings.Split(Path{"status.helmChart"}.String(o), "/"); {
 	case len(parts) == 2 && kind == defaultChart:
-		return Target{Kind: kind, Namespace: parts[0], Name: parts[1]}, true
+		return FluxID(kind, parts[0], parts[1]), true
 	case len(parts) == 3 && kind == parts[0]:
-		return Target{Kind: kind, Namespace: parts[1], Name: parts[2]}, true
+		return FluxID(kind, parts[1], parts[2]), true
 	}
 	namespace := Path{"spec.chart.spec.sourceRef.namespace"}.String(o)
 	if namespace == "" || kind != defaultChart {
 		namespace = Namespace(o)
 	}
-	return Target{Kind: kind, Namespace: namespace, Name: Namespace(o) + "-" + Name(o)}, true
+	return FluxID(kind, namespace, Namespace(o)+"-"+Name(o)), true
 }
 
 // DependenciesOf returns the objects in spec.dependsOn.
-func (k Kind) DependenciesOf(o Object) []Target {
+func (k Kind) DependenciesOf(o Object) []ID {
 	for _, r := range k.Refs {
 		if r.Relation == "dependency" {
 			return r.Targets(o)
 		}
 	}
 	return nil
-}
-
-// Managed returns the objects in the inventory of an object. It skips entries
-// with an invalid id.
-func (k Kind) Managed(o Object) []Target {
-	list, _ := Path{inventory}.Lookup(o)
-	entries, _ := list.([]any)
-	var targets []Target
-	for _, entry := range entries {
-		m, _ := entry.(map[string]any)
-		id, err := ParseInventoryID(Path{"id"}.String(m))
-		if err != nil {
-			continue
-		}
-		gv := schema.GroupVersion{Group: id.GroupKind.Group, Version: Path{"v"}.String(m)}
-		targets = append(targets, Target{APIVersion: gv.String(), Kind: id.GroupKind.Kind, Namespace: id.Namespace, Name: id.Name})
-	}
-	return targets
 }
 
 // RetriesExhausted reports whether helm-controller stopped retrying a release

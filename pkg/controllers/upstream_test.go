@@ -1,6 +1,7 @@
 package controllers_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -34,30 +35,30 @@ func TestUpstream(t *testing.T) {
 		name, kind string
 		spec       map[string]any
 		status     map[string]any
-		want       []controllers.Target
+		want       []controllers.ID
 	}{
 		{"a chart beside the release", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}), nil,
-			[]controllers.Target{{Kind: "HelmChart", Namespace: "apps", Name: "apps-web"}}},
+			[]controllers.ID{controllers.FluxID("HelmChart", "apps", "apps-web")}},
 		{"a chart beside its source", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts", "namespace": "flux-system"}), nil,
-			[]controllers.Target{{Kind: "HelmChart", Namespace: "flux-system", Name: "apps-web"}}},
+			[]controllers.ID{controllers.FluxID("HelmChart", "flux-system", "apps-web")}},
 		{"a chart that the status names", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
-			map[string]any{"helmChart": "infra/other"}, []controllers.Target{{Kind: "HelmChart", Namespace: "infra", Name: "other"}}},
+			map[string]any{"helmChart": "infra/other"}, []controllers.ID{controllers.FluxID("HelmChart", "infra", "other")}},
 		{"an OCIRepository for the release", "HelmRelease", oci(nil), nil,
-			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}}},
+			[]controllers.ID{controllers.FluxID("OCIRepository", "apps", "apps-web")}},
 		{"an OCIRepository that the status names", "HelmRelease", oci(nil), map[string]any{"helmChart": "OCIRepository/apps/other"},
-			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "other"}}},
+			[]controllers.ID{controllers.FluxID("OCIRepository", "apps", "other")}},
 		{"an OCIRepository with fields of a HelmChart", "HelmRelease", oci(map[string]any{"kind": "HelmRepository", "name": "charts", "namespace": "flux-system"}), nil,
-			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}}},
+			[]controllers.ID{controllers.FluxID("OCIRepository", "apps", "apps-web")}},
 		{"a HelmChart until the controller has replaced it", "HelmRelease", oci(nil), map[string]any{"helmChart": "apps/apps-web"},
-			[]controllers.Target{{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}}},
+			[]controllers.ID{controllers.FluxID("OCIRepository", "apps", "apps-web")}},
 		{"an OCIRepository until the controller has replaced it", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
-			map[string]any{"helmChart": "OCIRepository/apps/apps-web"}, []controllers.Target{{Kind: "HelmChart", Namespace: "apps", Name: "apps-web"}}},
+			map[string]any{"helmChart": "OCIRepository/apps/apps-web"}, []controllers.ID{controllers.FluxID("HelmChart", "apps", "apps-web")}},
 		{"a HelmChart with its kind", "HelmRelease", chart(map[string]any{"kind": "HelmRepository", "name": "charts"}),
-			map[string]any{"helmChart": "HelmChart/infra/other"}, []controllers.Target{{Kind: "HelmChart", Namespace: "infra", Name: "other"}}},
+			map[string]any{"helmChart": "HelmChart/infra/other"}, []controllers.ID{controllers.FluxID("HelmChart", "infra", "other")}},
 		{"a chart reference", "HelmRelease", map[string]any{"chartRef": map[string]any{"kind": "OCIRepository", "name": "web", "namespace": "oci"}}, nil,
-			[]controllers.Target{{Kind: "OCIRepository", Namespace: "oci", Name: "web"}}},
+			[]controllers.ID{controllers.FluxID("OCIRepository", "oci", "web")}},
 		{"a scan", "ImagePolicy", map[string]any{"imageRepositoryRef": map[string]any{"name": "web"}}, nil,
-			[]controllers.Target{{Kind: "ImageRepository", Namespace: "apps", Name: "web"}}},
+			[]controllers.ID{controllers.FluxID("ImageRepository", "apps", "web")}},
 		{"nothing", "GitRepository", map[string]any{"url": "https://example.com"}, nil, nil},
 	} {
 		o := controllers.Object{"metadata": meta, "spec": test.spec, "status": test.status}
@@ -67,20 +68,27 @@ func TestUpstream(t *testing.T) {
 	}
 }
 
-func TestManaged(t *testing.T) {
+func TestInventory(t *testing.T) {
 	t.Parallel()
 	var entries []any
 	for _, id := range []string{"apps_web_apps_Deployment", "_system__web_rbac.authorization.k8s.io_ClusterRole", "apps_web__Service", "broken", "a_b"} {
 		entries = append(entries, map[string]any{"id": id, "v": "v1"})
 	}
 	o := controllers.Object{"status": map[string]any{"inventory": map[string]any{"entries": entries}}}
-	want := []controllers.Target{
-		{APIVersion: "apps/v1", Kind: "Deployment", Namespace: "apps", Name: "web"},
-		{APIVersion: "rbac.authorization.k8s.io/v1", Kind: "ClusterRole", Name: "system:web"},
-		{APIVersion: "v1", Kind: "Service", Namespace: "apps", Name: "web"},
+	want := []controllers.VersionedID{
+		{ID: controllers.ID{Group: "apps", Kind: "Deployment", Namespace: "apps", Name: "web"}, Version: "v1"},
+		{ID: controllers.ID{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:web"}, Version: "v1"},
+		{ID: controllers.ID{Kind: "Service", Namespace: "apps", Name: "web"}, Version: "v1"},
 	}
-	if diff := cmp.Diff(want, kind(t, "Kustomization").Managed(o)); diff != "" {
+	got, err := controllers.ParseInventory(o)
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	if err == nil || !strings.Contains(err.Error(), `"broken"`) {
+		t.Errorf("the error about the invalid entries: %v", err)
+	}
+	if ids := controllers.Managed(o); len(ids) != len(want) || ids[0] != want[0].ID {
+		t.Errorf("managed: %v", ids)
 	}
 }
 

@@ -20,15 +20,15 @@ type applier struct {
 	// object is the Flux object without its inventory. has lists the requested objects in the
 	// inventory.
 	object controllers.Object
-	has    []controllers.Target
+	has    []controllers.ID
 }
 
 // appliersOf returns the Flux objects whose inventories contain one of the
 // wanted objects, sorted by name, and a description of what could not be read.
 // Inventories are read one by one and not kept. If a cluster-wide list is
 // forbidden, it lists the given namespaces.
-func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namespaces []string, wanted ...controllers.Target) (found []applier, unknown []string) {
-	asked := map[controllers.Target]bool{}
+func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namespaces []string, wanted ...controllers.ID) (found []applier, unknown []string) {
+	asked := map[controllers.ID]bool{}
 	for _, t := range wanted {
 		asked[t] = true
 	}
@@ -41,9 +41,9 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 		g.Go(func() error {
 			gaps := d.eachApplier(ctx, k, namespaces, func(o controllers.Object) error {
 				a := applier{kind: k, object: o}
-				for _, t := range k.Managed(o) {
-					if asked[key(t)] {
-						a.has = append(a.has, key(t))
+				for _, t := range controllers.Managed(o) {
+					if asked[t] {
+						a.has = append(a.has, t)
 					}
 				}
 				if len(a.has) > 0 {
@@ -62,7 +62,7 @@ func (d Doctor) appliersOf(ctx context.Context, kinds []controllers.Kind, namesp
 	}
 	_ = g.Wait() // all errors are in unknown
 	slices.SortFunc(found, func(a, b applier) int {
-		return strings.Compare(targetOf(a.kind, a.object).String(), targetOf(b.kind, b.object).String())
+		return strings.Compare(a.kind.IDOf(a.object).String(), b.kind.IDOf(b.object).String())
 	})
 	slices.Sort(unknown)
 	return found, unknown
@@ -97,7 +97,7 @@ func (d Doctor) eachApplier(ctx context.Context, k controllers.Kind, namespaces 
 }
 
 // namespacesOf returns the namespaces of the objects without duplicates.
-func namespacesOf(targets ...controllers.Target) []string {
+func namespacesOf(targets ...controllers.ID) []string {
 	var namespaces []string
 	for _, t := range targets {
 		if t.Namespace != "" && !slices.Contains(namespaces, t.Namespace) {

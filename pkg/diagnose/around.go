@@ -34,9 +34,9 @@ type Surroundings struct {
 // has one, or a NotFound error.
 func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	read := d.newReader(apierrors.IsForbidden)
-	var targets []controllers.Target
+	var targets []controllers.ID
 	for _, k := range kinds {
-		targets = append(targets, controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name})
+		targets = append(targets, k.ID(namespace, name))
 	}
 	if err := read.read(ctx, targets); err != nil {
 		return controllers.Kind{}, nil, err
@@ -57,7 +57,7 @@ func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, n
 // Around diagnoses an object that was read before, with its dependencies and
 // dependents.
 func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
-	t := targetOf(k, o)
+	t := k.IDOf(o)
 	s := d.newDiagnosis()
 	var around Surroundings
 	var reading sync.WaitGroup
@@ -68,14 +68,14 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 	}
 	around.Link, around.Verdict = s.link(t), Verdict{Looked: 1}
 	around.Sources = tree.SourceChain(around.Link, s.link)
-	for _, e := range s.graph.From(vertex(t)) {
+	for _, e := range s.graph.From(t) {
 		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
 		if e.Relation != "source" && !source {
 			around.Needs = append(around.Needs, s.graph.Vertex(e.To))
 		}
 	}
 	v := &around.Verdict
-	s.needing = []controllers.Target{t}
+	s.needing = []controllers.ID{t}
 	if s.consult(ctx, v, t) && s.deliveries.delivers(t) {
 		s.deliveries.undelivered(ctx, v, t)
 	}
@@ -88,10 +88,9 @@ func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Ob
 }
 
 // link returns an object of the snapshot.
-func (s *snapshot) link(t controllers.Target) tree.Link {
-	t = key(t)
-	k, known := controllers.FindKind(t.Kind)
-	link := tree.Link{Object: vertex(t), Kind: k, Live: s.objects[t]}
+func (s *snapshot) link(t controllers.ID) tree.Link {
+	k, known := t.Flux()
+	link := tree.Link{Object: t, Kind: k, Live: s.objects[t]}
 	switch {
 	case link.Live != nil:
 	case !known:

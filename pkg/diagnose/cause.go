@@ -87,7 +87,7 @@ func (r *Rollout) cause(ctx context.Context, name string) (Cause, error) {
 func (r *Rollout) podsOf(d *appsv1.Deployment) []*corev1.Pod {
 	var pods []*corev1.Pod
 	for _, p := range r.pods {
-		if owns(controllers.Target{Kind: "Deployment", Name: d.Name}, p) {
+		if owns(deploymentID(d.Namespace, d.Name), p) {
 			pods = append(pods, p)
 		}
 	}

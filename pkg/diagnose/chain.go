@@ -16,9 +16,9 @@ var upstream = []string{
 }
 
 // chain returns the findings from an object to its root cause, or nil if the object is healthy.
-func (s *judge) chain(t controllers.Target) []Finding {
+func (s *judge) chain(t controllers.ID) []Finding {
 	var chain []Finding
-	at := map[controllers.Target]int{}
+	at := map[controllers.ID]int{}
 	for {
 		at[t] = len(chain)
 		f, waits := s.local(t)
@@ -44,7 +44,7 @@ func (s *judge) chain(t controllers.Target) []Finding {
 // cycle returns the finding for a circular dependency. It does not depend on
 // the order of the chain.
 func cycle(chain []Finding) Finding {
-	var members []controllers.Target
+	var members []controllers.ID
 	for _, f := range chain {
 		members = append(members, f.Object)
 	}
@@ -85,13 +85,13 @@ func (s *judge) blame(f *Finding) {
 // object with a problem is returned. A ready source may block an object that reports that it waits:
 // the source is suspended at an earlier revision, or its artifact is unavailable because its
 // controller is down.
-func (s *judge) holdUp(t controllers.Target, says bool) (controllers.Target, bool) {
+func (s *judge) holdUp(t controllers.ID, says bool) (controllers.ID, bool) {
 	for _, relation := range []string{"source", "image", "dependency", "provider"} {
-		for _, e := range s.graph.From(vertex(t)) {
+		for _, e := range s.graph.From(t) {
 			if e.Relation != relation {
 				continue
 			}
-			up := target(e.To)
+			up := e.To
 			if o, there := s.objects[up]; there && !says && kindOf(up).IsReady(o) {
 				continue
 			}
@@ -100,5 +100,5 @@ func (s *judge) holdUp(t controllers.Target, says bool) (controllers.Target, boo
 			}
 		}
 	}
-	return controllers.Target{}, false
+	return controllers.ID{}, false
 }

@@ -70,14 +70,14 @@ func undecrypted(sub subject, objects []build.Object) (Finding, bool) {
 		if len(fields) == 0 {
 			continue
 		}
-		object := controllers.Target{Kind: o.GetKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
+		object := controllers.IDOf(o.Object)
 		if f.Code != "" {
 			f.Details = append(f.Details, object.String()+" as well: "+strings.Join(fields, ", "))
 			continue
 		}
-		f = Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("values encrypted with SOPS were applied undecrypted, because %s has no decryption: %s", targetOf(sub.kind, sub.object), strings.Join(fields, ", "))}
+		f = Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("values encrypted with SOPS were applied undecrypted, because %s has no decryption: %s", sub.id(), strings.Join(fields, ", "))}
 		f.Remedies = []string{
-			fmt.Sprintf("set spec.decryption of %s: provider sops, and secretRef with the keys", targetOf(sub.kind, sub.object)), sub.again(),
+			fmt.Sprintf("set spec.decryption of %s: provider sops, and secretRef with the keys", sub.id()), sub.again(),
 		}
 	}
 	if len(f.Details) > namedObjects {

@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 const (
@@ -58,7 +57,7 @@ func (s *installation) readCrashes(ctx context.Context, names []string, read *wo
 	}
 	for _, name := range names {
 		for _, p := range all {
-			if !owns(controllers.Target{Kind: "Deployment", Name: name}, p) || p.DeletionTimestamp != nil {
+			if !owns(deploymentID(s.Home, name), p) || p.DeletionTimestamp != nil {
 				continue
 			}
 			for _, status := range p.Status.ContainerStatuses {
@@ -73,7 +72,7 @@ func (s *installation) readCrashes(ctx context.Context, names []string, read *wo
 func (s *installation) crashOf(ctx context.Context, name string, cause Cause, end *corev1.ContainerStateTerminated, read *workloads) crash {
 	cause.Log, _ = read.log(ctx, containerLog{s.Home, cause.pod, cause.container}) // the finding is valid without it
 	f := Finding{
-		Object: controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}, Code: "controller-crashing",
+		Object: deploymentID(s.Home, name), Code: "controller-crashing",
 		Message: "the " + name + " is in a crash loop: " + cause.Message, Details: cause.logged(),
 		Remedies: []string{
 			"suspend the object whose reconciliation ends the controller, if the log names one, and report the failure",

@@ -74,7 +74,7 @@ func TestCrashing(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			app := controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: "app"}
+			app := controllers.FluxID("Kustomization", "apps", "app")
 			diagnosis := Doctor{Client: s.Client, Home: "web", Now: now}.newDiagnosis()
 			if err := diagnosis.installation.read(t.Context(), apierrors.IsForbidden); err != nil {
 				t.Fatal(err)

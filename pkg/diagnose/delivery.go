@@ -34,20 +34,20 @@ type deliveries struct {
 }
 
 // provider returns the Provider of an object that sends notifications.
-func provider(k controllers.Kind, o controllers.Object) (controllers.Target, bool) {
+func provider(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
 	for _, r := range k.Refs {
 		if r.Relation != "provider" {
 			continue
 		}
 		for _, target := range r.Targets(o) {
-			return key(target), true
+			return target, true
 		}
 	}
-	return controllers.Target{}, false
+	return controllers.ID{}, false
 }
 
 // delivers reports whether an object sends notifications or is a Provider.
-func (s *deliveries) delivers(t controllers.Target) bool {
+func (s *deliveries) delivers(t controllers.ID) bool {
 	if _, sends := provider(kindOf(t), s.objects[t]); sends {
 		return true
 	}
@@ -57,7 +57,7 @@ func (s *deliveries) delivers(t controllers.Target) bool {
 }
 
 // unprovided returns the finding for an object whose Provider does not exist.
-func (s *judge) unprovided(t controllers.Target) *Finding {
+func (s *judge) unprovided(t controllers.ID) *Finding {
 	through, sends := provider(kindOf(t), s.objects[t])
 	if !sends || s.objects[through] != nil || s.hidden(through) != nil {
 		return nil
@@ -67,8 +67,8 @@ func (s *judge) unprovided(t controllers.Target) *Finding {
 
 // undelivered adds the cases of failed notifications that an object sends or
 // that a Provider delivers.
-func (s *deliveries) undelivered(ctx context.Context, v *Verdict, t controllers.Target) {
-	s.addUndelivered(ctx, v, t.Namespace, func(sender, through controllers.Target) bool { return sender == t || through == t })
+func (s *deliveries) undelivered(ctx context.Context, v *Verdict, t controllers.ID) {
+	s.addUndelivered(ctx, v, t.Namespace, func(sender, through controllers.ID) bool { return sender == t || through == t })
 }
 
 // undeliveredEverywhere adds the cases of all failed notifications in a
@@ -77,20 +77,20 @@ func (s *deliveries) undeliveredEverywhere(ctx context.Context, v *Verdict, name
 	for t, o := range s.objects {
 		if _, sends := provider(kindOf(t), o); sends {
 			own := len(v.Cases)
-			s.addUndelivered(ctx, v, namespace, func(_, _ controllers.Target) bool { return true })
+			s.addUndelivered(ctx, v, namespace, func(_, _ controllers.ID) bool { return true })
 			v.RootCauses, v.Problems = v.RootCauses+len(v.Cases)-own, v.Problems+len(v.Cases)-own
 			return
 		}
 	}
 }
 
-func (s *deliveries) addUndelivered(ctx context.Context, v *Verdict, namespace string, wanted func(sender, through controllers.Target) bool) {
+func (s *deliveries) addUndelivered(ctx context.Context, v *Verdict, namespace string, wanted func(sender, through controllers.ID) bool) {
 	failures, err := s.history.dispatchFailures(ctx, namespace)
 	if err != nil {
 		v.Unknown = append(v.Unknown, unseen(err)+": events of notifications")
 		return
 	}
-	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
+	byName := func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) }
 	read := 0
 	for _, sender := range slices.SortedFunc(maps.Keys(failures), byName) {
 		if s.Now.Sub(failures[sender].at) > deliveryEvidence {
@@ -123,11 +123,11 @@ func (s *deliveries) addUndelivered(ctx context.Context, v *Verdict, namespace s
 // undeliveredOf returns the finding for the last failed notification of an
 // object. A failure before the last change of the Alert, the Provider or its
 // Secret is not reported.
-func (s *deliveries) undeliveredOf(ctx context.Context, t controllers.Target, o controllers.Object, through controllers.Target, p controllers.Object, last dispatchFailure) (Finding, bool) {
+func (s *deliveries) undeliveredOf(ctx context.Context, t controllers.ID, o controllers.Object, through controllers.ID, p controllers.Object, last dispatchFailure) (Finding, bool) {
 	if p == nil || kindOf(t).Suspension.Is(o) || kindOf(through).Suspension.Is(p) {
 		return Finding{}, false
 	}
-	secret := controllers.Target{Kind: "Secret", Namespace: through.Namespace, Name: controllers.Path{"spec.secretRef.name"}.String(p)}
+	secret := controllers.ID{Kind: "Secret", Namespace: through.Namespace, Name: controllers.Path{"spec.secretRef.name"}.String(p)}
 	edit := "check spec.address, and the network from the cluster to it"
 	changed := []time.Time{specChanged(o), specChanged(p)}
 	if secret.Name != "" {
@@ -148,7 +148,7 @@ func (s *deliveries) undeliveredOf(ctx context.Context, t controllers.Target, o 
 
 // deliveryCase returns the case with the chain from the sending object to the
 // Provider.
-func deliveryCase(sender controllers.Target, f Finding) Case {
+func deliveryCase(sender controllers.ID, f Finding) Case {
 	through := Finding{Object: sender, Code: "waiting", Message: "its notifications are sent through " + f.Object.String()}
 	return Case{Object: sender, Root: f, Chain: []Finding{through, f}}
 }

@@ -20,7 +20,7 @@ import (
 // to them and those that are not ready.
 type dependents struct {
 	Doctor
-	of []controllers.Target
+	of []controllers.ID
 	// without lists the controllers that are not installed. Objects of their kinds are rare and are
 	// not reconciled.
 	without []string
@@ -30,18 +30,18 @@ type dependents struct {
 	found  []controllers.Object
 	// charts holds the existing HelmCharts. A HelmRelease waits for its chart and not for the
 	// repository.
-	charts map[controllers.Target]bool
+	charts map[controllers.ID]bool
 	// missed holds the kinds that could not be listed in all namespaces, with the errors.
 	missed map[string]error
 }
 
 // dependents reads the objects that wait for the given objects, and the
 // dependents of those that are not ready.
-func (s *installation) dependents(ctx context.Context, of []controllers.Target) (*dependents, error) {
-	found := &dependents{Doctor: s.Doctor, of: of, without: s.uninstalled, listed: map[string]bool{}, charts: map[controllers.Target]bool{}, missed: map[string]error{}}
+func (s *installation) dependents(ctx context.Context, of []controllers.ID) (*dependents, error) {
+	found := &dependents{Doctor: s.Doctor, of: of, without: s.uninstalled, listed: map[string]bool{}, charts: map[controllers.ID]bool{}, missed: map[string]error{}}
 	var kinds []controllers.Kind
 	for _, t := range of {
-		k, _ := controllers.FindKind(t.Kind)
+		k, _ := t.Flux()
 		kinds = append(kinds, k.Dependents()...)
 	}
 	for len(kinds) > 0 {
@@ -105,8 +105,8 @@ func (d *dependents) read(ctx context.Context, k controllers.Kind, namespace str
 
 // take keeps an object if it may wait for one of the requested objects.
 func (d *dependents) take(k controllers.Kind, o controllers.Object) {
-	t := targetOf(k, o)
-	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.Target) bool { return slices.Contains(d.of, up) })
+	t := k.IDOf(o)
+	names := slices.ContainsFunc(tree.Awaited(k, o), func(up controllers.ID) bool { return slices.Contains(d.of, up) })
 	wanted, chart := names || !k.IsReady(o), len(k.Dependents()) > 0 && k.Family == "source"
 	if wanted {
 		o = reduced(k, o)
@@ -125,34 +125,34 @@ func (d *dependents) take(k controllers.Kind, o controllers.Object) {
 // snapshot.
 func (d *dependents) graph(s *snapshot) *tree.Graph {
 	objects := slices.Collect(maps.Values(s.objects))
-	known := map[controllers.Target]bool{}
+	known := map[controllers.ID]bool{}
 	for t := range s.objects {
 		known[t] = true
 	}
-	add := func(t controllers.Target, o controllers.Object) {
+	add := func(t controllers.ID, o controllers.Object) {
 		if !known[t] {
 			known[t] = true
 			objects = append(objects, o)
 		}
 	}
 	for _, o := range d.found {
-		add(targetOf(kindNamed(o), o), o)
+		add(controllers.IDOf(o), o)
 	}
 	for _, o := range d.found {
 		for _, up := range kindNamed(o).Upstream(o) {
-			if up = key(up); d.charts[up] {
+			if d.charts[up] {
 				add(up, healthy(up))
 			}
 		}
 	}
-	return tree.NewGraph(objects, true, func(o tree.Object) bool { return s.absent[target(o)] })
+	return tree.NewGraph(objects, true, func(o controllers.ID) bool { return s.absent[o] })
 }
 
 // direct returns the direct dependents of an object.
-func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
+func (d *dependents) direct(s *snapshot, t controllers.ID) []*tree.Vertex {
 	var vertices []*tree.Vertex
 	g := d.graph(s)
-	for _, e := range g.To(vertex(t)) {
+	for _, e := range g.To(t) {
 		if e.Waits() {
 			vertices = append(vertices, g.Vertex(e.From))
 		}
@@ -161,8 +161,8 @@ func (d *dependents) direct(s *snapshot, t controllers.Target) []*tree.Vertex {
 }
 
 // healthy returns a ready object with no other content.
-func healthy(t controllers.Target) controllers.Object {
-	k, _ := controllers.FindKind(t.Kind)
+func healthy(t controllers.ID) controllers.Object {
+	k, _ := t.Flux()
 	return controllers.Object{
 		"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": map[string]any{"name": t.Name, "namespace": t.Namespace},
 		"status": map[string]any{"conditions": sharedReady},
@@ -179,7 +179,7 @@ func (d *dependents) gap() []string {
 
 // blocks returns the objects that the root of each case blocks, and a
 // description of what could not be read.
-func (s *diagnosis) blocks(ctx context.Context, cases []Case) (blocked [][]controllers.Target, unread []string) {
+func (s *diagnosis) blocks(ctx context.Context, cases []Case) (blocked [][]controllers.ID, unread []string) {
 	of := slices.Clone(s.needing)
 	for _, c := range cases {
 		if kindOf(c.Root.Object).Kind != "" && !slices.Contains(of, c.Root.Object) {
@@ -203,15 +203,15 @@ func (s *diagnosis) blocks(ctx context.Context, cases []Case) (blocked [][]contr
 
 // blockedBy returns the objects that the root of a case blocks, without the
 // object of the case and the members of a cycle.
-func blockedBy(g *tree.Graph, c Case) []controllers.Target {
-	var blocked []controllers.Target
+func blockedBy(g *tree.Graph, c Case) []controllers.ID {
+	var blocked []controllers.ID
 	for _, v := range g.Vertices {
-		if target(v.Object) != c.Root.Object {
+		if v.Object != c.Root.Object {
 			continue
 		}
 		for _, o := range g.Blocks(v.Object) {
-			if t := target(o); t != c.Object && !slices.Contains(c.Root.Cycle, t) {
-				blocked = append(blocked, t)
+			if o != c.Object && !slices.Contains(c.Root.Cycle, o) {
+				blocked = append(blocked, o)
 			}
 		}
 	}

@@ -62,15 +62,15 @@ func (d Doctor) Deployed(ctx context.Context, word, namespace, name string) (Ver
 // inventory contains the object, its owner becomes the applier of the trace.
 // Otherwise the verdict is that Flux does not manage the object.
 func (d Doctor) unlabeled(ctx context.Context, trace *tree.Trace) (v Verdict, managed bool) {
-	applied := targetOfLive(trace.Applied)
-	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(applied), key(applied))
+	applied := controllers.IDOf(trace.Applied)
+	owners, unknown := d.appliersOf(ctx, controllers.Kinds, namespacesOf(applied), applied)
 	s := d.newDiagnosis()
 	if len(owners) > 0 {
-		trace.Applier.Object = vertex(targetOf(owners[0].kind, owners[0].object))
+		trace.Applier.Object = owners[0].kind.IDOf(owners[0].object)
 		return v, true
 	}
 	f := Finding{
-		Object: target(trace.Object), Code: "unmanaged", Message: "Flux does not manage it: it has no labels of Flux and is in no inventory",
+		Object: trace.Object, Code: "unmanaged", Message: "Flux does not manage it: it has no labels of Flux and is in no inventory",
 		Remedies: []string{"add it to a source that a Kustomization applies"},
 	}
 	if len(unknown) > 0 {
@@ -81,10 +81,10 @@ func (d Doctor) unlabeled(ctx context.Context, trace *tree.Trace) (v Verdict, ma
 
 // deployed adds the cases of an applied object.
 func (s *diagnosis) deployed(ctx context.Context, v *Verdict, trace *tree.Trace, word string) {
-	applier, object := target(trace.Applier.Object), target(trace.Object)
+	applier, object := trace.Applier.Object, trace.Object
 	s.workload(ctx, v, object)
 	s.marked(v, trace, word)
-	if f, ok := s.blockedDeletion(targetOfLive(trace.Applied), trace.Applied); ok {
+	if f, ok := s.blockedDeletion(controllers.IDOf(trace.Applied), trace.Applied); ok {
 		f.Details = append(f.Details, "it was applied by "+trace.Applier.Object.String())
 		v.Cases = append(v.Cases, single(f))
 		return
@@ -128,8 +128,8 @@ func consequence(c Case, own []Case) bool {
 }
 
 // workload adds the cases of pods that are not ready.
-func (s *diagnosis) workload(ctx context.Context, v *Verdict, object controllers.Target) {
-	troubles, unknown := s.workloads.troubles(ctx, []controllers.Target{object})
+func (s *diagnosis) workload(ctx context.Context, v *Verdict, object controllers.ID) {
+	troubles, unknown := s.workloads.troubles(ctx, []controllers.ID{object})
 	v.Unknown = append(v.Unknown, unknown...)
 	for _, trouble := range troubles {
 		v.Cases = append(v.Cases, single(trouble.finding(object)))
@@ -139,7 +139,7 @@ func (s *diagnosis) workload(ctx context.Context, v *Verdict, object controllers
 // marked adds the cases of labels and annotations that exclude an object from
 // reconciliation.
 func (s *diagnosis) marked(v *Verdict, trace *tree.Trace, word string) {
-	object := target(trace.Object)
+	object := trace.Object
 	for _, l := range leaveAlone {
 		if !controllers.HasSetting(trace.Applied, l.key, l.value) {
 			continue
@@ -155,16 +155,10 @@ func (s *diagnosis) marked(v *Verdict, trace *tree.Trace, word string) {
 	}
 }
 
-// targetOfLive returns the reference to a live object.
-func targetOfLive(o controllers.Object) controllers.Target {
-	field := func(name string) string { return controllers.Path{name}.String(o) }
-	return controllers.Target{APIVersion: field("apiVersion"), Kind: field("kind"), Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
-}
-
 // verifyOne checks one object of a healthy applier, as verify checks all of
 // them.
-func (s *verifier) verifyOne(ctx context.Context, v *Verdict, applier controllers.Target, o controllers.Object) {
-	t := targetOfLive(o)
+func (s *verifier) verifyOne(ctx context.Context, v *Verdict, applier controllers.ID, o controllers.Object) {
+	t := controllers.IDOf(o)
 	sub := s.subject(kindOf(applier), s.objects[applier])
 	if sub.object == nil || sub.kind.Suspension.Is(sub.object) || leftAlone(o) {
 		return
@@ -173,7 +167,7 @@ func (s *verifier) verifyOne(ctx context.Context, v *Verdict, applier controller
 		v.Unknown = append(v.Unknown, inAnotherCluster(applier))
 		return
 	}
-	one := &inventory{subject: sub, targets: []controllers.Target{t}, live: map[controllers.Target]controllers.Object{t: o}}
+	one := &inventory{subject: sub, targets: []controllers.ID{t}, live: map[controllers.ID]controllers.Object{t: o}}
 	contests, unknown := one.contested(ctx, s)
 	v.Unknown = append(v.Unknown, unknown...)
 	for _, c := range contests {
@@ -209,7 +203,7 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case,
 	if err != nil {
 		return Case{}, false, []string{unseen(err) + ": resource types"}
 	}
-	t := controllers.Target{Kind: r.Kind, Namespace: namespace, Name: name}
+	t := controllers.ID{Group: r.Group, Kind: r.Kind, Namespace: namespace, Name: name}
 	if r.ClusterScoped {
 		t.Namespace = ""
 	}
@@ -226,7 +220,7 @@ func (d Doctor) gone(ctx context.Context, word, namespace, name string) (c Case,
 
 // pruned returns the finding for an object that a controller reports as pruned.
 // Its code is "" if no controller does.
-func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, error) {
+func (d Doctor) pruned(ctx context.Context, t controllers.ID) (Finding, error) {
 	events := history{client: d.Client}
 	last, err := events.pruning(ctx, "", t)
 	if apierrors.IsForbidden(err) && t.Namespace != "" {
@@ -246,13 +240,13 @@ func (d Doctor) pruned(ctx context.Context, t controllers.Target) (Finding, erro
 
 // lost returns the case of an object that is in an inventory but does not
 // exist: its owner is being deleted, or it was deleted outside Flux.
-func (d Doctor) lost(t controllers.Target, sub subject) Case {
+func (d Doctor) lost(t controllers.ID, sub subject) Case {
 	s := d.newDiagnosis()
-	owner := targetOf(sub.kind, sub.object)
+	owner := sub.id()
 	if _, deleting := deletedAt(sub.object); !deleting {
 		return single(d.deleted(t, sub))
 	}
 	root := s.deleting(sub)
-	first := Finding{Object: key(t), Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted and does not recreate it", owner)}
-	return Case{Object: key(t), Root: *root, Chain: []Finding{first, *root}}
+	first := Finding{Object: t, Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted and does not recreate it", owner)}
+	return Case{Object: t, Root: *root, Chain: []Finding{first, *root}}
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -53,7 +52,7 @@ func (s *contents) desiredOf(ctx context.Context, sub subject) (*desired, error)
 	if len(sources) != 1 {
 		return nil, errSuperseded
 	}
-	source := s.objects[key(sources[0])]
+	source := s.objects[sources[0]]
 	a, ok := artifact.Of(source)
 	if !ok || a.Revision != sub.kind.Result.String(sub.object) {
 		return nil, errSuperseded
@@ -75,7 +74,7 @@ func (s *contents) desiredOf(ctx context.Context, sub subject) (*desired, error)
 }
 
 // data reads the ConfigMap or Secret of a substitution.
-func (s *contents) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
+func (s *contents) data(ctx context.Context, ref controllers.ID) (map[string][]byte, error) {
 	o, err := s.Client.Get(ctx, resource(corev1.SchemeGroupVersion, ref.Kind), ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, build.ErrNotFound
@@ -120,8 +119,8 @@ func (s *contents) released(ctx context.Context, sub subject) (*desired, error) 
 }
 
 // of returns the rendered object for an entry of the inventory.
-func (d *desired) of(t controllers.Target) (build.Object, bool) {
-	for _, o := range d.named[[3]string{groupOf(t), t.Kind, t.Name}] {
+func (d *desired) of(t controllers.ID) (build.Object, bool) {
+	for _, o := range d.named[[3]string{t.Group, t.Kind, t.Name}] {
 		namespace := o.GetNamespace()
 		if namespace == "" {
 			namespace = d.defaultNamespace
@@ -131,12 +130,4 @@ func (d *desired) of(t controllers.Target) (build.Object, bool) {
 		}
 	}
 	return build.Object{}, false
-}
-
-func groupOf(t controllers.Target) string {
-	group, _, named := strings.Cut(t.APIVersion, "/")
-	if !named {
-		return ""
-	}
-	return group
 }

@@ -41,7 +41,6 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -102,7 +101,7 @@ func (e *NotReadyError) Error() string {
 func (e *NotReadyError) Verdict() Verdict {
 	v := Verdict{Looked: len(e.Troubles)}
 	for _, t := range e.Troubles {
-		object := controllers.Target{Kind: "Deployment", Namespace: e.Namespace, Name: t.Name}
+		object := deploymentID(e.Namespace, t.Name)
 		same := func(c Case) bool {
 			return t.Remedy != "" && len(t.Log) == 0 && slices.Equal(c.Root.Remedies, []string{t.Remedy})
 		}

@@ -24,13 +24,13 @@ type diagnosis struct {
 	deliveries *deliveries
 	// needing lists objects whose dependents are required even if they block none. dependent holds
 	// the dependents of these objects and of the roots.
-	needing   []controllers.Target
+	needing   []controllers.ID
 	dependent *dependents
 }
 
 func (d Doctor) newDiagnosis() *diagnosis {
 	s := newSnapshot()
-	j := &judge{snapshot: s, installation: &installation{Doctor: d, down: map[string]Finding{}, crashing: map[string]crash{}}, judged: map[controllers.Target]judgment{}}
+	j := &judge{snapshot: s, installation: &installation{Doctor: d, down: map[string]Finding{}, crashing: map[string]crash{}}, judged: map[controllers.ID]judgment{}}
 	w, c := newWorkloads(d.Client), &contents{Doctor: d, snapshot: s}
 	return &diagnosis{
 		judge: j, workloads: w, contents: c,
@@ -51,10 +51,10 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 		if objects, s.view, err = d.list(gctx, namespace, fallback, bearable, &s.well); err != nil {
 			return err
 		}
-		var outside []controllers.Target
+		var outside []controllers.ID
 		for _, o := range objects {
 			k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-			s.objects[targetOf(k, o)] = o
+			s.objects[k.IDOf(o)] = o
 		}
 		if namespace == "" && len(s.narrowed) == 0 {
 			return nil
@@ -89,7 +89,7 @@ func (d Doctor) survey(ctx context.Context, namespace, fallback string, bearable
 
 // inspect reads Flux objects with all their dependencies, and the state of the
 // controllers. Known objects are diagnosed as given.
-func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known []controllers.Object, bearable func(error) bool) (*diagnosis, error) {
+func (d Doctor) inspect(ctx context.Context, targets []controllers.ID, known []controllers.Object, bearable func(error) bool) (*diagnosis, error) {
 	s := d.newDiagnosis()
 	read := d.newReader(bearable)
 	if err := s.load(ctx, read, targets, func(ctx context.Context) error {
@@ -98,7 +98,7 @@ func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known
 		}
 		for _, o := range known {
 			k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-			t := targetOf(k, o)
+			t := k.IDOf(o)
 			s.now[t] = read.objects[t]
 			read.put(t, o)
 		}
@@ -113,13 +113,13 @@ func (d Doctor) inspect(ctx context.Context, targets []controllers.Target, known
 func (d Doctor) inspectTrace(ctx context.Context, trace *tree.Trace) (*diagnosis, error) {
 	s := d.newDiagnosis()
 	read := d.newReader(apierrors.IsForbidden)
-	targets := []controllers.Target{target(trace.Applier.Object)}
+	targets := []controllers.ID{trace.Applier.Object}
 	return s, s.load(ctx, read, targets, func(ctx context.Context) error {
 		for _, link := range append([]tree.Link{trace.Applier}, trace.Sources...) {
 			if link.Kind.Kind == "" {
 				continue
 			}
-			if err := read.note(target(link.Object), link.Live, link.Err); err != nil {
+			if err := read.note(link.Object, link.Live, link.Err); err != nil {
 				return err
 			}
 		}
@@ -131,8 +131,8 @@ func (d Doctor) inspectTrace(ctx context.Context, trace *tree.Trace) (*diagnosis
 // mentions.
 func (s *diagnosis) inspectAround(ctx context.Context, k controllers.Kind, o controllers.Object) error {
 	read := s.newReader(apierrors.IsForbidden)
-	return s.load(ctx, read, []controllers.Target{targetOf(k, o)}, func(ctx context.Context) error {
-		read.put(targetOf(k, o), o)
+	return s.load(ctx, read, []controllers.ID{k.IDOf(o)}, func(ctx context.Context) error {
+		read.put(k.IDOf(o), o)
 		return read.read(ctx, tree.Mentioned(k, o))
 	})
 }
@@ -140,7 +140,7 @@ func (s *diagnosis) inspectAround(ctx context.Context, k controllers.Kind, o con
 // load reads objects with first, then all their dependencies and, at the same
 // time, the state of the controllers. The leases are only needed for a ready
 // object, which may have become ready before its controller failed.
-func (s *diagnosis) load(ctx context.Context, read *reader, targets []controllers.Target, first func(context.Context) error) error {
+func (s *diagnosis) load(ctx context.Context, read *reader, targets []controllers.ID, first func(context.Context) error) error {
 	ready := make(chan bool, 1)
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -176,7 +176,7 @@ func (s *diagnosis) load(ctx context.Context, read *reader, targets []controller
 // missing ones.
 func (s *diagnosis) findNamesakes(ctx context.Context) {
 	s.names = map[[2]string][]string{}
-	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
+	byName := func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) }
 	for i, t := range slices.SortedFunc(maps.Keys(s.absent), byName) {
 		if i == elsewhereAsked {
 			return

@@ -56,7 +56,7 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 	known := caseIndex{}
 	if scope.Namespace == "" || scope.Namespace == d.Home {
 		for _, name := range sortedKeys(s.down) {
-			known.add(&v, controllers.Target{}, []Finding{s.down[name]})
+			known.add(&v, controllers.ID{}, []Finding{s.down[name]})
 			v.Problems++
 		}
 	}
@@ -66,7 +66,7 @@ func (d Doctor) Everything(ctx context.Context, scope Scope) (Verdict, error) {
 		}
 	}
 	for _, vertex := range s.graph.Vertices {
-		t := target(vertex.Object)
+		t := vertex.Object
 		o, there := s.objects[t]
 		if !there || scope.Namespace != "" && t.Namespace != scope.Namespace {
 			continue
@@ -142,7 +142,7 @@ func (s *examiner) examineAll(ctx context.Context, cases []Case) (unconfirmed bo
 
 // root identifies the root cause of a case.
 type root struct {
-	object controllers.Target
+	object controllers.ID
 	code   string
 }
 
@@ -150,7 +150,7 @@ type root struct {
 type caseIndex map[root]int
 
 // add adds the chain of an object to the case of its root.
-func (x caseIndex) add(v *Verdict, t controllers.Target, chain []Finding) {
+func (x caseIndex) add(v *Verdict, t controllers.ID, chain []Finding) {
 	last := chain[len(chain)-1]
 	i, known := x[root{last.Object, last.Code}]
 	if !known {
@@ -158,7 +158,7 @@ func (x caseIndex) add(v *Verdict, t controllers.Target, chain []Finding) {
 		x[root{last.Object, last.Code}] = i
 		v.Cases = append(v.Cases, Case{Object: last.Object, Root: last, Chain: []Finding{last}})
 	}
-	if t != last.Object && t != (controllers.Target{}) && !slices.Contains(last.Cycle, t) {
+	if t != last.Object && t != (controllers.ID{}) && !slices.Contains(last.Cycle, t) {
 		v.Cases[i].Blocks = append(v.Cases[i].Blocks, t)
 	}
 }
@@ -166,8 +166,8 @@ func (x caseIndex) add(v *Verdict, t controllers.Target, chain []Finding) {
 // Object diagnoses one Flux object. It returns a NotFound error if the object
 // does not exist.
 func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name string) (Verdict, error) {
-	t := controllers.Target{Kind: k.Kind, Namespace: namespace, Name: name}
-	s, err := d.inspect(ctx, []controllers.Target{t}, nil, apierrors.IsForbidden)
+	t := k.ID(namespace, name)
+	s, err := d.inspect(ctx, []controllers.ID{t}, nil, apierrors.IsForbidden)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -185,7 +185,7 @@ func (d Doctor) Object(ctx context.Context, k controllers.Kind, namespace, name 
 }
 
 // notRead returns the error for a requested object that could not be read.
-func (s *judge) notRead(k controllers.Kind, t controllers.Target) error {
+func (s *judge) notRead(k controllers.Kind, t controllers.ID) error {
 	switch {
 	case s.objects[t] != nil:
 		return nil
@@ -221,7 +221,7 @@ func (s *judge) unknown(cases []Case) []string {
 
 // consult adds the cases of an object and of its sources that cannot fetch new
 // revisions. It reports whether the object is ready.
-func (s *diagnosis) consult(ctx context.Context, v *Verdict, t controllers.Target) bool {
+func (s *diagnosis) consult(ctx context.Context, v *Verdict, t controllers.ID) bool {
 	own := len(v.Cases)
 	healthy := s.found(v, t)
 	if doubtful(v.Cases[own:]) && s.newlyLeaderless(ctx, v) {
@@ -242,7 +242,7 @@ func (s *diagnosis) consult(ctx context.Context, v *Verdict, t controllers.Targe
 
 // found adds the cases that need no further requests, and reports whether the
 // object is ready.
-func (s *judge) found(v *Verdict, t controllers.Target) bool {
+func (s *judge) found(v *Verdict, t controllers.ID) bool {
 	chain := s.chain(t)
 	if len(chain) > 0 {
 		v.Cases = append(v.Cases, caseOf(t, chain))
@@ -255,7 +255,7 @@ func (s *judge) found(v *Verdict, t controllers.Target) bool {
 // that they block. It reports whether a failure may be outdated, and what could
 // not be read.
 func (s *diagnosis) detail(ctx context.Context, cases []Case) (unconfirmed bool, unread []string) {
-	var blocked [][]controllers.Target
+	var blocked [][]controllers.ID
 	var reading sync.WaitGroup
 	plain := slices.Clone(cases) // examine changes them
 	reading.Go(func() { blocked, unread = s.blocks(ctx, plain) })
@@ -269,12 +269,12 @@ func (s *diagnosis) detail(ctx context.Context, cases []Case) (unconfirmed bool,
 
 // stale adds the cases of sources that cannot fetch new revisions for an
 // object.
-func (s *judge) stale(v *Verdict, t controllers.Target) {
-	for _, e := range s.graph.From(vertex(t)) {
+func (s *judge) stale(v *Verdict, t controllers.ID) {
+	for _, e := range s.graph.From(t) {
 		if e.Relation != "source" && e.Relation != "image" && e.Relation != "provider" {
 			continue
 		}
-		up := target(e.To)
+		up := e.To
 		chain := s.chain(up)
 		if len(chain) == 0 {
 			continue
@@ -291,6 +291,6 @@ func (s *judge) stale(v *Verdict, t controllers.Target) {
 	}
 }
 
-func caseOf(t controllers.Target, chain []Finding) Case {
+func caseOf(t controllers.ID, chain []Finding) Case {
 	return Case{Object: t, Root: chain[len(chain)-1], Chain: chain}
 }

@@ -34,7 +34,7 @@ const (
 // suspect is an object with fields that another field manager has taken over
 // from its applier.
 type suspect struct {
-	target   controllers.Target
+	target   controllers.ID
 	desired  build.Object
 	managers []fieldManager
 	// fields lists the fields that the applier no longer owns.
@@ -45,7 +45,7 @@ type suspect struct {
 // applier owns every field that it has applied until another manager changes
 // the field. Fields that only others set, such as the replicas of an
 // autoscaler, are not drift.
-func (d *desired) suspect(sub subject, t controllers.Target, o controllers.Object) (suspect, bool) {
+func (d *desired) suspect(sub subject, t controllers.ID, o controllers.Object) (suspect, bool) {
 	if d == nil {
 		return suspect{}, false
 	}
@@ -123,7 +123,7 @@ func (s suspect) changedBy() []fieldManager {
 // returns a finding for each difference, and a description of what could not be
 // compared.
 func (s *verifier) drift(ctx context.Context, sub subject, d *desired, suspects []suspect) (found []Finding, unknown []string) {
-	owner := targetOf(sub.kind, sub.object)
+	owner := sub.id()
 	suspects = likely(suspects)
 	if n := len(suspects) - driftChecks; n > 0 {
 		unknown = append(unknown, fmt.Sprintf("%s of %s whose fields were changed by others: flux diff shows them", output.Amount(n, "object"), owner))
@@ -151,7 +151,7 @@ func (s *verifier) drift(ctx context.Context, sub subject, d *desired, suspects 
 		case change.Action == diff.Changed, change.Action == diff.Recreated, change.Left():
 			found = append(found, s.drifted(sub, suspects[i], change))
 		case change.Action == diff.Failed, change.Action == diff.Encrypted:
-			unknown = append(unknown, fmt.Sprintf("drift of %s: %s", key(suspects[i].target), oneLine(strings.Join(append(change.Notes, change.Reason), " "))))
+			unknown = append(unknown, fmt.Sprintf("drift of %s: %s", suspects[i].target, oneLine(strings.Join(append(change.Notes, change.Reason), " "))))
 		}
 	}
 	return found, unknown
@@ -160,8 +160,8 @@ func (s *verifier) drift(ctx context.Context, sub subject, d *desired, suspects 
 // drifted returns the finding for an object that differs from the desired
 // state.
 func (s *verifier) drifted(sub subject, of suspect, change diff.Change) Finding {
-	f := Finding{Object: key(of.target), Code: "drift"}
-	f.Message = fmt.Sprintf("%s from what %s has applied", differing(len(change.Fields)), targetOf(sub.kind, sub.object))
+	f := Finding{Object: of.target, Code: "drift"}
+	f.Message = fmt.Sprintf("%s from what %s has applied", differing(len(change.Fields)), sub.id())
 	var names []string
 	by := of.changedBy()
 	for _, m := range by {
@@ -226,7 +226,7 @@ func shownValue(v any) string {
 
 // unrendered describes why drift could not be checked. It returns nil if the
 // object is being reconciled to another revision.
-func unrendered(owner controllers.Target, err error) []string {
+func unrendered(owner controllers.ID, err error) []string {
 	if err == nil || errors.Is(err, errSuperseded) {
 		return nil
 	}

@@ -145,11 +145,12 @@ func (s *examiner) pods(ctx context.Context, root *Finding, sub subject) bool {
 
 // workloadsOf returns the objects whose pods may be the cause: the inventory
 // and the objects that the failure names.
-func workloadsOf(sub subject) []controllers.Target {
-	objects := sub.kind.Managed(sub.object)
+func workloadsOf(sub subject) []controllers.ID {
+	objects := controllers.Managed(sub.object)
 	for _, h := range failure.Parse(sub.attempt().Message).Objects {
-		t := controllers.Target{Kind: h.Kind, Namespace: h.Namespace, Name: h.Name}
-		if !slices.ContainsFunc(objects, func(o controllers.Target) bool { return key(o) == t }) {
+		// Messages have no groups.
+		group, ok := workloadGroups[h.Kind]
+		if t := (controllers.ID{Group: group, Kind: h.Kind, Namespace: h.Namespace, Name: h.Name}); ok && !slices.Contains(objects, t) {
 			objects = append(objects, t)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 // reconciliations.
 type Facts struct {
 	// Object is the requested object, or its applier.
-	Object controllers.Target
+	Object controllers.ID
 	// Applied is the applied revision. AppliedAt is the time of the last successful reconciliation,
 	// or zero if it is unknown.
 	Applied   string
@@ -23,7 +23,7 @@ type Facts struct {
 	// Source is the object that provides the revisions. Fetched is its current revision and
 	// FetchedAt the time of that artifact. Address is the address of its server, or "" if the kind
 	// has none.
-	Source    controllers.Target
+	Source    controllers.ID
 	Address   string
 	Fetched   string
 	FetchedAt time.Time
@@ -37,7 +37,7 @@ type Facts struct {
 }
 
 // factsOf returns the facts of an object, or nil if it has no source.
-func (s *judge) factsOf(t controllers.Target) *Facts {
+func (s *judge) factsOf(t controllers.ID) *Facts {
 	o, there := s.objects[t]
 	k := kindOf(t)
 	if !there || len(k.Result) == 0 {
@@ -54,7 +54,7 @@ func (s *judge) factsOf(t controllers.Target) *Facts {
 		if k.Source == nil {
 			return nil
 		}
-		source, from = up[0], s.objects[key(up[0])]
+		source, from = up[0], s.objects[up[0]]
 		f.Fetch = sub.again()
 		f.NextReconciliation = nextReconciliation(sub, s.Now)
 	} else {
@@ -66,13 +66,13 @@ func (s *judge) factsOf(t controllers.Target) *Facts {
 		if len(up) != 1 || from == nil {
 			break
 		}
-		next := s.objects[key(up[0])]
+		next := s.objects[up[0]]
 		if k := kindOf(up[0]); next == nil || k.Static != nil && k.Static(next) {
 			break
 		}
 		source, from = up[0], next
 	}
-	f.Source = key(source)
+	f.Source = source
 	if from != nil {
 		f.fetched(s, kindOf(f.Source), from)
 	}
@@ -135,7 +135,7 @@ func (d Doctor) correction(sub subject) (detail string, remedies []string) {
 	default:
 		detail = sub.kind.Drift[0] + " is not enabled: nothing corrects it before the next upgrade"
 	}
-	return detail, []string{sub.command("reconcile", "--force"), fmt.Sprintf("to correct drift automatically, set %s: enabled in %s", sub.kind.Drift[0], targetOf(sub.kind, sub.object))}
+	return detail, []string{sub.command("reconcile", "--force"), fmt.Sprintf("to correct drift automatically, set %s: enabled in %s", sub.kind.Drift[0], sub.id())}
 }
 
 // duration returns a field such as spec.interval, or zero if it is missing.

@@ -11,7 +11,7 @@ import (
 
 // Failed is a Flux object for which a command has failed.
 type Failed struct {
-	controllers.Target
+	controllers.ID
 	// Last is the object as the command last received it, or nil. It explains
 	// the failure even if the controller has started again.
 	Last controllers.Object
@@ -31,15 +31,15 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 	for _, f := range failed {
 		if f.Last != nil {
 			o := maps.Clone(f.Last) // the response to a patch may have no kind
-			k, _ := controllers.FindKind(f.Kind)
+			k, _ := f.ID.Flux()
 			o["apiVersion"], o["kind"] = k.APIVersion(), k.Kind
 			known = append(known, o)
 		}
 	}
 	v := Verdict{Looked: len(failed), Problems: len(failed)}
-	var targets []controllers.Target
+	var targets []controllers.ID
 	for _, f := range failed {
-		targets = append(targets, key(f.Target))
+		targets = append(targets, f.ID)
 	}
 	s, err := d.inspect(ctx, targets, known, func(err error) bool { return !errors.Is(err, context.Canceled) })
 	if err != nil {
@@ -53,7 +53,7 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 		}
 	}
 	judge()
-	unexplained := slices.ContainsFunc(targets, func(t controllers.Target) bool {
+	unexplained := slices.ContainsFunc(targets, func(t controllers.ID) bool {
 		_, ok := v.Of(t)
 		return !ok
 	})
@@ -71,7 +71,7 @@ func (d Doctor) Failed(ctx context.Context, failed []Failed) Verdict {
 // relevant describes what could not be read and could change the verdict on
 // failed objects. The controllers matter if an object reports no failure, and
 // forbidden objects if a cause is open: tenants may read little.
-func (s *judge) relevant(v Verdict, failed []controllers.Target) []string {
+func (s *judge) relevant(v Verdict, failed []controllers.ID) []string {
 	silent, unclear := false, false
 	for _, t := range failed {
 		c, _ := v.Of(t)
@@ -90,7 +90,7 @@ func (s *judge) relevant(v Verdict, failed []controllers.Target) []string {
 
 // failure adds the case of a failed object. Sources that cannot fetch new
 // revisions count only if the object itself has no failure.
-func (s *judge) failure(v *Verdict, t controllers.Target) {
+func (s *judge) failure(v *Verdict, t controllers.ID) {
 	chain := s.chain(t)
 	if now := s.now[t]; now != nil && len(chain) > 0 && kindOf(t).IsReady(now) && !kindOf(t).IsReady(s.objects[t]) {
 		chain = []Finding{{Object: t, Code: "recovered", Message: "it has become ready since"}}
@@ -111,9 +111,9 @@ func (s *judge) failure(v *Verdict, t controllers.Target) {
 }
 
 // shared adds an object to the existing case of its sources.
-func (s *judge) shared(v *Verdict, t controllers.Target) {
-	for _, e := range s.graph.From(vertex(t)) {
-		chain := s.chain(target(e.To))
+func (s *judge) shared(v *Verdict, t controllers.ID) {
+	for _, e := range s.graph.From(t) {
+		chain := s.chain(e.To)
 		if e.Relation != "source" && e.Relation != "image" || len(chain) == 0 {
 			continue
 		}

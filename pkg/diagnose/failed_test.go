@@ -27,9 +27,9 @@ func kustomization(name, status, reason, message string, spec map[string]any) co
 func diagnosisOf(listed, known []controllers.Object) *diagnosis {
 	s := Doctor{}.newDiagnosis()
 	s.view = view{listed: true}
-	nameOf := func(o controllers.Object) controllers.Target {
+	nameOf := func(o controllers.Object) controllers.ID {
 		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-		return targetOf(k, o)
+		return k.IDOf(o)
 	}
 	for _, o := range listed {
 		s.objects[nameOf(o)] = o
@@ -38,12 +38,12 @@ func diagnosisOf(listed, known []controllers.Object) *diagnosis {
 		s.now[nameOf(o)] = s.objects[nameOf(o)]
 		s.objects[nameOf(o)] = o
 	}
-	s.graph = tree.NewGraph(slices.Collect(maps.Values(s.objects)), true, func(tree.Object) bool { return true })
+	s.graph = tree.NewGraph(slices.Collect(maps.Values(s.objects)), true, func(controllers.ID) bool { return true })
 	return s
 }
 
-func named(name string) controllers.Target {
-	return controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: name}
+func named(name string) controllers.ID {
+	return controllers.FluxID("Kustomization", "apps", name)
 }
 
 // roots returns the roots of a verdict with the objects of their cases.
@@ -51,7 +51,7 @@ func roots(v Verdict) map[string][]string {
 	found := map[string][]string{}
 	for _, c := range v.Cases {
 		key := c.Root.Object.Name + " " + c.Root.Code
-		for _, t := range append([]controllers.Target{c.Object}, c.Also...) {
+		for _, t := range append([]controllers.ID{c.Object}, c.Also...) {
 			found[key] = append(found[key], t.Name)
 		}
 	}
@@ -102,7 +102,7 @@ func TestFailedObjectThatIsReady(t *testing.T) {
 		t.Errorf("want no case: %s", diff)
 	}
 	s = diagnosisOf([]controllers.Object{ready}, []controllers.Object{ready})
-	down := controllers.Target{Kind: "Deployment", Namespace: "flux-system", Name: "kustomize-controller"}
+	down := controllers.ID{Group: "apps", Kind: "Deployment", Namespace: "flux-system", Name: "kustomize-controller"}
 	s.down["kustomize-controller"] = Finding{Object: down, Code: "controller-down"}
 	s.failure(&v, named("apps"))
 	if diff := cmp.Diff(map[string][]string{"kustomize-controller controller-down": {"apps"}}, roots(v)); diff != "" {
@@ -144,12 +144,12 @@ func TestNotReadyErrorsShareTheirRemedy(t *testing.T) {
 			Remedies: []string{"kubectl -n flux-system describe pods -l app=kustomize-controller"},
 		}),
 	}}
-	want.Cases[0].Also = []controllers.Target{atHome("source-controller")}
+	want.Cases[0].Also = []controllers.ID{atHome("source-controller")}
 	if diff := cmp.Diff(want, e.Verdict()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-func atHome(name string) controllers.Target {
-	return controllers.Target{Kind: "Deployment", Namespace: "flux-system", Name: name}
+func atHome(name string) controllers.ID {
+	return controllers.ID{Group: "apps", Kind: "Deployment", Namespace: "flux-system", Name: name}
 }

@@ -79,8 +79,8 @@ func deletedAt(o controllers.Object) (time.Time, bool) {
 
 // blockedDeletion returns the finding for an object that is being deleted. A
 // Flux object waits for its controller.
-func (s *installation) blockedDeletion(t controllers.Target, o controllers.Object) (Finding, bool) {
-	k, ofFlux := controllers.KindOf(groupOf(t), t.Kind)
+func (s *installation) blockedDeletion(t controllers.ID, o controllers.Object) (Finding, bool) {
+	k, ofFlux := controllers.KindOf(t.Group, t.Kind)
 	f, deleting := blockedDeletion(t, o, s.Now)
 	if !deleting || !ofFlux {
 		return f, deleting
@@ -94,7 +94,7 @@ func (s *installation) blockedDeletion(t controllers.Target, o controllers.Objec
 		f.Details, f.Remedies = append(f.Details, append([]string{crashed.Message}, crashed.Details...)...), crashed.Remedies
 		return f, true
 	}
-	f.Remedies = []string{LogsOf(key(t))}
+	f.Remedies = []string{LogsOf(t)}
 	for _, owner := range foreignOwners(kube.Finalizers(o)) {
 		f.Remedies = append(f.Remedies, "check that "+owner+" runs, and its logs")
 	}
@@ -116,13 +116,13 @@ func foreignOwners(finalizers []string) []string {
 // blockedDeletion returns the finding for an object of any kind that is being
 // deleted. It suggests to remove the finalizers only after deletionStuck and if
 // none of them protects an object.
-func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) (Finding, bool) {
+func blockedDeletion(t controllers.ID, o controllers.Object, now time.Time) (Finding, bool) {
 	at, deleting := deletedAt(o)
 	if !deleting {
 		return Finding{}, false
 	}
 	finalizers := kube.Finalizers(o)
-	f := Finding{Object: key(t), Code: "deleting", Since: at}
+	f := Finding{Object: t, Code: "deleting", Since: at}
 	f.Message = fmt.Sprintf("deletion was requested at %s", at.UTC().Format(time.RFC3339))
 	if len(finalizers) == 0 { // the finalizer of a Namespace is in its spec
 		f.Message += " and has not finished"
@@ -150,16 +150,16 @@ func blockedDeletion(t controllers.Target, o controllers.Object, now time.Time) 
 }
 
 // kubectl returns a kubectl command for an object.
-func kubectl(t controllers.Target, verb string, flags ...string) string {
+func kubectl(t controllers.ID, verb string, flags ...string) string {
 	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, resourceWord(t), t.Name}, flags...), " ")
 }
 
-// resourceWord returns the resource of a target for kubectl, with version and
-// group if they are known.
-func resourceWord(t controllers.Target) string {
+// resourceWord returns the resource of a target for kubectl, with its group if
+// it has one.
+func resourceWord(t controllers.ID) string {
 	word := strings.ToLower(t.Kind)
-	if group, version, ok := strings.Cut(t.APIVersion, "/"); ok {
-		return word + "." + version + "." + group
+	if t.Group != "" {
+		return word + "." + t.Group
 	}
 	return word
 }

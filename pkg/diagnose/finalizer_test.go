@@ -44,7 +44,7 @@ func TestBlockedDeletion(t *testing.T) {
 		}
 		return controllers.Object{"metadata": m}
 	}
-	target := controllers.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
+	target := controllers.ID{Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
 	requested := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	const at, patch = "2026-11-21T09:00:00Z", `kubectl -n apps patch configmap settings --type=merge -p '{"metadata":{"finalizers":null}}'`
 	if f, blocked := blockedDeletion(target, object("", "example.com/hold"), requested); blocked {
@@ -71,11 +71,11 @@ func TestBlockedDeletion(t *testing.T) {
 		if strings.Contains(text, c.hidden) {
 			t.Errorf("%s: %q is in\n%s", name, c.hidden, text)
 		}
-		if !blocked || f.Object.APIVersion != "" || f.Code != "deleting" {
+		if !blocked || f.Object != target || f.Code != "deleting" {
 			t.Errorf("%s: blocked %t, object %+v", name, blocked, f.Object)
 		}
 	}
-	if got := resourceWord(controllers.Target{APIVersion: "acme.cert-manager.io/v1", Kind: "Challenge"}); got != "challenge.v1.acme.cert-manager.io" {
+	if got := resourceWord(controllers.ID{Group: "acme.cert-manager.io", Kind: "Challenge"}); got != "challenge.acme.cert-manager.io" {
 		t.Errorf("resourceWord = %q", got)
 	}
 }
@@ -101,7 +101,7 @@ func TestBlockedDeletionOfFlux(t *testing.T) {
 	}
 	metadata["finalizers"] = []any{"finalizers.fluxcd.io"}
 	s.down["kustomize-controller"] = Finding{Code: "controller-stopped", Message: "the kustomize-controller is scaled to zero", Remedies: []string{"scale it"}}
-	held := controllers.Target{APIVersion: "kustomize.toolkit.fluxcd.io/v1", Kind: "Kustomization", Namespace: "apps", Name: "app"}
+	held := controllers.FluxID("Kustomization", "apps", "app")
 	found, _ := s.blockedDeletion(held, o)
 	if diff := cmp.Diff([]string{"scale it"}, found.Remedies); diff != "" {
 		t.Error(diff)

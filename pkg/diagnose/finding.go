@@ -9,8 +9,8 @@ import (
 
 // Finding is a problem of an object.
 type Finding struct {
-	// Object is the object with the problem. Its APIVersion is empty.
-	Object controllers.Target
+	// Object is the object with the problem.
+	Object controllers.ID
 	// Code identifies the type of problem, such as "source-authentication".
 	Code string
 	// Message describes the problem in one line.
@@ -20,7 +20,7 @@ type Finding struct {
 	// Remedies lists fixes. A remedy with a command ends with the command.
 	Remedies []string
 	// Cycle lists the objects of a circular dependency.
-	Cycle []controllers.Target
+	Cycle []controllers.ID
 	// Since is the start of the problem, or zero if it is unknown.
 	Since time.Time
 }
@@ -28,15 +28,15 @@ type Finding struct {
 // Case is an object with a problem and its root cause.
 type Case struct {
 	// Object is the requested object.
-	Object controllers.Target
+	Object controllers.ID
 	// Also lists further requested objects with the same root cause.
-	Also []controllers.Target
+	Also []controllers.ID
 	// Root is the root cause.
 	Root Finding
 	// Chain leads from the object to the root, both included.
 	Chain []Finding
 	// Blocks lists the objects that wait for the object of the root.
-	Blocks []controllers.Target
+	Blocks []controllers.ID
 }
 
 // Verdict is the result of a diagnosis.
@@ -64,22 +64,11 @@ func (v Verdict) caseOf(root Finding) int {
 }
 
 // Of returns the case of a requested object.
-func (v Verdict) Of(t controllers.Target) (Case, bool) {
+func (v Verdict) Of(t controllers.ID) (Case, bool) {
 	for _, c := range v.Cases {
-		if c.Object == key(t) || slices.Contains(c.Also, key(t)) {
+		if c.Object == t || slices.Contains(c.Also, t) {
 			return c, true
 		}
 	}
 	return Case{}, false
-}
-
-// key returns a target without its API version, for comparison.
-func key(t controllers.Target) controllers.Target {
-	t.APIVersion = ""
-	return t
-}
-
-// targetOf returns the reference to an object of a kind.
-func targetOf(k controllers.Kind, o controllers.Object) controllers.Target {
-	return controllers.Target{Kind: k.Kind, Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
 }

@@ -16,12 +16,12 @@ import (
 // root cause of a failed object is often the object itself.
 type history struct {
 	client *kube.Client
-	events cache[controllers.Target, []event.Event]
+	events cache[controllers.ID, []event.Event]
 }
 
 // of returns the events of an object, newest last.
-func (h *history) of(ctx context.Context, t controllers.Target) ([]event.Event, error) {
-	return h.events.get(key(t), func() ([]event.Event, error) {
+func (h *history) of(ctx context.Context, t controllers.ID) ([]event.Event, error) {
+	return h.events.get(t, func() ([]event.Event, error) {
 		var events []event.Event
 		fields := fmt.Sprintf("involvedObject.kind=%s,involvedObject.name=%s", t.Kind, t.Name)
 		err := h.list(ctx, t.Namespace, fields, func(e event.Event) { events = append(events, e) })
@@ -60,10 +60,10 @@ func textOf(e event.Event) string { return join(e.Reason, WithoutFolders(e.Messa
 
 // dispatchFailures returns the newest failure and the number of failures for
 // each object that sends notifications.
-func (h *history) dispatchFailures(ctx context.Context, namespace string) (map[controllers.Target]dispatchFailure, error) {
-	failures := map[controllers.Target]dispatchFailure{}
+func (h *history) dispatchFailures(ctx context.Context, namespace string) (map[controllers.ID]dispatchFailure, error) {
+	failures := map[controllers.ID]dispatchFailure{}
 	err := h.list(ctx, namespace, "reason="+dispatchFailed, func(e event.Event) {
-		t := involved(e)
+		t := e.About
 		failure := failures[t]
 		failure.count++
 		if e.At.After(failure.at) {
@@ -80,16 +80,11 @@ type dispatchFailure struct {
 	count   int
 }
 
-// involved returns the object of an event.
-func involved(e event.Event) controllers.Target {
-	return controllers.Target{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
-}
-
 // refusedPods returns, for each workload, the message of the last rejected pod.
-func (h *history) refusedPods(ctx context.Context, namespace string) (map[controllers.Target]string, error) {
-	texts, at := map[controllers.Target]string{}, map[controllers.Target]time.Time{}
+func (h *history) refusedPods(ctx context.Context, namespace string) (map[controllers.ID]string, error) {
+	texts, at := map[controllers.ID]string{}, map[controllers.ID]time.Time{}
 	err := h.list(ctx, namespace, "reason=FailedCreate,type=Warning", func(e event.Event) {
-		if t := involved(e); e.At.After(at[t]) {
+		if t := e.About; e.At.After(at[t]) {
 			texts[t], at[t] = e.Message, e.At
 		}
 	})
@@ -102,15 +97,15 @@ const releaseEvidence = 10 * time.Minute
 
 // deletedPods returns, for each workload, the most detailed warning about its
 // deleted pods shortly before a failure.
-func (h *history) deletedPods(ctx context.Context, namespace string, workloads []controllers.Target, failed time.Time) (map[controllers.Target]string, error) {
-	found := map[controllers.Target]string{}
+func (h *history) deletedPods(ctx context.Context, namespace string, workloads []controllers.ID, failed time.Time) (map[controllers.ID]string, error) {
+	found := map[controllers.ID]string{}
 	err := h.list(ctx, namespace, "involvedObject.kind=Pod,type=Warning", func(e event.Event) {
 		if failed.Sub(e.At) > releaseEvidence || e.At.After(failed.Add(time.Minute)) {
 			return
 		}
 		for _, t := range workloads {
-			message := fmt.Sprintf("pod %s, since deleted: %s", e.Name, textOf(e))
-			if (e.Name == t.Name || strings.HasPrefix(e.Name, t.Name+"-")) && len(message) > len(found[t]) {
+			message := fmt.Sprintf("pod %s, since deleted: %s", e.About.Name, textOf(e))
+			if (e.About.Name == t.Name || strings.HasPrefix(e.About.Name, t.Name+"-")) && len(message) > len(found[t]) {
 				found[t] = message
 			}
 		}
@@ -123,8 +118,8 @@ func (h *history) deletedPods(ctx context.Context, namespace string, workloads [
 func (h *history) warnings(ctx context.Context, namespace string) (map[string]string, error) {
 	newest, at := map[string]string{}, map[string]time.Time{}
 	err := h.list(ctx, namespace, "type=Warning", func(e event.Event) {
-		if !e.At.Before(at[e.Name]) {
-			newest[e.Name], at[e.Name] = join(e.Reason, e.Message), e.At
+		if !e.At.Before(at[e.About.Name]) {
+			newest[e.About.Name], at[e.About.Name] = join(e.Reason, e.Message), e.At
 		}
 	})
 	return newest, err
@@ -134,16 +129,16 @@ func (h *history) warnings(ctx context.Context, namespace string) (map[string]st
 // another object.
 type pruning struct {
 	at time.Time
-	by controllers.Target
+	by controllers.ID
 }
 
 // pruning returns the last event that reports the pruning of an object, in a
 // namespace or in all for "". It is zero if there is none.
-func (h *history) pruning(ctx context.Context, namespace string, t controllers.Target) (last pruning, err error) {
+func (h *history) pruning(ctx context.Context, namespace string, t controllers.ID) (last pruning, err error) {
 	err = h.list(ctx, namespace, "type=Normal", func(e event.Event) {
 		reported := slices.ContainsFunc(strings.Split(e.Message, "\n"), func(line string) bool { return strings.TrimSpace(line) == t.String()+" deleted" })
 		if reported && !e.At.Before(last.at) {
-			last = pruning{e.At, involved(e)}
+			last = pruning{e.At, e.About}
 		}
 	})
 	return last, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -12,11 +14,11 @@ import (
 // deleted.
 func (w *workloads) hooks(ctx context.Context, sub subject) []Trouble {
 	failed := sub.attempt()
-	var targets []controllers.Target
+	var targets []controllers.ID
 	namespace := sub.releaseNamespace()
 	if failed.Reason == "TestFailed" {
 		for _, name := range sub.failedTests() {
-			targets = append(targets, controllers.Target{Kind: "Pod", Namespace: namespace, Name: name}, controllers.Target{Kind: "Job", Namespace: namespace, Name: name})
+			targets = append(targets, controllers.ID{Kind: "Pod", Namespace: namespace, Name: name}, controllers.ID{Group: batchv1.GroupName, Kind: "Job", Namespace: namespace, Name: name})
 		}
 	}
 	if len(targets) > 0 {
@@ -27,7 +29,7 @@ func (w *workloads) hooks(ctx context.Context, sub subject) []Trouble {
 	if failed != sub.ready { // the remediation has deleted the failed pods
 		for _, t := range workloadsOf(sub) {
 			if hasPods(t) {
-				targets = append(targets, key(t))
+				targets = append(targets, t)
 			}
 		}
 	}
@@ -79,7 +81,7 @@ func (s subject) lastAttempt() time.Time {
 }
 
 // deleted returns the troubles of deleted pods, according to their events.
-func (w *workloads) deleted(ctx context.Context, namespace string, targets []controllers.Target, failed time.Time) []Trouble {
+func (w *workloads) deleted(ctx context.Context, namespace string, targets []controllers.ID, failed time.Time) []Trouble {
 	messages, err := w.history.deletedPods(ctx, namespace, targets, failed)
 	if err != nil {
 		return nil

@@ -34,11 +34,11 @@ const (
 type inventory struct {
 	subject
 	// targets lists the entries with their API versions.
-	targets []controllers.Target
+	targets []controllers.ID
 	// live holds the metadata of existing objects, and absent the missing objects. An object in
 	// neither map could not be checked.
-	live   map[controllers.Target]controllers.Object
-	absent map[controllers.Target]bool
+	live   map[controllers.ID]controllers.Object
+	absent map[controllers.ID]bool
 	// unknown describes what could not be checked, and why.
 	unknown []string
 	// rendered is the desired state, or nil if it is unknown. suspects lists the objects that may
@@ -51,7 +51,7 @@ type inventory struct {
 
 // take keeps the metadata of a live object, without the managed fields, which
 // are large and only needed to find suspects.
-func (inv *inventory) take(t controllers.Target, o controllers.Object) {
+func (inv *inventory) take(t controllers.ID, o controllers.Object) {
 	found, suspicious := inv.rendered.suspect(inv.subject, t, o)
 	if metadata, ok := o["metadata"].(map[string]any); ok {
 		delete(metadata, "managedFields")
@@ -69,16 +69,20 @@ func (inv *inventory) take(t controllers.Target, o controllers.Object) {
 // object.
 func (s *verifier) readInventory(ctx context.Context, sub subject, rendered *desired) *inventory {
 	inv := &inventory{
-		subject: sub, rendered: rendered, targets: sub.kind.Managed(sub.object),
-		live: map[controllers.Target]controllers.Object{}, absent: map[controllers.Target]bool{},
+		subject: sub, rendered: rendered, targets: controllers.Managed(sub.object),
+		live: map[controllers.ID]controllers.Object{}, absent: map[controllers.ID]bool{},
 	}
-	scopes := inv.scopes()
+	entries, err := controllers.ParseInventory(sub.object)
+	if err != nil {
+		inv.unknown = append(inv.unknown, fmt.Sprintf("a part of the inventory of %s: %v", sub.id(), err))
+	}
+	scopes := scopesOf(entries)
 	if len(scopes) > inventoryLists {
 		n := 0
 		for _, scope := range scopes[inventoryLists:] {
 			n += len(scope.targets)
 		}
-		inv.unknown = append(inv.unknown, fmt.Sprintf("%s of %d more kinds in the inventory of %s", output.Amount(n, "object"), len(scopes)-inventoryLists, targetOf(sub.kind, sub.object)))
+		inv.unknown = append(inv.unknown, fmt.Sprintf("%s of %d more kinds in the inventory of %s", output.Amount(n, "object"), len(scopes)-inventoryLists, sub.id()))
 		scopes = scopes[:inventoryLists]
 	}
 	var g errgroup.Group
@@ -100,20 +104,20 @@ type inventoryScope struct {
 	resource kube.Resource
 	// namespace is "" for several namespaces and for cluster-scoped objects.
 	namespace string
-	targets   []controllers.Target
+	targets   []controllers.ID
 	// done is set if the kind is not served or cannot be listed.
 	done bool
 }
 
-// scopes returns the kinds of the inventory, sorted by the number of objects.
-func (inv *inventory) scopes() []*inventoryScope {
-	byKind := map[[2]string]*inventoryScope{}
+// scopesOf returns the kinds of an inventory, sorted by the number of objects.
+func scopesOf(entries []controllers.VersionedID) []*inventoryScope {
+	byKind := map[schema.GroupVersionKind]*inventoryScope{}
 	var scopes []*inventoryScope
-	for _, t := range inv.targets {
-		at := [2]string{t.APIVersion, t.Kind}
+	for _, e := range entries {
+		t, at := e.ID, e.GroupVersionKind()
 		scope := byKind[at]
 		if scope == nil {
-			scope = &inventoryScope{resource: kube.ResourceFor(schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)), namespace: t.Namespace}
+			scope = &inventoryScope{resource: kube.ResourceFor(at), namespace: t.Namespace}
 			scope.resource.ClusterScoped = t.Namespace == ""
 			byKind[at] = scope
 			scopes = append(scopes, scope)
@@ -135,7 +139,7 @@ func (s subject) ownerLabels() string {
 // list reads the objects of a kind. If the guessed resource is not served, it
 // looks up the resource once.
 func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inventoryScope) {
-	wanted := map[[2]string]controllers.Target{}
+	wanted := map[[2]string]controllers.ID{}
 	for _, t := range scope.targets {
 		wanted[[2]string{t.Namespace, t.Name}] = t
 	}
@@ -166,7 +170,7 @@ func (inv *inventory) list(ctx context.Context, client *kube.Client, scope *inve
 		inv.mu.Lock()
 		defer inv.mu.Unlock()
 		scope.done = true
-		inv.unknown = append(inv.unknown, unseen(err)+": "+scope.resource.Resource+" in the inventory of "+targetOf(inv.kind, inv.object).String())
+		inv.unknown = append(inv.unknown, unseen(err)+": "+scope.resource.Resource+" in the inventory of "+inv.id().String())
 	}
 }
 
@@ -215,12 +219,12 @@ func (inv *inventory) lookUp(ctx context.Context, client *kube.Client, scopes []
 		}
 	}
 	if left > 0 {
-		inv.unknown = append(inv.unknown, fmt.Sprintf("%s without the labels of %s", output.Amount(left, "object"), targetOf(inv.kind, inv.object)))
+		inv.unknown = append(inv.unknown, fmt.Sprintf("%s without the labels of %s", output.Amount(left, "object"), inv.id()))
 	}
 }
 
 // metadataOf returns the metadata of one object, or nil if it does not exist.
-func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t controllers.Target) (found controllers.Object, err error) {
+func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t controllers.ID) (found controllers.Object, err error) {
 	_, err = client.List(ctx, r, kube.Selection{Namespace: t.Namespace, Name: t.Name, OnlyMetadata: true, Without: withoutContent}, func(o controllers.Object) error {
 		found = o
 		return nil
@@ -229,8 +233,8 @@ func metadataOf(ctx context.Context, client *kube.Client, r kube.Resource, t con
 }
 
 // missing returns the case of the missing objects.
-func (inv *inventory) missing(d Doctor, skip func(controllers.Target) bool) (Case, bool) {
-	var gone []controllers.Target
+func (inv *inventory) missing(d Doctor, skip func(controllers.ID) bool) (Case, bool) {
+	var gone []controllers.ID
 	for _, t := range inv.targets {
 		if inv.absent[t] && !skip(t) {
 			gone = append(gone, t)
@@ -239,7 +243,7 @@ func (inv *inventory) missing(d Doctor, skip func(controllers.Target) bool) (Cas
 	if len(gone) == 0 {
 		return Case{}, false
 	}
-	owner := targetOf(inv.kind, inv.object)
+	owner := inv.id()
 	root := d.deleted(gone[0], inv.subject)
 	for _, t := range gone[1:min(len(gone), namedObjects)] {
 		root.Details = append(root.Details, t.String()+" is missing as well")
@@ -251,8 +255,8 @@ func (inv *inventory) missing(d Doctor, skip func(controllers.Target) bool) (Cas
 
 // deleted returns the finding for an object of an inventory that does not
 // exist.
-func (d Doctor) deleted(t controllers.Target, sub subject) Finding {
-	f := Finding{Object: key(t), Code: "deleted", Message: fmt.Sprintf("it does not exist, although %s has applied it: it was deleted outside Flux", targetOf(sub.kind, sub.object))}
+func (d Doctor) deleted(t controllers.ID, sub subject) Finding {
+	f := Finding{Object: t, Code: "deleted", Message: fmt.Sprintf("it does not exist, although %s has applied it: it was deleted outside Flux", sub.id())}
 	detail, remedies := d.correction(sub)
 	f.Details, f.Remedies = []string{detail}, remedies
 	return f
@@ -261,7 +265,7 @@ func (d Doctor) deleted(t controllers.Target, sub subject) Finding {
 // blocked returns the cases of objects that are being deleted.
 func (inv *inventory) blocked(i *installation) []Case {
 	var cases []Case
-	owner := targetOf(inv.kind, inv.object)
+	owner := inv.id()
 	for _, t := range inv.targets {
 		f, ok := i.blockedDeletion(t, inv.live[t])
 		if !ok {

@@ -16,7 +16,7 @@ type judge struct {
 	*snapshot
 	*installation
 	// judged caches the findings of local, since many objects wait for the same few objects.
-	judged map[controllers.Target]judgment
+	judged map[controllers.ID]judgment
 }
 
 type judgment struct {
@@ -26,7 +26,7 @@ type judgment struct {
 
 // local returns the finding for one object according to its own status, or nil if it is healthy.
 // waits reports whether the object waits for other objects, which may have the root cause.
-func (s *judge) local(t controllers.Target) (f *Finding, waits bool) {
+func (s *judge) local(t controllers.ID) (f *Finding, waits bool) {
 	known, ok := s.judged[t]
 	if !ok {
 		known.finding, known.waits = s.judge(t)
@@ -35,7 +35,7 @@ func (s *judge) local(t controllers.Target) (f *Finding, waits bool) {
 	return known.finding, known.waits
 }
 
-func (s *judge) judge(t controllers.Target) (f *Finding, waits bool) {
+func (s *judge) judge(t controllers.ID) (f *Finding, waits bool) {
 	o, there := s.objects[t]
 	if !there {
 		return s.missing(t), false
@@ -103,7 +103,7 @@ func (s *judge) unlessCrashed(k controllers.Kind, f *Finding) *Finding {
 func exhausted(sub subject, found classified, recognized bool) *Finding {
 	failed := sub.attempt()
 	f := Finding{
-		Object: targetOf(sub.kind, sub.object), Code: "retries-exhausted", Message: "retries exhausted: " + spoken(failed),
+		Object: sub.id(), Code: "retries-exhausted", Message: "retries exhausted: " + spoken(failed),
 		Remedies: []string{"fix the cause, commit and push"},
 	}
 	if recognized {
@@ -121,9 +121,9 @@ func spoken(r controllers.Readiness) string { return join(r.Reason, r.Message) }
 // behind returns the finding for a ready object that has not been reconciled to
 // the current revision of its source within newRevisionGrace.
 func (s *judge) behind(sub subject) *Finding {
-	for _, e := range s.graph.From(vertex(targetOf(sub.kind, sub.object))) {
-		source := s.objects[target(e.To)]
-		k := kindOf(target(e.To))
+	for _, e := range s.graph.From(sub.id()) {
+		source := s.objects[e.To]
+		k := kindOf(e.To)
 		if e.Relation != "source" || source == nil {
 			continue
 		}
@@ -133,15 +133,15 @@ func (s *judge) behind(sub subject) *Finding {
 			continue
 		}
 		return &Finding{
-			Object: targetOf(sub.kind, sub.object), Code: "behind", Remedies: []string{sub.command("reconcile")},
-			Message: fmt.Sprintf("not yet reconciled to %s, which %s fetched at %s", fetched, target(e.To), when.UTC().Format(time.RFC3339)),
+			Object: sub.id(), Code: "behind", Remedies: []string{sub.command("reconcile")},
+			Message: fmt.Sprintf("not yet reconciled to %s, which %s fetched at %s", fetched, e.To, when.UTC().Format(time.RFC3339)),
 		}
 	}
 	return nil
 }
 
 // missing returns the finding for a referenced object that does not exist.
-func (s *judge) missing(t controllers.Target) *Finding {
+func (s *judge) missing(t controllers.ID) *Finding {
 	if s.hidden(t) != nil {
 		return nil // whether it exists is unknown
 	}
@@ -160,7 +160,7 @@ func (s *judge) missing(t controllers.Target) *Finding {
 
 // createIt returns the remedy for a referenced object that does not exist, with the command that
 // creates it if there is one.
-func createIt(t controllers.Target) string {
+func createIt(t controllers.ID) string {
 	k := kindOf(t)
 	if k.Required == "" {
 		return "create it, or correct the reference to it"

@@ -33,7 +33,7 @@ func (s *installation) readLeaders(ctx context.Context, bearable func(error) boo
 
 // dropUnused drops the findings for missing controllers whose kinds have no
 // objects.
-func (s *installation) dropUnused(targets []controllers.Target) {
+func (s *installation) dropUnused(targets []controllers.ID) {
 	used := map[string]bool{}
 	for _, t := range targets {
 		used[kindOf(t).Controller] = true
@@ -62,7 +62,7 @@ func (s *diagnosis) newlyLeaderless(ctx context.Context, v *Verdict) bool {
 	if len(s.down) == before {
 		return false
 	}
-	s.judged = map[controllers.Target]judgment{}
+	s.judged = map[controllers.ID]judgment{}
 	return true
 }
 

@@ -15,13 +15,13 @@ func TestLimitKeepsProblemsBesideProgress(t *testing.T) {
 	now := time.Unix(1000000, 0)
 	var v Verdict
 	for i := range 30 {
-		o := controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: fmt.Sprint(i)}
+		o := controllers.FluxID("Kustomization", "apps", fmt.Sprint(i))
 		c := single(Finding{Object: o, Code: "progressing", Message: "reconciling", Since: now.Add(-time.Second)})
-		c.Blocks = []controllers.Target{o}
+		c.Blocks = []controllers.ID{o}
 		v.Cases = append(v.Cases, c)
 	}
 	for i := range 5 {
-		v.Cases = append(v.Cases, single(Finding{Object: controllers.Target{Kind: "Bucket", Namespace: "apps", Name: fmt.Sprint(i)}, Code: "build"}))
+		v.Cases = append(v.Cases, single(Finding{Object: controllers.FluxID("Bucket", "apps", fmt.Sprint(i)), Code: "build"}))
 	}
 	v.Problems = 65
 	v.limit(3, now)

@@ -27,7 +27,7 @@ import (
 type contents struct {
 	Doctor
 	*snapshot
-	files cache[controllers.Target, fs.FS]
+	files cache[controllers.ID, fs.FS]
 }
 
 // locate adds details to a root that need further requests: the file of a
@@ -42,7 +42,7 @@ func (s *contents) locate(ctx context.Context, root Finding, sub subject) Findin
 	if sub.failure.Type == failure.NoMatch {
 		group, _ := groupVersion(sub.failure)
 		sub.served = s.served(ctx, group, sub.failure.Named.Kind)
-		sub.providers = s.providers(ctx, targetOf(sub.kind, sub.object), group)
+		sub.providers = s.providers(ctx, sub.id(), group)
 	}
 	sub.file = s.file(ctx, sub)
 	found, _ = recognize(sub)
@@ -77,7 +77,7 @@ func (s *contents) served(ctx context.Context, group, kind string) []string {
 
 // providers returns the Flux objects that have applied CRDs of a group,
 // according to the owner labels.
-func (s *contents) providers(ctx context.Context, but controllers.Target, group string) []string {
+func (s *contents) providers(ctx context.Context, but controllers.ID, group string) []string {
 	if group == "" {
 		return nil
 	}
@@ -126,27 +126,27 @@ func (s *contents) file(ctx context.Context, sub subject) string {
 
 // searched returns the source that defines the object of a failure, false if the failure is not about
 // an object of a source.
-func (s subject) searched() (controllers.Target, bool) {
+func (s subject) searched() (controllers.ID, bool) {
 	sources := s.kind.SourceOf(s.object)
 	if len(sources) != 1 || s.failure.In(failure.Install, failure.Upgrade) {
-		return controllers.Target{}, false
+		return controllers.ID{}, false
 	}
-	return key(sources[0]), true
+	return sources[0], true
 }
 
 // Searched returns the source in whose artifact the diagnosis of an object looks for the file of a
 // rejected object, false if it does not.
-func Searched(k controllers.Kind, o controllers.Object) (controllers.Target, bool) {
+func Searched(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
 	sub := newSubject(k, o)
 	if found, ok := recognize(sub); k.IsReady(o) || !ok || !found.located {
-		return controllers.Target{}, false
+		return controllers.ID{}, false
 	}
 	sub.failure = failure.Parse(sub.attempt().Message)
 	return sub.searched()
 }
 
 // manifests returns the manifests of the object of a failure in the artifact of a source.
-func (s *contents) manifests(ctx context.Context, source controllers.Target, f failure.Failure) ([]build.Manifest, error) {
+func (s *contents) manifests(ctx context.Context, source controllers.ID, f failure.Failure) ([]build.Manifest, error) {
 	words, matches := sought(f)
 	if s.Recording {
 		return s.indexed(ctx, source, matches)
@@ -159,7 +159,7 @@ func (s *contents) manifests(ctx context.Context, source controllers.Target, f f
 }
 
 // indexed returns the manifests that match in the recorded index of an artifact.
-func (s *contents) indexed(ctx context.Context, source controllers.Target, matches func(*unstructured.Unstructured) bool) ([]build.Manifest, error) {
+func (s *contents) indexed(ctx context.Context, source controllers.ID, matches func(*unstructured.Unstructured) bool) ([]build.Manifest, error) {
 	text, err := s.Client.Raw(ctx, recording.IndexPath(source))
 	if err != nil {
 		return nil, err
@@ -185,7 +185,7 @@ var errNoArtifact = errors.New("the source has no artifact")
 
 // artifact returns the files in the artifact of a source. Many failures may
 // have the same source.
-func (s *contents) artifact(ctx context.Context, source controllers.Target) (fs.FS, error) {
+func (s *contents) artifact(ctx context.Context, source controllers.ID) (fs.FS, error) {
 	return s.files.get(source, func() (fs.FS, error) {
 		a, ok := artifact.Of(s.objects[source])
 		if !ok { // a survey reduces healthy objects

@@ -16,11 +16,11 @@ import (
 // contested returns the cases of objects that another Flux object also applies,
 // and a description of what could not be read.
 func (inv *inventory) contested(ctx context.Context, s *verifier) (cases []Case, unknown []string) {
-	owner := targetOf(inv.kind, inv.object)
+	owner := inv.id()
 	others, unknown := s.otherOwners(ctx, owner, inv.targets)
 	claims := s.newClaims()
 	for _, t := range inv.targets {
-		appliers := slices.Clone(others[key(t)])
+		appliers := slices.Clone(others[t])
 		for _, other := range controllers.Owners(inv.live[t]) {
 			if other != owner && !slices.Contains(appliers, other) && claims.has(ctx, other, t) {
 				appliers = append(appliers, other)
@@ -40,17 +40,17 @@ func (inv *inventory) contested(ctx context.Context, s *verifier) (cases []Case,
 }
 
 // contest returns the case of an object with several appliers.
-func contest(owner, t controllers.Target, others []controllers.Target) Case {
+func contest(owner, t controllers.ID, others []controllers.ID) Case {
 	var names []string
 	for _, other := range others {
 		names = append(names, other.String())
 	}
-	f := Finding{Object: key(t), Code: "contested"}
+	f := Finding{Object: t, Code: "contested"}
 	f.Message = fmt.Sprintf("it is applied by %s and by %s: each reverts what the other applies, and either may prune it", owner, strings.Join(names, " and "))
 	f.Remedies = []string{"remove it from the source of all but one of them"}
-	all := append([]controllers.Target{owner}, others...)
+	all := append([]controllers.ID{owner}, others...)
 	for _, applier := range all[:min(len(all), mostShown)] {
-		if k, _ := controllers.FindKind(applier.Kind); k.Keep.Key != "" {
+		if k, _ := applier.Flux(); k.Keep.Key != "" {
 			f.Remedies = append(f.Remedies, fmt.Sprintf("before it is removed from the source of %s, set its annotation %s there and apply that: without the annotation, %s deletes it", applier, k.Keep, k.Controller))
 		}
 	}
@@ -61,15 +61,11 @@ func contest(owner, t controllers.Target, others []controllers.Target) Case {
 // otherOwners returns the other objects of the applier's kind whose inventories
 // contain one of the targets, and a description of what could not be read. It
 // ignores objects that apply to another cluster.
-func (s *verifier) otherOwners(ctx context.Context, owner controllers.Target, targets []controllers.Target) (map[controllers.Target][]controllers.Target, []string) {
-	var wanted []controllers.Target
-	for _, t := range targets {
-		wanted = append(wanted, key(t))
-	}
-	owners := map[controllers.Target][]controllers.Target{}
-	appliers, unknown := s.appliersOf(ctx, []controllers.Kind{kindOf(owner)}, namespacesOf(append([]controllers.Target{owner}, targets...)...), wanted...)
+func (s *verifier) otherOwners(ctx context.Context, owner controllers.ID, targets []controllers.ID) (map[controllers.ID][]controllers.ID, []string) {
+	owners := map[controllers.ID][]controllers.ID{}
+	appliers, unknown := s.appliersOf(ctx, []controllers.Kind{kindOf(owner)}, namespacesOf(append([]controllers.ID{owner}, targets...)...), targets...)
 	for _, a := range appliers {
-		other := targetOf(a.kind, a.object)
+		other := a.kind.IDOf(a.object)
 		if remote(a.object) || other == owner {
 			continue
 		}
@@ -84,32 +80,32 @@ func (s *verifier) otherOwners(ctx context.Context, owner controllers.Target, ta
 // object. It reads a limited number of appliers, each once.
 type claims struct {
 	*verifier
-	read     map[controllers.Target]controllers.Object
-	rendered map[controllers.Target]*desired
+	read     map[controllers.ID]controllers.Object
+	rendered map[controllers.ID]*desired
 	// unknown describes what could not be read, and why.
 	unknown []string
 }
 
 func (s *verifier) newClaims() *claims {
-	return &claims{verifier: s, read: map[controllers.Target]controllers.Object{}, rendered: map[controllers.Target]*desired{}}
+	return &claims{verifier: s, read: map[controllers.ID]controllers.Object{}, rendered: map[controllers.ID]*desired{}}
 }
 
 // has reports whether an applier has applied an object.
-func (c *claims) has(ctx context.Context, owner, t controllers.Target) bool {
+func (c *claims) has(ctx context.Context, owner, t controllers.ID) bool {
 	o := c.applier(ctx, owner)
 	if o == nil || remote(o) {
 		return false
 	}
 	k := kindOf(owner)
-	managed := k.Managed(o)
+	managed := controllers.Managed(o)
 	if len(managed) == 0 && k.Release {
 		return c.released(ctx, owner, o, t) // an older helm-controller keeps no inventory
 	}
-	return slices.ContainsFunc(managed, func(m controllers.Target) bool { return key(m) == key(t) })
+	return slices.ContainsFunc(managed, func(m controllers.ID) bool { return m == t })
 }
 
 // applier returns an applier, or nil if it does not exist.
-func (c *claims) applier(ctx context.Context, t controllers.Target) controllers.Object {
+func (c *claims) applier(ctx context.Context, t controllers.ID) controllers.Object {
 	if o := c.objects[t]; o != nil {
 		return o
 	}
@@ -130,7 +126,7 @@ func (c *claims) applier(ctx context.Context, t controllers.Target) controllers.
 }
 
 // released reports whether the manifest of a release contains an object.
-func (c *claims) released(ctx context.Context, owner controllers.Target, o controllers.Object, t controllers.Target) bool {
+func (c *claims) released(ctx context.Context, owner controllers.ID, o controllers.Object, t controllers.ID) bool {
 	rendered, asked := c.rendered[owner]
 	if !asked {
 		var err error
@@ -155,7 +151,7 @@ func (c *claims) miss(what string) {
 
 // readOwner reads a Flux object. It returns nil if the object does not exist or
 // its kind is unknown or not installed.
-func (d Doctor) readOwner(ctx context.Context, t controllers.Target) (controllers.Object, error) {
+func (d Doctor) readOwner(ctx context.Context, t controllers.ID) (controllers.Object, error) {
 	if kindOf(t).Kind == "" {
 		return nil, nil
 	}

@@ -17,16 +17,16 @@ func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
 		prune = "kustomize.toolkit.fluxcd.io/prune: disabled"
 		keep  = "helm.sh/resource-policy: keep"
 	)
-	object := controllers.Target{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
-	ks := func(name string) controllers.Target {
-		return controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: name}
+	object := controllers.ID{Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
+	ks := func(name string) controllers.ID {
+		return controllers.FluxID("Kustomization", "apps", name)
 	}
-	hr := func(name string) controllers.Target {
-		return controllers.Target{Kind: "HelmRelease", Namespace: "apps", Name: name}
+	hr := func(name string) controllers.ID {
+		return controllers.FluxID("HelmRelease", "apps", name)
 	}
 	for name, c := range map[string]struct {
-		owner controllers.Target
-		other controllers.Target
+		owner controllers.ID
+		other controllers.ID
 		want  map[string]string
 	}{
 		"two Kustomizations":             {ks("a"), ks("b"), map[string]string{"Kustomization/apps/a": prune, "Kustomization/apps/b": prune}},
@@ -34,7 +34,7 @@ func TestContestNamesTheAnnotationOfEachOwner(t *testing.T) {
 		"a Kustomization, a HelmRelease": {ks("a"), hr("b"), map[string]string{"Kustomization/apps/a": prune, "HelmRelease/apps/b": keep}},
 		"a HelmRelease, a Kustomization": {hr("a"), ks("b"), map[string]string{"HelmRelease/apps/a": keep, "Kustomization/apps/b": prune}},
 	} {
-		f := contest(c.owner, object, []controllers.Target{c.other}).Root
+		f := contest(c.owner, object, []controllers.ID{c.other}).Root
 		for applier, annotation := range c.want {
 			found := false
 			for _, remedy := range f.Remedies {

@@ -51,7 +51,7 @@ func TestPanics(t *testing.T) {
 				t.Fatal(err)
 			}
 			diagnosis := Doctor{Client: s.Client, Home: "web", Now: now}.newDiagnosis()
-			app := controllers.Target{Kind: "Kustomization", Namespace: "apps", Name: "app"}
+			app := controllers.FluxID("Kustomization", "apps", "app")
 			object := reconciling(at("10:00:00"))
 			diagnosis.objects[app] = object
 			diagnosis.connect([]controllers.Object{object})

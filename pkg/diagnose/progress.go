@@ -12,7 +12,7 @@ import (
 // objects.
 func progress(sub subject) *Finding {
 	o := sub.object
-	f := &Finding{Object: targetOf(sub.kind, o), Code: "unreconciled", Remedies: []string{sub.logs(), sub.command("reconcile")}}
+	f := &Finding{Object: sub.kind.IDOf(o), Code: "unreconciled", Remedies: []string{sub.logs(), sub.command("reconcile")}}
 	switch {
 	case sub.ready.Reason == "" && sub.ready.Status != "True":
 		f.Message, f.Since = "not reconciled yet", moment(controllers.Path{"metadata.creationTimestamp"}.String(o))
@@ -68,8 +68,6 @@ func (s subject) lastFailure() string {
 
 // deleting returns the finding for a Flux object that is being deleted.
 func (s *installation) deleting(sub subject) *Finding {
-	t := targetOf(sub.kind, sub.object)
-	t.APIVersion = sub.kind.APIVersion()
-	f, _ := s.blockedDeletion(t, sub.object)
+	f, _ := s.blockedDeletion(sub.id(), sub.object)
 	return &f
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -34,48 +35,48 @@ type reader struct {
 	bearable func(error) bool
 
 	mu      sync.Mutex
-	objects map[controllers.Target]controllers.Object
+	objects map[controllers.ID]controllers.Object
 	// absent holds the requested objects that do not exist. unread holds the errors of objects that
 	// could not be read.
-	absent map[controllers.Target]bool
-	unread map[controllers.Target]error
+	absent map[controllers.ID]bool
+	unread map[controllers.ID]error
 }
 
 func (d Doctor) newReader(bearable func(error) bool) *reader {
 	return &reader{
-		Doctor: d, bearable: bearable, objects: map[controllers.Target]controllers.Object{},
-		absent: map[controllers.Target]bool{}, unread: map[controllers.Target]error{},
+		Doctor: d, bearable: bearable, objects: map[controllers.ID]controllers.Object{},
+		absent: map[controllers.ID]bool{}, unread: map[controllers.ID]error{},
 	}
 }
 
 // put adds an object that was read elsewhere.
-func (r *reader) put(t controllers.Target, o controllers.Object) {
+func (r *reader) put(t controllers.ID, o controllers.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.objects[t] = o
 }
 
 // ready reports whether an object was read and is ready.
-func (r *reader) ready(t controllers.Target) bool {
+func (r *reader) ready(t controllers.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	k, known := controllers.FindKind(t.Kind)
+	k, known := t.Flux()
 	return known && r.objects[t] != nil && k.IsReady(r.objects[t])
 }
 
-func (r *reader) asked(t controllers.Target) bool {
+func (r *reader) asked(t controllers.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.objects[t] != nil || r.absent[t] || r.unread[t] != nil
 }
 
 // follow reads objects and, level by level, all their dependencies.
-func (r *reader) follow(ctx context.Context, wanted []controllers.Target) error {
+func (r *reader) follow(ctx context.Context, wanted []controllers.ID) error {
 	for len(wanted) > 0 {
 		if err := r.read(ctx, wanted); err != nil {
 			return err
 		}
-		var next []controllers.Target
+		var next []controllers.ID
 		for _, t := range wanted {
 			next = append(next, r.above(t)...)
 		}
@@ -85,13 +86,13 @@ func (r *reader) follow(ctx context.Context, wanted []controllers.Target) error 
 }
 
 // above returns the dependencies of an object that were not requested yet.
-func (r *reader) above(t controllers.Target) []controllers.Target {
+func (r *reader) above(t controllers.ID) []controllers.ID {
 	o := r.objects[t]
-	k, _ := controllers.FindKind(t.Kind)
+	k, _ := t.Flux()
 	if o == nil {
 		return nil
 	}
-	var next []controllers.Target
+	var next []controllers.ID
 	for _, up := range tree.Awaited(k, o) {
 		if !r.asked(up) {
 			next = append(next, up)
@@ -101,18 +102,18 @@ func (r *reader) above(t controllers.Target) []controllers.Target {
 }
 
 // read reads objects in parallel, and many objects of one kind with one list.
-func (r *reader) read(ctx context.Context, wanted []controllers.Target) error {
-	kinds, seen := map[string][]controllers.Target{}, map[controllers.Target]bool{}
+func (r *reader) read(ctx context.Context, wanted []controllers.ID) error {
+	kinds, seen := map[schema.GroupKind][]controllers.ID{}, map[controllers.ID]bool{}
 	for _, t := range wanted {
 		if !r.asked(t) && !seen[t] {
 			seen[t] = true
-			kinds[t.Kind] = append(kinds[t.Kind], t)
+			kinds[t.GroupKind()] = append(kinds[t.GroupKind()], t)
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(readsAtOnce)
 	for kind, targets := range kinds {
-		k, known := controllers.FindKind(kind)
+		k, known := controllers.KindOf(kind.Group, kind.Kind)
 		switch {
 		case !known:
 		case len(targets) > listInstead:
@@ -126,13 +127,13 @@ func (r *reader) read(ctx context.Context, wanted []controllers.Target) error {
 	return g.Wait()
 }
 
-func (r *reader) get(ctx context.Context, k controllers.Kind, t controllers.Target) error {
+func (r *reader) get(ctx context.Context, k controllers.Kind, t controllers.ID) error {
 	object, err := r.Client.GetKind(ctx, k, t.Namespace, t.Name)
 	return r.note(t, object, err)
 }
 
 // note records the result of a request.
-func (r *reader) note(t controllers.Target, o controllers.Object, err error) error {
+func (r *reader) note(t controllers.ID, o controllers.Object, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var kindMissing *kube.MissingKindError
@@ -151,8 +152,8 @@ func (r *reader) note(t controllers.Target, o controllers.Object, err error) err
 
 // list reads objects of a kind with one list of their namespace, or of all
 // namespaces if they are in several.
-func (r *reader) list(ctx context.Context, k controllers.Kind, targets []controllers.Target) error {
-	wanted := map[controllers.Target]controllers.Object{}
+func (r *reader) list(ctx context.Context, k controllers.Kind, targets []controllers.ID) error {
+	wanted := map[controllers.ID]controllers.Object{}
 	selection := kube.Selection{Namespace: targets[0].Namespace, Without: unwanted}
 	for _, t := range targets {
 		wanted[t] = nil
@@ -162,8 +163,8 @@ func (r *reader) list(ctx context.Context, k controllers.Kind, targets []control
 	}
 	err := r.Client.WithServedVersion(ctx, k, func(resource kube.Resource) error {
 		_, err := r.Client.List(ctx, resource, selection, func(o controllers.Object) error {
-			if _, is := wanted[targetOf(k, o)]; is {
-				wanted[targetOf(k, o)] = o
+			if _, is := wanted[k.IDOf(o)]; is {
+				wanted[k.IDOf(o)] = o
 			}
 			return nil
 		})
@@ -187,8 +188,8 @@ func (r *reader) list(ctx context.Context, k controllers.Kind, targets []control
 
 // elsewhere returns the namespaces with an object of a kind and name. It is
 // used for hints only, so errors are ignored.
-func (d Doctor) elsewhere(ctx context.Context, t controllers.Target) []string {
-	k, known := controllers.FindKind(t.Kind)
+func (d Doctor) elsewhere(ctx context.Context, t controllers.ID) []string {
+	k, known := t.Flux()
 	if !known {
 		return nil
 	}

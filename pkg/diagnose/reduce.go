@@ -88,7 +88,7 @@ func isHealthy(k controllers.Kind, o controllers.Object) bool {
 // the memory of decoded objects. Few of them are read again.
 type store struct {
 	mu   sync.Mutex
-	text map[controllers.Target][]byte
+	text map[controllers.ID][]byte
 }
 
 // keep stores a healthy object and returns nil, or returns the object to be
@@ -110,12 +110,12 @@ func (s *store) keep(k controllers.Kind, o controllers.Object) controllers.Objec
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.text[targetOf(k, o)] = text
+	s.text[k.IDOf(o)] = text
 	return nil
 }
 
 // get returns a stored object, or nil.
-func (s *store) get(t controllers.Target) controllers.Object {
+func (s *store) get(t controllers.ID) controllers.Object {
 	text, kept := s.text[t]
 	if !kept {
 		return nil
@@ -137,9 +137,9 @@ func (s *store) get(t controllers.Target) controllers.Object {
 // dependencies. The graph does not need the others.
 func (s *snapshot) suspects(down map[string]Finding) []controllers.Object {
 	var objects []controllers.Object
-	taken := map[controllers.Target]bool{}
-	var take func(t controllers.Target, o controllers.Object)
-	take = func(t controllers.Target, o controllers.Object) {
+	taken := map[controllers.ID]bool{}
+	var take func(t controllers.ID, o controllers.Object)
+	take = func(t controllers.ID, o controllers.Object) {
 		if o == nil || taken[t] {
 			return
 		}
@@ -168,7 +168,7 @@ func (s *snapshot) suspects(down map[string]Finding) []controllers.Object {
 }
 
 // object returns an object of a survey, or nil.
-func (s *snapshot) object(t controllers.Target) controllers.Object {
+func (s *snapshot) object(t controllers.ID) controllers.Object {
 	if o := s.objects[t]; o != nil {
 		return o
 	}
@@ -177,7 +177,7 @@ func (s *snapshot) object(t controllers.Target) controllers.Object {
 
 // revision returns the revision of a source, and false if the source was not read. A source is
 // decoded once, since many objects reference it.
-func (s *snapshot) revision(t controllers.Target) (string, bool) {
+func (s *snapshot) revision(t controllers.ID) (string, bool) {
 	r, known := s.revisions[t]
 	if !known {
 		o := s.object(t)
@@ -193,7 +193,7 @@ func (s *snapshot) revision(t controllers.Target) (string, bool) {
 // suspect reports whether an object may have a problem, even if it is healthy:
 // its controller is down, or it has not attempted the current revision of its
 // source.
-func (s *snapshot) suspect(t controllers.Target, o controllers.Object, down map[string]Finding) bool {
+func (s *snapshot) suspect(t controllers.ID, o controllers.Object, down map[string]Finding) bool {
 	k := kindOf(t)
 	if _, broken := down[k.Controller]; broken || !isHealthy(k, o) {
 		return true

@@ -41,11 +41,11 @@ func TestStoreKeepsRequiredFields(t *testing.T) {
 		well("HelmRepository", map[string]any{"type": "oci"}, map[string]any{}),
 	} {
 		k, _ := controllers.FindKind(o["kind"].(string))
-		s := store{text: map[controllers.Target][]byte{}}
+		s := store{text: map[controllers.ID][]byte{}}
 		if left := s.keep(k, o); left != nil {
 			t.Errorf("%s is not kept: %v", k.Kind, left)
 		}
-		kept := s.get(targetOf(k, o))
+		kept := s.get(k.IDOf(o))
 		answers := func(o controllers.Object) map[string]any {
 			all := map[string]any{
 				"healthy": isHealthy(k, o), "ready": k.Ready(o).Status, "awaited": tree.Awaited(k, o),
@@ -80,7 +80,7 @@ func TestStoreKeepsProblemsComplete(t *testing.T) {
 		"changed":   change(healthyOne(), "metadata", "generation", int64(3)),
 		"silent":    change(healthyOne(), "status", "conditions", []any{}),
 	} {
-		s := store{text: map[controllers.Target][]byte{}}
+		s := store{text: map[controllers.ID][]byte{}}
 		if left := s.keep(k, o); left == nil || left["status"].(map[string]any)["inventory"] == nil {
 			t.Errorf("%s: it is reduced to %v", name, left)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
@@ -64,7 +65,7 @@ func (s rejection) fields() string {
 			paths = append(paths, path)
 		}
 	}
-	return shortened(paths)
+	return budget.List(paths, mostShown)
 }
 
 // problems returns the rejected fields with the reasons, except immutable
@@ -76,14 +77,7 @@ func (s rejection) problems() string {
 			all = append(all, f.String())
 		}
 	}
-	return shortened(all)
-}
-
-func shortened(all []string) string {
-	if more := len(all) - mostShown; more > 0 {
-		return strings.Join(all[:mostShown], ", ") + fmt.Sprintf(" and %d more", more)
-	}
-	return strings.Join(all, ", ")
+	return budget.List(all, mostShown)
 }
 
 // recreate returns the remedies for an immutable field, the non-destructive one
@@ -157,7 +151,7 @@ func (s rejection) unhealthy() string {
 			all = append(all, fmt.Sprintf("%s is not ready (%s)", h, h.Status))
 		}
 	}
-	return shortened(all)
+	return budget.List(all, mostShown)
 }
 
 // heal returns the remedies for objects that did not become ready. Applied

@@ -50,7 +50,7 @@ func recognize(s subject) (classified, bool) {
 	for _, list := range [][]rule{imageRules, sourceRules, applyRules, releaseRules} {
 		for _, r := range list {
 			if r.fits(s) {
-				f := Finding{Object: targetOf(s.kind, s.object), Code: r.code, Message: oneLine(r.message(s)), Remedies: r.remedies(s)}
+				f := Finding{Object: s.kind.IDOf(s.object), Code: r.code, Message: oneLine(r.message(s)), Remedies: r.remedies(s)}
 				return classified{f, r.upstream, r.located}, true
 			}
 		}

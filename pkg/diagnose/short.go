@@ -35,7 +35,7 @@ var podOwners = []podOwner{
 // short returns why workloads without failing pods have fewer pods than
 // desired: the API server rejects pods because of a quota or admission. It
 // describes what could not be read.
-func (w *workloads) short(ctx context.Context, namespace string, quiet []controllers.Target) (troubles []Trouble, unknown []string) {
+func (w *workloads) short(ctx context.Context, namespace string, quiet []controllers.ID) (troubles []Trouble, unknown []string) {
 	missed := func(err error, what string) {
 		if err != nil {
 			unknown = append(unknown, unseen(err)+": "+what+" in namespace "+namespace)
@@ -43,7 +43,7 @@ func (w *workloads) short(ctx context.Context, namespace string, quiet []control
 	}
 	troubles, err := shortDeployments(ctx, w.client, namespace, quiet)
 	missed(err, "Deployments")
-	var waiting []controllers.Target
+	var waiting []controllers.ID
 	for _, owner := range podOwners {
 		found, err := owner.waiting(ctx, w.client, namespace, quiet)
 		missed(err, owner.kind+"s")
@@ -55,14 +55,14 @@ func (w *workloads) short(ctx context.Context, namespace string, quiet []control
 	refusals, err := w.history.refusedPods(ctx, namespace)
 	missed(err, "events of rejected pods")
 	for _, t := range waiting {
-		if e, ok := refusals[key(t)]; ok {
-			troubles = append(troubles, Trouble{key(t).String(), refused("FailedCreate", e)})
+		if e, ok := refusals[t]; ok {
+			troubles = append(troubles, Trouble{t.String(), refused("FailedCreate", e)})
 		}
 	}
 	return troubles, unknown
 }
 
-func shortDeployments(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) ([]Trouble, error) {
+func shortDeployments(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.ID) ([]Trouble, error) {
 	names := namesOf("Deployment", quiet)
 	if len(names) == 0 {
 		return nil, nil
@@ -84,7 +84,7 @@ func shortDeployments(ctx context.Context, client *kube.Client, namespace string
 	return troubles, err
 }
 
-func namesOf(kind string, targets []controllers.Target) []string {
+func namesOf(kind string, targets []controllers.ID) []string {
 	var names []string
 	for _, t := range targets {
 		if t.Kind == kind {
@@ -95,19 +95,19 @@ func namesOf(kind string, targets []controllers.Target) []string {
 }
 
 // waiting returns the workloads of a kind that have fewer pods than desired.
-func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.Target) ([]controllers.Target, error) {
+func (p podOwner) waiting(ctx context.Context, client *kube.Client, namespace string, quiet []controllers.ID) ([]controllers.ID, error) {
 	names := namesOf(p.kind, quiet)
 	if len(names) == 0 {
 		return nil, nil
 	}
-	var short []controllers.Target
+	var short []controllers.ID
 	_, err := client.List(ctx, resource(p.group, p.kind), kube.Selection{Namespace: namespace, Without: []string{"metadata.managedFields"}}, func(o controllers.Object) error {
 		if !slices.Contains(names, controllers.Name(o)) {
 			return nil
 		}
 		_, complete := controllers.FindCondition(o, "Complete")
 		if number(p.have, o, 0) < number(p.want, o, 1) && !complete {
-			short = append(short, controllers.Target{Kind: p.kind, Namespace: namespace, Name: controllers.Name(o)})
+			short = append(short, controllers.ID{Group: p.group.Group, Kind: p.kind, Namespace: namespace, Name: controllers.Name(o)})
 		}
 		return nil
 	})
@@ -128,7 +128,7 @@ func number(p controllers.Path, o controllers.Object, otherwise float64) float64
 }
 
 // finding returns the trouble as the root of a case, with remedies for a quota.
-func (t Trouble) finding(object controllers.Target) Finding {
+func (t Trouble) finding(object controllers.ID) Finding {
 	f := Finding{Object: object, Code: "health", Message: t.Message, Details: t.Details()}
 	if q := t.rejection; q.Type == failure.Quota {
 		f.Code = "quota"

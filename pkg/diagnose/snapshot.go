@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -14,13 +12,13 @@ import (
 type snapshot struct {
 	// objects holds the objects that were read. In a survey, healthy objects are reduced, and well
 	// holds those on which no object with a problem depends.
-	objects map[controllers.Target]controllers.Object
+	objects map[controllers.ID]controllers.Object
 	well    store
 	graph   *tree.Graph
 	// revisions caches the revisions of sources.
-	revisions map[controllers.Target]string
+	revisions map[controllers.ID]string
 	// now holds the current versions of objects that are diagnosed in an earlier version.
-	now map[controllers.Target]controllers.Object
+	now map[controllers.ID]controllers.Object
 	view
 	// names holds the namespaces of the objects with a kind and name.
 	names map[[2]string][]string
@@ -28,13 +26,13 @@ type snapshot struct {
 
 func newSnapshot() *snapshot {
 	return &snapshot{
-		well: store{text: map[controllers.Target][]byte{}}, objects: map[controllers.Target]controllers.Object{},
-		now: map[controllers.Target]controllers.Object{}, revisions: map[controllers.Target]string{},
+		well: store{text: map[controllers.ID][]byte{}}, objects: map[controllers.ID]controllers.Object{},
+		now: map[controllers.ID]controllers.Object{}, revisions: map[controllers.ID]string{},
 	}
 }
 
 // targets returns all objects that were read.
-func (s *snapshot) targets() []controllers.Target {
+func (s *snapshot) targets() []controllers.ID {
 	all := slices.Collect(maps.Keys(s.objects))
 	for t := range s.well.text {
 		if s.objects[t] == nil {
@@ -46,12 +44,12 @@ func (s *snapshot) targets() []controllers.Target {
 
 // connect builds the dependency graph of the objects.
 func (s *snapshot) connect(objects []controllers.Object) {
-	s.graph = tree.NewGraph(objects, true, func(o tree.Object) bool { return s.hidden(target(o)) == nil && s.object(target(o)) == nil })
+	s.graph = tree.NewGraph(objects, true, func(o controllers.ID) bool { return s.hidden(o) == nil && s.object(o) == nil })
 }
 
 // namesakes returns the namespaces of the objects with the name of a missing
 // one.
-func (s *snapshot) namesakes(t controllers.Target) []string {
+func (s *snapshot) namesakes(t controllers.ID) []string {
 	if s.names == nil {
 		s.names = map[[2]string][]string{}
 		for _, other := range s.targets() {
@@ -62,21 +60,10 @@ func (s *snapshot) namesakes(t controllers.Target) []string {
 	return s.names[[2]string{t.Kind, t.Name}]
 }
 
-func kindOf(t controllers.Target) controllers.Kind {
-	k, _ := controllers.FindKind(t.Kind)
+// kindOf returns the row of an object in the catalog, an empty one for an object that is not a Flux object.
+func kindOf(t controllers.ID) controllers.Kind {
+	k, _ := t.Flux()
 	return k
 }
 
-func kindNamed(o controllers.Object) controllers.Kind {
-	k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-	return k
-}
-
-func vertex(t controllers.Target) tree.Object {
-	k := kindOf(t)
-	return tree.Object{Namespace: t.Namespace, Name: t.Name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
-}
-
-func target(o tree.Object) controllers.Target {
-	return controllers.Target{Kind: o.GroupKind.Kind, Namespace: o.Namespace, Name: o.Name}
-}
+func kindNamed(o controllers.Object) controllers.Kind { return kindOf(controllers.IDOf(o)) }

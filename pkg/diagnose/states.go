@@ -11,6 +11,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -60,11 +61,11 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 		s.blind = s.vacant()
 		return nil
 	}
-	var weak []controllers.Target
+	var weak []controllers.ID
 	var suspects []string
 	for _, name := range names {
 		deployment := found[name]
-		t := controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}
+		t := deploymentID(s.Home, name)
 		switch {
 		case deployment == nil:
 			s.down[name] = Finding{
@@ -89,7 +90,7 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 	read := newWorkloads(s.Client)
 	s.readCrashes(ctx, suspects, read)
 	for _, t := range weak {
-		troubles, _ := read.inNamespace(ctx, s.Home, []controllers.Target{t}) // the finding is valid without the cause
+		troubles, _ := read.inNamespace(ctx, s.Home, []controllers.ID{t}) // the finding is valid without the cause
 		for _, trouble := range troubles {
 			f := s.down[t.Name]
 			f.Message, f.Details = "the "+t.Name+" is not running: "+trouble.Message, trouble.logged()
@@ -98,7 +99,8 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 			}
 			s.down[t.Name] = f
 		}
-		if f := s.down[t.Name]; brokenByChange(found[t.Name]) {
+		pods, _ := read.podsIn(ctx, s.Home) // was read for the troubles
+		if f := s.down[t.Name]; brokenByChange(found[t.Name], pods) {
 			f.Remedies = append(f.Remedies, shell.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", s.Home, t.Name))
 			s.down[t.Name] = f
 		}
@@ -106,12 +108,19 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 	return nil
 }
 
-// brokenByChange reports whether the current template of a Deployment, which
-// has an earlier one, has never been rolled out completely.
-func brokenByChange(d *appsv1.Deployment) bool {
+// brokenByChange reports whether the current template of a Deployment, which has an earlier one, has never been rolled
+// out completely. If updates conflict while a ReplicaSet is created, the condition is still that of the earlier one, whose
+// name is in its message, and the pods are newer than the condition.
+func brokenByChange(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 	number, err := strconv.Atoi(d.Annotations[revision])
 	c, ok := deploymentCondition(d, appsv1.DeploymentProgressing)
-	return err == nil && number > 1 && ok && c.Reason != "NewReplicaSetAvailable"
+	if err != nil || number < 2 || !ok {
+		return false
+	}
+	return c.Reason != "NewReplicaSetAvailable" || strings.HasPrefix(c.Message, "ReplicaSet ") && slices.ContainsFunc(pods, func(p *corev1.Pod) bool {
+		replicaSet := strconv.Quote(d.Name + "-" + p.Labels[hash])
+		return owns(deploymentID(d.Namespace, d.Name), p) && c.LastUpdateTime.Before(&p.CreationTimestamp) && !strings.Contains(c.Message, replicaSet)
+	})
 }
 
 // vacant returns the message for a namespace without controllers.
@@ -146,7 +155,7 @@ func (s *installation) leaders(ctx context.Context) error {
 			return nil
 		}
 		s.down[name] = Finding{
-			Object: controllers.Target{Kind: "Deployment", Namespace: s.Home, Name: name}, Code: "controller-leaderless",
+			Object: deploymentID(s.Home, name), Code: "controller-leaderless",
 			Message:  fmt.Sprintf("no pod of the %s is the leader: %s the lease at %s", name, last, renewed.UTC().Format(time.RFC3339)),
 			Remedies: []string{shell.Command("kubectl -n %s rollout restart deployment %s", s.Home, name)},
 		}

@@ -114,7 +114,8 @@ func Said(k controllers.Kind, o controllers.Object) controllers.Readiness {
 func (s subject) text(field string) string { return controllers.Path{field}.String(s.object) }
 func (s subject) namespace() string        { return controllers.Namespace(s.object) }
 func (s subject) name() string             { return controllers.Name(s.object) }
-func (s subject) String() string           { return targetOf(s.kind, s.object).String() }
+func (s subject) id() controllers.ID       { return s.kind.IDOf(s.object) }
+func (s subject) String() string           { return s.id().String() }
 
 // detail returns the detail of the failure, or the whole message, in one line.
 func (s subject) detail() string {
@@ -137,10 +138,10 @@ func (s subject) again() string {
 	return s.command("reconcile")
 }
 
-func (s subject) logs() string { return LogsOf(targetOf(s.kind, s.object)) }
+func (s subject) logs() string { return LogsOf(s.id()) }
 
 // LogsOf returns the command that prints the controller logs of an object.
-func LogsOf(t controllers.Target) string {
+func LogsOf(t controllers.ID) string {
 	return shell.Command("flux logs --for %s -n %s", t.Kind+"/"+t.Name, t.Namespace)
 }
 
@@ -207,7 +208,7 @@ func (s origin) credentialsField() string {
 		return "." + field + " of " + s.String()
 	}
 	if sources := s.kind.SourceOf(s.object); len(sources) == 1 {
-		if k, ok := controllers.FindKind(sources[0].Kind); ok && k.Fetch.Credentials != "" {
+		if k, ok := sources[0].Flux(); ok && k.Fetch.Credentials != "" {
 			return "." + k.Fetch.Credentials + " of " + sources[0].String()
 		}
 	}

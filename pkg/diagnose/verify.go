@@ -22,7 +22,7 @@ type verifier struct {
 // verify checks a ready object for problems that its status does not report:
 // applied objects that are missing, changed, encrypted or applied by other
 // owners, and failed notifications.
-func (s *verifier) verify(ctx context.Context, v *Verdict, t controllers.Target) {
+func (s *verifier) verify(ctx context.Context, v *Verdict, t controllers.ID) {
 	o, there := s.objects[t]
 	if !there {
 		return
@@ -31,7 +31,7 @@ func (s *verifier) verify(ctx context.Context, v *Verdict, t controllers.Target)
 	if sub.kind.Suspension.Is(o) {
 		return
 	}
-	if sub.kind.Manager == "" || len(sub.kind.Managed(o)) == 0 {
+	if sub.kind.Manager == "" || len(controllers.Managed(o)) == 0 {
 		return
 	}
 	if remote(o) {
@@ -61,14 +61,14 @@ func remote(o controllers.Object) bool {
 	return is
 }
 
-func inAnotherCluster(t controllers.Target) string {
+func inAnotherCluster(t controllers.ID) string {
 	return "the objects of " + t.String() + ", which are in another cluster"
 }
 
 // compare adds the cases of applied objects that have drifted or contain
 // encrypted values.
 func (s *verifier) compare(ctx context.Context, v *Verdict, sub subject, inv *inventory) {
-	owner := targetOf(sub.kind, sub.object)
+	owner := sub.id()
 	under := func(f Finding, message string) {
 		first := Finding{Object: owner, Code: "incomplete", Message: message}
 		v.Cases = append(v.Cases, Case{Object: owner, Root: f, Chain: []Finding{first, f}})
@@ -97,7 +97,7 @@ func (inv *inventory) finishedJobs() (unknown []string) {
 
 // expires reports whether an object is deleted after it finishes, such as a Job
 // with a time to live.
-func (d *desired) expires(t controllers.Target) bool {
+func (d *desired) expires(t controllers.ID) bool {
 	if d == nil {
 		return false
 	}
@@ -154,17 +154,16 @@ func (a *Surroundings) Inventory(d Doctor, root *tree.Node) {
 		return
 	}
 	s := &installation{Doctor: d}
-	inv := &inventory{subject: d.subject(k, o), absent: map[controllers.Target]bool{}, live: map[controllers.Target]controllers.Object{}}
+	inv := &inventory{subject: d.subject(k, o), absent: map[controllers.ID]bool{}, live: map[controllers.ID]controllers.Object{}}
 	for _, n := range root.Children {
-		t := target(n.Object)
-		t.APIVersion = n.APIVersion()
+		t := n.Object
 		inv.targets = append(inv.targets, t)
 		inv.absent[t] = n.Status == tree.NotFound
 		inv.live[t] = n.Deletion()
 	}
 	v, own := &a.Verdict, len(a.Verdict.Cases)
 	v.Unknown = append(v.Unknown, inv.finishedJobs()...)
-	if c, ok := inv.missing(d, func(controllers.Target) bool { return false }); ok {
+	if c, ok := inv.missing(d, func(controllers.ID) bool { return false }); ok {
 		v.Cases = append(v.Cases, c)
 	}
 	v.Cases = append(v.Cases, inv.blocked(s)...)

@@ -41,7 +41,7 @@ func TestYoung(t *testing.T) {
 		}
 	}
 	v := Verdict{
-		Cases:    []Case{{Root: Finding{Code: "not-ready"}}, {Root: Finding{Code: "progressing", Since: ago(0)}, Blocks: []controllers.Target{{Name: "a"}}}},
+		Cases:    []Case{{Root: Finding{Code: "not-ready"}}, {Root: Finding{Code: "progressing", Since: ago(0)}, Blocks: []controllers.ID{{Name: "a"}}}},
 		Problems: 3, RootCauses: 2,
 	}
 	v.separate(0, now)

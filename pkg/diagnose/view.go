@@ -27,8 +27,8 @@ type view struct {
 	within string
 	// absent holds the requested objects that do not exist. unread holds the errors of objects that
 	// could not be read.
-	absent map[controllers.Target]bool
-	unread map[controllers.Target]error
+	absent map[controllers.ID]bool
+	unread map[controllers.ID]error
 }
 
 // errNotAsked is returned for an object that was not requested.
@@ -72,7 +72,7 @@ func forbidden(refused map[string]error) bool {
 }
 
 // covers reports whether a list would contain the object if it existed.
-func (v view) covers(t controllers.Target) bool {
+func (v view) covers(t controllers.ID) bool {
 	switch {
 	case !v.listed, v.namespace != "" && t.Namespace != v.namespace:
 		return false
@@ -85,7 +85,7 @@ func (v view) covers(t controllers.Target) bool {
 
 // hidden returns the reason why the existence of an object is unknown, or nil if the object does
 // not exist.
-func (v view) hidden(t controllers.Target) error {
+func (v view) hidden(t controllers.ID) error {
 	switch {
 	case v.covers(t), v.absent[t]:
 		return nil
@@ -121,7 +121,7 @@ func (v view) gaps() []string {
 // unreadable returns a line for each object that could not be read.
 func (v view) unreadable() []string {
 	var lines []string
-	byName := func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }
+	byName := func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) }
 	targets := slices.SortedFunc(maps.Keys(v.unread), byName)
 	for _, t := range targets[:min(len(targets), unreadShown)] {
 		lines = append(lines, unseen(v.unread[t])+": "+t.String())

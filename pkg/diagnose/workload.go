@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -18,9 +20,20 @@ import (
 // rollout fail alike.
 const shownPods = 2
 
+// workloadGroups maps the kinds of workloads to their groups.
+var workloadGroups = map[string]string{
+	"Deployment": appsv1.GroupName, "StatefulSet": appsv1.GroupName, "DaemonSet": appsv1.GroupName, "ReplicaSet": appsv1.GroupName,
+	"Job": batchv1.GroupName, "CronJob": batchv1.GroupName, "Pod": corev1.GroupName,
+}
+
 // hasPods reports whether an object is a workload.
-func hasPods(t controllers.Target) bool {
-	return slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob", "ReplicaSet", "Pod"}, t.Kind)
+func hasPods(t controllers.ID) bool {
+	group, ok := workloadGroups[t.Kind]
+	return ok && group == t.Group
+}
+
+func deploymentID(namespace, name string) controllers.ID {
+	return controllers.ID{Group: appsv1.GroupName, Kind: "Deployment", Namespace: namespace, Name: name}
 }
 
 // workloads finds the problems of workloads: pods that are not ready, rejected
@@ -46,8 +59,8 @@ func newWorkloads(client *kube.Client) *workloads {
 // could not be read. It skips objects without pods. It sends a list of pods for
 // each namespace and, if the pods are ready, a list for each kind of workload
 // and one of the events of rejected pods.
-func (w *workloads) troubles(ctx context.Context, objects []controllers.Target) (troubles []Trouble, unknown []string) {
-	byNamespace := map[string][]controllers.Target{}
+func (w *workloads) troubles(ctx context.Context, objects []controllers.ID) (troubles []Trouble, unknown []string) {
+	byNamespace := map[string][]controllers.ID{}
 	for _, t := range objects {
 		if hasPods(t) {
 			byNamespace[t.Namespace] = append(byNamespace[t.Namespace], t)
@@ -64,13 +77,13 @@ func (w *workloads) troubles(ctx context.Context, objects []controllers.Target) 
 }
 
 // inNamespace is troubles for objects in one namespace.
-func (w *workloads) inNamespace(ctx context.Context, namespace string, objects []controllers.Target) ([]Trouble, []string) {
+func (w *workloads) inNamespace(ctx context.Context, namespace string, objects []controllers.ID) ([]Trouble, []string) {
 	all, err := w.podsIn(ctx, namespace)
 	if err != nil {
 		return nil, []string{unseen(err) + ": pods in namespace " + namespace}
 	}
 	var troubles []Trouble
-	var quiet []controllers.Target
+	var quiet []controllers.ID
 	for _, t := range objects {
 		found := podTroubles(t, all)
 		troubles = append(troubles, found...)
@@ -134,7 +147,7 @@ func (w *workloads) log(ctx context.Context, of containerLog) ([]string, error) 
 }
 
 // podTroubles returns the pods of one object that are not ready.
-func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble) {
+func podTroubles(t controllers.ID, pods []*corev1.Pod) (troubles []Trouble) {
 	for _, p := range pods {
 		if !owns(t, p) {
 			continue
@@ -155,7 +168,7 @@ func podTroubles(t controllers.Target, pods []*corev1.Pod) (troubles []Trouble) 
 // owns reports whether a pod belongs to an object. The ReplicaSet of a
 // Deployment and the Job of a CronJob are named after it, so no request is
 // needed.
-func owns(t controllers.Target, p *corev1.Pod) bool {
+func owns(t controllers.ID, p *corev1.Pod) bool {
 	owner := metav1.GetControllerOf(p)
 	switch {
 	case t.Kind == "Pod":

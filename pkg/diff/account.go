@@ -95,7 +95,7 @@ func (a *actor) denied(err error) bool {
 // allowed reports whether the actor has a permission. It sends one access review for each kind and
 // namespace, and one for each object only if that is denied. It sends none for the user who runs
 // the comparison.
-func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref Ref) (bool, error) {
+func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref controllers.VersionedID) (bool, error) {
 	if a.account == "" {
 		return true, nil
 	}
@@ -118,7 +118,7 @@ func (a *actor) allowed(ctx context.Context, verb string, r kube.Resource, ref R
 }
 
 // forbidden returns the error message of the API server for a missing permission.
-func (a *actor) forbidden(verb string, r kube.Resource, ref Ref) string {
+func (a *actor) forbidden(verb string, r kube.Resource, ref controllers.VersionedID) string {
 	where := ""
 	if ref.Namespace != "" {
 		where = fmt.Sprintf(" in the namespace %q", ref.Namespace)

@@ -32,7 +32,7 @@ func (c *comparison) compareApplied(ctx context.Context, o item) (Change, error)
 	if c.ignores(ref, o.Object) {
 		return Change{Object: ref, Action: Skipped, Reason: "excluded by spec.ignore"}, nil
 	}
-	r, served := c.kinds.of(ref.kind())
+	r, served := c.kinds.of(ref.GroupVersionKind())
 	if !served {
 		return c.unserved(ctx, ref, o)
 	}
@@ -56,7 +56,7 @@ func (c *comparison) compareApplied(ctx context.Context, o item) (Change, error)
 }
 
 // observe reads the live object and sends its dry run.
-func (c *comparison) observe(ctx context.Context, r kube.Resource, ref Ref, o item) (observation, error) {
+func (c *comparison) observe(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (observation, error) {
 	var s observation
 	at := scopeOf(r, ref)
 	_, listed := c.live.lists[at]
@@ -109,7 +109,7 @@ func requestError(err error) error {
 }
 
 // changeOf returns the change that an observation amounts to.
-func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref Ref, o item, s observation) (Change, error) {
+func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (Change, error) {
 	if reason := c.excluded(s.before); reason != "" {
 		return Change{Object: ref, Action: Skipped, Reason: reason + " on the live object"}, nil
 	}
@@ -149,7 +149,7 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref Ref, o i
 
 // refused returns the change of an object whose dry run the server refused. For an immutable field
 // the controller fails or, with force, recreates the object.
-func (c *comparison) refused(ctx context.Context, r kube.Resource, ref Ref, o item, s observation) (Change, error) {
+func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (Change, error) {
 	change := Change{Object: ref, Action: Failed, Reason: c.dryRunError(o, s.refused)}
 	if s.before == nil || !immutable(s.refused) {
 		return c.finish(change, o, s.before, overlay(s.before, o.Object)), nil

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // applier holds the differences between how kustomize-controller and helm-controller apply
@@ -34,6 +35,6 @@ func kustomizeController(overridden []string) applier {
 }
 
 // labels returns the selector of the objects that an owner has applied.
-func (a applier) labels(owner Ref) string {
+func (a applier) labels(owner controllers.VersionedID) string {
 	return fmt.Sprintf("%s/name=%s,%s/namespace=%s", a.group, owner.Name, a.group, owner.Namespace)
 }

@@ -10,41 +10,9 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// Ref identifies an object.
-type Ref struct {
-	Group     string `json:"group,omitempty"`
-	Version   string `json:"version,omitempty"`
-	Kind      string `json:"kind"`
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-}
-
-// RefOf returns the Ref of an object.
-func RefOf(o *unstructured.Unstructured) Ref {
-	gvk := o.GroupVersionKind()
-	return Ref{gvk.Group, gvk.Version, gvk.Kind, o.GetNamespace(), o.GetName()}
-}
-
-// String returns Kind/namespace/name, or Kind/name for a cluster-scoped object.
-func (r Ref) String() string {
-	if r.Namespace == "" {
-		return r.Kind + "/" + r.Name
-	}
-	return r.Kind + "/" + r.Namespace + "/" + r.Name
-}
-
-func (r Ref) kind() schema.GroupVersionKind {
-	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
-}
-
-// identity returns the Ref without its version: the same object in every version of its kind.
-func (r Ref) identity() Ref {
-	r.Version = ""
-	return r
-}
 
 // Action is the operation of the controller on an object.
 type Action string
@@ -150,8 +118,8 @@ type ImageCheck struct {
 
 // Change is the change of one object.
 type Change struct {
-	Object Ref    `json:"object"`
-	Action Action `json:"action"`
+	Object controllers.VersionedID `json:"object"`
+	Action Action                  `json:"action"`
 	// Reason is the reason why an object is skipped or recreated, or the error with which the
 	// controller will fail.
 	Reason  string   `json:"reason,omitempty"`
@@ -165,7 +133,7 @@ type Change struct {
 	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// Moved is the previous owner of an object that moves here from the build of another owner, or the
 	// next one of an object that is skipped because it moves there.
-	Moved *Ref `json:"-"`
+	Moved *controllers.VersionedID `json:"-"`
 	// Notes holds facts that could not be determined, such as a value that cannot be decrypted
 	// here.
 	Notes []string `json:"notes,omitempty"`
@@ -191,8 +159,8 @@ type Result struct {
 	// Cluster is the folder of the cluster, if several are compared.
 	Cluster string `json:"cluster,omitempty"`
 	// Owner is the Kustomization or HelmRelease.
-	Owner    Ref    `json:"owner"`
-	Revision string `json:"revision,omitempty"`
+	Owner    controllers.VersionedID `json:"owner"`
+	Revision string                  `json:"revision,omitempty"`
 	// Path is the folder of a Kustomization in its source.
 	Path string `json:"path,omitempty"`
 	// Drift reports whether the compared build is the one that was applied last, so that an object
@@ -201,7 +169,7 @@ type Result struct {
 	// Step is the operation on the release of a HelmRelease.
 	Step Step `json:"step,omitempty"`
 	// Hooks are the Helm hooks of the step. They are not part of the release and are not compared.
-	Hooks []Ref `json:"hooks,omitempty"`
+	Hooks []controllers.VersionedID `json:"hooks,omitempty"`
 	// Changes has one entry for each object: the objects of the build in order, then the objects
 	// that are no longer in the build.
 	Changes []Change `json:"changes"`
@@ -226,7 +194,7 @@ type Result struct {
 // it is suspended.
 type Withholding struct {
 	// By is the suspended Kustomization that applies the owner, directly or indirectly.
-	By Ref `json:"by"`
+	By controllers.VersionedID `json:"by"`
 	// Action is the action that is not performed: the owner is not created, changed or pruned.
 	Action Action `json:"action"`
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Concealment replaces names of objects and text in messages that are derived from secret values.
@@ -41,9 +42,9 @@ func (c *Concealment) addObject(o build.Object) {
 	if o.Twin == nil {
 		return
 	}
-	ref := RefOf(o.Unstructured)
-	group, shown := o.Alias()
-	for part, other := range map[string]string{ref.Group: group, ref.Kind: shown.Kind, ref.Namespace: shown.Namespace, ref.Name: shown.Name} {
+	ref := controllers.VersionedIDOf(o.Unstructured.Object)
+	shown := o.Alias()
+	for part, other := range map[string]string{ref.Group: shown.Group, ref.Kind: shown.Kind, ref.Namespace: shown.Namespace, ref.Name: shown.Name} {
 		if part == other {
 			continue
 		}
@@ -211,16 +212,18 @@ func (c *Concealment) walk(v reflect.Value) {
 	case !v.IsValid():
 	case v.Type() == reflect.TypeFor[*unstructured.Unstructured]():
 		if o, _ := v.Interface().(*unstructured.Unstructured); o != nil {
-			shown := c.ref(RefOf(o))
-			o.SetGroupVersionKind(shown.kind())
+			shown := c.ref(controllers.IDOf(o.Object))
+			o.SetGroupVersionKind(shown.GroupKind().WithVersion(o.GroupVersionKind().Version))
 			o.SetName(shown.Name)
 			if shown.Namespace != "" {
 				o.SetNamespace(shown.Namespace)
 			}
 		}
-	case v.Type() == reflect.TypeFor[Ref]():
+	case v.Type() == reflect.TypeFor[controllers.VersionedID]():
+		c.walk(v.FieldByName("ID")) // the version does not contain names
+	case v.Type() == reflect.TypeFor[controllers.ID]():
 		if v.CanSet() {
-			v.Set(reflect.ValueOf(c.ref(v.Interface().(Ref))))
+			v.Set(reflect.ValueOf(c.ref(v.Interface().(controllers.ID))))
 		}
 	case v.Kind() == reflect.Pointer:
 		c.walk(v.Elem())
@@ -240,7 +243,7 @@ func (c *Concealment) walk(v reflect.Value) {
 }
 
 // ref returns a reference with the aliases of its names.
-func (c *Concealment) ref(r Ref) Ref {
+func (c *Concealment) ref(r controllers.ID) controllers.ID {
 	shown := r
 	shown.Name = cmp.Or(c.names[[3]string{r.Group, r.Kind, r.Name}], r.Name)
 	shown.Group, shown.Kind = cmp.Or(c.parts[r.Group], r.Group), cmp.Or(c.parts[r.Kind], r.Kind)

@@ -75,8 +75,8 @@ func (e *Engine) crd(kind schema.GroupKind) (crd, bool) {
 
 // changedCRD returns the change of an object whose CRD the plan changes, validated with the new
 // schema. It returns false if the result of the dry run is valid.
-func (c *comparison) changedCRD(ref Ref, o item, s observation) (Change, bool) {
-	d, ok := c.crd(ref.kind().GroupKind())
+func (c *comparison) changedCRD(ref controllers.VersionedID, o item, s observation) (Change, bool) {
+	d, ok := c.crd(ref.GroupVersionKind().GroupKind())
 	if !ok || !d.changed || c.actor.denied(s.refused) {
 		return Change{}, false
 	}
@@ -101,7 +101,7 @@ func aboutContent(err error) bool {
 }
 
 // unvalidated returns the change of an object that the server cannot validate yet.
-func (c *comparison) unvalidated(ref Ref, o item, before controllers.Object, why string) Change {
+func (c *comparison) unvalidated(ref controllers.VersionedID, o item, before controllers.Object, why string) Change {
 	change := Change{Object: ref, Action: Created, Notes: []string{"not validated: " + why}}
 	after := controllers.Object(o.Object)
 	if before != nil {
@@ -113,12 +113,12 @@ func (c *comparison) unvalidated(ref Ref, o item, before controllers.Object, why
 
 // unserved returns the change of an object of a kind or version that the server does not serve. It
 // can be applied only if the plan also applies its CRD.
-func (c *comparison) unserved(ctx context.Context, ref Ref, o item) (Change, error) {
+func (c *comparison) unserved(ctx context.Context, ref controllers.VersionedID, o item) (Change, error) {
 	failed := func(reason string, args ...any) (Change, error) {
 		c.aborted.Store(c.Release != nil)
 		return c.finish(Change{Object: ref, Action: Failed, Reason: fmt.Sprintf(reason, args...)}, o, nil, o.Object), nil
 	}
-	d, provided := c.crd(ref.kind().GroupKind())
+	d, provided := c.crd(ref.GroupVersionKind().GroupKind())
 	if c.Release != nil && d.clusterScoped {
 		ref.Namespace = "" // its scope was not known before
 		o.SetNamespace("")
@@ -156,7 +156,7 @@ func (c *comparison) unserved(ctx context.Context, ref Ref, o item) (Change, err
 
 // inOtherVersion returns the live object in a version that the server serves, with the apiVersion
 // of the desired object. It is nil if the object does not exist.
-func (c *comparison) inOtherVersion(ctx context.Context, ref Ref, d crd) (controllers.Object, error) {
+func (c *comparison) inOtherVersion(ctx context.Context, ref controllers.VersionedID, d crd) (controllers.Object, error) {
 	version := ref.Version
 	for _, ref.Version = range slices.Backward(d.served) {
 		live, err := c.Live(ctx, ref)

@@ -16,27 +16,32 @@ import (
 
 // Owners returns the Kustomizations and HelmReleases that are pruned. Their finalizers delete or
 // keep the objects that they have applied.
-func (r *Result) Owners() []Ref {
-	var found []Ref
+func (r *Result) Owners() []controllers.VersionedID {
+	var found []controllers.VersionedID
 	for _, c := range r.Changes {
-		if c.Action == Pruned && (isKustomization(c.Object) || c.Object.IsHelmRelease()) {
+		if k, _ := c.Object.Flux(); c.Action == Pruned && k.Applies() {
 			found = append(found, c.Object)
 		}
 	}
 	return found
 }
 
-func isKustomization(r Ref) bool { return r.Group == group && r.Kind == "Kustomization" }
+func isKustomization(r controllers.VersionedID) bool {
+	return r.Group == group && r.Kind == "Kustomization"
+}
 
-// IsHelmRelease reports whether the object is a HelmRelease.
-func (r Ref) IsHelmRelease() bool { return r.Group == helmGroup && r.Kind == "HelmRelease" }
+// isRelease reports whether the object has a Helm release.
+func isRelease(i controllers.ID) bool {
+	k, _ := i.Flux()
+	return k.Release
+}
 
 // Live returns an object from the cluster, or nil if it does not exist.
-func (e *Engine) Live(ctx context.Context, ref Ref) (*unstructured.Unstructured, error) {
-	if err := e.kinds.learn(ctx, []schema.GroupVersionKind{ref.kind()}); err != nil {
+func (e *Engine) Live(ctx context.Context, ref controllers.VersionedID) (*unstructured.Unstructured, error) {
+	if err := e.kinds.learn(ctx, []schema.GroupVersionKind{ref.GroupVersionKind()}); err != nil {
 		return nil, err
 	}
-	r, served := e.kinds.of(ref.kind())
+	r, served := e.kinds.of(ref.GroupVersionKind())
 	if !served {
 		return nil, nil
 	}
@@ -64,9 +69,9 @@ func keptReason(owner *unstructured.Unstructured) string {
 	switch {
 	case field("spec.suspend") == "true":
 		return "suspended"
-	case RefOf(owner).IsHelmRelease() && field("status.storageNamespace") == "":
+	case isRelease(controllers.IDOf(owner.Object)) && field("status.storageNamespace") == "":
 		return "not installed"
-	case RefOf(owner).IsHelmRelease():
+	case isRelease(controllers.IDOf(owner.Object)):
 		return ""
 	case policy == "Orphan":
 		return "spec.deletionPolicy: Orphan"
@@ -99,7 +104,7 @@ const crdsKept = "Helm never deletes CRDs from crds/"
 
 // uninstallSkipReason returns why Helm keeps an object when it uninstalls a release, or "" if it deletes
 // the object.
-func uninstallSkipReason(ref Ref, o controllers.Object) string {
+func uninstallSkipReason(ref controllers.VersionedID, o controllers.Object) string {
 	switch {
 	case hasKeepPolicy(o):
 		return keepPolicy + ": keep"

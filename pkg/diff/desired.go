@@ -34,8 +34,8 @@ type Side struct {
 }
 
 // key returns the identity of an object, the same on both sides.
-func (s *Side) key(o build.Object) Ref {
-	ref := RefOf(o.Unstructured).identity()
+func (s *Side) key(o build.Object) controllers.ID {
+	ref := controllers.IDOf(o.Unstructured.Object)
 	if ref.Namespace == "" {
 		ref.Namespace = s.Namespace
 	}
@@ -56,7 +56,7 @@ func Builds(all []Desired) []*Result {
 }
 
 // identified holds the objects of a build by identity.
-type identified map[Ref]build.Object
+type identified map[controllers.ID]build.Object
 
 func (s *Side) objects() identified {
 	found := identified{}
@@ -72,25 +72,25 @@ func (s *Side) objects() identified {
 // move is an object that moves from one owner to another.
 type move struct {
 	object   build.Object
-	from, to Ref
+	from, to controllers.VersionedID
 }
 
-func movesOf(all []Desired) map[Ref]move {
-	removed, added := map[Ref]move{}, map[Ref]Ref{}
+func movesOf(all []Desired) map[controllers.ID]move {
+	removed, added := map[controllers.ID]move{}, map[controllers.ID]controllers.VersionedID{}
 	for _, d := range all {
 		before, after := d.Before.objects(), d.After.objects()
 		for ref, o := range before {
 			if _, stays := after[ref]; !stays {
-				removed[ref] = move{object: o, from: RefOf(d.Before.Owner)}
+				removed[ref] = move{object: o, from: controllers.VersionedIDOf(d.Before.Owner.Object)}
 			}
 		}
 		for ref := range after {
 			if _, was := before[ref]; !was {
-				added[ref] = RefOf(d.After.Owner)
+				added[ref] = controllers.VersionedIDOf(d.After.Owner.Object)
 			}
 		}
 	}
-	moves := map[Ref]move{}
+	moves := map[controllers.ID]move{}
 	for ref, m := range removed {
 		if to, ok := added[ref]; ok {
 			m.to = to
@@ -107,8 +107,8 @@ func (d Desired) owner() *unstructured.Unstructured {
 	return d.Before.Owner
 }
 
-func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
-	result := &Result{Owner: RefOf(d.owner()), Builds: true}
+func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
+	result := &Result{Owner: controllers.VersionedIDOf(d.owner().Object), Builds: true}
 	before, after := d.Before.objects(), d.After.objects()
 	c := &between{secrets: d.secrets(), renamed: renamed(before, after)}
 	if d.After != nil {
@@ -117,7 +117,7 @@ func (d Desired) compare(moves map[Ref]move, known scopes) *Result {
 			key := d.After.key(o)
 			old, was := before[key]
 			var note string
-			var from *Ref
+			var from *controllers.VersionedID
 			if m, moved := moves[key]; moved && !was {
 				old, was, from = m.object, true, &m.from
 				note = fmt.Sprintf("moves here from %s: if %[1]s is pruned first, the object is deleted and recreated", m.from)
@@ -174,7 +174,7 @@ type between struct {
 	renamed map[schema.GroupKind]bool
 }
 
-func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, note string) Change {
+func (c *between) desired(ref controllers.VersionedID, old build.Object, was bool, o build.Object, note string) Change {
 	change := Change{Object: ref, Action: Created}
 	if note != "" {
 		change.Notes = []string{note}
@@ -205,7 +205,7 @@ func (c *between) desired(ref Ref, old build.Object, was bool, o build.Object, n
 }
 
 // removed returns the change of an object that is no longer in the source.
-func (d Desired) removed(c *between, ref Ref, o build.Object) Change {
+func (d Desired) removed(c *between, ref controllers.VersionedID, o build.Object) Change {
 	change := Change{Object: ref, Action: Skipped}
 	if c.unstableName(o) { // its counterpart is reported
 		return Change{Object: ref, Action: Skipped, Reason: unstableName}

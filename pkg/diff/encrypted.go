@@ -8,11 +8,12 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // unreadable returns the change of an object that cannot be decrypted. Its live values cannot be
 // compared, only its file with that of the last applied revision.
-func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref Ref, o item) (Change, error) {
+func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (Change, error) {
 	change := Change{Object: ref, Action: Encrypted, Reason: "encrypted, cannot compare"}
 	if !c.decrypts() && isSecret(ref) {
 		change.Action, change.Reason = Failed, "encrypted with SOPS, but the Kustomization has no spec.decryption"
@@ -35,7 +36,7 @@ func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref Ref, o
 		return change, nil
 	}
 	for _, last := range applied.Objects {
-		if RefOf(last.Unstructured).identity() != ref.identity() {
+		if controllers.IDOf(last.Unstructured.Object) != ref.ID {
 			continue
 		}
 		if apiequality.Semantic.DeepEqual(last.Object, o.built.Object) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // maxRequests is the number of concurrent requests: fewer than the streams of an HTTP/2
@@ -146,7 +147,7 @@ func (p *plan) wanted() []schema.GroupVersionKind {
 		all = append(all, o.GroupVersionKind())
 	}
 	for _, ref := range p.stale {
-		all = append(all, ref.kind())
+		all = append(all, ref.GroupVersionKind())
 	}
 	return all
 }
@@ -157,7 +158,7 @@ func (p *plan) warnings() []string {
 		if !p.prune && len(p.stale) > 0 {
 			said = append(said, fmt.Sprintf("%s is deleted, its objects stay: %s", p.ref, p.stay))
 		}
-		if p.prune && len(p.stale) == 0 && p.ref.IsHelmRelease() {
+		if p.prune && len(p.stale) == 0 && isRelease(p.ref.ID) {
 			said = append(said, fmt.Sprintf("%s is deleted with the objects of its release, which its status does not list", p.ref))
 		}
 		return said
@@ -174,8 +175,8 @@ func (p *plan) warnings() []string {
 // scopes counts the objects by kind and namespace.
 func (c *comparison) scopes() map[scope]int {
 	counts := map[scope]int{}
-	count := func(ref Ref) {
-		if r, ok := c.kinds.of(ref.kind()); ok {
+	count := func(ref controllers.VersionedID) {
+		if r, ok := c.kinds.of(ref.GroupVersionKind()); ok {
 			counts[scopeOf(r, ref)]++
 		}
 	}
@@ -188,7 +189,7 @@ func (c *comparison) scopes() map[scope]int {
 	return counts
 }
 
-func scopeOf(r kube.Resource, ref Ref) scope {
+func scopeOf(r kube.Resource, ref controllers.VersionedID) scope {
 	if r.ClusterScoped {
 		return scope{resource: r}
 	}

@@ -133,7 +133,7 @@ func newSelector(names map[string]string, labelSelector, annotationSelector stri
 	return s, errors.Join(append(failed, err)...)
 }
 
-func (s *selector) matches(ref Ref, o map[string]any) bool {
+func (s *selector) matches(ref controllers.VersionedID, o map[string]any) bool {
 	if s == nil {
 		return true
 	}
@@ -149,7 +149,7 @@ func (s *selector) matches(ref Ref, o map[string]any) bool {
 
 // ignore removes the ignored fields from both objects. Like the controller, it matches rules
 // against the desired object.
-func (p *plan) ignore(ref Ref, before, after map[string]any) {
+func (p *plan) ignore(ref controllers.VersionedID, before, after map[string]any) {
 	for _, r := range p.rules {
 		if !r.target.matches(ref, after) {
 			continue
@@ -164,7 +164,7 @@ func (p *plan) ignore(ref Ref, before, after map[string]any) {
 }
 
 // ignores reports whether a rule ignores the whole object.
-func (p *plan) ignores(ref Ref, o map[string]any) bool {
+func (p *plan) ignores(ref controllers.VersionedID, o map[string]any) bool {
 	for _, r := range p.rules {
 		if slices.ContainsFunc(r.paths, func(path pointer) bool { return len(path) == 0 }) && r.target.matches(ref, o) {
 			return true

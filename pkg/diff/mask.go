@@ -8,6 +8,8 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Masks of secret values. A changed value has different masks before and after.
@@ -23,7 +25,7 @@ const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
 // mask replaces secret values in both versions of an object, in place: the data of a Secret, and
 // each value that comes from a Secret. The paths of such values refer to built, the object as it
 // was built, which is nil if there is none.
-func mask(ref Ref, built, before, after map[string]any, secret [][]string) {
+func mask(ref controllers.VersionedID, built, before, after map[string]any, secret [][]string) {
 	for _, path := range secret {
 		maskPath(built, before, after, path)
 	}
@@ -238,7 +240,7 @@ func named(list []any, id string, name any) map[string]any {
 // maskInText masks secret values in a text about an object.
 func maskInText(o *unstructured.Unstructured, text string, secrets []string) string {
 	values := slices.Clone(secrets)
-	if isSecret(RefOf(o)) {
+	if isSecret(controllers.VersionedIDOf(o.Object)) {
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
 		for _, v := range data {
 			encoded, ok := v.(string)

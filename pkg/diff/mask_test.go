@@ -7,6 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func parse(t *testing.T, text string) map[string]any {
@@ -21,19 +23,19 @@ func parse(t *testing.T, text string) map[string]any {
 func TestMaskByOrigin(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		ref                   Ref
+		ref                   controllers.VersionedID
 		before, built, after  string
 		secret                [][]string
 		wantBefore, wantAfter string
 	}{
 		"a Secret": {
-			ref:        Ref{Kind: "Secret"},
+			ref:        controllers.VersionedID{ID: controllers.ID{Kind: "Secret"}},
 			before:     "data: {a: b2xk, b: c2FtZQ==, c: Z29uZQ==}\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: all, x: y}}",
 			after:      "data: {a: bmV3, b: c2FtZQ==, d: bmV3}",
 			wantBefore: "data: {a: '*** (before)', b: '***', c: '***'}\nmetadata: {annotations: {kubectl.kubernetes.io/last-applied-configuration: '***', x: y}}",
 			wantAfter:  "data: {a: '*** (after)', b: '***', d: '***'}",
 		},
-		"data that is not a map": {ref: Ref{Kind: "Secret"}, before: "data: text", after: "{}", wantBefore: "data: '***'", wantAfter: "{}"},
+		"data that is not a map": {ref: controllers.VersionedID{ID: controllers.ID{Kind: "Secret"}}, before: "data: text", after: "{}", wantBefore: "data: '***'", wantAfter: "{}"},
 		"an element by its name": {
 			built:      "l: [{name: y, v: new}]",
 			before:     "l: [{name: x, v: plain}, {name: y, v: old}]",

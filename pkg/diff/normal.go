@@ -23,6 +23,8 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // normalizer converts objects to the form in which kustomize-controller applies them. The
@@ -57,7 +59,7 @@ func (n *normalizer) normalize(o *unstructured.Unstructured) error {
 		}
 	}
 	unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
-	if !isCRD(RefOf(o)) {
+	if !isCRD(controllers.VersionedIDOf(o.Object)) {
 		unstructured.RemoveNestedField(o.Object, "status")
 	}
 	return nil
@@ -81,7 +83,7 @@ func (n *normalizer) retype(o *unstructured.Unstructured) error {
 	complete(typed)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(typed)
 	if err != nil {
-		return fmt.Errorf("encoding %s: %w", RefOf(o), err)
+		return fmt.Errorf("encoding %s: %w", controllers.VersionedIDOf(o.Object), err)
 	}
 	o.Object = fields
 	return nil

@@ -52,7 +52,7 @@ type item struct {
 	built build.Object
 }
 
-func (i item) ref() Ref { return RefOf(i.Unstructured) }
+func (i item) ref() controllers.VersionedID { return controllers.VersionedIDOf(i.Unstructured.Object) }
 
 // encrypted reports whether the object is encrypted with SOPS and was not decrypted.
 func (i item) encrypted() bool {
@@ -64,9 +64,9 @@ func (i item) encrypted() bool {
 type plan struct {
 	Plan
 	*normalizer
-	ref     Ref
+	ref     controllers.VersionedID
 	objects []item
-	stale   []Ref
+	stale   []controllers.VersionedID
 	rules   []rule
 	force   bool
 	prune   bool
@@ -81,7 +81,7 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 	}
 	k := p.Owner.Object
 	parsed := &plan{
-		Plan: p, normalizer: n, ref: RefOf(p.Owner), by: kustomizeController(p.Overridden),
+		Plan: p, normalizer: n, ref: controllers.VersionedIDOf(p.Owner.Object), by: kustomizeController(p.Overridden),
 		force: controllers.Path{"spec.force"}.String(k) == "true",
 	}
 	if p.ownerDeleted {
@@ -111,7 +111,7 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 // labels of its owner and the common metadata.
 func (p *plan) complete(o *unstructured.Unstructured) error {
 	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
-		return fmt.Errorf("an object of the build has no name, kind or apiVersion: %s", RefOf(o))
+		return fmt.Errorf("an object of the build has no name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
 	}
 	if err := p.normalize(o); err != nil {
 		return err
@@ -120,7 +120,7 @@ func (p *plan) complete(o *unstructured.Unstructured) error {
 	common := p.Owner.Object
 	o.SetLabels(merged(o.GetLabels(), labels, textMap(common, "spec", "commonMetadata", "labels")))
 	o.SetAnnotations(merged(o.GetAnnotations(), textMap(common, "spec", "commonMetadata", "annotations")))
-	if isCRD(RefOf(o)) {
+	if isCRD(controllers.VersionedIDOf(o.Object)) {
 		// The controller leaves the CA bundle to the program that injects it.
 		unstructured.RemoveNestedField(o.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	}
@@ -147,24 +147,19 @@ func merged(parts ...map[string]string) map[string]string {
 }
 
 // stale returns the objects of the inventory that are no longer in the build.
-func stale(kustomization map[string]any, objects []item) ([]Ref, error) {
-	desired := map[Ref]bool{}
+func stale(kustomization map[string]any, objects []item) ([]controllers.VersionedID, error) {
+	desired := map[controllers.ID]bool{}
 	for _, o := range objects {
-		desired[o.ref().identity()] = true
+		desired[o.ref().ID] = true
 	}
-	list, _ := controllers.Path{"status.inventory.entries"}.Lookup(kustomization)
-	entries, _ := list.([]any)
-	var refs []Ref
-	for _, entry := range entries {
-		m, _ := entry.(map[string]any)
-		id := controllers.Path{"id"}.String(m)
-		parsed, err := controllers.ParseInventoryID(id)
-		if err != nil {
-			return nil, err
-		}
-		ref := Ref{Group: parsed.GroupKind.Group, Version: controllers.Path{"v"}.String(m), Kind: parsed.GroupKind.Kind, Namespace: parsed.Namespace, Name: parsed.Name}
+	entries, err := controllers.ParseInventory(kustomization)
+	if err != nil {
+		return nil, err
+	}
+	var refs []controllers.VersionedID
+	for _, ref := range entries {
 		// The build may give a cluster-scoped object a namespace, which has no effect.
-		if !desired[ref.identity()] && (ref.Namespace != "" || !anywhere(desired, ref)) {
+		if !desired[ref.ID] && (ref.Namespace != "" || !anywhere(desired, ref.ID)) {
 			refs = append(refs, ref)
 		}
 	}
@@ -172,7 +167,7 @@ func stale(kustomization map[string]any, objects []item) ([]Ref, error) {
 }
 
 // anywhere reports whether a build has a cluster-scoped object, in any namespace.
-func anywhere(desired map[Ref]bool, ref Ref) bool {
+func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 	for d := range desired {
 		if d.Group == ref.Group && d.Kind == ref.Kind && d.Name == ref.Name {
 			return true
@@ -217,8 +212,8 @@ func excluded(o map[string]any) string {
 	}
 }
 
-func isSecret(r Ref) bool    { return r.Group == "" && r.Kind == "Secret" }
-func isNamespace(r Ref) bool { return r.Group == "" && r.Kind == "Namespace" }
-func isCRD(r Ref) bool {
+func isSecret(r controllers.VersionedID) bool    { return r.Group == "" && r.Kind == "Secret" }
+func isNamespace(r controllers.VersionedID) bool { return r.Group == "" && r.Kind == "Namespace" }
+func isCRD(r controllers.VersionedID) bool {
 	return r.Group == "apiextensions.k8s.io" && r.Kind == "CustomResourceDefinition"
 }

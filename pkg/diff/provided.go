@@ -9,11 +9,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // recordProvided records a namespace or CRD of the plan, which other objects of this plan and of later ones
 // may depend on.
-func (e *Engine) recordProvided(ref Ref, o item) {
+func (e *Engine) recordProvided(ref controllers.VersionedID, o item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if isNamespace(ref) {
@@ -34,7 +35,7 @@ func (e *Engine) createsNamespace(namespace string) bool {
 
 // intoNewNamespace returns the change of an object whose namespace the plan creates. It is
 // validated in the namespace of the owner, which exists.
-func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref Ref, o item) (Change, error) {
+func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (Change, error) {
 	change := Change{Object: ref, Action: Created}
 	invalid, err := c.probe(ctx, r, o, c.ref.Namespace)
 	if err != nil {

@@ -13,13 +13,13 @@ import (
 )
 
 // compareStale returns the change of an object of the inventory that is no longer in the build.
-func (c *comparison) compareStale(ctx context.Context, ref Ref) (Change, error) {
+func (c *comparison) compareStale(ctx context.Context, ref controllers.VersionedID) (Change, error) {
 	change := Change{Object: ref, Action: Skipped}
 	if !c.prune {
 		change.Reason, change.Orphaned = c.stay, true
 		return change, nil
 	}
-	r, served := c.kinds.of(ref.kind())
+	r, served := c.kinds.of(ref.GroupVersionKind())
 	if !served && c.Release != nil && c.Release.Step == Upgrade {
 		c.aborted.Store(true)
 		change.Action, change.Reason = Failed, "the cluster no longer serves its kind: Helm cannot upgrade a release with such an object"
@@ -48,7 +48,7 @@ func (c *comparison) compareStale(ctx context.Context, ref Ref) (Change, error) 
 		change.Reason = keepPolicy + ": keep"
 	case c.Release != nil:
 		return c.deleted(ctx, r, change, o)
-	case c.ref.IsHelmRelease():
+	case isRelease(c.ref.ID):
 		if change.Reason = uninstallSkipReason(ref, o); change.Reason == "" {
 			return c.deleted(ctx, r, change, o)
 		}
@@ -139,7 +139,7 @@ func (p *plan) hasSecrets() bool {
 
 // refersToSecrets reports whether an object takes variables or values from Secrets.
 func refersToSecrets(o *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(build.DataReferences(o), func(ref build.Reference) bool { return ref.Kind == "Secret" })
+	return slices.ContainsFunc(build.DataReferences(o), func(ref controllers.ID) bool { return ref.Kind == "Secret" })
 }
 
 // bare returns an object with only its kind, namespace and name.

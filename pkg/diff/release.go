@@ -45,7 +45,7 @@ type Release struct {
 	// removed.
 	Last []*unstructured.Unstructured
 	// Hooks holds the Helm hooks of the step.
-	Hooks []Ref
+	Hooks []controllers.VersionedID
 	// ClientSide reports whether objects are patched, as by Helm 3, and not applied.
 	ClientSide bool
 	// FromClientSide reports whether objects were patched until now.
@@ -59,7 +59,7 @@ type Release struct {
 }
 
 func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
-	parsed := &plan{Plan: p, normalizer: n, ref: RefOf(p.Owner), by: p.Release.applier(), prune: true}
+	parsed := &plan{Plan: p, normalizer: n, ref: controllers.VersionedIDOf(p.Owner.Object), by: p.Release.applier(), prune: true}
 	var err error
 	if p.Release.Step == Keep {
 		if parsed.rules, err = rulesOf(p.Owner.Object, "spec.driftDetection.ignore"); err != nil {
@@ -69,16 +69,16 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 	for _, built := range p.Release.Ahead {
 		parsed.objects = append(parsed.objects, item{Unstructured: built.DeepCopy(), built: built})
 	}
-	desired := map[Ref]bool{}
+	desired := map[controllers.ID]bool{}
 	for _, built := range p.Build.Objects {
 		o := built.DeepCopy()
 		if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("an object of the chart has no name, kind or apiVersion: %s", RefOf(o))
+			return nil, fmt.Errorf("an object of the chart has no name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
 		}
 		if p.Release.Step == Keep {
 			// Helm applies the manifests of the chart unchanged; drift detection normalizes them.
 			if err := n.normalize(o); err != nil {
-				return nil, fmt.Errorf("normalizing %s: %w", RefOf(o), err)
+				return nil, fmt.Errorf("normalizing %s: %w", controllers.VersionedIDOf(o.Object), err)
 			}
 		}
 		p.Release.complete(o)
@@ -87,8 +87,7 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 	}
 	for _, o := range p.Release.Last {
 		if ref := p.Release.identify(o); !desired[ref] {
-			ref.Version = o.GroupVersionKind().Version
-			parsed.stale = append(parsed.stale, ref)
+			parsed.stale = append(parsed.stale, controllers.VersionedID{ID: ref, Version: o.GroupVersionKind().Version})
 		}
 	}
 	return parsed, nil
@@ -122,8 +121,8 @@ func (r *Release) ownerAnnotations() map[string]string {
 
 // identify returns the identity of an object of the release, with the namespace of the release if
 // it has none.
-func (r *Release) identify(o *unstructured.Unstructured) Ref {
-	ref := RefOf(o).identity()
+func (r *Release) identify(o *unstructured.Unstructured) controllers.ID {
+	ref := controllers.IDOf(o.Object)
 	if ref.Namespace == "" {
 		ref.Namespace = r.Namespace
 	}
@@ -131,8 +130,7 @@ func (r *Release) identify(o *unstructured.Unstructured) Ref {
 }
 
 // last returns an object of the deployed revision, or nil if it has none.
-func (r *Release) last(ref Ref) *unstructured.Unstructured {
-	ref = ref.identity()
+func (r *Release) last(ref controllers.ID) *unstructured.Unstructured {
 	if ref.Namespace == "" {
 		ref.Namespace = r.Namespace
 	}
@@ -145,14 +143,14 @@ func (r *Release) last(ref Ref) *unstructured.Unstructured {
 }
 
 // templated reports whether the templates of the release contain the CRD of an object.
-func (p *plan) templated(ref Ref) bool {
+func (p *plan) templated(ref controllers.VersionedID) bool {
 	return p.Release != nil && slices.ContainsFunc(p.objects, func(o item) bool {
-		return isCRD(o.ref()) && !o.built.Ahead && crdKind(o.Object) == ref.kind().GroupKind()
+		return isCRD(o.ref()) && !o.built.Ahead && crdKind(o.Object) == ref.GroupVersionKind().GroupKind()
 	})
 }
 
 // recreate returns the change of an object that is deleted and created.
-func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref Ref, o item, s observation) (Change, error) {
+func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (Change, error) {
 	change := Change{Object: ref, Action: Recreated}
 	invalid, err := c.probe(ctx, r, o, ref.Namespace)
 	if err != nil {

@@ -78,7 +78,7 @@ func (o *releasePlan) appliesCRDs(ctx context.Context) bool {
 	}
 	v, err := semver.ParseSemantic(installed)
 	if err != nil {
-		o.plan.Release.Warnings = append(o.plan.Release.Warnings, fmt.Sprintf("%s: the version of helm-controller is not known: 1.5.0 to 1.6.4 also update existing CRDs of the chart", RefOf(o.Object)))
+		o.plan.Release.Warnings = append(o.plan.Release.Warnings, fmt.Sprintf("%s: the version of helm-controller is not known: 1.5.0 to 1.6.4 also update existing CRDs of the chart", controllers.VersionedIDOf(o.Object.Object)))
 		return false
 	}
 	return v.AtLeast(semver.MustParseSemantic("1.5.0")) && v.LessThan(semver.MustParseSemantic("1.6.5"))
@@ -86,7 +86,7 @@ func (o *releasePlan) appliesCRDs(ctx context.Context) bool {
 
 // warn adds warnings for differences that the plan cannot show.
 func (o *releasePlan) warn() {
-	r, ref := o.plan.Release, RefOf(o.Object)
+	r, ref := o.plan.Release, controllers.VersionedIDOf(o.Object.Object)
 	warnf := func(format string, args ...any) {
 		r.Warnings = append(r.Warnings, ref.String()+": "+fmt.Sprintf(format, args...))
 	}
@@ -130,10 +130,9 @@ func (o *releasePlan) hooks() {
 	for _, hook := range o.result.Hooks {
 		for _, event := range strings.Split(hook.GetAnnotations()["helm.sh/hook"], ",") {
 			if event = strings.TrimSpace(event); event == "pre-"+action || event == "post-"+action {
-				ref := r.identify(hook.Unstructured)
-				_, shown := hook.Alias()
+				ref := controllers.VersionedID{ID: r.identify(hook.Unstructured), Version: hook.GroupVersionKind().Version}
+				shown := hook.Alias()
 				ref.Name = shown.Name
-				ref.Version = hook.GroupVersionKind().Version
 				r.Hooks = append(r.Hooks, ref)
 				break
 			}
@@ -171,17 +170,14 @@ func (o *releasePlan) fromInventory() {
 	if o.Live == nil {
 		return
 	}
-	entries, _, _ := unstructured.NestedSlice(o.Live.Object, "status", "inventory", "entries")
-	for _, entry := range entries {
-		m, _ := entry.(map[string]any)
-		parsed, err := controllers.ParseInventoryID(controllers.Path{"id"}.String(m))
-		if err != nil || parsed.GroupKind.Kind == "CustomResourceDefinition" {
+	for _, e := range controllers.Inventory(o.Live.Object) {
+		if e.ID.Kind == "CustomResourceDefinition" {
 			continue
 		}
 		found := &unstructured.Unstructured{}
-		found.SetGroupVersionKind(parsed.GroupKind.WithVersion(controllers.Path{"v"}.String(m)))
-		found.SetNamespace(parsed.Namespace)
-		found.SetName(parsed.Name)
+		found.SetGroupVersionKind(e.GroupVersionKind())
+		found.SetNamespace(e.ID.Namespace)
+		found.SetName(e.ID.Name)
 		o.plan.Release.Last = append(o.plan.Release.Last, found)
 	}
 }

@@ -207,7 +207,7 @@ func (o *releasePlan) respecified(last *release.Release) bool {
 
 func sorted(objects []build.Object) []build.Object {
 	return slices.SortedFunc(slices.Values(objects), func(a, b build.Object) int {
-		return slices.Compare([]string{RefOf(a.Unstructured).String()}, []string{RefOf(b.Unstructured).String()})
+		return slices.Compare([]string{controllers.VersionedIDOf(a.Unstructured.Object).String()}, []string{controllers.VersionedIDOf(b.Unstructured.Object).String()})
 	})
 }
 

@@ -4,6 +4,8 @@ import (
 	"maps"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // A nil *Release is the release of a Kustomization: none of the rules below applies to it.
@@ -14,11 +16,11 @@ func hasKeepPolicy(o map[string]any) bool {
 
 // isKept reports whether Helm keeps an object that the release no longer has: an upgrade reads the
 // annotation of the live object, an uninstallation that of the applied one.
-func (r *Release) isKept(ref Ref, live map[string]any) bool {
+func (r *Release) isKept(ref controllers.VersionedID, live map[string]any) bool {
 	if r.Step == Upgrade {
 		return hasKeepPolicy(live)
 	}
-	last := r.last(ref)
+	last := r.last(ref.ID)
 	return last != nil && hasKeepPolicy(last.Object)
 }
 
@@ -31,8 +33,8 @@ func (r *Release) skipsExisting(o item, live map[string]any) string {
 }
 
 // adoptionRefused returns why Helm refuses to adopt an object.
-func (r *Release) adoptionRefused(ref Ref, o item, live map[string]any) string {
-	if r == nil || live == nil || o.built.Ahead || !r.NoAdoption || r.last(ref) != nil {
+func (r *Release) adoptionRefused(ref controllers.VersionedID, o item, live map[string]any) string {
+	if r == nil || live == nil || o.built.Ahead || !r.NoAdoption || r.last(ref.ID) != nil {
 		return ""
 	}
 	annotations := textMap(live, "metadata", "annotations")
@@ -45,8 +47,8 @@ func (r *Release) adoptionRefused(ref Ref, o item, live map[string]any) string {
 }
 
 // replaces reports whether an object is deleted with the old release and created with the new one.
-func (r *Release) replaces(ref Ref, live map[string]any) bool {
-	return r != nil && r.Step == Reinstall && live != nil && r.last(ref) != nil && !r.isKept(ref, live)
+func (r *Release) replaces(ref controllers.VersionedID, live map[string]any) bool {
+	return r != nil && r.Step == Reinstall && live != nil && r.last(ref.ID) != nil && !r.isKept(ref, live)
 }
 
 // tolerate removes labels and annotations of other field managers from the comparison, which the

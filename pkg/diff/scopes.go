@@ -20,7 +20,7 @@ func scopesOf(all []Desired) scopes {
 				continue
 			}
 			for _, o := range side.Build.Objects {
-				if isCRD(RefOf(o.Unstructured)) {
+				if isCRD(controllers.VersionedIDOf(o.Unstructured.Object)) {
 					known[crdKind(o.Object)] = !crdOf(o.Object).clusterScoped
 				}
 			}
@@ -31,8 +31,8 @@ func scopesOf(all []Desired) scopes {
 
 // ref returns the Ref of an object, with the namespace of the side if its manifest has none.
 // Without a cluster, the scope is known only for kinds of Kubernetes, of Flux and of the builds.
-func (s scopes) ref(side *Side, o build.Object) Ref {
-	ref := RefOf(o.Unstructured)
+func (s scopes) ref(side *Side, o build.Object) controllers.VersionedID {
+	ref := controllers.VersionedIDOf(o.Unstructured.Object)
 	if ref.Namespace == "" && s.namespaced(ref) {
 		ref.Namespace = side.Namespace
 	}
@@ -56,7 +56,7 @@ func (s scopes) complete(side *Side) {
 		return
 	}
 	for _, o := range side.Build.Objects {
-		if o.GetNamespace() == "" && s.namespaced(RefOf(o.Unstructured)) {
+		if o.GetNamespace() == "" && s.namespaced(controllers.VersionedIDOf(o.Unstructured.Object)) {
 			o.SetNamespace(side.Namespace)
 		}
 	}
@@ -74,14 +74,14 @@ func (s scopes) completeAll(all []Desired) {
 // are known to be namespaced.
 func Complete(all []Desired) { scopesOf(all).completeAll(all) }
 
-func (s scopes) namespaced(ref Ref) bool {
+func (s scopes) namespaced(ref controllers.VersionedID) bool {
 	namespaced, known := s.scope(ref)
 	return known && namespaced
 }
 
 // scope reports whether a kind is namespaced, if that is known.
-func (s scopes) scope(ref Ref) (namespaced, known bool) {
-	gvk := ref.kind()
+func (s scopes) scope(ref controllers.VersionedID) (namespaced, known bool) {
+	gvk := ref.GroupVersionKind()
 	if namespaced, ok := s[gvk.GroupKind()]; ok {
 		return namespaced, true
 	}

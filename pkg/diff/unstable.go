@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 const unstableName = "its name differs on every rendering"
@@ -70,7 +71,7 @@ func hideUnstable(after *unstructured.Unstructured, o build.Object) []string {
 	var paths []string
 	for _, path := range o.Unstable {
 		path = slices.Clone(path)
-		if isSecret(RefOf(o.Unstructured)) && path[0] == "stringData" {
+		if isSecret(controllers.VersionedIDOf(o.Unstructured.Object)) && path[0] == "stringData" {
 			path[0] = "data" // the server converts stringData to data
 		}
 		if replaceAt(after, path) {

@@ -237,7 +237,7 @@ type FinalError struct {
 	Message                    string
 	// Source is the stalled or failed source, empty if the object itself
 	// stalled or failed.
-	Source controllers.Target
+	Source controllers.ID
 }
 
 func (e *FinalError) Error() string {

@@ -19,7 +19,7 @@ type reads struct {
 
 	mu sync.Mutex
 	// running are the current requests, queued those that start after them.
-	running, queued map[controllers.Target]*read
+	running, queued map[controllers.ID]*read
 }
 
 // read is a request that several callers may share.
@@ -34,7 +34,7 @@ func newReads(client *kube.Client) *reads {
 		fetch: func(ctx context.Context, s objref.Target) (controllers.Object, error) {
 			return client.GetKind(ctx, s.Kind, s.Namespace, s.Name)
 		},
-		slots: make(chan struct{}, atOnce), running: map[controllers.Target]*read{}, queued: map[controllers.Target]*read{},
+		slots: make(chan struct{}, atOnce), running: map[controllers.ID]*read{}, queued: map[controllers.ID]*read{},
 	}
 }
 

@@ -38,7 +38,7 @@ func (s *server) reads() *reads {
 			s.running--
 			return controllers.Object{"answer": fmt.Sprint(t.Name, n)}, ctx.Err()
 		},
-		slots: make(chan struct{}, atOnce), running: map[controllers.Target]*read{}, queued: map[controllers.Target]*read{},
+		slots: make(chan struct{}, atOnce), running: map[controllers.ID]*read{}, queued: map[controllers.ID]*read{},
 	}
 }
 

@@ -80,8 +80,8 @@ func (u *upstream) owner(ctx context.Context, o controllers.Object) (objref.Targ
 }
 
 // get reads a referenced object. found is false if it does not exist.
-func (u *upstream) get(ctx context.Context, t controllers.Target) (objref.Target, bool, error) {
-	k, ok := controllers.FindKind(t.Kind)
+func (u *upstream) get(ctx context.Context, t controllers.ID) (objref.Target, bool, error) {
+	k, ok := t.Flux()
 	if !ok {
 		return objref.Target{}, false, nil
 	}

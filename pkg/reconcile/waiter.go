@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -98,17 +97,16 @@ func (w *Waiter) one(ctx context.Context, g Goal, s objref.Target, sub *Subscrip
 	w.results[place] = result
 	w.mu.Unlock()
 	if result.Err == nil && w.Children {
-		w.children(ctx, s, result.Last)
+		w.children(ctx, result.Last)
 	}
 	w.Ended(result)
 }
 
 // children waits for the Flux objects that a ready object has applied. They
 // have revisions of their own, so they are awaited at any revision.
-func (w *Waiter) children(ctx context.Context, s objref.Target, o controllers.Object) {
-	for _, m := range s.Kind.Managed(o) {
-		group, _, _ := strings.Cut(m.APIVersion, "/")
-		k, ok := controllers.KindOf(group, m.Kind)
+func (w *Waiter) children(ctx context.Context, o controllers.Object) {
+	for _, m := range controllers.Managed(o) {
+		k, ok := m.Flux()
 		if !ok || !k.Applies() {
 			continue
 		}

@@ -32,7 +32,7 @@ var errIndexSize = errors.New("too many manifests for a recording")
 // indexes records the names of the manifests in the artifacts in which the diagnosis looks for
 // rejected objects. Of their contents, nothing is recorded.
 func (s *run) indexes(ctx context.Context) error {
-	targets := slices.SortedFunc(maps.Keys(s.searched), func(a, b controllers.Target) int { return cmp.Compare(a.String(), b.String()) })
+	targets := slices.SortedFunc(maps.Keys(s.searched), func(a, b controllers.ID) int { return cmp.Compare(a.String(), b.String()) })
 	for i, source := range targets {
 		a, ok := s.artifacts[source]
 		if !ok {

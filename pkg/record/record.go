@@ -51,8 +51,8 @@ type run struct {
 	logs  []container
 	// searched are the sources in whose artifacts the diagnosis looks for rejected objects, and
 	// artifacts those of all sources.
-	searched  map[controllers.Target]bool
-	artifacts map[controllers.Target]artifact.Artifact
+	searched  map[controllers.ID]bool
+	artifacts map[controllers.ID]artifact.Artifact
 }
 
 // Write writes a recording of the cluster.
@@ -67,7 +67,7 @@ func (r Recorder) Write(ctx context.Context, w io.Writer) (recording.End, error)
 	}
 	s := &run{
 		Recorder: r, out: out, applied: map[kube.Resource]map[string]bool{}, whole: map[schema.GroupResource]bool{},
-		searched: map[controllers.Target]bool{}, artifacts: map[controllers.Target]artifact.Artifact{},
+		searched: map[controllers.ID]bool{}, artifacts: map[controllers.ID]artifact.Artifact{},
 	}
 	for _, step := range []func(context.Context) error{s.documents, s.flux, s.indexes, s.builtIn, s.relatives, s.inventories, s.readLogs} {
 		if err := step(ctx); err != nil {
@@ -234,11 +234,11 @@ func (s *run) want(k controllers.Kind, o controllers.Object) {
 		s.searched[source] = true
 	}
 	if a, ok := artifact.Of(o); ok {
-		s.artifacts[controllers.Target{Kind: k.Kind, Namespace: controllers.Namespace(o), Name: controllers.Name(o)}] = a
+		s.artifacts[k.IDOf(o)] = a
 	}
-	for _, t := range k.Managed(o) {
-		if r, ok := s.resource(schema.FromAPIVersionAndKind(t.APIVersion, t.Kind)); ok {
-			s.add(r, t.Namespace, t.Name)
+	for _, e := range controllers.Inventory(o) {
+		if r, ok := s.resource(e.GroupVersionKind()); ok {
+			s.add(r, e.ID.Namespace, e.ID.Name)
 		}
 	}
 	for _, ref := range controllers.SecretsOf(o) {

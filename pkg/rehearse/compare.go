@@ -23,11 +23,11 @@ type comparison struct {
 	from, to *testrun.Run
 	report   *Report
 	// manifests are the manifests of the Flux objects of both sides.
-	manifests map[diff.Ref]*unstructured.Unstructured
+	manifests map[controllers.ID]*unstructured.Unstructured
 }
 
 func compare(ctx context.Context, from, to *testrun.Run) (*Report, error) {
-	c := &comparison{from: from, to: to, manifests: map[diff.Ref]*unstructured.Unstructured{}, report: &Report{
+	c := &comparison{from: from, to: to, manifests: map[controllers.ID]*unstructured.Unstructured{}, report: &Report{
 		From: from.Distribution.Version, To: to.Distribution.Version, Path: from.Repository.Path,
 		Findings: []Finding{}, NotRehearsed: []Omission{}, Changes: []*diff.Result{},
 	}}
@@ -137,15 +137,15 @@ func isMap(value any) bool {
 
 // compareObjects compares the objects of both sides by their owners.
 func (c *comparison) compareObjects() {
-	owners := map[diff.Ref]*diff.Desired{}
-	var order []diff.Ref
-	seen := map[diff.Ref]bool{}
+	owners := map[controllers.ID]*diff.Desired{}
+	var order []controllers.ID
+	seen := map[controllers.ID]bool{}
 	add := func(s *testrun.Run, side func(*diff.Desired) **diff.Side) {
 		for _, ref := range sorted(s.Objects) {
 			o := s.Objects[ref]
 			seen[ref] = true
 			owner := c.owner(o)
-			key := testrun.Identity(owner)
+			key := controllers.IDOf(owner.Object)
 			if owners[key] == nil {
 				owners[key] = &diff.Desired{}
 				order = append(order, key)
@@ -160,7 +160,7 @@ func (c *comparison) compareObjects() {
 	add(c.from, func(d *diff.Desired) **diff.Side { return &d.Before })
 	add(c.to, func(d *diff.Desired) **diff.Side { return &d.After })
 	c.report.Objects = len(seen)
-	slices.SortFunc(order, func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(order, func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) })
 	var all []diff.Desired
 	for _, key := range order {
 		all = append(all, *owners[key])
@@ -168,7 +168,7 @@ func (c *comparison) compareObjects() {
 	for _, result := range diff.Builds(all) {
 		result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Unchanged })
 		for i, change := range result.Changes {
-			result.Changes[i] = c.explain(result.Owner, c.withoutDefaults(change))
+			result.Changes[i] = c.explain(result.Owner.ID, c.withoutDefaults(change))
 		}
 		result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Ignored })
 		c.keep(result)
@@ -180,8 +180,8 @@ func (c *comparison) compareObjects() {
 
 // explain notes why a version of Flux does not cause the change of a release: the same controller has
 // rendered it in both sandboxes.
-func (c *comparison) explain(owner diff.Ref, change diff.Change) diff.Change {
-	k, _ := controllers.FindKind(owner.Kind)
+func (c *comparison) explain(owner controllers.ID, change diff.Change) diff.Change {
+	k, _ := owner.Flux()
 	if k.Release && change.Action == diff.Changed && c.from.Versions[k.Controller] == c.to.Versions[k.Controller] {
 		change.Notes = append(change.Notes, "rendered by the same version of "+k.Controller+
 			": the chart generates the value at each rendering, or depends on the API versions of the cluster")
@@ -193,7 +193,7 @@ func (c *comparison) explain(owner diff.Ref, change diff.Change) diff.Change {
 // that fails to apply objects does not delete them.
 func (c *comparison) keep(result *diff.Result) {
 	result.Warnings = nil
-	blocked := c.blocker(result.Owner, len(c.from.Flux))
+	blocked := c.blocker(result.Owner.ID, len(c.from.Flux))
 	if blocked == "" {
 		return
 	}
@@ -214,20 +214,19 @@ func unowned(change diff.Change) bool {
 
 // blocker returns the owner if it is not ready with the next version, or the nearest of its owners
 // that is not, else "".
-func (c *comparison) blocker(owner diff.Ref, depth int) string {
-	t := controllers.Target{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name}
-	if is, ok := c.to.Flux[t]; ok || depth == 0 {
+func (c *comparison) blocker(owner controllers.ID, depth int) string {
+	if is, ok := c.to.Flux[owner]; ok || depth == 0 {
 		if !ok || is.Kind.IsReady(is.Object) {
 			return ""
 		}
-		return t.String()
+		return owner.String()
 	}
-	was, ok := c.from.Flux[t]
+	was, ok := c.from.Flux[owner]
 	if !ok {
 		return ""
 	}
 	above := c.owner(&unstructured.Unstructured{Object: was.Object})
-	return c.blocker(testrun.Identity(above), depth-1)
+	return c.blocker(controllers.IDOf(above.Object), depth-1)
 }
 
 // owner returns the Kustomization or HelmRelease that has applied an object, or the Kustomization of
@@ -255,9 +254,7 @@ func (c *comparison) owner(o *unstructured.Unstructured) *unstructured.Unstructu
 // withoutDefaults removes the differences of a Flux object that no manifest causes: defaults of the
 // API. They are notices, because existing objects keep the values that were stored.
 func (c *comparison) withoutDefaults(change diff.Change) diff.Change {
-	ref := change.Object
-	ref.Version = ""
-	manifest := c.manifests[ref]
+	manifest := c.manifests[change.Object.ID]
 	if manifest == nil {
 		return change
 	}

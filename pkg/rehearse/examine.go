@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -59,7 +58,7 @@ func (x *examined) add(e *examination) {
 // sorted returns the examinations in the order of their objects.
 func (x *examined) sorted() []*examination {
 	slices.SortFunc(x.list, func(a, b *examination) int {
-		return strings.Compare(diff.RefOf(a.manifest).String(), diff.RefOf(b.manifest).String())
+		return strings.Compare(controllers.IDOf(a.manifest.Object).String(), controllers.IDOf(b.manifest.Object).String())
 	})
 	return x.list
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -29,7 +28,7 @@ func (c *comparison) compareManifests(ctx context.Context) error {
 	g.SetLimit(testrun.MaxRequests)
 	for _, m := range c.fluxManifests() {
 		k, _ := controllers.KindOf(m.GroupVersionKind().Group, m.GetKind())
-		ref := testrun.Identity(m)
+		ref := controllers.IDOf(m.Object)
 		c.manifests[ref] = m
 		g.Go(func() error {
 			e, err := examine(ctx, c.from, c.to, k, m)
@@ -49,17 +48,17 @@ func (c *comparison) compareManifests(ctx context.Context) error {
 // fluxManifests returns the manifests of all Flux objects: as the exported cluster has them, or as
 // they were applied in the sandbox.
 func (c *comparison) fluxManifests() []*unstructured.Unstructured {
-	found := map[diff.Ref]*unstructured.Unstructured{}
+	found := map[controllers.ID]*unstructured.Unstructured{}
 	for _, s := range []*testrun.Run{c.to, c.from} {
 		for _, o := range s.Objects {
 			if m, ok := testrun.Applied(o); ok && kube.IsFluxGroup(o.GroupVersionKind().Group) {
-				found[testrun.Identity(o)] = m
+				found[controllers.IDOf(o.Object)] = m
 			}
 		}
 	}
 	for _, o := range c.from.Exported {
 		if kube.IsFluxGroup(o.GroupVersionKind().Group) {
-			found[testrun.Identity(o)] = o
+			found[controllers.IDOf(o.Object)] = o
 		}
 	}
 	var all []*unstructured.Unstructured
@@ -73,7 +72,7 @@ func (c *comparison) fluxManifests() []*unstructured.Unstructured {
 
 // judge adds the findings of a manifest that concern the next version and not the present one.
 func (c *comparison) judge(e *examination) {
-	f := Finding{Object: diff.RefOf(e.manifest)}
+	f := Finding{Object: controllers.VersionedIDOf(e.manifest.Object)}
 	version := e.manifest.GetAPIVersion()
 	newest, _ := schema.ParseGroupVersion(e.newest)
 	migrate := c.migration(e, newest.Version)
@@ -160,12 +159,12 @@ func (c *comparison) compareStates(ctx context.Context) error {
 		}
 		ready, stays := was.Kind.IsReady(was.Object), is.Kind.IsReady(is.Object)
 		before, after := was.Kind.Ready(was.Object), is.Kind.Ready(is.Object)
-		f := Finding{Level: Changes, Object: refOf(t), Message: after.Message}
+		f := Finding{Level: Changes, Object: unversioned(t), Message: after.Message}
 		switch {
 		case ready && stays:
 			c.compareInventory(was, is)
 		case ready:
-			failed = append(failed, diagnose.Failed{Target: t, Last: is.Object})
+			failed = append(failed, diagnose.Failed{ID: t, Last: is.Object})
 		case stays:
 			f.Rule, f.Message = "ready", "becomes ready; before: "+before.Message
 			c.find(f)
@@ -180,17 +179,12 @@ func (c *comparison) compareStates(ctx context.Context) error {
 	return nil
 }
 
-func refOf(t controllers.Target) diff.Ref {
-	k, _ := controllers.FindKind(t.Kind)
-	return diff.Ref{Group: k.Group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
-}
-
-func (c *comparison) omit(t controllers.Target, reason string, intended bool) {
-	c.report.NotRehearsed = append(c.report.NotRehearsed, Omission{refOf(t), redact.Text(reason), intended})
+func (c *comparison) omit(t controllers.ID, reason string, intended bool) {
+	c.report.NotRehearsed = append(c.report.NotRehearsed, Omission{t, redact.Text(reason), intended})
 }
 
 // omitted lists an object that was suspended, and reports whether it was.
-func (c *comparison) omitted(t controllers.Target, f testrun.Flux) bool {
+func (c *comparison) omitted(t controllers.ID, f testrun.Flux) bool {
 	suspended := f.Suspended()
 	if suspended == nil {
 		return false
@@ -205,31 +199,31 @@ func (c *comparison) omitted(t controllers.Target, f testrun.Flux) bool {
 func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 	doctor := diagnose.Doctor{Client: c.to.Sandbox.Client, Home: c.to.Set.Namespace, Now: c.to.Now()}
 	verdict := doctor.Failed(ctx, failed)
-	explained := map[controllers.Target]bool{}
+	explained := map[controllers.ID]bool{}
 	for _, found := range verdict.Cases {
 		if found.Root.Code == "recovered" {
 			c.report.Unsettled = append(c.report.Unsettled, found.Object.String()+" with Flux "+c.report.To+" became ready during the comparison")
 			explained[found.Object] = true
 			continue
 		}
-		f := Finding{Level: Breaks, Rule: "not-ready", Object: refOf(found.Root.Object), Message: found.Root.Message}
+		f := Finding{Level: Breaks, Rule: "not-ready", Object: unversioned(found.Root.Object), Message: found.Root.Message}
 		for _, remedy := range found.Root.Remedies {
 			// The cluster of the user does not have the problem yet.
 			if !strings.HasPrefix(remedy, "flux reconcile") {
 				f.Remedies = append(f.Remedies, remedy)
 			}
 		}
-		for _, t := range append([]controllers.Target{found.Object}, found.Also...) {
+		for _, t := range append([]controllers.ID{found.Object}, found.Also...) {
 			explained[t] = true
 			if t != found.Root.Object {
-				f.Also = append(f.Also, refOf(t))
+				f.Also = append(f.Also, t)
 			}
 		}
 		c.find(f)
 	}
 	for _, f := range failed {
-		if !explained[f.Target] {
-			c.find(Finding{Level: Breaks, Rule: "not-ready", Object: refOf(f.Target), Message: c.to.Flux[f.Target].Kind.Ready(f.Last).Message})
+		if !explained[f.ID] {
+			c.find(Finding{Level: Breaks, Rule: "not-ready", Object: unversioned(f.ID), Message: c.to.Flux[f.ID].Kind.Ready(f.Last).Message})
 		}
 	}
 }
@@ -237,15 +231,15 @@ func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 // compareInventory compares the API versions in the inventories of two ready objects. The objects
 // themselves are compared as objects.
 func (c *comparison) compareInventory(was, is testrun.Flux) {
-	before := map[diff.Ref]string{}
-	for _, t := range was.Kind.Managed(was.Object) {
-		before[refOf(t)] = t.APIVersion
+	before := map[controllers.ID]controllers.VersionedID{}
+	for _, e := range controllers.Inventory(was.Object) {
+		before[e.ID] = e
 	}
-	for _, t := range is.Kind.Managed(is.Object) {
-		if old, ok := before[refOf(t)]; ok && old != t.APIVersion {
+	for _, e := range controllers.Inventory(is.Object) {
+		if old, ok := before[e.ID]; ok && old != e {
 			c.find(Finding{
-				Level: Changes, Rule: "inventory", Object: refOf(is.Target()),
-				Message: fmt.Sprintf("the inventory has %s in %s instead of %s", t, t.APIVersion, old),
+				Level: Changes, Rule: "inventory", Object: unversioned(is.ID()),
+				Message: fmt.Sprintf("the inventory has %s in %s instead of %s", e.ID, e.GroupVersionKind().GroupVersion(), old.GroupVersionKind().GroupVersion()),
 			})
 		}
 	}
@@ -263,16 +257,16 @@ func (c *comparison) compareEvents(ctx context.Context) error {
 		return err
 	}
 	for key, e := range after {
-		t := controllers.Target{Kind: e.Kind, Namespace: e.Namespace, Name: e.Name}
+		t := e.About
 		f, ok := c.to.Flux[t]
 		_, known := before[key]
 		reported := slices.ContainsFunc(c.report.Findings, func(f Finding) bool {
-			return f.Object == refOf(t) || slices.Contains(f.Also, refOf(t))
+			return f.Object.ID == t || slices.Contains(f.Also, t)
 		})
 		if !ok || known || reported || f.Kind.HasConditions() && f.Kind.IsReady(f.Object) {
 			continue
 		}
-		c.find(Finding{Level: Changes, Rule: "event", Object: refOf(t), Message: e.Reason + ": " + e.Message})
+		c.find(Finding{Level: Changes, Rule: "event", Object: unversioned(t), Message: e.Reason + ": " + e.Message})
 	}
 	return nil
 }
@@ -282,7 +276,7 @@ func warningEvents(ctx context.Context, s *testrun.Run) (map[string]event.Event,
 	found := map[string]event.Event{}
 	_, err := s.Sandbox.Client.List(ctx, event.Resource(), kube.Selection{}, func(o controllers.Object) error {
 		if e := event.Of(o); e.Type == "Warning" {
-			found[strings.Join([]string{e.Kind, e.Namespace, e.Name, e.Reason, stable(e.Message)}, " ")] = e
+			found[strings.Join([]string{e.About.String(), e.Reason, stable(e.Message)}, " ")] = e
 		}
 		return nil
 	})
@@ -291,3 +285,6 @@ func warningEvents(ctx context.Context, s *testrun.Run) (map[string]event.Event,
 	}
 	return found, nil
 }
+
+// unversioned returns the ID of a live object, which the API server returns in each version of its kind.
+func unversioned(i controllers.ID) controllers.VersionedID { return controllers.VersionedID{ID: i} }

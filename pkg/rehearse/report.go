@@ -1,6 +1,8 @@
 package rehearse
 
 import (
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -34,21 +36,21 @@ type Finding struct {
 	Level Level `json:"level"`
 	// Rule identifies the type of the finding: not-ready, field-removed, rejected, not-served,
 	// deprecated, default, inventory, event or ready.
-	Rule    string   `json:"rule"`
-	Object  diff.Ref `json:"object"`
-	Message string   `json:"message"`
+	Rule    string                  `json:"rule"`
+	Object  controllers.VersionedID `json:"object"`
+	Message string                  `json:"message"`
 	// File is the file with the manifest, if only one has it.
 	File string `json:"file,omitempty"`
 	// Remedies are fixes. A remedy with a command ends with the command.
 	Remedies []string `json:"remedies,omitempty"`
 	// Also are other objects with the same cause.
-	Also []diff.Ref `json:"also,omitempty"`
+	Also []controllers.ID `json:"also,omitempty"`
 }
 
 // Omission is an object that was not rehearsed.
 type Omission struct {
-	Object diff.Ref `json:"object"`
-	Reason string   `json:"reason"`
+	Object controllers.ID `json:"object"`
+	Reason string         `json:"reason"`
 	// Intended is set if the rehearsal or the repository has suspended the object.
 	Intended bool `json:"intended,omitempty"`
 }
@@ -85,7 +87,7 @@ type Report struct {
 	Unsettled []string `json:"unsettled,omitempty"`
 }
 
-// conclude sets the result.
+// conclude sets the result, and shortens messages. Changes of fields keep their values.
 func (r *Report) conclude() {
 	r.Result = Same
 	for _, o := range r.NotRehearsed {
@@ -105,5 +107,8 @@ func (r *Report) conclude() {
 	}
 	if len(r.Unsettled) > 0 {
 		r.Result = Undetermined
+	}
+	for _, messages := range []any{r.Findings, r.Controllers, r.NotRehearsed, r.Unsettled} {
+		budget.ShortenTexts(messages)
 	}
 }

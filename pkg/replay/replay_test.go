@@ -31,7 +31,7 @@ const (
 )
 
 // source is a source with the index of its artifact.
-var source = controllers.Target{Kind: "GitRepository", Namespace: "a", Name: "app"}
+var source = controllers.FluxID("GitRepository", "a", "app")
 
 const index = `{"manifests":[{"kind":"Service","name":"web","file":"web/app.yaml"}]}`
 

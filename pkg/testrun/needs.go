@@ -19,15 +19,14 @@ import (
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // Need is a Secret or ConfigMap that Flux objects refer to and that does not exist.
 type Need struct {
-	Object diff.Ref `json:"object"`
+	Object controllers.ID `json:"object"`
 	// NeededBy are the Flux objects, and Fields the fields with the references.
-	NeededBy []diff.Ref `json:"neededBy"`
-	Fields   []string   `json:"fields"`
+	NeededBy []controllers.ID `json:"neededBy"`
+	Fields   []string         `json:"fields"`
 	// Keys are the keys that were generated.
 	Keys []string `json:"keys,omitempty"`
 	// Remedy is how to provide it.
@@ -47,13 +46,13 @@ type provider struct{ *Run }
 
 // missing returns what objects refer to and what does not exist.
 func (r provider) missing(ctx context.Context, objects []Flux) ([]*Need, error) {
-	found := map[diff.Ref]*Need{}
+	found := map[controllers.ID]*Need{}
 	for _, f := range objects {
 		for _, ref := range controllers.DataOf(f.Object) {
 			if ref.Optional || ref.Kind != "Secret" && ref.Kind != "ConfigMap" {
 				continue
 			}
-			key := diff.Ref{Kind: ref.Kind, Namespace: controllers.Namespace(f.Object), Name: ref.Name}
+			key := controllers.ID{Kind: ref.Kind, Namespace: controllers.Namespace(f.Object), Name: ref.Name}
 			if found[key] == nil {
 				_, err := r.Sandbox.Client.Get(ctx, kube.BuiltIn("v1", ref.Kind), key.Namespace, key.Name)
 				if err == nil {
@@ -66,7 +65,7 @@ func (r provider) missing(ctx context.Context, objects []Flux) ([]*Need, error) 
 			}
 			n := found[key]
 			n.refs = append(n.refs, need{f, ref})
-			if by := RefOf(f.Target()); !slices.Contains(n.NeededBy, by) {
+			if by := f.ID(); !slices.Contains(n.NeededBy, by) {
 				n.NeededBy = append(n.NeededBy, by)
 			}
 			if !slices.Contains(n.Fields, ref.Field) {
@@ -111,7 +110,7 @@ func (r provider) remedy(n *Need) string {
 
 // inGit reports whether the repository has a manifest of an object: it is applied when its
 // Kustomization is reconciled.
-func (r provider) inGit(ref diff.Ref) bool {
+func (r provider) inGit(ref controllers.ID) bool {
 	found, err := build.Search(context.Background(), r.Repository.Tree, []string{ref.Kind, ref.Name}, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == ref.Kind && o.GetName() == ref.Name && (o.GetNamespace() == "" || o.GetNamespace() == ref.Namespace)
 	})
@@ -245,7 +244,7 @@ func stub(what ...string) string {
 func (r provider) unset(ctx context.Context, f Flux) ([]string, error) {
 	var source controllers.Object
 	for _, t := range f.Kind.SourceOf(f.Object) {
-		k, _ := controllers.FindKind(t.Kind)
+		k, _ := t.Flux()
 		var err error
 		source, err = r.Sandbox.Client.GetKind(ctx, k, t.Namespace, t.Name)
 		if apierrors.IsNotFound(err) {
@@ -271,7 +270,7 @@ func (r provider) unset(ctx context.Context, f Flux) ([]string, error) {
 	ks.SetGroupVersionKind(schema.GroupVersionKind{Group: f.Kind.Group, Version: f.Kind.Version, Kind: f.Kind.Kind})
 	names := map[string]bool{}
 	_, err = build.Kustomization(ctx, tree, ks, build.Options{
-		Lookup: build.LookupFunc(r.data), Missing: func(build.Reference, error) bool { return true }, Kustomizer: r.Kustomizer,
+		Lookup: build.LookupFunc(r.data), Missing: func(controllers.ID, error) bool { return true }, Kustomizer: r.Kustomizer,
 		Unset: func(_ *unstructured.Unstructured, unset []string) {
 			for _, name := range unset {
 				names[printable.Line(name)] = true
@@ -288,7 +287,7 @@ func (r provider) unset(ctx context.Context, f Flux) ([]string, error) {
 }
 
 // data returns the data of a ConfigMap or Secret of the sandbox.
-func (r provider) data(ctx context.Context, ref build.Reference) (map[string][]byte, error) {
+func (r provider) data(ctx context.Context, ref controllers.ID) (map[string][]byte, error) {
 	o, err := r.Sandbox.Client.Get(ctx, kube.BuiltIn("v1", ref.Kind), ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, build.ErrNotFound

@@ -22,29 +22,22 @@ import (
 )
 
 // owners returns the Flux objects by the objects in their inventories.
-func (r examination) owners() map[diff.Ref][]controllers.Target {
-	found := map[diff.Ref][]controllers.Target{}
+func (r examination) owners() map[controllers.ID][]controllers.ID {
+	found := map[controllers.ID][]controllers.ID{}
 	for _, t := range r.sortedFlux() {
 		f := r.Flux[t]
-		for _, m := range f.Kind.Managed(f.Object) {
-			ref := managedRef(m)
-			found[ref] = append(found[ref], t)
+		for _, m := range controllers.Managed(f.Object) {
+			found[m] = append(found[m], t)
 		}
 	}
 	return found
 }
 
-// managedRef returns the reference to an object of an inventory in every version of its kind.
-func managedRef(t controllers.Target) diff.Ref {
-	gv, _ := schema.ParseGroupVersion(t.APIVersion)
-	return diff.Ref{Group: gv.Group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
-}
-
 // listConflicts lists the objects in several inventories. Whether the owners apply the same is found
 // out by letting each reconcile again.
 func (r examination) listConflicts(ctx context.Context, report *Report) error {
-	shared := map[diff.Ref][]controllers.Target{}
-	again := map[controllers.Target]bool{}
+	shared := map[controllers.ID][]controllers.ID{}
+	again := map[controllers.ID]bool{}
 	for ref, owners := range r.owners() {
 		if len(owners) < 2 {
 			continue
@@ -58,11 +51,8 @@ func (r examination) listConflicts(ctx context.Context, report *Report) error {
 	if err != nil {
 		return err
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(shared), func(a, b diff.Ref) int { return strings.Compare(a.String(), b.String()) }) {
-		c := Conflict{Object: ref, File: r.fileOf(ctx, ref)}
-		for _, t := range shared[ref] {
-			c.Owners = append(c.Owners, RefOf(t))
-		}
+	for _, ref := range slices.SortedFunc(maps.Keys(shared), func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) }) {
+		c := Conflict{Object: ref, File: r.fileOf(ctx, ref), Owners: shared[ref]}
 		r.compareOwners(&c, shared[ref], states)
 		report.Conflicts = append(report.Conflicts, c)
 	}
@@ -71,9 +61,9 @@ func (r examination) listConflicts(ctx context.Context, report *Report) error {
 
 // ownerStates returns the shared objects as each owner applies them. Of an owner that has failed they are
 // not known, nor of two HelmReleases that manage one release.
-func (r examination) ownerStates(ctx context.Context, shared map[diff.Ref][]controllers.Target, again map[controllers.Target]bool) (map[controllers.Target]map[diff.Ref]*unstructured.Unstructured, error) {
-	states := map[controllers.Target]map[diff.Ref]*unstructured.Unstructured{}
-	var releases []controllers.Target
+func (r examination) ownerStates(ctx context.Context, shared map[controllers.ID][]controllers.ID, again map[controllers.ID]bool) (map[controllers.ID]map[controllers.ID]*unstructured.Unstructured, error) {
+	states := map[controllers.ID]map[controllers.ID]*unstructured.Unstructured{}
+	var releases []controllers.ID
 	for _, t := range r.sortedFlux() {
 		if f := r.Flux[t]; !again[t] || !f.Kind.IsReady(f.Object) {
 			continue
@@ -105,7 +95,7 @@ func (r examination) ownerStates(ctx context.Context, shared map[diff.Ref][]cont
 }
 
 // compareOwners compares what the owners apply. What is not known counts as different.
-func (r examination) compareOwners(c *Conflict, owners []controllers.Target, states map[controllers.Target]map[diff.Ref]*unstructured.Unstructured) {
+func (r examination) compareOwners(c *Conflict, owners []controllers.ID, states map[controllers.ID]map[controllers.ID]*unstructured.Unstructured) {
 	var first *unstructured.Unstructured
 	for _, t := range owners {
 		o := states[t][c.Object]
@@ -143,26 +133,30 @@ func differing(a, b *unstructured.Unstructured) []string {
 
 // reapply lets an owner reconcile, and returns the selected objects without what differs because of
 // their owner.
-func (r examination) reapply(ctx context.Context, t controllers.Target, selected map[diff.Ref][]controllers.Target) (map[diff.Ref]*unstructured.Unstructured, error) {
+func (r examination) reapply(ctx context.Context, t controllers.ID, selected map[controllers.ID][]controllers.ID) (map[controllers.ID]*unstructured.Unstructured, error) {
 	if err := r.Reconcile(ctx, t); err != nil {
 		return nil, err
 	}
-	targets := map[controllers.Target]bool{}
-	f := r.Flux[t]
-	for _, m := range f.Kind.Managed(f.Object) {
-		if selected[managedRef(m)] != nil {
-			targets[m] = true
-		}
-	}
-	found, err := r.readAll(ctx, targets)
+	found, err := r.readAll(ctx, managed(r.Flux[t], selected))
 	for _, o := range found {
 		withoutOwner(o)
 	}
 	return found, err
 }
 
+// managed returns the selected objects in the inventory of an owner.
+func managed(f Flux, selected map[controllers.ID][]controllers.ID) map[controllers.VersionedID]bool {
+	targets := map[controllers.VersionedID]bool{}
+	for _, e := range controllers.Inventory(f.Object) {
+		if selected[e.ID] != nil {
+			targets[e] = true
+		}
+	}
+	return targets
+}
+
 // Reconcile requests a reconciliation of an object, and waits until it has ended.
-func (r *Run) Reconcile(ctx context.Context, t controllers.Target) error {
+func (r *Run) Reconcile(ctx context.Context, t controllers.ID) error {
 	f := r.Flux[t]
 	token := r.Now().Format(time.RFC3339Nano)
 	return r.Sandbox.Client.WithServedVersion(ctx, f.Kind, func(resource kube.Resource) error {
@@ -179,28 +173,28 @@ func (r *Run) Reconcile(ctx context.Context, t controllers.Target) error {
 // listOrphans lists the objects that an owner has applied and does not have in its inventory.
 func (r examination) listOrphans(ctx context.Context, report *Report) error {
 	owners := r.owners()
-	upstream := map[diff.Ref]bool{} // such as the HelmChart that helm-controller creates
-	existing := map[diff.Ref]bool{}
+	upstream := map[controllers.ID]bool{} // such as the HelmChart that helm-controller creates
+	existing := map[controllers.ID]bool{}
 	for _, f := range r.Flux {
-		existing[RefOf(f.Target())] = true
+		existing[f.ID()] = true
 		for _, t := range f.Kind.Upstream(f.Object) {
-			upstream[RefOf(t)] = true
+			upstream[t] = true
 		}
 	}
 	var mu sync.Mutex
-	found := map[diff.Ref]Orphan{}
+	found := map[controllers.ID]Orphan{}
 	err := r.eachLabelled(ctx, func(o *unstructured.Unstructured) {
-		ref := Identity(o)
+		ref := controllers.IDOf(o.Object)
 		if len(o.GetOwnerReferences()) > 0 || o.GetDeletionTimestamp() != nil || upstream[ref] || len(owners[ref]) > 0 || !applied(o) {
 			return
 		}
 		labelled := controllers.Owners(o.Object)
-		if len(labelled) == 0 || RefOf(labelled[0]) == ref {
+		if len(labelled) == 0 || labelled[0] == ref {
 			return
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		owner := RefOf(labelled[0])
+		owner := labelled[0]
 		found[ref] = Orphan{ref, owner, !existing[owner]}
 	})
 	for _, o := range found {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // stored identifies a release in the storage of Helm.
@@ -28,7 +26,7 @@ func storedOf(f Flux) (stored, error) {
 
 // released returns the selected objects as a release sets them, as far as the API server accepts that. A
 // HelmRelease does not apply its objects again, so the stored manifest is applied with dry runs.
-func (r examination) released(ctx context.Context, f Flux, at stored, selected map[diff.Ref][]controllers.Target) (map[diff.Ref]*unstructured.Unstructured, error) {
+func (r examination) released(ctx context.Context, f Flux, at stored, selected map[controllers.ID][]controllers.ID) (map[controllers.ID]*unstructured.Unstructured, error) {
 	history, err := release.Read(ctx, r.Sandbox.Client, at.namespace, at.name)
 	if err != nil || history == nil {
 		return nil, err
@@ -38,19 +36,14 @@ func (r examination) released(ctx context.Context, f Flux, at stored, selected m
 	if err != nil {
 		return nil, err
 	}
-	targets := map[controllers.Target]bool{}
-	for _, m := range f.Kind.Managed(f.Object) {
-		if selected[managedRef(m)] != nil {
-			targets[m] = true
-		}
-	}
+	targets := managed(f, selected)
 	served, err := r.discover(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
-	found := map[diff.Ref]*unstructured.Unstructured{}
-	for _, m := range slices.SortedFunc(maps.Keys(targets), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) }) {
-		ref := managedRef(m)
+	found := map[controllers.ID]*unstructured.Unstructured{}
+	for _, m := range slices.SortedFunc(maps.Keys(targets), func(a, b controllers.VersionedID) int { return a.ID.Compare(b.ID) }) {
+		ref := m.ID
 		i := slices.IndexFunc(objects, func(o build.Object) bool {
 			return o.GroupVersionKind().Group == ref.Group && o.GetKind() == ref.Kind && o.GetName() == ref.Name &&
 				(ref.Namespace == "" || cmp.Or(o.GetNamespace(), current.Namespace) == ref.Namespace)

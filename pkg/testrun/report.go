@@ -9,11 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 )
 
@@ -38,8 +38,8 @@ const (
 
 // Status is what became of a Flux object.
 type Status struct {
-	Object diff.Ref `json:"object"`
-	Status string   `json:"status"`
+	Object controllers.ID `json:"object"`
+	Status string         `json:"status"`
 	// Message is the message of the Ready condition, or why the object is suspended.
 	Message string `json:"message"`
 	// Order is the place of the object among those that became ready, 0 if it is not ready. After is
@@ -51,9 +51,9 @@ type Status struct {
 
 // Cause is the root cause of objects that are not ready.
 type Cause struct {
-	Object  diff.Ref `json:"object"`
-	Code    string   `json:"code,omitempty"`
-	Message string   `json:"message"`
+	Object  controllers.ID `json:"object"`
+	Code    string         `json:"code,omitempty"`
+	Message string         `json:"message"`
 	// Details are quoted conditions, events and logs.
 	Details []string `json:"details,omitempty"`
 	// File is the file with the manifest, if only one has it.
@@ -61,13 +61,13 @@ type Cause struct {
 	// Remedies are fixes. A remedy with a command ends with the command.
 	Remedies []string `json:"remedies,omitempty"`
 	// Blocks are other objects that are not ready for the same cause.
-	Blocks []diff.Ref `json:"blocks,omitempty"`
+	Blocks []controllers.ID `json:"blocks,omitempty"`
 }
 
 // Conflict is an object that more than one Kustomization or HelmRelease applies.
 type Conflict struct {
-	Object diff.Ref   `json:"object"`
-	Owners []diff.Ref `json:"owners"`
+	Object controllers.ID   `json:"object"`
+	Owners []controllers.ID `json:"owners"`
 	// Fields are the fields that the owners set to different values, so that each reverts the other.
 	Fields []string `json:"fields,omitempty"`
 	// Differs reports whether the owners apply different contents. Each reverts the other.
@@ -77,23 +77,23 @@ type Conflict struct {
 
 // Orphan is an object with the labels of an owner whose inventory does not have it.
 type Orphan struct {
-	Object diff.Ref `json:"object"`
-	Owner  diff.Ref `json:"owner"`
+	Object controllers.ID `json:"object"`
+	Owner  controllers.ID `json:"owner"`
 	// OwnerDeleted is set if the owner no longer exists, such as a Kustomization that does not prune.
 	OwnerDeleted bool `json:"ownerDeleted,omitempty"`
 }
 
 // Deprecation is a warning of the API server about the manifest of an object.
 type Deprecation struct {
-	Object  diff.Ref `json:"object"`
-	Message string   `json:"message"`
-	File    string   `json:"file,omitempty"`
+	Object  controllers.ID `json:"object"`
+	Message string         `json:"message"`
+	File    string         `json:"file,omitempty"`
 }
 
 // Omission is an object that was not tested.
 type Omission struct {
-	Object diff.Ref `json:"object"`
-	Reason string   `json:"reason"`
+	Object controllers.ID `json:"object"`
+	Reason string         `json:"reason"`
 	// Intended is set if the run or the repository has suspended the object.
 	Intended bool `json:"intended,omitempty"`
 }
@@ -187,7 +187,7 @@ func (p *Report) Count() (ready, all int) {
 	return ready, all
 }
 
-// conclude sets the result.
+// conclude sets the result, and shortens messages.
 func (p *Report) conclude() {
 	p.Result = Ready
 	for _, o := range p.NotTested {
@@ -203,6 +203,7 @@ func (p *Report) conclude() {
 	if len(p.Causes) > 0 || failed && !p.unsettled() || differs || p.outcomes(assert.Failed) {
 		p.Result = NotReady
 	}
+	budget.ShortenTexts(p)
 }
 
 // outcomes reports whether an assertion has an outcome.
@@ -230,7 +231,7 @@ func (r examination) listStatuses(report *Report) {
 		}
 	}
 	for t, f := range r.Flux {
-		s := Status{Object: RefOf(t), Status: Ready, Message: redact.Text(diagnose.Said(f.Kind, f.Object).Message)}
+		s := Status{Object: t, Status: Ready, Message: redact.Text(diagnose.Said(f.Kind, f.Object).Message)}
 		suspended := f.Suspended()
 		switch {
 		case suspended != nil:
@@ -272,15 +273,9 @@ func (r examination) listStatuses(report *Report) {
 // seconds returns a duration with one decimal.
 func seconds(d time.Duration) float64 { return d.Round(100 * time.Millisecond).Seconds() }
 
-// RefOf returns the reference to a Flux object in every version of its kind.
-func RefOf(t controllers.Target) diff.Ref {
-	k, _ := controllers.FindKind(t.Kind)
-	return diff.Ref{Group: k.Group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
-}
-
 // sortedFlux returns the Flux objects in the order of their names.
-func (r examination) sortedFlux() []controllers.Target {
-	return slices.SortedFunc(maps.Keys(r.Flux), func(a, b controllers.Target) int { return strings.Compare(a.String(), b.String()) })
+func (r examination) sortedFlux() []controllers.ID {
+	return slices.SortedFunc(maps.Keys(r.Flux), func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) })
 }
 
 // listCauses finds the root causes of what is not ready.
@@ -296,16 +291,16 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+diagnose.Said(f.Kind, f.Object).Message))
 			continue
 		}
-		failed = append(failed, diagnose.Failed{Target: t, Last: f.Object})
+		failed = append(failed, diagnose.Failed{ID: t, Last: f.Object})
 	}
 	if r.Unsettled != nil && len(report.Unknown) == 0 {
 		report.Unknown = append(report.Unknown, inTime+"not all objects were created")
 	}
 	verdict := diagnose.Doctor{Client: r.Sandbox.Client, Home: r.Set.Namespace, Now: r.Now(), Kustomizer: r.Kustomizer}.Failed(ctx, failed)
 	report.Unknown = append(report.Unknown, verdict.Unknown...)
-	explained := map[controllers.Target]bool{}
+	explained := map[controllers.ID]bool{}
 	for _, found := range verdict.Cases {
-		for _, t := range append([]controllers.Target{found.Object}, found.Also...) {
+		for _, t := range append([]controllers.ID{found.Object}, found.Also...) {
 			explained[t] = true
 		}
 		if found.Root.Code == "recovered" {
@@ -316,24 +311,24 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	}
 	for _, t := range r.sortedFlux() {
 		if waiting[t] != nil {
-			report.block(RefOf(t), RefOf(*waiting[t]))
+			report.block(t, *waiting[t])
 		}
 	}
 	for _, f := range failed {
-		if !explained[f.Target] {
-			report.Causes = append(report.Causes, Cause{Object: RefOf(f.Target), Message: redact.Text(diagnose.Said(r.Flux[f.Target].Kind, f.Last).Message), File: r.fileOf(ctx, RefOf(f.Target))})
+		if !explained[f.ID] {
+			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(diagnose.Said(r.Flux[f.ID].Kind, f.Last).Message), File: r.fileOf(ctx, f.ID)})
 		}
 	}
 	return context.Cause(ctx)
 }
 
 // waiting returns the objects whose reconciliation waits for a failed object, and for which one.
-func (r examination) waiting() map[controllers.Target]*controllers.Target {
-	stuck := map[controllers.Target]bool{}
+func (r examination) waiting() map[controllers.ID]*controllers.ID {
+	stuck := map[controllers.ID]bool{}
 	for t, f := range r.Flux {
 		stuck[t] = f.Suspended() == nil && f.Kind.HasConditions() && !f.Kind.IsReady(f.Object)
 	}
-	found := map[controllers.Target]*controllers.Target{}
+	found := map[controllers.ID]*controllers.ID{}
 	for t, f := range r.Flux {
 		if stuck[t] && r.Unsettled == nil {
 			found[t] = awaits(f, stuck)
@@ -343,7 +338,7 @@ func (r examination) waiting() map[controllers.Target]*controllers.Target {
 }
 
 // block adds an object to the cause for which another one is not ready.
-func (p *Report) block(t, awaited diff.Ref) {
+func (p *Report) block(t, awaited controllers.ID) {
 	for i, c := range p.Causes {
 		if c.Object == awaited || slices.Contains(c.Blocks, awaited) {
 			p.Causes[i].Blocks = append(p.Causes[i].Blocks, t)
@@ -356,7 +351,7 @@ func (p *Report) block(t, awaited diff.Ref) {
 // cause returns a root cause. Remedies that act on a cluster do not apply: the commit to fix is not
 // deployed yet.
 func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
-	c := Cause{Object: refOf(found.Root.Object), Code: found.Root.Code, Message: redact.Text(found.Root.Message)}
+	c := Cause{Object: found.Root.Object, Code: found.Root.Code, Message: redact.Text(found.Root.Message)}
 	for _, line := range found.Root.Details {
 		c.Details = append(c.Details, redact.Text(line))
 	}
@@ -365,15 +360,15 @@ func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
 			c.Remedies = append(c.Remedies, redact.Text(remedy))
 		}
 	}
-	for _, t := range append([]controllers.Target{found.Object}, found.Also...) {
+	for _, t := range append([]controllers.ID{found.Object}, found.Also...) {
 		if t != found.Root.Object {
-			c.Blocks = append(c.Blocks, RefOf(t))
+			c.Blocks = append(c.Blocks, t)
 		}
 	}
 	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
 		c.Remedies = []string{"name the file with the right age key: --age-key-file, or encrypt the values for the given one: sops updatekeys"}
 	}
-	if r.unreachable(found.Root.Object) {
+	if r.unreachable(found.Root) {
 		c.Message = "the sandbox has no network: " + c.Message
 		c.Remedies = []string{
 			"serve a directory in place of the source with --map, or fetch all sources with 'flux test vendor' and set --vendor",
@@ -384,8 +379,13 @@ func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
 	return c
 }
 
-// unreachable reports whether an object refers to a server outside of the sandbox, which has no network.
-func (r examination) unreachable(t controllers.Target) bool {
+// unreachable reports whether an object refers to a server outside of the sandbox, which has no network. A HelmChart refers
+// to the servers of its dependencies.
+func (r examination) unreachable(root diagnose.Finding) bool {
+	t := root.Object
+	if r.Sandbox.Isolated && t.Kind == "HelmChart" && root.Code == "source-unreachable" {
+		return true
+	}
 	if !r.Sandbox.Isolated || !slices.Contains([]string{"GitRepository", "HelmRepository", "OCIRepository", bucketKind, "ImageRepository"}, t.Kind) {
 		return false
 	}
@@ -399,25 +399,13 @@ func (r examination) unreachable(t controllers.Target) bool {
 }
 
 // usesAgeKey reports whether a Kustomization decrypts with a Secret that was created from AgeKey.
-func (r examination) usesAgeKey(ref diff.Ref) bool {
+func (r examination) usesAgeKey(ref controllers.ID) bool {
 	return slices.ContainsFunc(r.generated, func(n Need) bool {
 		return r.AgeKey != "" && slices.Contains(n.Fields, decryptionField) && slices.Contains(n.NeededBy, ref)
 	})
 }
 
-// refOf returns the reference to any object.
-func refOf(t controllers.Target) diff.Ref {
-	if _, flux := controllers.FindKind(t.Kind); flux {
-		return RefOf(t)
-	}
-	group, _, versioned := strings.Cut(t.APIVersion, "/")
-	if !versioned {
-		group = ""
-	}
-	return diff.Ref{Group: group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}
-}
-
-func (r examination) fileOf(ctx context.Context, ref diff.Ref) string {
+func (r examination) fileOf(ctx context.Context, ref controllers.ID) string {
 	if r.Exported != nil {
 		return ""
 	}

@@ -3,6 +3,7 @@
 package testrun
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +25,6 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
-	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // MaxRequests is the maximum number of concurrent requests for single objects.
@@ -75,8 +75,8 @@ type Run struct {
 	Address string
 	// Flux are the Flux objects in the state that Settle has found, and Objects what they have applied
 	// and themselves, as Read has found them.
-	Flux    map[controllers.Target]Flux
-	Objects map[diff.Ref]*unstructured.Unstructured
+	Flux    map[controllers.ID]Flux
+	Objects map[controllers.ID]*unstructured.Unstructured
 	// Unsettled is the error with which Settle has ended at the deadline.
 	Unsettled error
 
@@ -209,12 +209,12 @@ func (r *Run) serve(ctx context.Context) error {
 // apply applies objects as a user does who has only these manifests. What the API server rejects is
 // found again by the dry runs, and does not end the rehearsal of an exported cluster.
 func (r *Run) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
-	installed := map[diff.Ref]bool{}
+	installed := map[controllers.ID]bool{}
 	for _, o := range r.Set.Unstructured() {
-		installed[Identity(o)] = true
+		installed[controllers.IDOf(o.Object)] = true
 	}
 	for _, o := range objects {
-		if installed[Identity(o)] {
+		if installed[controllers.IDOf(o.Object)] {
 			continue // such as the Namespace, whose labels would be removed
 		}
 		err := kube.Apply(ctx, r.Sandbox.Client, []*unstructured.Unstructured{o})
@@ -276,12 +276,11 @@ func (r *Run) read(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), ReadTime)
 		defer cancel()
 	}
-	targets := map[controllers.Target]bool{}
+	targets := map[controllers.VersionedID]bool{}
 	for t, f := range r.Flux {
-		t.APIVersion = r.Storage(f.Kind)
-		targets[t] = true
-		for _, m := range f.Kind.Managed(f.Object) {
-			targets[m] = true
+		targets[controllers.VersionedID{ID: t, Version: r.storageVersion(f.Kind)}] = true
+		for _, e := range controllers.Inventory(f.Object) {
+			targets[e] = true
 		}
 	}
 	var err error
@@ -290,13 +289,13 @@ func (r *Run) read(ctx context.Context) error {
 }
 
 // readAll reads objects, as far as they exist.
-func (r *Run) readAll(ctx context.Context, targets map[controllers.Target]bool) (map[diff.Ref]*unstructured.Unstructured, error) {
+func (r *Run) readAll(ctx context.Context, targets map[controllers.VersionedID]bool) (map[controllers.ID]*unstructured.Unstructured, error) {
 	served, err := r.discover(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
 	var mu sync.Mutex
-	found := map[diff.Ref]*unstructured.Unstructured{}
+	found := map[controllers.ID]*unstructured.Unstructured{}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(MaxRequests)
 	for t := range maps.Keys(targets) {
@@ -307,7 +306,7 @@ func (r *Run) readAll(ctx context.Context, targets map[controllers.Target]bool) 
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			found[Identity(o)] = o
+			found[controllers.IDOf(o.Object)] = o
 			return nil
 		})
 	}
@@ -316,11 +315,10 @@ func (r *Run) readAll(ctx context.Context, targets map[controllers.Target]bool) 
 
 // Storage returns the API version in which the version of Flux stores a kind: the newest one, to
 // which its CRD reduces the objects.
-func (r *Run) Storage(k controllers.Kind) string {
-	if version, ok := r.stored[k.CRD()]; ok {
-		return k.Group + "/" + version
-	}
-	return k.APIVersion()
+func (r *Run) Storage(k controllers.Kind) string { return k.Group + "/" + r.storageVersion(k) }
+
+func (r *Run) storageVersion(k controllers.Kind) string {
+	return cmp.Or(r.stored[k.CRD()], k.Version)
 }
 
 // storedVersions returns the storage versions of CRDs by their names.
@@ -342,11 +340,11 @@ type kinds map[schema.GroupVersion]map[string]kube.Resource
 
 // discover returns the resources of the kinds that Flux does not define: of those that the repository
 // defines, only discovery knows the plural and the scope.
-func (r *Run) discover(ctx context.Context, targets map[controllers.Target]bool) (kinds, error) {
+func (r *Run) discover(ctx context.Context, targets map[controllers.VersionedID]bool) (kinds, error) {
 	served := kinds{}
 	for t := range targets {
-		gv, err := schema.ParseGroupVersion(t.APIVersion)
-		if _, known := served[gv]; known || err != nil || kube.IsFluxGroup(gv.Group) {
+		gv := t.GroupVersionKind().GroupVersion()
+		if _, known := served[gv]; known || kube.IsFluxGroup(gv.Group) {
 			continue
 		}
 		found, err := r.Sandbox.Client.Discovery().Kinds(ctx, gv)
@@ -359,16 +357,13 @@ func (r *Run) discover(ctx context.Context, targets map[controllers.Target]bool)
 }
 
 // get reads an object, nil if it does not exist or belongs to the installation.
-func (r *Run) get(ctx context.Context, t controllers.Target, served kinds) (*unstructured.Unstructured, error) {
-	gv, err := schema.ParseGroupVersion(t.APIVersion)
-	if err != nil {
-		return nil, err
-	}
-	resource, ok := served[gv][t.Kind]
+func (r *Run) get(ctx context.Context, t controllers.VersionedID, served kinds) (*unstructured.Unstructured, error) {
+	gvk := t.GroupVersionKind()
+	resource, ok := served[gvk.GroupVersion()][gvk.Kind]
 	if !ok {
-		resource = kube.ResourceFor(gv.WithKind(t.Kind))
+		resource = kube.ResourceFor(gvk)
 	}
-	o, err := r.Sandbox.Client.Get(ctx, resource, t.Namespace, t.Name)
+	o, err := r.Sandbox.Client.Get(ctx, resource, t.ID.Namespace, t.ID.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -376,13 +371,6 @@ func (r *Run) get(ctx context.Context, t controllers.Target, served kinds) (*uns
 		return nil, err
 	}
 	object := &unstructured.Unstructured{Object: o}
-	object.SetGroupVersionKind(gv.WithKind(t.Kind))
+	object.SetGroupVersionKind(gvk)
 	return object, nil
-}
-
-// Identity identifies an object in every version of its kind.
-func Identity(o *unstructured.Unstructured) diff.Ref {
-	ref := diff.RefOf(o)
-	ref.Version = ""
-	return ref
 }

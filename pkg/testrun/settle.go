@@ -28,9 +28,9 @@ type Flux struct {
 	Seen, Since time.Time
 }
 
-// Target identifies the object.
-func (f Flux) Target() controllers.Target {
-	return controllers.Target{Kind: f.Kind.Kind, Namespace: controllers.Namespace(f.Object), Name: controllers.Name(f.Object)}
+// ID identifies the object.
+func (f Flux) ID() controllers.ID {
+	return f.Kind.IDOf(f.Object)
 }
 
 // watcher has the current state of all Flux objects of a cluster.
@@ -39,12 +39,12 @@ type watcher struct {
 	now    func() time.Time
 
 	mu      sync.Mutex
-	objects map[controllers.Target]Flux
+	objects map[controllers.ID]Flux
 	changed chan struct{}
 	// open has the kinds whose first list has not been received.
 	open map[string]bool
 	// asked are the requests of the present wave.
-	asked map[controllers.Target]string
+	asked map[controllers.ID]string
 	// quieted is called when no object is being reconciled, with those that are not ready. It reports
 	// whether it has changed something, so that failed reconciliations are repeated. It may be nil.
 	quieted func(ctx context.Context, failing []Flux) (changed bool, err error)
@@ -52,8 +52,8 @@ type watcher struct {
 
 // settle waits until every Flux object has been reconciled or is stuck: controllers have repeated
 // the failed reconciliations, and nothing has changed. It returns the objects, also if ctx ends.
-func (w *watcher) settle(ctx context.Context, progress func(ready, all int)) (map[controllers.Target]Flux, error) {
-	w.objects, w.changed, w.open = map[controllers.Target]Flux{}, make(chan struct{}, 1), map[string]bool{}
+func (w *watcher) settle(ctx context.Context, progress func(ready, all int)) (map[controllers.ID]Flux, error) {
+	w.objects, w.changed, w.open = map[controllers.ID]Flux{}, make(chan struct{}, 1), map[string]bool{}
 	watching, cancel := context.WithCancel(ctx)
 	g, watching := errgroup.WithContext(watching)
 	for _, k := range controllers.Kinds {
@@ -103,10 +103,10 @@ func (w *watcher) set(k controllers.Kind, list []controllers.Object, deleted boo
 	for _, o := range list {
 		f := Flux{Kind: k, Object: o}
 		if deleted {
-			delete(w.objects, f.Target())
+			delete(w.objects, f.ID())
 			continue
 		}
-		f.Seen, f.Since = w.objects[f.Target()].Seen, w.objects[f.Target()].Since
+		f.Seen, f.Since = w.objects[f.ID()].Seen, w.objects[f.ID()].Since
 		if f.Seen.IsZero() {
 			f.Seen = w.now()
 		}
@@ -116,7 +116,7 @@ func (w *watcher) set(k controllers.Kind, list []controllers.Object, deleted boo
 		case f.Since.IsZero():
 			f.Since = w.now()
 		}
-		w.objects[f.Target()] = f
+		w.objects[f.ID()] = f
 	}
 	select {
 	case w.changed <- struct{}{}:
@@ -203,8 +203,7 @@ func (w *watcher) waves(f Flux) int {
 	defer w.mu.Unlock()
 	limit := 1
 	contradicted := outdated.MatchString(f.Kind.Ready(f.Object).Message)
-	for _, t := range slices.Concat(f.Kind.SourceOf(f.Object), f.Kind.DependenciesOf(f.Object)) {
-		t.APIVersion = ""
+	for _, t := range slices.Concat(f.Kind.Upstream(f.Object), f.Kind.DependenciesOf(f.Object)) {
 		other, ok := w.objects[t]
 		if !ok || !other.Kind.IsReady(other.Object) {
 			return 1
@@ -257,7 +256,7 @@ func (w *watcher) count() int {
 func (w *watcher) look() (busy int, failing []Flux, ready int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	stuck := map[controllers.Target]bool{}
+	stuck := map[controllers.ID]bool{}
 	var working []Flux
 	for t, f := range w.objects {
 		token := cmp.Or(w.asked[t], requested(f))
@@ -279,7 +278,7 @@ func (w *watcher) look() (busy int, failing []Flux, ready int) {
 		working = slices.DeleteFunc(working, func(f Flux) bool {
 			held := awaits(f, stuck) != nil
 			if held {
-				stuck[f.Target()] = true
+				stuck[f.ID()] = true
 			}
 			return held
 		})
@@ -292,13 +291,12 @@ const checking = "Running health checks"
 
 // awaits returns the failed object for which a reconciliation waits, nil if there is none. The
 // reconciliation ends with its timeout, and it is not the cause.
-func awaits(f Flux, stuck map[controllers.Target]bool) *controllers.Target {
+func awaits(f Flux, stuck map[controllers.ID]bool) *controllers.ID {
 	c, ok := controllers.FindCondition(f.Object, "Reconciling")
 	if !ok || c.Status != "True" || !strings.HasPrefix(c.Message, checking) {
 		return nil
 	}
-	for _, t := range f.Kind.Managed(f.Object) {
-		t.APIVersion = ""
+	for _, t := range controllers.Managed(f.Object) {
 		if stuck[t] {
 			return &t
 		}
@@ -316,8 +314,7 @@ func requested(f Flux) string {
 
 // behind reports whether an object has not tried the revision of a ready source. w.mu is held.
 func (w *watcher) behind(f Flux) bool {
-	return slices.ContainsFunc(f.Kind.SourceOf(f.Object), func(t controllers.Target) bool {
-		t.APIVersion = ""
+	return slices.ContainsFunc(f.Kind.SourceOf(f.Object), func(t controllers.ID) bool {
 		source, ok := w.objects[t]
 		revision := (controllers.Path{"status.artifact.revision"}).String(source.Object)
 		return ok && source.Kind.IsReady(source.Object) && revision != "" && !f.Kind.Tried(f.Object, source.Kind, revision)
@@ -345,7 +342,7 @@ func (w *watcher) state() string {
 // request requests a reconciliation of each object that a request makes a controller reconcile.
 func (w *watcher) request(ctx context.Context, failing []Flux) error {
 	token := w.now().Format(time.RFC3339Nano)
-	asked := map[controllers.Target]string{}
+	asked := map[controllers.ID]string{}
 	for _, f := range failing {
 		if !f.Kind.Has(controllers.Reconcile) {
 			continue
@@ -358,9 +355,9 @@ func (w *watcher) request(ctx context.Context, failing []Flux) error {
 			continue // deleted in the meantime
 		}
 		if err != nil {
-			return fmt.Errorf("requesting the reconciliation of %s: %w", f.Target(), err)
+			return fmt.Errorf("requesting the reconciliation of %s: %w", f.ID(), err)
 		}
-		asked[f.Target()] = token
+		asked[f.ID()] = token
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

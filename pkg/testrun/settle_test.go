@@ -25,15 +25,23 @@ func TestWaves(t *testing.T) {
 	git, _ := controllers.FindKind("GitRepository")
 	ks, _ := controllers.FindKind("Kustomization")
 	onB := map[string]any{"name": "b"}
-	b := func(status string, spec map[string]any) []controllers.Object {
-		return []controllers.Object{object("b", status, "Test", spec)}
+	b := func(status string, spec map[string]any) []Flux {
+		return present(ks, []controllers.Object{object("b", status, "Test", spec)})
+	}
+	hr, _ := controllers.FindKind("HelmRelease")
+	release := object("a", "False", "HelmChart 'apps/apps-a' is not ready: dependency build error", map[string]any{
+		"chart": map[string]any{"spec": map[string]any{"sourceRef": map[string]any{"kind": "GitRepository", "name": "fleet"}}},
+	})
+	chart := func(status string) []Flux {
+		k, _ := controllers.FindKind("HelmChart")
+		return present(k, []controllers.Object{object("apps-a", status, "Test", nil)})
 	}
 	for name, c := range map[string]struct {
 		source  string
 		object  controllers.Object
 		kind    controllers.Kind
 		waves   int
-		present []controllers.Object
+		present []Flux
 	}{
 		"a source depends on nothing":           {"False", source("False"), git, 1, nil},
 		"the source failed":                     {"False", app("Source artifact not found, retrying in 5s"), ks, 1, nil},
@@ -46,6 +54,8 @@ func TestWaves(t *testing.T) {
 		"another object does not exist":         {"True", app(`configmaps "fleet" not found`), ks, maxUnchanged, nil},
 		"the artifact cannot be fetched":        {"True", app("failed to download archive: connection refused"), ks, maxUnchanged, nil},
 		"the artifact does not have the path":   {"True", app("kustomization path not found: stat /tmp/x: no such file or directory"), ks, maxMisplaced, nil},
+		"the chart of a release is ready":       {"True", release, hr, unlimited, chart("True")},
+		"the chart of a release failed":         {"True", release, hr, 1, chart("False")},
 		"the dependency is missing":             {"True", app("dependency 'apps/b' not found: gone", onB), ks, 1, nil},
 		"the dependency failed":                 {"True", app("dependency 'apps/b' is not ready", onB), ks, 1, b("False", nil)},
 		"the dependency is ready":               {"True", app("dependency 'apps/b' is not ready", onB), ks, unlimited, b("True", nil)},
@@ -54,9 +64,9 @@ func TestWaves(t *testing.T) {
 		"the dependency fails its readyExpr":    {"True", app("dependency 'apps/b' is not ready according to readyExpr eval", onB), ks, maxUnchanged, b("True", nil)},
 		"the build failed after the dependency": {"True", app("kustomize build failed", onB), ks, maxUnchanged, b("True", nil)},
 	} {
-		w := &watcher{objects: map[controllers.Target]Flux{}}
-		for _, f := range append([]Flux{{Kind: git, Object: source(c.source)}, {Kind: c.kind, Object: c.object}}, present(ks, c.present)...) {
-			w.objects[f.Target()] = f
+		w := &watcher{objects: map[controllers.ID]Flux{}}
+		for _, f := range append([]Flux{{Kind: git, Object: source(c.source)}, {Kind: c.kind, Object: c.object}}, c.present...) {
+			w.objects[f.ID()] = f
 		}
 		if got := w.waves(Flux{Kind: c.kind, Object: c.object}); got != c.waves {
 			t.Errorf("%s: %d waves, want %d", name, got, c.waves)
@@ -100,9 +110,9 @@ func TestAwaits(t *testing.T) {
 		"it detects drift":                     {[]controllers.Object{app("a", "Unknown", "Detecting drift", applies("b")), app("b", "False", "BuildFailed")}, 1},
 		"it waits for a ready one":             {[]controllers.Object{app("a", "Unknown", checking, applies("b")), app("b", "True", "ReconciliationSucceeded")}, 1},
 	} {
-		w := &watcher{objects: map[controllers.Target]Flux{}}
+		w := &watcher{objects: map[controllers.ID]Flux{}}
 		for _, f := range present(ks, c.objects) {
-			w.objects[f.Target()] = f
+			w.objects[f.ID()] = f
 		}
 		if busy, _, _ := w.look(); busy != c.busy {
 			t.Errorf("%s: %d are awaited, want %d", name, busy, c.busy)

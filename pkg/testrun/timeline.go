@@ -19,7 +19,6 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
 
@@ -49,7 +48,7 @@ func (r *Run) push(ctx context.Context) error {
 			t.NotReady = append(t.NotReady, s)
 		}
 	}
-	rec := &recorder{run: r, known: map[diff.Ref]*object{}, start: r.Now()}
+	rec := &recorder{run: r, known: map[controllers.ID]*object{}, start: r.Now()}
 	for ref := range r.Objects {
 		rec.relevant(ref)
 	}
@@ -128,14 +127,14 @@ type recorder struct {
 	start time.Time
 
 	mu    sync.Mutex
-	known map[diff.Ref]*object
-	keep  map[diff.Ref]bool
+	known map[controllers.ID]*object
+	keep  map[controllers.ID]bool
 }
 
 // relevant marks an object of an inventory. Others, such as pods, are not part of the timeline.
-func (c *recorder) relevant(ref diff.Ref) {
+func (c *recorder) relevant(ref controllers.ID) {
 	if c.keep == nil {
-		c.keep = map[diff.Ref]bool{}
+		c.keep = map[controllers.ID]bool{}
 	}
 	c.keep[ref] = true
 }
@@ -143,9 +142,10 @@ func (c *recorder) relevant(ref diff.Ref) {
 // watch watches all kinds in the inventories of the base, and the kinds of Flux. It returns when all
 // are listed.
 func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
-	targets := map[controllers.Target]bool{}
-	for ref, o := range c.run.Objects {
-		targets[controllers.Target{APIVersion: o.GetAPIVersion(), Kind: ref.Kind}] = true
+	targets := map[controllers.VersionedID]bool{}
+	for _, o := range c.run.Objects {
+		gvk := o.GroupVersionKind()
+		targets[controllers.VersionedID{ID: controllers.NewID(gvk.GroupKind(), "", ""), Version: gvk.Version}] = true
 	}
 	served, err := c.run.discover(ctx, targets)
 	if err != nil {
@@ -198,7 +198,7 @@ func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
 // see records an event. The first list has the objects of the base.
 func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
 	u := &unstructured.Unstructured{Object: e.Object}
-	ref := diff.Ref{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
+	ref := controllers.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: u.GetNamespace(), Name: u.GetName()}
 	now := c.run.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +265,7 @@ func with(e timeline.Entry, action, message string) timeline.Entry {
 func ownersOf(e timeline.Entry, was, is controllers.Object) timeline.Entry {
 	before, after := controllers.Owners(was), controllers.Owners(is)
 	if len(before) > 0 && len(after) > 0 && before[0] != after[0] {
-		e.Owners = []diff.Ref{RefOf(before[0]), RefOf(after[0])}
+		e.Owners = []controllers.ID{before[0], after[0]}
 	}
 	return e
 }

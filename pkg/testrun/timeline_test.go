@@ -9,7 +9,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // TestRecorder checks what each sequence of events means.
@@ -43,7 +42,7 @@ func TestRecorder(t *testing.T) {
 		"changed, and deleted afterwards": {[]kube.Event{{Object: workload("1", "a:2", "apps", 1)}, {Object: first, Deleted: true}}, "restarted; deleted"},
 	} {
 		now := time.Now()
-		r := &recorder{run: &Run{Now: func() time.Time { now = now.Add(time.Second); return now }}, known: map[diff.Ref]*object{}, start: now}
+		r := &recorder{run: &Run{Now: func() time.Time { now = now.Add(time.Second); return now }}, known: map[controllers.ID]*object{}, start: now}
 		gvk := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
 		r.see(gvk, kube.Event{Object: first}, true)
 		for _, e := range c.events {
@@ -52,7 +51,7 @@ func TestRecorder(t *testing.T) {
 		if len(r.entries()) > 0 {
 			t.Errorf("%s: an object in no inventory has entries", name)
 		}
-		r.relevant(diff.Ref{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"})
+		r.relevant(controllers.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"})
 		var got []string
 		for _, e := range r.entries() {
 			text := e.Action
@@ -82,7 +81,7 @@ func TestRecorderOfRelease(t *testing.T) {
 			},
 		}
 	}
-	r := &recorder{run: &Run{Now: time.Now}, known: map[diff.Ref]*object{}, start: time.Now()}
+	r := &recorder{run: &Run{Now: time.Now}, known: map[controllers.ID]*object{}, start: time.Now()}
 	k, _ := controllers.FindKind("HelmRelease")
 	gvk := schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
 	for i, o := range []controllers.Object{
@@ -91,7 +90,7 @@ func TestRecorderOfRelease(t *testing.T) {
 	} {
 		r.see(gvk, kube.Event{Object: o}, i == 0)
 	}
-	r.relevant(diff.Ref{Group: k.Group, Kind: k.Kind, Namespace: "shop", Name: "web"})
+	r.relevant(controllers.ID{Group: k.Group, Kind: k.Kind, Namespace: "shop", Name: "web"})
 	var got []string
 	for _, e := range r.entries() {
 		got = append(got, e.Action+" "+e.Message)

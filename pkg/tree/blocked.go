@@ -1,6 +1,10 @@
 package tree
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
 
 // The limits of what a graph lists. The objects of a cluster can have so many
 // circular dependencies and root causes that their number grows with the square
@@ -13,10 +17,10 @@ const (
 // findCycles finds the cycles among the edges that wait, each once.
 func (g *Graph) findCycles() {
 	const done = -1
-	at := map[Object]int{} // the position on the way, from 1
-	var way []Object
-	var walk func(o Object)
-	walk = func(o Object) {
+	at := map[controllers.ID]int{} // the position on the way, from 1
+	var way []controllers.ID
+	var walk func(o controllers.ID)
+	walk = func(o controllers.ID) {
 		way = append(way, o)
 		at[o] = len(way)
 		for _, e := range g.From(o) {
@@ -40,7 +44,7 @@ func (g *Graph) findCycles() {
 }
 
 // turned rotates a cycle to start at its first object in alphabetical order.
-func turned(cycle []Object) []Object {
+func turned(cycle []controllers.ID) []controllers.ID {
 	first := 0
 	for i, o := range cycle {
 		if o.String() < cycle[first].String() {
@@ -55,8 +59,8 @@ func (v *Vertex) out() bool { return v.Missing || v.Ready != "" && v.Ready != "T
 
 // awaited returns the objects that an object waits for and that are missing or
 // not ready.
-func (g *Graph) awaited(o Object) []Object {
-	var all []Object
+func (g *Graph) awaited(o controllers.ID) []controllers.ID {
+	var all []controllers.ID
 	for _, e := range g.From(o) {
 		if e.Waits() && g.at[e.To].out() {
 			all = append(all, e.To)
@@ -70,7 +74,7 @@ func (g *Graph) awaited(o Object) []Object {
 // with the same ends. Tarjan's algorithm finds the groups, each after those that
 // it waits for.
 func (g *Graph) block() {
-	b := &blocking{Graph: g, number: map[Object]int{}, lowest: map[Object]int{}, open: map[Object]bool{}, ends: map[Object]bool{}}
+	b := &blocking{Graph: g, number: map[controllers.ID]int{}, lowest: map[controllers.ID]int{}, open: map[controllers.ID]bool{}, ends: map[controllers.ID]bool{}}
 	for _, v := range g.Vertices {
 		if v.out() && b.number[v.Object] == 0 {
 			b.visit(v.Object)
@@ -82,14 +86,14 @@ type blocking struct {
 	*Graph
 	// number is the order of the visits, and lowest the lowest number that an
 	// object leads to.
-	number, lowest map[Object]int
+	number, lowest map[controllers.ID]int
 	// open are the objects on the stack, whose group is not complete. ends are
 	// those that wait for nothing.
-	open, ends map[Object]bool
-	stack      []Object
+	open, ends map[controllers.ID]bool
+	stack      []controllers.ID
 }
 
-func (b *blocking) visit(o Object) {
+func (b *blocking) visit(o controllers.ID) {
 	b.number[o] = len(b.number) + 1
 	b.lowest[o] = b.number[o]
 	b.open[o] = true
@@ -117,11 +121,11 @@ func (b *blocking) visit(o Object) {
 }
 
 // settle sets BlockedBy of a group from those that it waits for.
-func (b *blocking) settle(group []Object) {
-	var ends []Object
+func (b *blocking) settle(group []controllers.ID) {
+	var ends []controllers.ID
 	more := false
-	known := map[Object]bool{}
-	add := func(o Object) {
+	known := map[controllers.ID]bool{}
+	add := func(o controllers.ID) {
 		if known[o] {
 			return
 		}
@@ -153,13 +157,13 @@ func (b *blocking) settle(group []Object) {
 
 // Blocks returns the objects that are not ready because of a root cause, in the
 // order of the vertices.
-func (g *Graph) Blocks(root Object) []Object {
+func (g *Graph) Blocks(root controllers.ID) []controllers.ID {
 	v := g.at[root]
 	if v == nil || !v.out() || len(g.awaited(root)) > 0 {
 		return nil
 	}
-	found := map[Object]bool{root: true}
-	for queue := []Object{root}; len(queue) > 0; queue = queue[1:] {
+	found := map[controllers.ID]bool{root: true}
+	for queue := []controllers.ID{root}; len(queue) > 0; queue = queue[1:] {
 		for _, e := range g.To(queue[0]) {
 			if e.Waits() && g.at[e.From].out() && !found[e.From] {
 				found[e.From] = true
@@ -168,7 +172,7 @@ func (g *Graph) Blocks(root Object) []Object {
 		}
 	}
 	delete(found, root)
-	var all []Object
+	var all []controllers.ID
 	for _, v := range g.Vertices {
 		if found[v.Object] {
 			all = append(all, v.Object)

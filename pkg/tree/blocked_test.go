@@ -25,7 +25,7 @@ func waiting(needs [][]int) *tree.Graph {
 			"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": "False", "reason": "x", "message": "m"}}},
 		})
 	}
-	return tree.NewGraph(objects, true, func(tree.Object) bool { return true })
+	return tree.NewGraph(objects, true, func(controllers.ID) bool { return true })
 }
 
 func named(t *testing.T, g *tree.Graph, i int) *tree.Vertex {

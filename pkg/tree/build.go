@@ -41,14 +41,14 @@ func (o Options) owned() bool { return !o.InventoryOnly && !o.FluxOnly }
 // custom resources. Exceptions are Kustomizations nested across many namespaces
 // if cluster-wide lists are forbidden, and releases without inventories, which
 // need a request each.
-func Build(ctx context.Context, cfg *rest.Config, root Object, options Options) (*Tree, error) {
+func Build(ctx context.Context, cfg *rest.Config, root controllers.ID, options Options) (*Tree, error) {
 	c, err := connect(cfg)
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{cluster: c, options: options, flux: map[Object]fluxObject{}, listed: map[scope]bool{}, expanded: map[Object]bool{}}
+	b := &builder{cluster: c, options: options, flux: map[controllers.ID]fluxObject{}, listed: map[scope]bool{}, expanded: map[controllers.ID]bool{}}
 	node := &Node{Object: root}
-	if k, ok := consumed(root.GroupKind); ok {
+	if k, ok := consumed(root.GroupKind()); ok {
 		node.version = k.Version
 		err = b.consumers(ctx, cfg, node, k)
 	} else {
@@ -68,9 +68,9 @@ type builder struct {
 	options Options
 	// flux are the objects with inventories that were read. listed are the
 	// kinds and namespaces that were listed.
-	flux     map[Object]fluxObject
+	flux     map[controllers.ID]fluxObject
 	listed   map[scope]bool
-	expanded map[Object]bool
+	expanded map[controllers.ID]bool
 	gaps     gaps
 }
 
@@ -124,8 +124,8 @@ func (b *builder) expandAll(ctx context.Context, nodes []*Node) ([]*Node, error)
 	return next, nil
 }
 
-func (b *builder) readRoot(ctx context.Context, root Object) error {
-	k, ok := expandable(root.GroupKind)
+func (b *builder) readRoot(ctx context.Context, root controllers.ID) error {
+	k, ok := expandable(root.GroupKind())
 	if !ok {
 		return fmt.Errorf("%s has no inventory", root)
 	}
@@ -148,7 +148,7 @@ func (b *builder) readRoot(ctx context.Context, root Object) error {
 func (b *builder) expand(node *Node) ([]*Node, error) {
 	f, ok := b.flux[node.Object]
 	if !ok {
-		if k, _ := expandable(node.Object.GroupKind); b.options.Status {
+		if k, _ := expandable(node.Object.GroupKind()); b.options.Status {
 			b.absent(node, k.CRD())
 		}
 		return nil, nil
@@ -164,18 +164,18 @@ func (b *builder) expand(node *Node) ([]*Node, error) {
 		return nil, f.broken
 	}
 	var next []*Node
-	known := map[Object]bool{node.Object: true}
+	known := map[controllers.ID]bool{node.Object: true}
 	for _, child := range node.Children {
 		known[child.Object] = true
 	}
 	for _, e := range f.inventory {
-		if known[e.object] || b.options.FluxOnly && !ofFlux(e.object.GroupKind) {
+		if known[e.ID] || b.options.FluxOnly && !ofFlux(e.ID.GroupKind()) {
 			continue
 		}
-		known[e.object] = true
-		child := &Node{Object: e.object, version: e.version, remote: f.remote || node.remote}
+		known[e.ID] = true
+		child := &Node{Object: e.ID, version: e.Version, remote: f.remote || node.remote}
 		node.Children = append(node.Children, child)
-		if _, nested := expandable(e.object.GroupKind); nested && !child.remote {
+		if _, nested := expandable(e.ID.GroupKind()); nested && !child.remote {
 			next = append(next, child)
 		}
 	}
@@ -187,7 +187,7 @@ func (b *builder) expand(node *Node) ([]*Node, error) {
 func (b *builder) read(ctx context.Context, nodes []*Node, everywhere bool) (bool, error) {
 	wanted := wants{}
 	for _, node := range nodes {
-		k, _ := expandable(node.Object.GroupKind)
+		k, _ := expandable(node.Object.GroupKind())
 		if _, known := b.flux[node.Object]; known || b.listed[scope{k.Kind, node.Object.Namespace}] || b.listed[scope{k.Kind, ""}] {
 			continue
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
@@ -37,7 +38,7 @@ func shop(t *testing.T) *server {
 	return s
 }
 
-func build(t *testing.T, s *server, root tree.Object, options tree.Options) *tree.Tree {
+func build(t *testing.T, s *server, root controllers.ID, options tree.Options) *tree.Tree {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()

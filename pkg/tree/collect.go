@@ -50,7 +50,7 @@ func (w wants) add(r kube.Resource, namespace, name string) {
 }
 
 // check returns an error if more lists are wanted than a tree may need.
-func (w wants) check(root Object) error {
+func (w wants) check(root controllers.ID) error {
 	lists := 0
 	for _, namespaces := range w {
 		lists += len(namespaces)

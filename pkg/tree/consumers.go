@@ -35,7 +35,7 @@ func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k
 		return apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, root.Object.Name)
 	}
 	var pending []*Node
-	seen := map[Object]bool{root.Object: true}
+	seen := map[controllers.ID]bool{root.Object: true}
 	var hang func(n *Node)
 	hang = func(n *Node) {
 		for _, e := range g.To(n.Object) {
@@ -43,7 +43,7 @@ func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k
 				continue
 			}
 			seen[e.From] = true
-			row, _ := controllers.KindOf(e.From.GroupKind.Group, e.From.GroupKind.Kind)
+			row, _ := controllers.KindOf(e.From.Group, e.From.Kind)
 			child := &Node{Object: e.From, version: row.Version}
 			n.Children = append(n.Children, child)
 			if row.Inventory != nil {

@@ -63,7 +63,7 @@ func TestKindNotServed(t *testing.T) {
 	got := build(t, s, kindObject(t, "Kustomization", "flux-system", "shop"), tree.Options{Status: true})
 	var canary *tree.Node
 	for _, n := range got.Root.Children {
-		if n.Object.GroupKind.Kind == "Canary" {
+		if n.Object.Kind == "Canary" {
 			canary = n
 		}
 	}

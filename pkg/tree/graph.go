@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
@@ -22,16 +21,16 @@ type Graph struct {
 	Edges []Edge
 	// Cycles are circular dependencies. Each starts at its first object in
 	// alphabetical order. MoreCycles is set if there are others.
-	Cycles     [][]Object
+	Cycles     [][]controllers.ID
 	MoreCycles bool
 
-	at       map[Object]*Vertex
-	from, to map[Object][]Edge
+	at       map[controllers.ID]*Vertex
+	from, to map[controllers.ID][]Edge
 }
 
 // Vertex is a Flux object.
 type Vertex struct {
-	Object Object
+	Object controllers.ID
 	// Ready is "True", "False" or "Unknown", or "" for a missing object and for
 	// one from a file.
 	Ready, Message string
@@ -41,13 +40,13 @@ type Vertex struct {
 	// BlockedBy are the root causes if the object is not ready: objects that
 	// are missing or not ready, without such dependencies of their own.
 	// MoreBlockers is set if there are others.
-	BlockedBy    []Object
+	BlockedBy    []controllers.ID
 	MoreBlockers bool
 }
 
 // Edge is a reference of From to To.
 type Edge struct {
-	From, To Object
+	From, To controllers.ID
 	// Relation is the relation in the catalog: source, dependency, provider,
 	// image, resource.
 	Relation string
@@ -70,8 +69,8 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 		k, _ := controllers.FindKind(kind)
 		missed.add(kube.Of(k), namespace, err)
 	}
-	known := func(o Object) bool {
-		k, _ := controllers.KindOf(o.GroupKind.Group, o.GroupKind.Kind)
+	known := func(o controllers.ID) bool {
+		k, _ := controllers.KindOf(o.Group, o.Kind)
 		return (namespace == "" || o.Namespace == namespace) && missed.covers(kube.Of(k).GroupResource().String(), o.Namespace) == nil
 	}
 	return NewGraph(objects, true, known), missed.list(), nil
@@ -80,8 +79,8 @@ func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Gra
 // NewGraph returns the graph of the objects. A referenced object that is not among
 // them is Missing if known reports that it would be, if it existed. live is
 // true for objects of a cluster, and false for files, which have no status.
-func NewGraph(objects []controllers.Object, live bool, known func(Object) bool) *Graph {
-	g := &Graph{at: map[Object]*Vertex{}}
+func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID) bool) *Graph {
+	g := &Graph{at: map[controllers.ID]*Vertex{}}
 	type row struct {
 		kind   controllers.Kind
 		object controllers.Object
@@ -101,13 +100,13 @@ func NewGraph(objects []controllers.Object, live bool, known func(Object) bool) 
 		}
 	}
 	for _, r := range rows {
-		from := objectIn(r.kind, controllers.Namespace(r.object), controllers.Name(r.object))
+		from := r.kind.ID(controllers.Namespace(r.object), controllers.Name(r.object))
 		for _, n := range g.needs(r.kind, r.object) {
-			to, ok := controllers.FindKind(n.target.Kind)
+			to, ok := n.target.Flux()
 			if !ok || n.target.Name == "" || n.target.Name == "*" {
 				continue
 			}
-			object := objectIn(to, n.target.Namespace, n.target.Name)
+			object := to.ID(n.target.Namespace, n.target.Name)
 			if _, there := g.at[object]; !there {
 				g.vertex(to, n.target.Namespace, n.target.Name).Missing = known(object)
 			}
@@ -129,12 +128,8 @@ func kindOf(o controllers.Object) (controllers.Kind, bool) {
 	return controllers.KindOf(group, controllers.Path{"kind"}.String(o))
 }
 
-func objectIn(k controllers.Kind, namespace, name string) Object {
-	return Object{namespace, name, schema.GroupKind{Group: k.Group, Kind: k.Kind}}
-}
-
 func (g *Graph) vertex(k controllers.Kind, namespace, name string) *Vertex {
-	object := objectIn(k, namespace, name)
+	object := k.ID(namespace, name)
 	v, ok := g.at[object]
 	if !ok {
 		v = &Vertex{Object: object}
@@ -146,7 +141,7 @@ func (g *Graph) vertex(k controllers.Kind, namespace, name string) *Vertex {
 
 type need struct {
 	relation string
-	target   controllers.Target
+	target   controllers.ID
 }
 
 // needs returns the references of an object. A release refers to its chart if
@@ -155,7 +150,7 @@ func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 	var all []need
 	up := k.SourceOf(o)
 	if chart := k.Upstream(o); len(chart) == 1 && chart[0].Kind == "HelmChart" {
-		if c, _ := controllers.FindKind("HelmChart"); g.at[objectIn(c, chart[0].Namespace, chart[0].Name)] != nil {
+		if c, _ := controllers.FindKind("HelmChart"); g.at[c.ID(chart[0].Namespace, chart[0].Name)] != nil {
 			up = chart
 		}
 	}
@@ -177,7 +172,7 @@ func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 
 // Awaited returns the Flux objects that an object waits for: its chart or
 // source, its dependencies, and other required objects.
-func Awaited(k controllers.Kind, o controllers.Object) []controllers.Target {
+func Awaited(k controllers.Kind, o controllers.Object) []controllers.ID {
 	targets := slices.Clone(k.Upstream(o))
 	for _, ref := range k.AllRefs() {
 		if ref.Waits() {
@@ -189,8 +184,8 @@ func Awaited(k controllers.Kind, o controllers.Object) []controllers.Target {
 
 // Mentioned returns the Flux objects that an object refers to without waiting
 // for them.
-func Mentioned(k controllers.Kind, o controllers.Object) []controllers.Target {
-	var targets []controllers.Target
+func Mentioned(k controllers.Kind, o controllers.Object) []controllers.ID {
+	var targets []controllers.ID
 	for _, ref := range k.AllRefs() {
 		if !ref.Waits() {
 			targets = append(targets, ref.Targets(o)...)
@@ -200,12 +195,12 @@ func Mentioned(k controllers.Kind, o controllers.Object) []controllers.Target {
 }
 
 // named returns the references to single Flux objects without duplicates.
-func named(targets []controllers.Target) []controllers.Target {
-	var all []controllers.Target
-	seen := map[controllers.Target]bool{}
+func named(targets []controllers.ID) []controllers.ID {
+	var all []controllers.ID
+	seen := map[controllers.ID]bool{}
 	for _, t := range targets {
-		k, known := controllers.FindKind(t.Kind)
-		t.APIVersion, t.Kind = "", k.Kind
+		k, known := t.Flux()
+		t.Kind = k.Kind
 		if known && t.Name != "" && t.Name != "*" && !seen[t] {
 			seen[t] = true
 			all = append(all, t)
@@ -219,8 +214,8 @@ func (g *Graph) sort() {
 	for i, k := range controllers.Kinds {
 		ranks[k.Kind] = i
 	}
-	rank := func(o Object) int { return ranks[o.GroupKind.Kind] }
-	compare := func(a, b Object) int {
+	rank := func(o controllers.ID) int { return ranks[o.Kind] }
+	compare := func(a, b controllers.ID) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 	}
 	slices.SortFunc(g.Vertices, func(a, b *Vertex) int { return compare(a.Object, b.Object) })
@@ -232,20 +227,20 @@ func (g *Graph) sort() {
 // index removes duplicate edges and indexes the others by object.
 func (g *Graph) index() {
 	g.Edges = slices.Compact(g.Edges)
-	g.from, g.to = map[Object][]Edge{}, map[Object][]Edge{}
+	g.from, g.to = map[controllers.ID][]Edge{}, map[controllers.ID][]Edge{}
 	for _, e := range g.Edges {
 		g.from[e.From], g.to[e.To] = append(g.from[e.From], e), append(g.to[e.To], e)
 	}
 }
 
 // Vertex returns the vertex of an object, or nil.
-func (g *Graph) Vertex(o Object) *Vertex { return g.at[o] }
+func (g *Graph) Vertex(o controllers.ID) *Vertex { return g.at[o] }
 
 // From returns the edges to the dependencies of an object.
-func (g *Graph) From(o Object) []Edge { return g.from[o] }
+func (g *Graph) From(o controllers.ID) []Edge { return g.from[o] }
 
 // To returns the edges from the dependents of an object.
-func (g *Graph) To(o Object) []Edge { return g.to[o] }
+func (g *Graph) To(o controllers.ID) []Edge { return g.to[o] }
 
 // Waits reports whether From waits for To. Alerts and Receivers do not wait for
 // the objects that they watch.
@@ -253,10 +248,10 @@ func (e Edge) Waits() bool { return controllers.Ref{Relation: e.Relation}.Waits(
 
 // Around returns the part of the graph with the dependencies and dependents of
 // an object, direct and indirect.
-func (g *Graph) Around(o Object) *Graph {
-	keep := map[Object]bool{}
-	var walk func(o Object, next func(Object) []Edge, end func(Edge) Object)
-	walk = func(o Object, next func(Object) []Edge, end func(Edge) Object) {
+func (g *Graph) Around(o controllers.ID) *Graph {
+	keep := map[controllers.ID]bool{}
+	var walk func(o controllers.ID, next func(controllers.ID) []Edge, end func(Edge) controllers.ID)
+	walk = func(o controllers.ID, next func(controllers.ID) []Edge, end func(Edge) controllers.ID) {
 		keep[o] = true
 		for _, e := range next(o) {
 			if !keep[end(e)] {
@@ -264,9 +259,9 @@ func (g *Graph) Around(o Object) *Graph {
 			}
 		}
 	}
-	walk(o, g.From, func(e Edge) Object { return e.To })
-	walk(o, g.To, func(e Edge) Object { return e.From })
-	part := &Graph{at: map[Object]*Vertex{}}
+	walk(o, g.From, func(e Edge) controllers.ID { return e.To })
+	walk(o, g.To, func(e Edge) controllers.ID { return e.From })
+	part := &Graph{at: map[controllers.ID]*Vertex{}}
 	for _, v := range g.Vertices {
 		if keep[v.Object] {
 			part.Vertices, part.at[v.Object] = append(part.Vertices, v), v

@@ -44,7 +44,7 @@ func (l Link) History() []HistoryEntry {
 // SourceChain returns the sources of a link, nearest first: the HelmChart before its
 // repository. read reads an object; the link contains the error if it cannot be
 // read.
-func SourceChain(from Link, read func(controllers.Target) Link) []Link {
+func SourceChain(from Link, read func(controllers.ID) Link) []Link {
 	var chain []Link
 	next := from.Kind.Upstream(from.Live)
 	for len(next) > 0 && len(chain) < deepest {

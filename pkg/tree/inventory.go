@@ -12,7 +12,7 @@ import (
 // fluxObject is the required part of a Flux object with an inventory.
 type fluxObject struct {
 	live
-	inventory []entry
+	inventory []controllers.VersionedID
 	// remote marks an inventory of another cluster.
 	remote bool
 	// stored is the release storage for a HelmRelease without an inventory, nil
@@ -21,11 +21,6 @@ type fluxObject struct {
 	// broken is the error for an invalid inventory. It is returned only if the
 	// object is in the tree: lists contain other objects, too.
 	broken error
-}
-
-type entry struct {
-	object  Object
-	version string
 }
 
 func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
@@ -51,19 +46,18 @@ func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
 // entryOf parses an entry of an inventory. Entries of an ArtifactGenerator name an
 // ExternalArtifact, unless they have another kind: since Flux 2.10, that of a
 // managed Namespace, of the core group.
-func entryOf(m map[string]any) (entry, error) {
+func entryOf(m map[string]any) (controllers.VersionedID, error) {
 	field := func(name string) string { return controllers.Path{name}.String(m) }
 	id := field("id")
 	if id == "" {
 		artifact, _ := controllers.FindKind("ExternalArtifact")
 		if other := field("kind"); other != "" && other != artifact.Kind {
-			return entry{Object{field("namespace"), field("name"), schema.GroupKind{Kind: other}}, "v1"}, nil
+			return controllers.VersionedID{ID: controllers.ID{Kind: other, Namespace: field("namespace"), Name: field("name")}, Version: "v1"}, nil
 		}
-		kind := schema.GroupKind{Group: artifact.Group, Kind: artifact.Kind}
-		return entry{Object{field("namespace"), field("name"), kind}, artifact.Version}, nil
+		return controllers.VersionedID{ID: artifact.ID(field("namespace"), field("name")), Version: artifact.Version}, nil
 	}
 	parsed, err := controllers.ParseInventoryID(id)
-	return entry{Object(parsed), field("v")}, err
+	return controllers.VersionedID{ID: parsed, Version: field("v")}, err
 }
 
 // expandable reports whether objects of the kind have an inventory.

@@ -15,9 +15,9 @@ import (
 // live is the required part of a live object, which saves memory for thousands
 // of pods.
 type live struct {
-	object   Object
+	object   controllers.ID
 	uid      types.UID
-	owner    Object // in the object's own namespace
+	owner    controllers.ID // in the object's own namespace
 	ownerUID types.UID
 	status   Status
 	message  string
@@ -36,7 +36,7 @@ type live struct {
 func liveOf(o controllers.Object) live {
 	u := &unstructured.Unstructured{Object: wholeNumbers(o).(map[string]any)}
 	l := live{
-		object:  Object{u.GetNamespace(), u.GetName(), u.GroupVersionKind().GroupKind()},
+		object:  controllers.IDOf(u.Object),
 		uid:     u.GetUID(),
 		created: u.GetCreationTimestamp().UTC(),
 	}
@@ -46,7 +46,7 @@ func liveOf(o controllers.Object) live {
 		l.deletion = controllers.Object{"metadata": map[string]any{"deletionTimestamp": at.UTC().Format(time.RFC3339), "finalizers": finalizers}}
 	}
 	l.status, l.message = readiness(u)
-	switch l.object.GroupKind {
+	switch l.object.GroupKind() {
 	case pod:
 		l.restarts = restarts(u.Object)
 		if reason := troubleOf(u.Object); reason != "" && l.status != Ready {
@@ -70,7 +70,7 @@ func (l *live) ownedBy(u *unstructured.Unstructured) {
 			continue
 		}
 		group := schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind()
-		l.owner, l.ownerUID = Object{u.GetNamespace(), ref.Name, group}, ref.UID
+		l.owner, l.ownerUID = controllers.NewID(group, u.GetNamespace(), ref.Name), ref.UID
 	}
 }
 

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Trees returns the graph as trees from dependents to dependencies. Roots are
 // objects without dependents, followed by cycles. The dependencies of each
 // object appear once. What is too deep in a tree is the root of another one.
 func (g *Graph) Trees() []*Node {
-	shown := map[Object]bool{}
+	shown := map[controllers.ID]bool{}
 	var roots []*Node
 	for _, alone := range []bool{true, false} {
 		for _, v := range g.Vertices {
@@ -25,9 +26,9 @@ func (g *Graph) Trees() []*Node {
 }
 
 // Tree returns the tree of the dependencies of an object.
-func (g *Graph) Tree(o Object) *Node { return g.tree(o, map[Object]bool{}, 1) }
+func (g *Graph) Tree(o controllers.ID) *Node { return g.tree(o, map[controllers.ID]bool{}, 1) }
 
-func (g *Graph) tree(o Object, shown map[Object]bool, depth int) *Node {
+func (g *Graph) tree(o controllers.ID, shown map[controllers.ID]bool, depth int) *Node {
 	v := g.at[o]
 	node := &Node{Object: o, Status: v.Status(), Message: g.why(v)}
 	if shown[o] {

@@ -43,11 +43,11 @@ var ownedBy = map[schema.GroupKind][]schema.GroupKind{
 var workloads = []schema.GroupKind{deployment, statefulSet, daemonSet, replicaSet, cronJob, job, pod, claim}
 
 // ownedKinds returns the kinds that an object may own.
-func ownedKinds(o Object) []schema.GroupKind {
-	if kinds, ok := ownedBy[o.GroupKind]; ok {
+func ownedKinds(o controllers.ID) []schema.GroupKind {
+	if kinds, ok := ownedBy[o.GroupKind()]; ok {
 		return kinds
 	}
-	if o.Namespace != "" && custom(o.GroupKind) {
+	if o.Namespace != "" && custom(o.GroupKind()) {
 		return workloads
 	}
 	return nil
@@ -102,8 +102,8 @@ func (b *builder) wanted(root *Node) wants {
 		if !b.options.owned() {
 			owned = nil
 		}
-		if _, read := expandable(n.Object.GroupKind); !read && (b.options.Status || owned != nil) {
-			r := resourceOf(n.Object.GroupKind, n.version)
+		if _, read := expandable(n.Object.GroupKind()); !read && (b.options.Status || owned != nil) {
+			r := resourceOf(n.Object.GroupKind(), n.version)
 			r.ClusterScoped = n.Object.Namespace == ""
 			wanted.add(r, n.Object.Namespace, n.Object.Name)
 		}
@@ -116,7 +116,7 @@ func (b *builder) wanted(root *Node) wants {
 
 // fill sets the status of an inventory node and adds the objects that it owns.
 func (b *builder) fill(n *Node, index *index) {
-	if _, read := expandable(n.Object.GroupKind); read && !n.remote {
+	if _, read := expandable(n.Object.GroupKind()); read && !n.remote {
 		return
 	}
 	l, ok := index.live[n.Object]
@@ -141,7 +141,7 @@ func (b *builder) judge(n *Node, l live, found bool) {
 		n.Status, n.Message = Unknown, "it is in another cluster"
 		return
 	}
-	b.absent(n, resourceOf(n.Object.GroupKind, n.version).GroupResource().String())
+	b.absent(n, resourceOf(n.Object.GroupKind(), n.version).GroupResource().String())
 }
 
 // absent sets the status of an object of the inventory that was not found.
@@ -179,26 +179,26 @@ func (b *builder) hang(n *Node, l live, index *index, depth int) {
 
 // index finds live objects by name and by owner.
 type index struct {
-	live  map[Object]live
-	owned map[Object][]live
+	live  map[controllers.ID]live
+	owned map[controllers.ID][]live
 	// claims are the PersistentVolumeClaims by name without the ordinal: by
 	// default a StatefulSet creates but does not own them.
-	claims map[Object][]live
+	claims map[controllers.ID][]live
 	// shown are the objects in the tree: each appears once.
-	shown map[Object]bool
+	shown map[controllers.ID]bool
 }
 
 func newIndex(found []live) *index {
 	slices.SortFunc(found, func(a, b live) int {
-		return cmp.Or(cmp.Compare(a.object.GroupKind.Kind, b.object.GroupKind.Kind), cmp.Compare(a.object.Name, b.object.Name))
+		return cmp.Or(cmp.Compare(a.object.Kind, b.object.Kind), cmp.Compare(a.object.Name, b.object.Name))
 	})
-	x := &index{live: map[Object]live{}, owned: map[Object][]live{}, claims: map[Object][]live{}, shown: map[Object]bool{}}
+	x := &index{live: map[controllers.ID]live{}, owned: map[controllers.ID][]live{}, claims: map[controllers.ID][]live{}, shown: map[controllers.ID]bool{}}
 	for _, l := range found {
 		x.live[l.object] = l
-		if l.owner != (Object{}) {
+		if l.owner != (controllers.ID{}) {
 			x.owned[l.owner] = append(x.owned[l.owner], l)
 		}
-		if l.object.GroupKind == claim {
+		if l.object.GroupKind() == claim {
 			base := l.object
 			base.Name = strings.TrimRight(base.Name, "0123456789")
 			x.claims[base] = append(x.claims[base], l)
@@ -217,7 +217,7 @@ func (x *index) below(l live) []live {
 		}
 	}
 	for _, prefix := range l.claims {
-		all = append(all, x.claims[Object{l.object.Namespace, prefix + "-", claim}]...)
+		all = append(all, x.claims[controllers.NewID(claim, l.object.Namespace, prefix+"-")]...)
 	}
 	return all
 }

@@ -8,19 +8,18 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-func kindObject(t *testing.T, kind, namespace, name string) tree.Object {
+func kindObject(t *testing.T, kind, namespace, name string) controllers.ID {
 	t.Helper()
 	k, ok := controllers.FindKind(kind)
 	if !ok {
 		t.Fatalf("no kind %s", kind)
 	}
-	return tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+	return k.ID(namespace, name)
 }
 
 // TestRecorded checks that the output for inventories equals the recorded output of Flux 2.9.
@@ -28,7 +27,7 @@ func TestRecorded(t *testing.T) {
 	t.Parallel()
 	recorded := recordedAnswers(t)
 	for command, c := range map[string]struct {
-		root    tree.Object
+		root    controllers.ID
 		options tree.Options
 		print   func(io.Writer, *tree.Node) error
 		waves   []int

@@ -22,8 +22,8 @@ func (b *builder) relatives(ctx context.Context, root *Node, wanted wants) error
 	namespaces := map[schema.GroupVersion]map[string]bool{}
 	root.each(func(n *Node) {
 		o := n.Object
-		gv := schema.GroupVersion{Group: o.GroupKind.Group, Version: n.version}
-		if !n.remote && o.Namespace != "" && custom(o.GroupKind) {
+		gv := schema.GroupVersion{Group: o.Group, Version: n.version}
+		if !n.remote && o.Namespace != "" && custom(o.GroupKind()) {
 			if namespaces[gv] == nil {
 				namespaces[gv] = map[string]bool{}
 			}

@@ -35,13 +35,16 @@ func JSON(w io.Writer, root *Node) error { return printJSON(w, root) }
 // YAML prints the nodes as YAML with a trailing blank line.
 func YAML(w io.Writer, root *Node) error { return printYAML(w, root) }
 
+// recordedObject is an ID with the JSON fields of Flux 2.9.
+type recordedObject struct {
+	Namespace string
+	Name      string
+	GroupKind schema.GroupKind
+}
+
 // recordedNode is a node with the JSON fields of Flux 2.9, for compatibility.
 type recordedNode struct {
-	Object struct {
-		Namespace string
-		Name      string
-		GroupKind schema.GroupKind
-	} `json:"resource"`
+	Object   recordedObject  `json:"resource"`
 	Status   Status          `json:"status,omitempty"`
 	Message  string          `json:"message,omitempty"`
 	Restarts *int            `json:"restarts,omitempty"`
@@ -50,7 +53,7 @@ type recordedNode struct {
 }
 
 func recorded(n *Node) *recordedNode {
-	r := &recordedNode{Object: n.Object, Status: n.Status, Message: n.Message, Restarts: n.Restarts, Created: n.Created}
+	r := &recordedNode{Object: recordedObject{n.Object.Namespace, n.Object.Name, n.Object.GroupKind()}, Status: n.Status, Message: n.Message, Restarts: n.Restarts, Created: n.Created}
 	for _, child := range n.Children {
 		r.Children = append(r.Children, recorded(child))
 	}

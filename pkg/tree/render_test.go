@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -17,12 +17,11 @@ func TestWideOnATerminal(t *testing.T) {
 	t.Parallel()
 	created := time.Date(2026, 11, 4, 10, 0, 0, 0, time.UTC)
 	restarts := 12
-	kind := func(group, kind string) schema.GroupKind { return schema.GroupKind{Group: group, Kind: kind} }
 	root := &tree.Node{
-		Object: tree.Object{Namespace: "ns", Name: "app", GroupKind: kind("apps", "Deployment")},
+		Object: controllers.ID{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "app"},
 		Status: tree.Ready, Created: &created, Message: "all is\nwell",
 		Children: []*tree.Node{{
-			Object: tree.Object{Name: "größe", GroupKind: kind("", "Node")},
+			Object: controllers.ID{Kind: "Node", Name: "größe"},
 			Status: tree.Failed, Restarts: &restarts, Message: "a message that is far too long for this terminal",
 		}},
 	}
@@ -47,7 +46,7 @@ Deployment/ns/app  <Ready>Ready </>            90m  all is well
 // TestWideOnANarrowTerminal checks that on a very narrow terminal messages are omitted.
 func TestWideOnANarrowTerminal(t *testing.T) {
 	t.Parallel()
-	root := &tree.Node{Object: tree.Object{Name: "x", GroupKind: schema.GroupKind{Kind: "Node"}}, Status: tree.Ready, Message: "long enough"}
+	root := &tree.Node{Object: controllers.ID{Name: "x", Kind: "Node"}, Status: tree.Ready, Message: "long enough"}
 	var out bytes.Buffer
 	if err := tree.Wide(&out, root, tree.Style{Separator: "  ", Width: 10}); err != nil {
 		t.Fatal(err)
@@ -63,7 +62,7 @@ func TestWideOnANarrowTerminal(t *testing.T) {
 func TestWideFolded(t *testing.T) {
 	t.Parallel()
 	node := func(name, message string, children ...*tree.Node) *tree.Node {
-		return &tree.Node{Object: tree.Object{Namespace: "apps", Name: name, GroupKind: schema.GroupKind{Kind: "Kustomization"}}, Status: tree.Failed, Message: message, Children: children}
+		return &tree.Node{Object: controllers.ID{Namespace: "apps", Name: name, Kind: "Kustomization"}, Status: tree.Failed, Message: message, Children: children}
 	}
 	root := node("all", "a message that is far too long for this terminal", node("one", "another one of which there is no end either", node("deep", "short")), node("two", ""))
 	var out bytes.Buffer
@@ -90,7 +89,7 @@ Kustomization/apps/all           Failed
 // it.
 func TestWideFoldedHeader(t *testing.T) {
 	t.Parallel()
-	root := &tree.Node{Object: tree.Object{Namespace: "apps", Name: "all", GroupKind: schema.GroupKind{Kind: "Kustomization"}}, Status: tree.Ready, Message: "Applied revision: main@sha1:3b545be5"}
+	root := &tree.Node{Object: controllers.ID{Namespace: "apps", Name: "all", Kind: "Kustomization"}, Status: tree.Ready, Message: "Applied revision: main@sha1:3b545be5"}
 	var out bytes.Buffer
 	if err := tree.Wide(&out, root, tree.Style{Separator: "  ", Width: 44, Bare: true, Fold: true}); err != nil {
 		t.Fatal(err)

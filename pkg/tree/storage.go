@@ -102,7 +102,7 @@ type manifest struct {
 
 // released returns the objects of a release. The namespace of a namespaced
 // object defaults to the namespace of the release.
-func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry, error) {
+func (c *cluster) released(ctx context.Context, text, namespace string) ([]controllers.VersionedID, error) {
 	var all []manifest
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader([]byte(text)))); ; {
 		document, err := documents.Read()
@@ -118,16 +118,16 @@ func (c *cluster) released(ctx context.Context, text, namespace string) ([]entry
 		}
 		all = append(append(all, m), m.Items...)
 	}
-	var entries []entry
+	var entries []controllers.VersionedID
 	scoped := map[schema.GroupKind]bool{}
 	for _, m := range all {
 		gvk := schema.FromAPIVersionAndKind(m.APIVersion, m.Kind)
 		if m.Kind == "" || m.Metadata.Name == "" {
 			continue // a comment, or a list
 		}
-		e := entry{Object{m.Metadata.Namespace, m.Metadata.Name, gvk.GroupKind()}, gvk.Version}
-		if e.object.Namespace == "" && !c.clusterScoped(ctx, gvk, scoped) {
-			e.object.Namespace = namespace
+		e := controllers.VersionedID{ID: controllers.NewID(gvk.GroupKind(), m.Metadata.Namespace, m.Metadata.Name), Version: gvk.Version}
+		if e.ID.Namespace == "" && !c.clusterScoped(ctx, gvk, scoped) {
+			e.ID.Namespace = namespace
 		}
 		entries = append(entries, e)
 	}

@@ -17,14 +17,14 @@ import (
 // Trace is the path of an object to its source: its owners, its applier, and
 // the sources of the applier.
 type Trace struct {
-	Object Object
+	Object controllers.ID
 	// Images are the container images if the object is a workload.
 	Images []string
 	// Applied is the applied object: the object itself, or the last of Owners.
 	Applied controllers.Object
 	// Owners are the owners of the object, nearest first. The last one was
 	// applied.
-	Owners []Object
+	Owners []controllers.ID
 	// Applier is the Kustomization or HelmRelease.
 	Applier Link
 	// Sources are the sources of the applier, nearest first: the HelmChart
@@ -34,7 +34,7 @@ type Trace struct {
 
 // Link is a Flux object of a trace.
 type Link struct {
-	Object Object
+	Object controllers.ID
 	// Kind is the row in the catalog.
 	Kind controllers.Kind
 	// Live is the live object, nil if Err is set.
@@ -90,7 +90,7 @@ func TraceObject(ctx context.Context, cfg *rest.Config, apiVersion, word, namesp
 		return trace, fmt.Errorf("%s: %w", trace.Object, ErrUnmanaged)
 	}
 	trace.Applier = t.link(ctx, appliers[0])
-	trace.Sources = SourceChain(trace.Applier, func(at controllers.Target) Link { return t.link(ctx, at) })
+	trace.Sources = SourceChain(trace.Applier, func(at controllers.ID) Link { return t.link(ctx, at) })
 	return trace, nil
 }
 
@@ -115,8 +115,8 @@ func (t tracer) get(ctx context.Context, r kube.Resource, namespace, name string
 	return t.client.Get(ctx, r, namespace, name)
 }
 
-func objectOf(r kube.Resource, o controllers.Object) Object {
-	return Object{controllers.Namespace(o), controllers.Name(o), schema.GroupKind{Group: r.Group, Kind: r.Kind}}
+func objectOf(r kube.Resource, o controllers.Object) controllers.ID {
+	return controllers.ID{Group: r.Group, Kind: r.Kind, Namespace: controllers.Namespace(o), Name: controllers.Name(o)}
 }
 
 // owners follows the owner references from an object to the one that was
@@ -164,9 +164,9 @@ func controllerOf(o controllers.Object) (kube.Resource, string, bool) {
 }
 
 // link reads a Flux object. The link contains the error if it cannot be read.
-func (t tracer) link(ctx context.Context, at controllers.Target) Link {
-	k, known := controllers.FindKind(at.Kind)
-	link := Link{Object: Object{at.Namespace, at.Name, schema.GroupKind{Group: k.Group, Kind: at.Kind}}, Kind: k}
+func (t tracer) link(ctx context.Context, at controllers.ID) Link {
+	k, known := at.Flux()
+	link := Link{Object: at, Kind: k}
 	if !known {
 		link.Err = fmt.Errorf("%s is not a Flux kind", at.Kind)
 		return link

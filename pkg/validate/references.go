@@ -9,7 +9,6 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
 
@@ -17,7 +16,7 @@ import (
 // ConfigMaps that are not in Git.
 func (c *cluster) references() {
 	for _, o := range c.objects {
-		kind, ok := controllers.KindOf(o.ref.Group, o.ref.Kind)
+		kind, ok := o.ref.Flux()
 		if !ok || remote(o.side.Owner) {
 			continue // it refers to objects of another cluster
 		}
@@ -25,7 +24,7 @@ func (c *cluster) references() {
 		c.checkSecrets(o)
 	}
 	for _, b := range c.Blocked {
-		if o := c.byRef[identity(b.Object)]; o != nil && !remote(o.side.Owner) {
+		if o := c.byRef[b.Object.ID]; o != nil && !remote(o.side.Owner) {
 			c.add(o, Finding{Severity: Invalid, Rule: RuleDependency, Field: dependsOn, Message: strings.TrimPrefix(strings.Replace(b.Reason, "circular "+dependsOn, "circular", 1), dependsOn+" ")})
 		}
 	}
@@ -79,31 +78,29 @@ func fieldOf(r controllers.Ref, o *object) string {
 }
 
 // deployed reports whether an object is deployed, or whether that is not a question of Flux.
-func (c *cluster) deployed(t controllers.Target) bool {
-	kind, ok := controllers.FindKind(t.Kind)
-	if !ok || t.Name == "" || t.Name == "*" {
+func (c *cluster) deployed(t controllers.ID) bool {
+	if _, ok := t.Flux(); !ok || t.Name == "" || t.Name == "*" {
 		return true
 	}
-	if c.byRef[diff.Ref{Group: kind.Group, Kind: kind.Kind, Namespace: t.Namespace, Name: t.Name}] != nil {
+	if c.byRef[t] != nil {
 		return true
 	}
-	ref := build.Reference{Kind: kind.Kind, Namespace: t.Namespace, Name: t.Name}
-	if build.SourceOf(c.Root) == ref || build.ReferenceTo(c.Root) == ref {
+	if build.SourceOf(c.Root) == t || controllers.IDOf(c.Root.Object) == t {
 		return true // bootstrap or an operator creates them
 	}
-	return c.generated(ref)
+	return c.generated(t)
 }
 
 // generated reports whether an object is created for another one: a HelmChart for a HelmRelease, or
 // an ExternalArtifact for an ArtifactGenerator.
-func (c *cluster) generated(ref build.Reference) bool {
+func (c *cluster) generated(ref controllers.ID) bool {
 	return slices.ContainsFunc(c.objects, func(o *object) bool {
-		kind, ok := controllers.KindOf(o.ref.Group, o.ref.Kind)
+		kind, ok := o.ref.Flux()
 		if !ok {
 			return false
 		}
-		if kind.Release && slices.ContainsFunc(kind.Upstream(o.Object.Object), func(t controllers.Target) bool {
-			return t.Kind == ref.Kind && t.Namespace == ref.Namespace && t.Name == ref.Name && createsChart(o)
+		if kind.Release && slices.ContainsFunc(kind.Upstream(o.Object.Object), func(t controllers.ID) bool {
+			return t == ref && createsChart(o)
 		}) {
 			return true
 		}
@@ -124,19 +121,19 @@ func createsChart(o *object) bool {
 // checkSecrets notes the Secrets that are not in Git. They may be created on the cluster.
 func (c *cluster) checkSecrets(o *object) {
 	for _, s := range controllers.SecretsOf(o.Object.Object) {
-		ref := build.Reference{Kind: "Secret", Namespace: o.ref.Namespace, Name: s.Name}
+		ref := controllers.ID{Kind: "Secret", Namespace: o.ref.Namespace, Name: s.Name}
 		if !s.Optional && !substituted(s.Name) {
 			c.notInGit(o, ref, s.Field)
 		}
 	}
-	for _, lack := range c.Lacking[build.ReferenceTo(o.Unstructured)] {
+	for _, lack := range c.Lacking[controllers.IDOf(o.Unstructured.Object)] {
 		c.notInGit(o, lack.Object, "")
 	}
 }
 
 // notInGit notes a ConfigMap or Secret once.
-func (c *cluster) notInGit(o *object, ref build.Reference, field string) {
-	if c.missing[ref] || c.byRef[diff.Ref{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}] != nil {
+func (c *cluster) notInGit(o *object, ref controllers.ID, field string) {
+	if c.missing[ref] || c.byRef[ref] != nil {
 		return
 	}
 	c.missing[ref] = true

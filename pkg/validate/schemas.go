@@ -126,7 +126,7 @@ func (c *cluster) judge(o *object, v verdict.Verdict) {
 	if v.Namespaced && o.ref.Namespace == "" && build.IsKustomization(o.side.Owner) {
 		c.add(o, Finding{
 			Severity: Invalid, Rule: RuleNamespace, Field: "metadata.namespace", Message: "namespace not specified",
-			Fix: "set metadata.namespace, or spec.targetNamespace of " + build.ReferenceTo(o.side.Owner).String(),
+			Fix: "set metadata.namespace, or spec.targetNamespace of " + controllers.IDOf(o.side.Owner.Object).String(),
 		})
 	}
 }
@@ -149,7 +149,7 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	case !sensitive && p.Value != "":
 		f.Message += " (value: " + shortened(p.Value) + ")"
 	}
-	lacking := c.Lacking[build.ReferenceTo(o.side.Owner)]
+	lacking := c.Lacking[controllers.IDOf(o.side.Owner.Object)]
 	switch {
 	case len(lacking) == 0 || p.Rule == verdict.RuleUnknownField && build.IsKustomization(o.side.Owner):
 	case !build.IsKustomization(o.side.Owner):

@@ -10,7 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
@@ -48,11 +50,11 @@ const (
 
 // Finding is a problem of an object.
 type Finding struct {
-	Severity Severity `json:"severity"`
-	Rule     string   `json:"rule"`
-	Object   diff.Ref `json:"object"`
+	Severity Severity                `json:"severity"`
+	Rule     string                  `json:"rule"`
+	Object   controllers.VersionedID `json:"object"`
 	// Owner is the Kustomization or HelmRelease that applies the object.
-	Owner diff.Ref `json:"owner"`
+	Owner controllers.VersionedID `json:"owner"`
 	// File is the file that has the object, if exactly one file does.
 	File string `json:"file,omitempty"`
 	// Field is the path of the field, or "".
@@ -104,7 +106,7 @@ type Options struct {
 
 // Run renders what a revision deploys to a cluster, and validates it.
 func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) {
-	c := &cluster{Options: o, unset: map[unset]bool{}, missing: map[build.Reference]bool{}}
+	c := &cluster{Options: o, unset: map[unset]bool{}, missing: map[controllers.ID]bool{}}
 	c.Unset = c.recordUnset
 	rendered, err := revision.Render(ctx, at, c.Options.Options)
 	if err != nil {
@@ -127,6 +129,7 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 	})
 	result := &Result{Path: o.Path, Owners: len(rendered.Sides), Objects: len(c.objects), Findings: c.findings}
 	rendered.Concealed.Conceal(result.Findings)
+	budget.ShortenTexts(result.Findings)
 	if result.Findings == nil {
 		result.Findings = []Finding{}
 	}
@@ -143,43 +146,37 @@ type cluster struct {
 	Options
 	*revision.Rendered
 	objects  []*object
-	byRef    map[diff.Ref]*object
+	byRef    map[controllers.ID]*object
 	findings []Finding
 	unset    map[unset]bool
 	order    []unset
-	missing  map[build.Reference]bool
+	missing  map[controllers.ID]bool
 }
 
 // object is an object with what applies it.
 type object struct {
 	build.Object
 	side *diff.Side
-	ref  diff.Ref
+	ref  controllers.VersionedID
 	// unknown is set if the object could not be validated.
 	unknown bool
 }
 
-// identity returns a reference without its version.
-func identity(r diff.Ref) diff.Ref {
-	r.Version = ""
-	return r
-}
-
 // collect collects the objects of all Kustomizations and HelmReleases.
 func (c *cluster) collect() {
-	c.byRef = map[diff.Ref]*object{}
+	c.byRef = map[controllers.ID]*object{}
 	for _, side := range c.Sides {
 		for _, o := range side.Build.Objects {
-			found := &object{Object: o, side: side, ref: diff.RefOf(o.Unstructured)}
+			found := &object{Object: o, side: side, ref: controllers.VersionedIDOf(o.Unstructured.Object)}
 			c.objects = append(c.objects, found)
-			c.byRef[identity(found.ref)] = found
+			c.byRef[found.ref.ID] = found
 		}
 	}
 }
 
 // add adds a finding about an object.
 func (c *cluster) add(o *object, f Finding) {
-	f.Object, f.Owner = o.ref, diff.RefOf(o.side.Owner)
+	f.Object, f.Owner = o.ref, controllers.VersionedIDOf(o.side.Owner.Object)
 	if f.Severity == Unknown {
 		o.unknown = true
 	}
@@ -206,11 +203,10 @@ func (c *cluster) omissions() {
 // chart, which may need a cluster or the network, or because of what is not known.
 func (c *cluster) conclusive(omitted revision.Omitted) bool {
 	ref := omitted.Owner
-	owner := build.Reference{Kind: ref.Kind, Namespace: ref.Namespace, Name: ref.Name}
 	var remote *build.RemoteError
-	if ref.Kind != c.Root.GetKind() || len(c.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.Lacking[owner]) > 0 {
+	if ref.Kind != c.Root.GetKind() || len(c.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.Lacking[ref.ID]) > 0 {
 		return false
 	}
-	definition := c.byRef[identity(ref)]
+	definition := c.byRef[ref.ID]
 	return definition == nil || !substituted(definition.Object.Object)
 }

@@ -9,19 +9,19 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // unset is a variable of an object that has neither a value nor a default.
 type unset struct {
-	object diff.Ref
+	object controllers.ID
 	name   string
 }
 
 // recordUnset is called by builds, which may be repeated.
 func (c *cluster) recordUnset(o *unstructured.Unstructured, names []string) {
 	for _, name := range names {
-		u := unset{identity(diff.RefOf(o)), name}
+		u := unset{controllers.IDOf(o.Object), name}
 		if !c.unset[u] {
 			c.unset[u] = true
 			c.order = append(c.order, u)
@@ -34,12 +34,12 @@ func (c *cluster) recordUnset(o *unstructured.Unstructured, names []string) {
 func (c *cluster) variables() {
 	for _, u := range c.order {
 		o := c.byRef[u.object]
-		if o == nil || len(c.Lacking[build.ReferenceTo(o.side.Owner)]) > 0 {
+		if o == nil || len(c.Lacking[controllers.IDOf(o.side.Owner.Object)]) > 0 {
 			continue
 		}
 		c.add(o, Finding{
 			Severity: Warning, Rule: RuleVariable, Message: fmt.Sprintf("the variable ${%s} has neither a value nor a default", u.name),
-			Fix: fmt.Sprintf("define it in spec.postBuild of %s, or escape it as $${%s}", build.ReferenceTo(o.side.Owner), u.name),
+			Fix: fmt.Sprintf("define it in spec.postBuild of %s, or escape it as $${%s}", controllers.IDOf(o.side.Owner.Object), u.name),
 		})
 	}
 }
@@ -48,11 +48,11 @@ func (c *cluster) variables() {
 // that are not known. What they deploy differs.
 func (c *cluster) lacking() {
 	for _, side := range c.Sides {
-		lacking := c.Lacking[build.ReferenceTo(side.Owner)]
+		lacking := c.Lacking[controllers.IDOf(side.Owner.Object)]
 		if len(lacking) == 0 {
 			continue
 		}
-		owner, found := diff.RefOf(side.Owner), false
+		owner, found := controllers.VersionedIDOf(side.Owner.Object), false
 		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: owner, Owner: owner, Message: "rendered without its values in " + names(lacking)}
 		kustomization := build.IsKustomization(side.Owner)
 		if kustomization {
@@ -72,28 +72,28 @@ func (c *cluster) lacking() {
 
 // locate finds the files of the objects with findings, as far as a file has an object of that name.
 func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
-	wanted := map[build.Reference][]string{}
+	wanted := map[controllers.ID][]string{}
 	for _, f := range c.findings {
-		wanted[nameOf(f.Object)] = nil
+		wanted[nameOf(f.Object.ID)] = nil
 	}
 	if len(wanted) == 0 {
 		return nil
 	}
 	found, err := build.Search(ctx, tree, nil, func(o *unstructured.Unstructured) bool {
-		_, ok := wanted[nameOf(diff.RefOf(o))]
+		_, ok := wanted[nameOf(controllers.IDOf(o.Object))]
 		return ok
 	})
 	if err != nil {
 		return err
 	}
 	for _, m := range found {
-		ref := nameOf(diff.RefOf(m.Unstructured))
+		ref := nameOf(controllers.IDOf(m.Unstructured.Object))
 		if !slices.Contains(wanted[ref], m.File) {
 			wanted[ref] = append(wanted[ref], m.File)
 		}
 	}
 	for i, f := range c.findings {
-		if files := wanted[nameOf(f.Object)]; len(files) == 1 && (f.Owner == f.Object || f.Owner.Kind == c.Root.GetKind()) {
+		if files := wanted[nameOf(f.Object.ID)]; len(files) == 1 && (f.Owner == f.Object || f.Owner.Kind == c.Root.GetKind()) {
 			c.findings[i].File = files[0]
 		}
 	}
@@ -101,4 +101,6 @@ func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
 }
 
 // nameOf returns the kind and the name of an object, whose namespace may not be in its file.
-func nameOf(r diff.Ref) build.Reference { return build.Reference{Kind: r.Kind, Name: r.Name} }
+func nameOf(r controllers.ID) controllers.ID {
+	return controllers.ID{Kind: r.Kind, Name: r.Name}
+}

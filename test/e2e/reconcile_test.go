@@ -32,7 +32,8 @@ func TestReconcileFailing(t *testing.T) {
   Fix`+locked, "reconcile", "source", "git", "locked", "-n", f.namespace)
 	failsWith(f, `
 ✗ Kustomization NS/locked is not ready: ArtifactFailed: [^\n]*
-✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
+(◎ [^\n]*
+)*✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
   Root cause of both
     GitRepository/NS/locked: http://[^ ]+ rejects the credentials in Secret NS/wrong
     GitOperationFailed: [^\n]*

@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/diff/revision/clone"
 )
@@ -35,7 +36,7 @@ func (o *Options) Revisions(a *app.App, repository *snapshot.Repository, namespa
 	}
 	options := revision.Options{
 		Namespace: namespace, Strict: o.Strict, KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions,
-		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[build.Reference]string{},
+		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[controllers.ID]string{},
 		Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
 		Decrypter: Decryption(a).Decrypter(build.FromObjects(nil)), // local keys only
 		At:        func(reference build.GitReference) (revision.Tree, error) { return clone.TreeAt(repository, reference) },

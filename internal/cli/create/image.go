@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/create/creation"
 	"github.com/fluxkit/flux/internal/input"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // orders lists the sort orders of an ImagePolicy; the last tag is selected.
@@ -193,7 +194,7 @@ func buildImageUpdate() creation.Builder {
 			}
 			creation.Put(spec, "policyChangeDelay", delay)
 			creation.Put(spec, "interval", c.Interval)
-			creation.Put(spec, "sourceRef", creation.RefField(input.Reference{Kind: "GitRepository", Name: repository, Namespace: namespace}))
+			creation.Put(spec, "sourceRef", creation.RefField(controllers.ID{Kind: "GitRepository", Name: repository, Namespace: namespace}))
 			creation.Put(spec, "git.checkout.ref.branch", checkout)
 			creation.Put(spec, "git.commit.author.email", authorEmail)
 			creation.Put(spec, "git.commit.author.name", authorName)

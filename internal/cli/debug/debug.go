@@ -257,7 +257,7 @@ func checkMasked(a *app.App, o *options, shown []shownVariable) error {
 }
 
 // originText describes the origin of a value.
-func originText(from build.Reference, key string) string {
+func originText(from controllers.ID, key string) string {
 	if from.Name == "" {
 		return "inline"
 	}

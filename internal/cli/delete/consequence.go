@@ -20,7 +20,7 @@ func consequence(t objref.Target, suspendFirst bool) string {
 }
 
 func effect(t objref.Target, suspendFirst bool) string {
-	managed := t.Kind.Managed(t.Object)
+	managed := controllers.Managed(t.Object)
 	inventory := tally(managed)
 	suspended := suspendFirst || t.Kind.Suspension.Is(t.Object)
 	switch t.Kind.Kind {
@@ -65,7 +65,7 @@ func after(text string) string {
 }
 
 // tally counts objects by kind, the most frequent first.
-func tally(objects []controllers.Target) string {
+func tally(objects []controllers.ID) string {
 	count := map[string]int{}
 	var kinds []string
 	for _, o := range objects {
@@ -89,7 +89,7 @@ func counted(n int, kind string) string { return fmt.Sprintf("%d %s", n, kind) }
 
 // nested returns the note that the inventories of applied Flux objects are
 // deleted as well.
-func nested(objects []controllers.Target) string {
+func nested(objects []controllers.ID) string {
 	for _, o := range objects {
 		if o.Kind == "Kustomization" || o.Kind == "HelmRelease" {
 			return "; resources of a " + o.Kind + " among them are deleted as well"
@@ -100,8 +100,8 @@ func nested(objects []controllers.Target) string {
 
 // recreator returns the owner that applies a deleted object again in its next
 // reconciliation.
-func recreator(o controllers.Object) (controllers.Target, bool) {
+func recreator(o controllers.Object) (controllers.ID, bool) {
 	owner, ok := controllers.Manager(o)
-	k, _ := controllers.FindKind(owner.Kind)
+	k, _ := owner.Flux()
 	return owner, ok && k.Drift == nil
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
@@ -101,7 +100,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	}
 	trees := g.Trees
 	if name != "" {
-		object := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+		object := k.ID(namespace, name)
 		if v := g.Vertex(object); v == nil || v.Missing {
 			return &objref.NotFoundError{Target: objref.Target{Kind: k, Namespace: namespace, Name: name}}
 		}
@@ -181,7 +180,7 @@ func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, er
 		}
 		objects = append(objects, m.Object)
 	}
-	return tree.NewGraph(objects, false, func(tree.Object) bool { return true }), nil
+	return tree.NewGraph(objects, false, func(controllers.ID) bool { return true }), nil
 }
 
 func depsAnswer(a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node) error {
@@ -236,7 +235,7 @@ func depsTrouble(a *app.App, g *tree.Graph) error {
 const maxCycle = 20
 
 // cycleText returns the objects of a circular dependency, the first one again at the end.
-func cycleText(cycle []tree.Object) string {
+func cycleText(cycle []controllers.ID) string {
 	var words []string
 	for _, o := range append(slices.Clone(cycle), cycle[0]) {
 		words = append(words, o.String())
@@ -255,7 +254,7 @@ func depsDiagram(g *tree.Graph) diagram.Diagram {
 		if len(g.From(v.Object)) == 0 && len(g.To(v.Object)) == 0 {
 			continue
 		}
-		box := diagram.Box{ID: v.Object.String(), Head: v.Object.GroupKind.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Status: treeview.BoxStatus(v.Status())}
+		box := diagram.Box{ID: v.Object.String(), Head: v.Object.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Status: treeview.BoxStatus(v.Status())}
 		if v.Missing {
 			box.Note = "not there"
 		}
@@ -269,28 +268,26 @@ func depsDiagram(g *tree.Graph) diagram.Diagram {
 
 // graphReport is the JSON and YAML output.
 type graphReport struct {
-	Objects      []report.Vertex       `json:"objects"`
-	Dependencies []edgeReport          `json:"dependencies"`
-	Cycles       [][]report.ObjectName `json:"cycles"`
-	MoreCycles   bool                  `json:"moreCycles,omitempty"`
+	Objects      []report.Vertex    `json:"objects"`
+	Dependencies []edgeReport       `json:"dependencies"`
+	Cycles       [][]controllers.ID `json:"cycles"`
+	MoreCycles   bool               `json:"moreCycles,omitempty"`
 }
 
 type edgeReport struct {
-	From     report.ObjectName `json:"from"`
-	To       report.ObjectName `json:"to"`
-	Relation string            `json:"relation"`
+	From     controllers.ID `json:"from"`
+	To       controllers.ID `json:"to"`
+	Relation string         `json:"relation"`
 }
 
 func graphReportOf(g *tree.Graph) graphReport {
-	r := graphReport{Objects: []report.Vertex{}, Dependencies: []edgeReport{}, Cycles: [][]report.ObjectName{}, MoreCycles: g.MoreCycles}
+	r := graphReport{Objects: []report.Vertex{}, Dependencies: []edgeReport{}, Cycles: [][]controllers.ID{}, MoreCycles: g.MoreCycles}
 	for _, v := range g.Vertices {
 		r.Objects = append(r.Objects, report.VertexOf(v))
 	}
 	for _, e := range g.Edges {
-		r.Dependencies = append(r.Dependencies, edgeReport{report.NameOfNode(e.From), report.NameOfNode(e.To), e.Relation})
+		r.Dependencies = append(r.Dependencies, edgeReport{e.From, e.To, e.Relation})
 	}
-	for _, cycle := range g.Cycles {
-		r.Cycles = append(r.Cycles, report.NamesOfNodes(cycle))
-	}
+	r.Cycles = append(r.Cycles, g.Cycles...)
 	return r
 }

@@ -136,8 +136,8 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 	if err != nil {
 		return o.missing(a, err)
 	}
-	line.Set("building %s", diff.RefOf(plan.Ks))
-	comparer.Announce("building %s", diff.RefOf(plan.Ks))
+	line.Set("building %s", controllers.VersionedIDOf(plan.Ks.Object))
+	comparer.Announce("building %s", controllers.VersionedIDOf(plan.Ks.Object))
 	built, childErr := plan.Run(ctx)
 	if built == nil {
 		return desired.ExplainBuild(childErr)
@@ -242,7 +242,7 @@ func warn(a *app.App, section render.Section) (failed bool) {
 	return failed
 }
 
-func joined(refs []diff.Ref) string {
+func joined(refs []controllers.VersionedID) string {
 	names := make([]string, len(refs))
 	for i, ref := range refs {
 		names[i] = ref.String()

@@ -92,7 +92,7 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) 
 		return err
 	}
 	h.Forced = o.chart.Chart != "" || len(o.chart.Values) > 0
-	comparer.Announce("rendering %s", diff.RefOf(h.Object))
+	comparer.Announce("rendering %s", controllers.VersionedIDOf(h.Object.Object))
 	plan, err := planner.Plan(ctx, *h)
 	if err != nil {
 		return compare.ExplainRelease(err)

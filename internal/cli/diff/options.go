@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build/desired"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/compare"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
@@ -102,7 +102,7 @@ func (o *options) comparer(a *app.App) (*compare.Comparer, error) {
 	builder.Announce = o.announce(a)
 	c := &compare.Comparer{
 		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: gitrepo.Revision{Name: o.revision}, Decryption: buildflags.Decryption(a),
-		Track: func(owner diff.Ref) (count func(done, total int), done func()) {
+		Track: func(owner controllers.VersionedID) (count func(done, total int), done func()) {
 			line := a.UI.Progress(a.Now, "comparing the objects of %s", owner)
 			return line.Count, line.Done
 		},

@@ -23,12 +23,12 @@ func (q *query) headers() []string {
 }
 
 func (q *query) row(h event.Event) []string {
-	row := []string{q.lastSeen(h), h.Type, h.Reason, h.Kind + "/" + h.Name, strings.Join(strings.Fields(h.Message), " ")}
+	row := []string{q.lastSeen(h), h.Type, h.Reason, h.About.Kind + "/" + h.About.Name, strings.Join(strings.Fields(h.Message), " ")}
 	if q.options.format == "wide" {
 		row = slices.Insert(row, 4, h.From)
 	}
 	if q.namespace == "" {
-		row = slices.Insert(row, 0, h.Namespace)
+		row = slices.Insert(row, 0, h.About.Namespace)
 	}
 	return row
 }

@@ -370,10 +370,10 @@ func (s eventScope) selection() kube.Selection {
 // includes reports whether the scope includes the involved object of an event.
 func (s eventScope) includes(h event.Event) bool {
 	if s.kind.Kind == "" {
-		_, ok := controllers.KindOf(h.Group, h.Kind)
+		_, ok := controllers.KindOf(h.About.Group, h.About.Kind)
 		return ok
 	}
-	return h.Group == s.kind.Group && h.Kind == s.kind.Kind && (len(s.names) == 0 || slices.Contains(s.names, h.Name))
+	return h.About.Group == s.kind.Group && h.About.Kind == s.kind.Kind && (len(s.names) == 0 || slices.Contains(s.names, h.About.Name))
 }
 
 func (s eventScope) subjects() []string {

@@ -115,11 +115,11 @@ func (q *query) concerns(h event.Event, fresh bool) bool {
 	if h.Type == "Warning" {
 		return true
 	}
-	revision := controllers.Annotation(h.Object, h.Group+"/revision")
+	revision := controllers.Annotation(h.Object, h.About.Group+"/revision")
 	if revision == "" || fresh {
 		return revision != ""
 	}
-	source, _ := controllers.KindOf(h.Group, h.Kind)
+	source, _ := controllers.KindOf(h.About.Group, h.About.Kind)
 	for _, o := range q.subjects {
 		if q.subject.Kind.Result.String(o) == revision || q.subject.Kind.Tried(o, source, revision) {
 			return true

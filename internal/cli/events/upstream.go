@@ -24,9 +24,9 @@ type link struct {
 // excluded: they have upstream chains of their own.
 func upstreamOf(k controllers.Kind, o controllers.Object) []link {
 	var links []link
-	add := func(whole bool, targets []controllers.Target) {
+	add := func(whole bool, targets []controllers.ID) {
 		for _, t := range targets {
-			if row, ok := controllers.FindKind(t.Kind); ok && t.Name != "" {
+			if row, ok := t.Flux(); ok && t.Name != "" {
 				links = append(links, link{objref.Target{Kind: row, Namespace: t.Namespace, Name: t.Name}, whole})
 			}
 		}

@@ -3,7 +3,6 @@ package logs
 import (
 	"context"
 	"maps"
-	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -90,7 +89,7 @@ func children(ctx context.Context, a *app.App, client *kube.Client, root objref.
 
 // childrenOf returns the Flux objects that an object has applied or generated.
 func childrenOf(t objref.Target) []objref.Target {
-	targets := t.Kind.Managed(t.Object)
+	targets := controllers.Managed(t.Object)
 	for _, chart := range t.Kind.Upstream(t.Object) {
 		if t.Kind.Kind == "HelmRelease" && chart.Kind == "HelmChart" {
 			targets = append(targets, chart)
@@ -98,9 +97,7 @@ func childrenOf(t objref.Target) []objref.Target {
 	}
 	var children []objref.Target
 	for _, managed := range targets {
-		group, _, _ := strings.Cut(managed.APIVersion, "/")
-		k, ok := controllers.FindKind(managed.Kind)
-		if ok && (managed.APIVersion == "" || group == k.Group) {
+		if k, ok := managed.Flux(); ok {
 			children = append(children, objref.Target{Kind: k, Namespace: managed.Namespace, Name: managed.Name})
 		}
 	}

@@ -55,9 +55,9 @@ func (r *Reconciler) link(ctx context.Context, n *node) {
 	if err := r.readOne(ctx, n); err != nil {
 		return
 	}
-	add := func(refs []controllers.Target, dependency bool) {
+	add := func(refs []controllers.ID, dependency bool) {
 		for _, ref := range refs {
-			k, _ := controllers.FindKind(ref.Kind)
+			k, _ := ref.Flux()
 			before, ok := r.nodes[objref.Target{Kind: k, Namespace: ref.Namespace, Name: ref.Name}.Key()]
 			known := slices.ContainsFunc(n.before, func(e edge) bool { return e.node == before })
 			if ok && before != n && !known {
@@ -124,7 +124,7 @@ func (r *Reconciler) above(ctx context.Context, n *node) ([]objref.Target, error
 	}
 	var list []objref.Target
 	for _, ref := range refs {
-		k, ok := controllers.FindKind(ref.Kind)
+		k, ok := ref.Flux()
 		if !ok {
 			return nil, fmt.Errorf("%s refers to a source of unknown kind %q", n.Target, ref.Kind)
 		}

@@ -88,6 +88,7 @@ rehearsal failed, or if nothing differs but something could not be rehearsed.`,
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	command.AddOutput(fs, &o.format, "format of the report", formats...)
 	command.CompleteEmbeddedVersion(cmd, "from")
 	command.CompleteEmbeddedVersion(cmd, "to")

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/rehearse"
@@ -47,7 +48,7 @@ func write(a *app.App, format string, r *rehearse.Report) error {
 func overview(r *rehearse.Report) *diff.Result {
 	// A comment has a limited number of short lines, so the conclusion comes first, and each remedy has
 	// a line of its own.
-	o := &diff.Result{Owner: diff.Ref{Kind: "Flux", Name: r.From + " → " + r.To}, Builds: true, Warnings: []string{conclusion(r)}}
+	o := &diff.Result{Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Flux", Name: r.From + " → " + r.To}}, Builds: true, Warnings: []string{conclusion(r)}}
 	for _, heading := range headings {
 		for _, f := range r.Findings {
 			if f.Level == heading.level {

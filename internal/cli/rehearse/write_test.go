@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/rehearse"
 )
@@ -26,12 +27,12 @@ func alert(spec map[string]any) *unstructured.Unstructured {
 // sample is a report with a part of each kind. Texts of the repository contain markup and control
 // characters.
 func sample() *rehearse.Report {
-	ref := diff.Ref{Kind: "Alert", Namespace: "apps", Name: "on-call"}
+	ref := controllers.VersionedID{ID: controllers.ID{Kind: "Alert", Namespace: "apps", Name: "on-call"}}
 	before, after := alert(map[string]any{"summary": "<b>demo</b>"}), alert(map[string]any{"suspend": true})
 	return &rehearse.Report{
 		From: "2.9.6", To: "2.10.0", Path: "clusters/demo", Result: rehearse.Different, Objects: 12,
 		Findings: []rehearse.Finding{
-			{Level: rehearse.Breaks, Rule: "field-removed", Object: ref, Message: "spec.summary <script>\x1b[31m" + strings.Repeat("x", 300), File: "a.yaml", Remedies: []string{"remove spec.summary", "migrate the files: flux migrate -f ."}, Also: []diff.Ref{{Kind: "Kustomization", Name: "blocked"}}},
+			{Level: rehearse.Breaks, Rule: "field-removed", Object: ref, Message: "spec.summary <script>\x1b[31m" + strings.Repeat("x", 300), File: "a.yaml", Remedies: []string{"remove spec.summary", "migrate the files: flux migrate -f ."}, Also: []controllers.ID{{Kind: "Kustomization", Name: "blocked"}}},
 			{Level: rehearse.Migrate, Rule: "deprecated", Object: ref, Message: "v1beta3 Alert is deprecated"},
 			{Level: rehearse.Notice, Rule: "default", Object: ref, Message: "a default differs"},
 		},
@@ -39,8 +40,8 @@ func sample() *rehearse.Report {
 			{Name: "source-controller", To: "v1.10.1", Ran: "v1.10.1", Exact: true},
 			{Name: "helm-controller", To: "v1.7.1", Ran: "v1.6.4", Unknown: "how it reconciles HelmRelease (1), especially HelmRelease/apps/web (post-renderers)"},
 		},
-		NotRehearsed: []rehearse.Omission{{Object: diff.Ref{Kind: "HelmRepository", Name: "charts"}, Reason: "not ready with either version"}},
-		Changes: []*diff.Result{{Owner: diff.Ref{Kind: "Kustomization", Name: "root"}, Builds: true, Changes: []diff.Change{
+		NotRehearsed: []rehearse.Omission{{Object: controllers.ID{Kind: "HelmRepository", Name: "charts"}, Reason: "not ready with either version"}},
+		Changes: []*diff.Result{{Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Kustomization", Name: "root"}}, Builds: true, Changes: []diff.Change{
 			{Object: ref, Action: diff.Changed, Before: before, After: after, Fields: diff.Fields(before.Object, after.Object)},
 		}}},
 		Unsettled: []string{"Kustomization/apps/slow with Flux 2.10.0: running"},

@@ -75,7 +75,7 @@ func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Doctor, fa
 	defer cancel()
 	var subjects []diagnose.Failed
 	for _, e := range failed {
-		subjects = append(subjects, diagnose.Failed{Target: e.subject(), Last: e.last})
+		subjects = append(subjects, diagnose.Failed{ID: e.subject(), Last: e.last})
 	}
 	verdict := doctor.Failed(within, subjects)
 	if ctx.Err() != nil {
@@ -135,7 +135,7 @@ func unexplained(v diagnose.Verdict, failed []*UnreadyError) []diagnose.Case {
 	return []diagnose.Case{c}
 }
 
-func (e *UnreadyError) subject() controllers.Target { return e.target.Named() }
+func (e *UnreadyError) subject() controllers.ID { return e.target.Named() }
 
 // PrintCauses prints root causes below the messages of reported failures. The
 // given remedies come first.
@@ -163,7 +163,7 @@ func PrintCauses(a *app.App, v diagnose.Verdict, reported, remedies []string) {
 
 // whose names the failed objects of a case, "" if only one object has failed.
 func whose(c diagnose.Case, failed int) string {
-	explained := append([]controllers.Target{c.Object}, c.Also...)
+	explained := append([]controllers.ID{c.Object}, c.Also...)
 	switch {
 	case failed == 1:
 		return ""
@@ -177,7 +177,7 @@ func whose(c diagnose.Case, failed int) string {
 }
 
 // TimedOut returns the message for a wait that has exceeded its time limit.
-func TimedOut(timeout time.Duration, t controllers.Target, become, state string) string {
+func TimedOut(timeout time.Duration, t controllers.ID, become, state string) string {
 	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(timeout), t, become, state)
 }
 

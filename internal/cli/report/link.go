@@ -11,33 +11,32 @@ import (
 
 // Vertex is an object of a graph, for JSON.
 type Vertex struct {
-	ObjectName
-	Ready     string       `json:"ready,omitempty"`
-	Message   string       `json:"message,omitempty"`
-	Suspended bool         `json:"suspended"`
-	Missing   bool         `json:"missing"`
-	BlockedBy []ObjectName `json:"blockedBy,omitempty"`
+	controllers.ID
+	Ready     string           `json:"ready,omitempty"`
+	Message   string           `json:"message,omitempty"`
+	Suspended bool             `json:"suspended"`
+	Missing   bool             `json:"missing"`
+	BlockedBy []controllers.ID `json:"blockedBy,omitempty"`
 	// MoreBlockers is set if others block the object, too.
 	MoreBlockers bool `json:"moreBlockers,omitempty"`
 }
 
 // VertexOf returns a vertex for JSON.
 func VertexOf(v *tree.Vertex) Vertex {
-	return Vertex{NameOfNode(v.Object), v.Ready, v.Message, v.Suspended, v.Missing, NamesOfNodes(v.BlockedBy), v.MoreBlockers}
+	return Vertex{v.Object, v.Ready, v.Message, v.Suspended, v.Missing, v.BlockedBy, v.MoreBlockers}
 }
 
-// NamesOfNodes returns the names of objects.
-func NamesOfNodes(objects []tree.Object) []ObjectName {
-	var all []ObjectName
-	for _, o := range objects {
-		all = append(all, NameOfNode(o))
+// TimeOrNil returns nil for the zero time.
+func TimeOrNil(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
 	}
-	return all
+	return &t
 }
 
 // Link is an object of Flux between a source and the object.
 type Link struct {
-	ObjectName
+	controllers.ID
 	// Error is the error of the read. The other fields are empty then.
 	Error string            `json:"error,omitempty"`
 	Spec  map[string]string `json:"spec,omitempty"`
@@ -63,7 +62,7 @@ type origins struct {
 
 // LinkOf returns a link for JSON.
 func LinkOf(l tree.Link) Link {
-	link := Link{ObjectName: NameOfNode(l.Object)}
+	link := Link{ID: l.Object}
 	if l.Err != nil {
 		link.Error = redact.Text(l.Err.Error())
 		return link

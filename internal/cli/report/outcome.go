@@ -32,7 +32,7 @@ type Outcome struct {
 // another object.
 type Cause struct {
 	Finding
-	Chain []ObjectName `json:"chain,omitempty"`
+	Chain []controllers.ID `json:"chain,omitempty"`
 }
 
 // OutcomeOf returns the outcome of a target. err is its failure or nil.
@@ -63,7 +63,7 @@ func (e *UnreadyError) report() *Cause {
 	r := &Cause{Finding: findingOf(e.cause.Root)}
 	if e.cause.Object == e.subject() && len(e.cause.Chain) > 1 {
 		for _, f := range e.cause.Chain {
-			r.Chain = append(r.Chain, NameOf(f.Object))
+			r.Chain = append(r.Chain, f.Object)
 		}
 	}
 	return r

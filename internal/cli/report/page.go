@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/fold"
 	"github.com/fluxkit/flux/internal/printable"
@@ -33,7 +34,7 @@ func (p *Page) Line(steps int, text string) {
 }
 
 func (p *Page) folded(steps int, text string) string {
-	return fold.Line(strings.Repeat(" ", steps*Indent)+printable.Line(redact.Text(text)), (steps+1)*Indent, p.width)
+	return fold.Line(strings.Repeat(" ", steps*Indent)+printable.Line(budget.Excerpt(redact.Text(text), budget.ErrorText)), (steps+1)*Indent, p.width)
 }
 
 // Section writes lines below a title. It writes no title without lines.
@@ -69,7 +70,7 @@ func (p *Page) Case(c diagnose.Case) {
 }
 
 // listed returns the first objects, one in each line, and the number of others.
-func listed(targets []controllers.Target) []string {
+func listed(targets []controllers.ID) []string {
 	var lines []string
 	for _, t := range targets[:min(len(targets), blockedShown)] {
 		lines = append(lines, t.String())

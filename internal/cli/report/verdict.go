@@ -3,7 +3,9 @@ package report
 import (
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
@@ -30,19 +32,19 @@ type Summary struct {
 
 // Case is a problem, for JSON.
 type Case struct {
-	Object ObjectName   `json:"object"`
-	Root   Finding      `json:"root"`
-	Chain  []Finding    `json:"chain"`
-	Blocks []ObjectName `json:"blocks"`
+	Object controllers.ID   `json:"object"`
+	Root   Finding          `json:"root"`
+	Chain  []Finding        `json:"chain"`
+	Blocks []controllers.ID `json:"blocks"`
 }
 
 // Finding is a finding of the diagnosis, for JSON.
 type Finding struct {
-	Object   ObjectName `json:"object"`
-	Code     string     `json:"code"`
-	Message  string     `json:"message"`
-	Details  []string   `json:"details,omitempty"`
-	Remedies []string   `json:"remedies,omitempty"`
+	Object   controllers.ID `json:"object"`
+	Code     string         `json:"code"`
+	Message  string         `json:"message"`
+	Details  []string       `json:"details,omitempty"`
+	Remedies []string       `json:"remedies,omitempty"`
 }
 
 // VerdictOf returns a diagnosis for JSON.
@@ -55,22 +57,20 @@ func VerdictOf(v diagnose.Verdict) Verdict {
 	for _, c := range v.Progress {
 		r.Progress = append(r.Progress, caseOf(c))
 	}
+	budget.ShortenTexts(&r)
 	return r
 }
 
 func caseOf(c diagnose.Case) Case {
-	report := Case{Object: NameOf(c.Object), Root: findingOf(c.Root), Blocks: []ObjectName{}}
+	report := Case{Object: c.Object, Root: findingOf(c.Root), Blocks: append([]controllers.ID{}, c.Blocks...)}
 	for _, f := range c.Chain {
 		report.Chain = append(report.Chain, findingOf(f))
-	}
-	for _, t := range c.Blocks {
-		report.Blocks = append(report.Blocks, NameOf(t))
 	}
 	return report
 }
 
 func findingOf(f diagnose.Finding) Finding {
-	r := Finding{Object: NameOf(f.Object), Code: f.Code, Message: redact.Text(f.Message)}
+	r := Finding{Object: f.Object, Code: f.Code, Message: redact.Text(f.Message)}
 	for _, detail := range f.Details {
 		r.Details = append(r.Details, redact.Text(detail))
 	}
@@ -82,17 +82,17 @@ func findingOf(f diagnose.Finding) Finding {
 
 // Facts has the revisions of an object and its source, for JSON.
 type Facts struct {
-	Object             ObjectName  `json:"object"`
-	Applied            string      `json:"appliedRevision,omitempty"`
-	AppliedAt          *time.Time  `json:"appliedAt,omitempty"`
-	NextReconciliation *time.Time  `json:"nextReconciliation,omitempty"`
-	Interval           string      `json:"interval,omitempty"`
-	Source             *ObjectName `json:"source,omitempty"`
-	Fetched            string      `json:"fetchedRevision,omitempty"`
-	FetchedAt          *time.Time  `json:"fetchedAt,omitempty"`
-	NextFetch          *time.Time  `json:"nextFetch,omitempty"`
-	SourceInterval     string      `json:"sourceInterval,omitempty"`
-	SourceSuspended    bool        `json:"sourceSuspended,omitempty"`
+	Object             controllers.ID  `json:"object"`
+	Applied            string          `json:"appliedRevision,omitempty"`
+	AppliedAt          *time.Time      `json:"appliedAt,omitempty"`
+	NextReconciliation *time.Time      `json:"nextReconciliation,omitempty"`
+	Interval           string          `json:"interval,omitempty"`
+	Source             *controllers.ID `json:"source,omitempty"`
+	Fetched            string          `json:"fetchedRevision,omitempty"`
+	FetchedAt          *time.Time      `json:"fetchedAt,omitempty"`
+	NextFetch          *time.Time      `json:"nextFetch,omitempty"`
+	SourceInterval     string          `json:"sourceInterval,omitempty"`
+	SourceSuspended    bool            `json:"sourceSuspended,omitempty"`
 }
 
 func factsOf(f *diagnose.Facts) *Facts {
@@ -100,13 +100,12 @@ func factsOf(f *diagnose.Facts) *Facts {
 		return nil
 	}
 	r := &Facts{
-		Object: NameOf(f.Object), Applied: f.Applied, AppliedAt: TimeOrNil(f.AppliedAt), NextReconciliation: TimeOrNil(f.NextReconciliation),
+		Object: f.Object, Applied: f.Applied, AppliedAt: TimeOrNil(f.AppliedAt), NextReconciliation: TimeOrNil(f.NextReconciliation),
 		Interval: Duration(f.Interval), Fetched: f.Fetched, FetchedAt: TimeOrNil(f.FetchedAt), NextFetch: TimeOrNil(f.NextFetch),
 		SourceInterval: Duration(f.SourceInterval), SourceSuspended: f.SourceSuspended,
 	}
 	if f.Source.Name != "" {
-		source := NameOf(f.Source)
-		r.Source = &source
+		r.Source = &f.Source
 	}
 	return r
 }

@@ -94,10 +94,10 @@ func countInventory(root *tree.Node) inventoryReport {
 	r := inventoryReport{Kinds: []kindCount{}}
 	for _, n := range root.Children {
 		i := slices.IndexFunc(r.Kinds, func(c kindCount) bool {
-			return c.Group == n.Object.GroupKind.Group && c.Kind == n.Object.GroupKind.Kind
+			return c.Group == n.Object.Group && c.Kind == n.Object.Kind
 		})
 		if i < 0 {
-			i, r.Kinds = len(r.Kinds), append(r.Kinds, kindCount{Group: n.Object.GroupKind.Group, Kind: n.Object.GroupKind.Kind})
+			i, r.Kinds = len(r.Kinds), append(r.Kinds, kindCount{Group: n.Object.Group, Kind: n.Object.Kind})
 		}
 		r.Total++
 		r.Kinds[i].Count++

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
@@ -181,7 +180,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	})
 	if k.Inventory != nil {
 		g.Go(func() error {
-			root := tree.Object{Namespace: namespace, Name: name, GroupKind: schema.GroupKind{Group: k.Group, Kind: k.Kind}}
+			root := k.ID(namespace, name)
 			built, noTree = tree.Build(ctx, client.Config, root, tree.Options{Status: true, Root: o})
 			return nil
 		})

@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/printable"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -69,7 +69,7 @@ type section struct {
 type finding struct {
 	// Level is that of annotations.
 	Level, Rule string
-	Object      diff.Ref
+	Object      controllers.ID
 	Message     string
 	File        string
 	Details     []string
@@ -84,7 +84,7 @@ func (f finding) name() string {
 	return name
 }
 
-func names(refs []diff.Ref) string {
+func names(refs []controllers.ID) string {
 	var all []string
 	for _, ref := range refs {
 		all = append(all, ref.String())
@@ -259,7 +259,7 @@ func suites(r *testrun.Report) *cireport.Suites {
 		name = "flux test"
 	}
 	suite := cireport.Suite{Name: printable.Line(name)}
-	causes := map[diff.Ref]testrun.Cause{}
+	causes := map[controllers.ID]testrun.Cause{}
 	for _, c := range r.Causes {
 		causes[c.Object] = c
 		for _, ref := range c.Blocks {

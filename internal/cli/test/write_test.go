@@ -5,14 +5,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 // failing is a report with a finding of each type, and text of others that could be taken for markup.
 func failing() *testrun.Report {
-	ref := func(kind, name string) diff.Ref { return diff.Ref{Kind: kind, Namespace: "apps", Name: name} }
+	ref := func(kind, name string) controllers.ID {
+		return controllers.ID{Kind: kind, Namespace: "apps", Name: name}
+	}
 	return &testrun.Report{
 		Flux: "2.9.6", Path: "clusters/demo", Result: testrun.NotReady, Seconds: 2,
 		Objects: []testrun.Status{
@@ -21,8 +23,8 @@ func failing() *testrun.Report {
 			{Object: ref("Kustomization", "next"), Status: testrun.NotReconciled, Message: "dependency not ready"},
 			{Object: ref("Alert", "chat"), Status: testrun.Suspended, Message: "nothing is sent"},
 		},
-		Causes:    []testrun.Cause{{Object: ref("Kustomization", "app"), Message: "file <b> is missing", File: "app.yaml", Remedies: []string{"add it"}, Blocks: []diff.Ref{ref("Kustomization", "next")}}},
-		Missing:   []testrun.Need{{Object: ref("Secret", "vars"), NeededBy: []diff.Ref{ref("Kustomization", "app")}, Remedy: "--fake-secrets"}},
+		Causes:    []testrun.Cause{{Object: ref("Kustomization", "app"), Message: "file <b> is missing", File: "app.yaml", Remedies: []string{"add it"}, Blocks: []controllers.ID{ref("Kustomization", "next")}}},
+		Missing:   []testrun.Need{{Object: ref("Secret", "vars"), NeededBy: []controllers.ID{ref("Kustomization", "app")}, Remedy: "--fake-secrets"}},
 		Conflicts: []testrun.Conflict{{Object: ref("ConfigMap", "both"), Differs: true, Fields: []string{"data.a"}}, {Object: ref("ConfigMap", "same")}},
 		Orphans:   []testrun.Orphan{{Object: ref("ConfigMap", "left"), Owner: ref("Kustomization", "app")}, {Object: ref("ConfigMap", "kept"), Owner: ref("Kustomization", "gone"), OwnerDeleted: true}},
 		Timeline:  &testrun.Timeline{Base: "main", Entries: []timeline.Entry{{After: 1, Object: ref("Deployment", "web"), Action: timeline.Recreated, Gap: 0.5, Message: "it did not exist in between"}, {Object: ref("ConfigMap", "new"), Action: timeline.Created}}},

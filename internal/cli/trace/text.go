@@ -25,11 +25,11 @@ func (s *section) add(label, value string) {
 // owners and failures.
 func printTrace(a *app.App, t *tree.Trace) error {
 	var head section
-	head.add("Object", t.Object.GroupKind.Kind+"/"+t.Object.Name)
+	head.add("Object", t.Object.Kind+"/"+t.Object.Name)
 	head.add("Namespace", t.Object.Namespace)
 	head.add("Images", strings.Join(t.Images, ", "))
 	for _, owner := range t.Owners {
-		head.add("Owned by", owner.GroupKind.Kind+"/"+owner.Name)
+		head.add("Owned by", owner.Kind+"/"+owner.Name)
 	}
 	head.add("Status", "Managed by Flux")
 	sections := []section{head, linkSection(t.Applier)}
@@ -69,7 +69,7 @@ func unremarkable(release, chart tree.Link) bool {
 
 func linkSection(l tree.Link) section {
 	var s section
-	s.add(l.Object.GroupKind.Kind, l.Object.Name)
+	s.add(l.Object.Kind, l.Object.Name)
 	s.add("Namespace", l.Object.Namespace)
 	if l.Err != nil {
 		s.add("Status", report.Unreadable(l.Err))

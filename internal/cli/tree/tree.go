@@ -13,7 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/clierr"
@@ -156,10 +155,7 @@ func severalTrees(ctx context.Context, a *app.App, client *kube.Client, o *optio
 
 // treeOf prints the tree of an object.
 func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, options tree.Options, subject objref.Target) error {
-	root := tree.Object{
-		Namespace: subject.Namespace, Name: subject.Name,
-		GroupKind: schema.GroupKind{Group: subject.Kind.Group, Kind: subject.Kind.Kind},
-	}
+	root := subject.Named()
 	t, err := tree.Build(ctx, client.Config, root, options)
 	if err != nil {
 		return objref.NotFound(err, subject)
@@ -210,9 +206,9 @@ func treeDiagram(root *tree.Node) diagram.Diagram {
 	var add func(n *tree.Node, parent string)
 	add = func(n *tree.Node, parent string) {
 		id := strconv.Itoa(len(d.Boxes)) // an object may occur several times
-		name := strings.TrimPrefix(n.Object.String(), n.Object.GroupKind.Kind+"/")
+		name := strings.TrimPrefix(n.Object.String(), n.Object.Kind+"/")
 		note := strings.TrimSpace(string(n.Status) + " " + n.Message)
-		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.GroupKind.Kind, Text: name, Note: note, Status: treeview.BoxStatus(n.Status)})
+		d.Boxes = append(d.Boxes, diagram.Box{ID: id, Head: n.Object.Kind, Text: name, Note: note, Status: treeview.BoxStatus(n.Status)})
 		if parent != "" {
 			d.Arrows = append(d.Arrows, diagram.Arrow{From: parent, To: id})
 		}

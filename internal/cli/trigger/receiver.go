@@ -189,7 +189,7 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	case errors.As(err, &rejected):
 		remedy := remedies[rejected.Code]
 		if t.url == "" {
-			remedy = strings.TrimPrefix(remedy+"; "+diagnose.LogsOf(controllers.Target{Kind: k.Kind, Namespace: t.Namespace, Name: t.Name}), "; ")
+			remedy = strings.TrimPrefix(remedy+"; "+diagnose.LogsOf(k.ID(t.Namespace, t.Name)), "; ")
 		}
 		return hint.Errorf(remedy, "%w", err)
 	case errors.As(err, &noController):

@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
 )
 
@@ -78,7 +78,7 @@ func text(results []*validate.Result) string {
 
 // writeFindings writes the findings of a severity. Those of an object follow its name.
 func writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
-	written := map[diff.Ref]bool{}
+	written := map[controllers.VersionedID]bool{}
 	writeKinds(b, r, severity)
 	for i, f := range r.Findings {
 		if f.Severity != severity || f.Rule == validate.RuleMissingSchema || written[f.Object] {
@@ -157,8 +157,8 @@ func report(results []*validate.Result) *cireport.Suites {
 	var all cireport.Suites
 	for _, r := range results {
 		suite := cireport.Suite{Name: printable.Line(r.Path)}
-		var order []diff.Ref
-		cases := map[diff.Ref]*cireport.Case{}
+		var order []controllers.VersionedID
+		cases := map[controllers.VersionedID]*cireport.Case{}
 		for _, f := range r.Findings {
 			c := cases[f.Object]
 			if c == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/internal/cli/clierr"
@@ -18,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/desired"
@@ -233,15 +235,13 @@ func (o *options) clusters(ctx context.Context, repository *snapshot.Repository,
 	if len(found) > 0 {
 		return found, nil
 	}
-	example := "clusters/production"
-	if len(others) > 0 {
-		example = others[0]
-	}
 	text := "no Kustomization in the repository applies its own directory"
-	if len(others) > 0 {
-		text += "; directories with Kustomizations: " + strings.Join(others, ", ")
+	if len(others) == 0 {
+		others = []string{"clusters/production"}
+	} else {
+		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
 	}
-	return nil, hint.Errorf("set the directory of the cluster: flux validate --path "+example, "%s", text)
+	return nil, hint.Errorf("set the directory of the cluster: "+shell.Command("flux validate --path %s", others[0]), "%s", text)
 }
 
 // validateAll validates all clusters.

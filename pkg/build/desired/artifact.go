@@ -11,12 +11,13 @@ import (
 
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // ArtifactOf returns the files of a directory that source-controller packs into
 // the artifact of a source: those that neither .sourceignore files nor
 // spec.ignore of the source nor the defaults exclude.
-func (b *Builder) ArtifactOf(ctx context.Context, work workspace.WorkTree, source build.Reference, folder string) (fs.FS, error) {
+func (b *Builder) ArtifactOf(ctx context.Context, work workspace.WorkTree, source controllers.ID, folder string) (fs.FS, error) {
 	ignore, err := b.ignoreOf(ctx, work, source)
 	if err != nil {
 		b.Warn("spec.ignore of %s is not known: %s", source, err)
@@ -31,7 +32,7 @@ func (b *Builder) ArtifactOf(ctx context.Context, work workspace.WorkTree, sourc
 // Artifact returns the files of the work tree as in the artifact of a source.
 // Outside of Git, it returns all files, because the directory may be any part of
 // the source; build.Options.Filter then excludes files of the built directory.
-func (b *Builder) Artifact(ctx context.Context, work workspace.WorkTree, source build.Reference) (tree fs.FS, filter bool, err error) {
+func (b *Builder) Artifact(ctx context.Context, work workspace.WorkTree, source controllers.ID) (tree fs.FS, filter bool, err error) {
 	if !work.Git {
 		return work.Tree(), true, nil
 	}
@@ -41,7 +42,7 @@ func (b *Builder) Artifact(ctx context.Context, work workspace.WorkTree, source 
 
 // ignoreOf returns spec.ignore of a source: of its manifest in the work tree, or
 // of the live object if the work tree has none or several that differ.
-func (b *Builder) ignoreOf(ctx context.Context, work workspace.WorkTree, source build.Reference) (string, error) {
+func (b *Builder) ignoreOf(ctx context.Context, work workspace.WorkTree, source controllers.ID) (string, error) {
 	if source.Name == "" {
 		return "", nil
 	}
@@ -96,7 +97,7 @@ func (b *Builder) nearness(work workspace.WorkTree, file string) int {
 }
 
 // manifestsOf returns the manifests of a source in the work tree.
-func manifestsOf(ctx context.Context, work workspace.WorkTree, source build.Reference) ([]build.Manifest, error) {
+func manifestsOf(ctx context.Context, work workspace.WorkTree, source controllers.ID) ([]build.Manifest, error) {
 	if !work.Git {
 		return nil, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Options select what is built and how.
@@ -76,7 +77,7 @@ func (b *Builder) lookup(work workspace.WorkTree) build.Lookup {
 }
 
 // publicData returns the data of a ConfigMap.
-func (b *Builder) publicData(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+func (b *Builder) publicData(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 	if object.Kind == "Secret" {
 		return nil, fmt.Errorf("not read: %w", build.ErrUntrusted)
 	}
@@ -85,12 +86,12 @@ func (b *Builder) publicData(ctx context.Context, object build.Reference) (map[s
 
 // missing returns a handler that lets a build with Options.DryRun continue with a
 // warning, because ConfigMaps and Secrets may exist only on the cluster.
-func (b *Builder) missing(what, flag string) func(build.Reference, error) bool {
+func (b *Builder) missing(what, flag string) func(controllers.ID, error) bool {
 	if !b.DryRun && !b.Untrusted {
 		return nil
 	}
 	warn := once(b.Warn)
-	return func(object build.Reference, err error) bool {
+	return func(object controllers.ID, err error) bool {
 		if !b.DryRun && !errors.Is(err, build.ErrUntrusted) {
 			return false
 		}

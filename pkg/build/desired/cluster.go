@@ -41,7 +41,7 @@ func (c Cluster) LiveObject(ctx context.Context, kind, namespace, name string) (
 }
 
 // LiveOrNil returns the live object, or nil if it does not exist.
-func (c Cluster) LiveOrNil(ctx context.Context, ref build.Reference) (*unstructured.Unstructured, error) {
+func (c Cluster) LiveOrNil(ctx context.Context, ref controllers.ID) (*unstructured.Unstructured, error) {
 	live, err := c.LiveObject(ctx, ref.Kind, ref.Namespace, ref.Name)
 	var absent *objref.NotFoundError
 	if errors.As(err, &absent) {
@@ -51,7 +51,7 @@ func (c Cluster) LiveOrNil(ctx context.Context, ref build.Reference) (*unstructu
 }
 
 // Data returns the data of a ConfigMap or Secret.
-func (c Cluster) Data(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+func (c Cluster) Data(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 	client, err := c.Connect()
 	if err != nil {
 		return nil, err

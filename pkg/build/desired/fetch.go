@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Fetcher fetches sources that have no local directory: the artifact stored by
@@ -28,7 +29,7 @@ type Fetcher struct {
 
 // WithFetched returns sources that prefer local and fetch everything else.
 func (f *Fetcher) WithFetched(local build.Sources) build.Sources {
-	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	return func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
 			return f.fetch(ctx, source)
@@ -37,7 +38,7 @@ func (f *Fetcher) WithFetched(local build.Sources) build.Sources {
 	}
 }
 
-func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, error) {
+func (f *Fetcher) fetch(ctx context.Context, source controllers.ID) (fs.FS, error) {
 	if f.DryRun {
 		return f.fetchFromWorkTree(ctx, source)
 	}
@@ -67,7 +68,7 @@ func (f *Fetcher) fetch(ctx context.Context, source build.Reference) (fs.FS, err
 }
 
 // fetchFromWorkTree fetches a source that is defined only in the work tree.
-func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source build.Reference) (fs.FS, error) {
+func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source controllers.ID) (fs.FS, error) {
 	object, err := sourceInWorkTree(ctx, f.Work, source)
 	if err != nil {
 		return nil, err
@@ -90,12 +91,12 @@ func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructure
 		Lookup: f.lookup(f.Work), Missing: f.missing("credentials", "docker login"), Login: f.LoginFor(f.Provider), Restrict: restrict,
 	})
 	if err != nil {
-		return nil, f.fetchError(build.ReferenceTo(repository), err)
+		return nil, f.fetchError(controllers.IDOf(repository.Object), err)
 	}
 	return got.Tree, nil
 }
 
-func (f *Fetcher) fetchError(source build.Reference, err error) error {
+func (f *Fetcher) fetchError(source controllers.ID, err error) error {
 	remedy := fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(source.String()))
 	var hinted *hint.Error
 	if errors.As(err, &hinted) {

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/objref"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // wanted selects an object by kind and predicate. flag is the flag that names
@@ -62,7 +63,7 @@ func (b *Builder) objectFor(ctx context.Context, want wanted, work workspace.Wor
 
 // findSource returns the object of a source from the cluster, or from the work
 // tree with Options.DryRun.
-func (b *Builder) findSource(ctx context.Context, work workspace.WorkTree, source build.Reference) (*unstructured.Unstructured, error) {
+func (b *Builder) findSource(ctx context.Context, work workspace.WorkTree, source controllers.ID) (*unstructured.Unstructured, error) {
 	if b.DryRun {
 		return sourceInWorkTree(ctx, work, source)
 	}
@@ -75,7 +76,7 @@ func (b *Builder) findSource(ctx context.Context, work workspace.WorkTree, sourc
 }
 
 // sourceInWorkTree returns the object of a source from the work tree.
-func sourceInWorkTree(ctx context.Context, work workspace.WorkTree, source build.Reference) (*unstructured.Unstructured, error) {
+func sourceInWorkTree(ctx context.Context, work workspace.WorkTree, source controllers.ID) (*unstructured.Unstructured, error) {
 	found, err := manifestsOf(ctx, work, source)
 	if err != nil {
 		return nil, err

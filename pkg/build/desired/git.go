@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/gitsource"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // GitAccess finds the credentials of GitRepositories.
@@ -19,7 +19,7 @@ type GitAccess struct {
 	// Provider is the cloud provider whose identity in the environment is used, "" for none.
 	Provider string
 	// Data returns the data of a Secret.
-	Data func(ctx context.Context, secret build.Reference) (map[string][]byte, error)
+	Data func(ctx context.Context, secret controllers.ID) (map[string][]byte, error)
 	// Login returns credentials of a provider for a repository.
 	Login func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
 	// Remedy is what can be done without credentials.
@@ -35,17 +35,17 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 		if cloud.KnownGit(provider) {
 			remedy = "use the identity of the environment with --provider " + provider + ", or " + remedy
 		}
-		return source, hint.Errorf(remedy, "%s gets its credentials from %s, with the identity of source-controller", build.ReferenceTo(repository), provider)
+		return source, hint.Errorf(remedy, "%s gets its credentials from %s, with the identity of source-controller", controllers.IDOf(repository.Object), provider)
 	}
 	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
 		name := Text(repository, "spec", field, "name")
 		if name == "" {
 			continue
 		}
-		secret := build.Reference{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
+		secret := controllers.ID{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
 		data, err := a.Data(ctx, secret)
 		if err != nil {
-			return source, hint.Errorf(a.Remedy, "reading %s (%s spec.%s): %w", secret, build.ReferenceTo(repository), field, err)
+			return source, hint.Errorf(a.Remedy, "reading %s (%s spec.%s): %w", secret, controllers.IDOf(repository.Object), field, err)
 		}
 		*into = data
 	}
@@ -58,7 +58,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 // login replaces the credentials in the Secret of a source by those that its provider issues.
 func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructured, provider string, source *gitsource.Source) error {
 	if !cloud.KnownGit(provider) {
-		return hint.Errorf(a.Remedy, "%s has the provider %q, which has no credentials for Git", build.ReferenceTo(repository), provider)
+		return hint.Errorf(a.Remedy, "%s has the provider %q, which has no credentials for Git", controllers.IDOf(repository.Object), provider)
 	}
 	request := cloud.GitRequest{Provider: provider, URL: source.URL}
 	if provider == cloud.GitHub {
@@ -84,7 +84,7 @@ func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructu
 
 // explain adds a remedy to the error of a provider.
 func (a GitAccess) explain(ctx context.Context, repository *unstructured.Unstructured, provider string, err error) error {
-	err = fmt.Errorf("%s: %w", build.ReferenceTo(repository), err)
+	err = fmt.Errorf("%s: %w", controllers.IDOf(repository.Object), err)
 	var failed *cloud.Error
 	switch {
 	case !errors.As(err, &failed):

@@ -178,7 +178,7 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work workspace.
 		Renderer: renderer, Lookup: b.lookup(work), Missing: b.missing("values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: b.LoginFor(b.Provider),
 		Kustomizer: b.Kustomizer, Hosts: b.Hosts,
 	}
-	options.Find = func(ctx context.Context, object build.Reference) (*unstructured.Unstructured, error) {
+	options.Find = func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
 		return b.findSource(ctx, work, object)
 	}
 	if options.Sources, err = b.SourcesWithRemotes(work, nil); err != nil {
@@ -244,13 +244,13 @@ func PreferBuilt(options *build.HelmOptions, result *build.Result) {
 			if repository == nil || !slices.Contains(built, repository) {
 				return repository == nil
 			}
-			before, err := find(ctx, build.ReferenceTo(repository))
+			before, err := find(ctx, controllers.IDOf(repository.Object))
 			return err != nil || !build.SameHost(before, repository)
 		}
 	}
-	options.Find = func(ctx context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
+	options.Find = func(ctx context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 		for _, o := range result.Objects {
-			if build.ReferenceTo(o.Unstructured) == wanted {
+			if controllers.IDOf(o.Unstructured.Object) == wanted {
 				o.Depend(ctx)
 				return o.Unstructured, nil
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sops"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Decryption decrypts documents of SOPS.
@@ -29,7 +30,7 @@ type Decryption struct {
 
 // Decrypter decrypts with the keys in readable Secrets, and with the keys and
 // credentials of the user. Documents without a key remain encrypted.
-func (d *Decryption) Decrypter(secrets build.Lookup, named ...build.Reference) build.Decrypter {
+func (d *Decryption) Decrypter(secrets build.Lookup, named ...controllers.ID) build.Decrypter {
 	return keyed{&sops.Decrypter{
 		Process: d.Process,
 		Keys:    func(ctx context.Context) (sops.Keys, error) { return d.keys(ctx, secrets, named) },
@@ -50,7 +51,7 @@ func (k keyed) Decrypt(ctx context.Context, name string, document []byte, format
 
 // keys returns the age keys of the user, and the keys in the named
 // Secrets.
-func (d *Decryption) keys(ctx context.Context, secrets build.Lookup, named []build.Reference) (sops.Keys, error) {
+func (d *Decryption) keys(ctx context.Context, secrets build.Lookup, named []controllers.ID) (sops.Keys, error) {
 	own, err := d.ownAgeKeys()
 	if err != nil {
 		return sops.Keys{}, err

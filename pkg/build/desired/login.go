@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // LoginFor returns the login for sources whose spec.provider is the selected provider. Other
@@ -20,12 +21,12 @@ func (b *Builder) LoginFor(provider string) build.Login {
 			return "", "", nil
 		}
 		if insecure, _, _ := unstructured.NestedBool(repository.Object, "spec", "insecure"); insecure {
-			return "", "", fmt.Errorf("%s has spec.insecure: %w", build.ReferenceTo(repository), registry.ErrInsecureLogin)
+			return "", "", fmt.Errorf("%s has spec.insecure: %w", controllers.IDOf(repository.Object), registry.ErrInsecureLogin)
 		}
 		host, _, _ := strings.Cut(address, "/")
 		username, password, err = b.Login(ctx, provider, host)
 		if err != nil {
-			err = registry.Explain(ctx, registry.Access{}, fmt.Errorf("%s: %w", build.ReferenceTo(repository), err))
+			err = registry.Explain(ctx, registry.Access{}, fmt.Errorf("%s: %w", controllers.IDOf(repository.Object), err))
 		}
 		return username, password, err
 	}

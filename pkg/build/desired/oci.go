@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // RegistryReference returns the artifact reference in the spec of an
@@ -42,7 +43,7 @@ func AtRevision(wanted registry.Wanted, revision string) registry.Wanted {
 type Credentials struct {
 	Lookup build.Lookup
 	// Missing decides on Secrets that cannot be read, as in build.HelmOptions.
-	Missing func(build.Reference, error) bool
+	Missing func(controllers.ID, error) bool
 	Login   build.Login
 	// Restrict returns a transport that refuses hosts. Nil allows all.
 	Restrict func(*http.Transport) http.RoundTripper
@@ -65,7 +66,7 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 	}
 	tree, err := build.Archive(bytes.NewReader(layer))
 	if err != nil {
-		return StoredSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, build.ReferenceTo(repository), err)
+		return StoredSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, controllers.IDOf(repository.Object), err)
 	}
 	if Text(repository, "spec", "layerSelector", "operation") != "copy" {
 		// The copy operation keeps the layer without applying ignore rules.

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // NewPlan locates the Kustomization, its directory and its variables.
@@ -73,7 +74,7 @@ func (p *Plan) children(fetcher *Fetcher) (build.Sources, error) {
 	if fetcher.Path != "" || p.Work.Git {
 		return withFetched, nil
 	}
-	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	return func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		if source == build.SourceOf(p.Ks) {
 			return p.Tree, nil
 		}

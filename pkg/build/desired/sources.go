@@ -14,12 +14,13 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // LocalSources returns the sources with a local directory: those of
 // Options.Sources, and the source of ks in the work tree.
 func (b *Builder) LocalSources(work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
-	folders := map[build.Reference]string{}
+	folders := map[controllers.ID]string{}
 	for source, folder := range b.Sources {
 		reference, err := ParseSource(source)
 		if err != nil {
@@ -34,7 +35,7 @@ func (b *Builder) LocalSources(work workspace.WorkTree, ks *unstructured.Unstruc
 		}
 		folders[reference] = absolute
 	}
-	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	return cached(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		if folder, ok := folders[source]; ok {
 			return b.ArtifactOf(ctx, work, source, folder)
 		}
@@ -47,19 +48,19 @@ func (b *Builder) LocalSources(work workspace.WorkTree, ks *unstructured.Unstruc
 }
 
 // ParseSource parses a source of the form KIND/NAMESPACE/NAME.
-func ParseSource(text string) (build.Reference, error) {
+func ParseSource(text string) (controllers.ID, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 3 {
-		return build.Reference{}, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", text)
+		return controllers.ID{}, hint.Errorf("use the form Kind/namespace/name=path", "invalid source %q", text)
 	}
-	return build.Reference{Kind: parts[0], Namespace: parts[1], Name: parts[2]}, nil
+	return controllers.FluxID(parts[0], parts[1], parts[2]), nil
 }
 
 // cached returns sources that are read once. It is safe for concurrent use.
 func cached(sources build.Sources) build.Sources {
 	var mu sync.Mutex
-	known := map[build.Reference]fs.FS{}
-	return func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	known := map[controllers.ID]fs.FS{}
+	return func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		if tree, ok := known[source]; ok {
@@ -81,7 +82,7 @@ func (b *Builder) SourcesWithRemotes(work workspace.WorkTree, ks *unstructured.U
 	if err != nil {
 		return nil, err
 	}
-	return cached(func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	return cached(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
 			return b.treeByAddress(ctx, work, source, ks)
@@ -92,7 +93,7 @@ func (b *Builder) SourcesWithRemotes(work workspace.WorkTree, ks *unstructured.U
 
 // treeByAddress returns the files of the work tree if it is a clone of the
 // source.
-func (b *Builder) treeByAddress(ctx context.Context, work workspace.WorkTree, source build.Reference, ks *unstructured.Unstructured) (fs.FS, error) {
+func (b *Builder) treeByAddress(ctx context.Context, work workspace.WorkTree, source controllers.ID, ks *unstructured.Unstructured) (fs.FS, error) {
 	if !work.Git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound
 	}

@@ -19,7 +19,7 @@ import (
 type StoredSources struct {
 	Client *kube.Client
 	Home   string
-	known  map[build.Reference]StoredSource
+	known  map[controllers.ID]StoredSource
 }
 
 // StoredSource has the files and the revision of an artifact.
@@ -29,13 +29,13 @@ type StoredSource struct {
 }
 
 // Tree returns the files in the artifact of a source.
-func (s *StoredSources) Tree(ctx context.Context, source build.Reference) (fs.FS, error) {
+func (s *StoredSources) Tree(ctx context.Context, source controllers.ID) (fs.FS, error) {
 	stored, err := s.Get(ctx, source)
 	return stored.Tree, err
 }
 
 // Get returns the artifact of a source and caches it.
-func (s *StoredSources) Get(ctx context.Context, source build.Reference) (StoredSource, error) {
+func (s *StoredSources) Get(ctx context.Context, source controllers.ID) (StoredSource, error) {
 	if known, ok := s.known[source]; ok {
 		return known, nil
 	}
@@ -48,14 +48,14 @@ func (s *StoredSources) Get(ctx context.Context, source build.Reference) (Stored
 		return stored, err
 	}
 	if s.known == nil {
-		s.known = map[build.Reference]StoredSource{}
+		s.known = map[controllers.ID]StoredSource{}
 	}
 	s.known[source] = stored
 	return stored, nil
 }
 
 // Object reads the object of a source from the cluster.
-func (s *StoredSources) Object(ctx context.Context, source build.Reference) (objref.Target, error) {
+func (s *StoredSources) Object(ctx context.Context, source controllers.ID) (objref.Target, error) {
 	kind, ok := controllers.FindKind(source.Kind)
 	if !ok {
 		return objref.Target{}, fmt.Errorf("unknown kind of source %s", source)
@@ -64,7 +64,7 @@ func (s *StoredSources) Object(ctx context.Context, source build.Reference) (obj
 	return t, t.Read(ctx, s.Client)
 }
 
-func (s *StoredSources) fetch(ctx context.Context, source build.Reference) (StoredSource, error) {
+func (s *StoredSources) fetch(ctx context.Context, source controllers.ID) (StoredSource, error) {
 	t, err := s.Object(ctx, source)
 	if err != nil {
 		return StoredSource{}, err

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Group is the API group of ArtifactGenerators.
@@ -25,13 +26,13 @@ var ErrNoArtifact = errors.New("the ArtifactGenerator does not produce the artif
 
 // Sources returns the files of a source. It is called only for sources from
 // which the artifact copies.
-type Sources func(source build.Reference) (fs.FS, error)
+type Sources func(source controllers.ID) (fs.FS, error)
 
 // Generator is an ArtifactGenerator.
 type Generator struct {
-	name        build.Reference
+	name        controllers.ID
 	disabled    bool
-	sources     map[string]build.Reference
+	sources     map[string]controllers.ID
 	pathPattern string
 	artifacts   []artifact
 }
@@ -56,7 +57,7 @@ func Is(o *unstructured.Unstructured) bool {
 
 // Find renders an ExternalArtifact from the ArtifactGenerators among objects. It
 // returns build.ErrNotFound if none of them produces it.
-func Find(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured, sources Sources) (*build.Selection, error) {
+func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*build.Selection, error) {
 	for _, o := range objects {
 		if !Is(o) || o.GetNamespace() != source.Namespace {
 			continue
@@ -74,11 +75,11 @@ func Find(ctx context.Context, source build.Reference, objects []*unstructured.U
 }
 
 // Generate implements build.Generate for ArtifactGenerators.
-func Generate(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured, sources build.Sources) (fs.FS, error) {
+func Generate(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources build.Sources) (fs.FS, error) {
 	if source.Kind != "ExternalArtifact" {
 		return nil, build.ErrNotFound
 	}
-	tree, err := Find(ctx, source, objects, func(source build.Reference) (fs.FS, error) { return sources(ctx, source) })
+	tree, err := Find(ctx, source, objects, func(source controllers.ID) (fs.FS, error) { return sources(ctx, source) })
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func Generate(ctx context.Context, source build.Reference, objects []*unstructur
 // New reads an ArtifactGenerator.
 func New(o *unstructured.Unstructured) (*Generator, error) {
 	g := &Generator{
-		name: build.ReferenceTo(o), sources: map[string]build.Reference{},
+		name: controllers.IDOf(o.Object), sources: map[string]controllers.ID{},
 		disabled: strings.EqualFold(o.GetAnnotations()[Group+"/reconcile"], "disabled"),
 	}
 	var spec struct {
@@ -116,7 +117,7 @@ func New(o *unstructured.Unstructured) (*Generator, error) {
 		if source.Namespace == "" {
 			source.Namespace = o.GetNamespace()
 		}
-		g.sources[source.Alias] = build.Reference{Kind: source.Kind, Namespace: source.Namespace, Name: source.Name}
+		g.sources[source.Alias] = controllers.FluxID(source.Kind, source.Namespace, source.Name)
 	}
 	return g, nil
 }

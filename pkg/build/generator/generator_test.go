@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func repository(t *testing.T) fstest.MapFS {
@@ -68,11 +69,11 @@ func artifact(t *testing.T, spec, name string) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	trees := map[build.Reference]fs.FS{
-		{Kind: "GitRepository", Namespace: "apps", Name: "fleet"}: repository(t),
-		{Kind: "GitRepository", Namespace: "web", Name: "other"}:  fstest.MapFS{"top.yaml": &fstest.MapFile{Data: []byte("other")}},
+	trees := map[controllers.ID]fs.FS{
+		controllers.FluxID("GitRepository", "apps", "fleet"): repository(t),
+		controllers.FluxID("GitRepository", "web", "other"):  fstest.MapFS{"top.yaml": &fstest.MapFile{Data: []byte("other")}},
 	}
-	tree, err := g.Artifact(t.Context(), name, func(source build.Reference) (fs.FS, error) {
+	tree, err := g.Artifact(t.Context(), name, func(source controllers.ID) (fs.FS, error) {
 		if found, ok := trees[source]; ok {
 			return found, nil
 		}
@@ -194,7 +195,7 @@ func TestUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	only := func(source build.Reference) (fs.FS, error) {
+	only := func(source controllers.ID) (fs.FS, error) {
 		if source.Name == "fleet" {
 			return repository(t), nil
 		}

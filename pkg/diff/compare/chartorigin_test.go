@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func TestChartOrigin(t *testing.T) {
@@ -18,7 +18,7 @@ func TestChartOrigin(t *testing.T) {
 		"spec":     map[string]any{"chart": map[string]any{"kind": "OCIRepository", "spec": spec(map[string]any{"tag": "1.0.0"})}},
 	}}
 	origin := chartOriginOf(hr)
-	want := build.Reference{Kind: "OCIRepository", Namespace: "apps", Name: "apps-web"}
+	want := controllers.FluxID("OCIRepository", "apps", "apps-web")
 	if origin.object != want || origin.source != want {
 		t.Errorf("got %v of %v, want %v", origin.object, origin.source, want)
 	}

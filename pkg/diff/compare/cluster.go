@@ -16,7 +16,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -118,7 +117,7 @@ func (c *Comparer) clusterOf(ctx context.Context, ks *unstructured.Unstructured,
 	if name == "" {
 		return nil, fmt.Errorf("the Kustomization %s/%s applies to a remote cluster whose spec.kubeConfig has no Secret: only the controller can connect to it", ks.GetNamespace(), ks.GetName())
 	}
-	secret := build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
+	secret := controllers.ID{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
 	data, err := c.Data(ctx, secret)
 	if apierrors.IsForbidden(err) {
 		return nil, hint.Errorf("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)

@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -56,7 +57,7 @@ func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 		settings = c.settings
 	}
 	plan.Account, plan.Overridden = diff.Account(plan.Owner, settings.account), settings.overridden
-	count, done := c.comparer.Track(diff.RefOf(plan.Owner))
+	count, done := c.comparer.Track(controllers.VersionedIDOf(plan.Owner.Object))
 	defer done()
 	plan.Progress = count
 	return engine.Compare(ctx, plan)
@@ -69,7 +70,7 @@ func (c *Clusters) withDeletions(ctx context.Context, results []*diff.Result) ([
 	if err != nil {
 		return nil, err
 	}
-	seen := map[diff.Ref]bool{}
+	seen := map[controllers.VersionedID]bool{}
 	applied := appliedBy(results)
 	for i := 0; i < len(results); i++ { // results grows in the loop
 		for _, ref := range results[i].Owners() {
@@ -99,8 +100,8 @@ func (c *Clusters) withDeletions(ctx context.Context, results []*diff.Result) ([
 }
 
 // appliedBy returns the Kustomization that applies each object.
-func appliedBy(results []*diff.Result) map[diff.Ref]diff.Ref {
-	by := map[diff.Ref]diff.Ref{}
+func appliedBy(results []*diff.Result) map[controllers.VersionedID]controllers.VersionedID {
+	by := map[controllers.VersionedID]controllers.VersionedID{}
 	for _, r := range results {
 		for _, c := range r.Changes {
 			if c.After != nil || c.Action == diff.Unchanged {
@@ -114,7 +115,7 @@ func appliedBy(results []*diff.Result) map[diff.Ref]diff.Ref {
 // noteMoves marks the objects of a deleted owner that another Kustomization
 // applies. If the pruner is that Kustomization, it adopts the object before it
 // prunes the owner.
-func noteMoves(deletions *diff.Result, pruner diff.Ref, applied map[diff.Ref]diff.Ref) {
+func noteMoves(deletions *diff.Result, pruner controllers.VersionedID, applied map[controllers.VersionedID]controllers.VersionedID) {
 	for i, c := range deletions.Changes {
 		to, moves := applied[c.Object]
 		switch {

@@ -30,7 +30,7 @@ type Comparer struct {
 	Revision gitrepo.Revision
 	// Track is called before the objects of an owner are compared. It returns functions for the
 	// progress and the end.
-	Track func(owner diff.Ref) (count func(done, total int), done func())
+	Track func(owner controllers.VersionedID) (count func(done, total int), done func())
 }
 
 // MissingError is returned if the object to compare is not on the cluster.
@@ -123,12 +123,12 @@ func (c *Comparer) buildOptions(settings Settings) (build.Options, error) {
 // Secret or the default keys of the controller.
 func (c *Comparer) decrypters(settings Settings) func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
 	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
-		var named []build.Reference
+		var named []controllers.ID
 		if name := desired.Text(ks, "spec", "decryption", "secretRef", "name"); name != "" {
-			named = append(named, build.Reference{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
+			named = append(named, controllers.ID{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
 		}
 		if settings.ageSecret != "" {
-			named = append(named, build.Reference{Kind: "Secret", Namespace: c.FluxNamespace, Name: settings.ageSecret})
+			named = append(named, controllers.ID{Kind: "Secret", Namespace: c.FluxNamespace, Name: settings.ageSecret})
 		}
 		return c.Decryption.Decrypter(lookup, named...)
 	}
@@ -211,7 +211,7 @@ func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result
 	p.clusters = c
 	var results []*diff.Result
 	for _, plan := range plans {
-		plan.Drift = plan.Drift && !changes(results, diff.RefOf(plan.Owner))
+		plan.Drift = plan.Drift && !changes(results, controllers.VersionedIDOf(plan.Owner.Object))
 		result, err := c.Compare(ctx, plan)
 		if err != nil {
 			return nil, explainForbidden(err)
@@ -225,13 +225,13 @@ func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result
 // plansOf splits a build by Kustomization. A Kustomization in the build is
 // compared with its new spec.
 func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]diff.Plan, error) {
-	root := build.ReferenceTo(p.Ks)
-	specs := map[build.Reference]*unstructured.Unstructured{}
-	parts := map[build.Reference]*build.Result{root: {SecretValues: built.SecretValues}}
-	order := []build.Reference{root}
+	root := controllers.IDOf(p.Ks.Object)
+	specs := map[controllers.ID]*unstructured.Unstructured{}
+	parts := map[controllers.ID]*build.Result{root: {SecretValues: built.SecretValues}}
+	order := []controllers.ID{root}
 	for _, o := range built.Objects {
 		if build.IsKustomization(o.Unstructured) {
-			specs[build.ReferenceTo(o.Unstructured)] = o.Unstructured
+			specs[controllers.IDOf(o.Unstructured.Object)] = o.Unstructured
 		}
 		if parts[o.Owner] == nil {
 			parts[o.Owner] = &build.Result{SecretValues: built.SecretValues}
@@ -269,7 +269,7 @@ func (p *Plan) isApplied(live *unstructured.Unstructured) bool {
 }
 
 // changes reports whether results change the object.
-func changes(results []*diff.Result, ref diff.Ref) bool {
+func changes(results []*diff.Result, ref controllers.VersionedID) bool {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			if c.Object == ref && c.Different() {

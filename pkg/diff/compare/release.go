@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -27,9 +28,9 @@ type ReleasePlanner struct {
 	// local are the sources with a local directory, and localRevision returns
 	// their revision, or "" if it is not known.
 	local         build.Sources
-	localRevision func(context.Context, build.Reference) string
+	localRevision func(context.Context, controllers.ID) string
 	// built is the build that includes the HelmReleases.
-	built map[build.Reference]*unstructured.Unstructured
+	built map[controllers.ID]*unstructured.Unstructured
 	// Clusters has the earlier results: a release may depend on objects of the
 	// previous one.
 	Clusters *Clusters
@@ -50,7 +51,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 	}
 	p := &ReleasePlanner{
 		comparer: c, client: client, Clusters: &Clusters{comparer: c, here: client.Config},
-		localRevision: func(context.Context, build.Reference) string { return "" },
+		localRevision: func(context.Context, controllers.ID) string { return "" },
 	}
 	if p.local, err = c.LocalSources(work, nil); err != nil {
 		return nil, err
@@ -61,7 +62,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 	p.controller = controllerVersion(client, c.FluxNamespace, "helm-controller")
 	stored := &desired.StoredSources{Client: client, Home: c.FluxNamespace}
 	var mu sync.Mutex
-	p.Options.Sources = func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	p.Options.Sources = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := p.local(ctx, source)
 		switch {
 		case !errors.Is(err, build.ErrNotFound):
@@ -75,7 +76,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 		defer mu.Unlock()
 		return stored.Tree(ctx, source)
 	}
-	p.Options.SourceRevision = func(ctx context.Context, source build.Reference) string {
+	p.Options.SourceRevision = func(ctx context.Context, source controllers.ID) string {
 		if _, err := p.local(ctx, source); err == nil {
 			return p.localRevision(ctx, source)
 		}
@@ -160,9 +161,9 @@ func (p *ReleasePlanner) remoteFinder(ctx context.Context, hr *unstructured.Unst
 // chartOrigin has the objects that a chart comes from.
 type chartOrigin struct {
 	// object has the chart as its artifact: a HelmChart or a source.
-	object build.Reference
+	object controllers.ID
 	// source is the source of the HelmChart.
-	source build.Reference
+	source controllers.ID
 	// template is the expected spec of the HelmChart or OCIRepository, or nil if
 	// the HelmRelease refers to an existing object.
 	template map[string]any
@@ -170,7 +171,7 @@ type chartOrigin struct {
 
 func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 	if ref, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
-		found := build.Reference{Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
+		found := controllers.FluxID(ref["kind"], ref["namespace"], ref["name"])
 		if found.Namespace == "" {
 			found.Namespace = hr.GetNamespace()
 		}
@@ -178,15 +179,15 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 	}
 	template, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
 	if kind, _, _ := unstructured.NestedString(hr.Object, "spec", "chart", "kind"); kind != "" && kind != "HelmChart" {
-		created := build.Reference{Kind: kind, Namespace: hr.GetNamespace(), Name: hr.GetNamespace() + "-" + hr.GetName()}
+		created := controllers.FluxID(kind, hr.GetNamespace(), hr.GetNamespace()+"-"+hr.GetName())
 		return chartOrigin{object: created, source: created, template: template}
 	}
 	ref, _, _ := unstructured.NestedStringMap(template, "sourceRef")
-	source := build.Reference{Kind: ref["kind"], Namespace: ref["namespace"], Name: ref["name"]}
+	source := controllers.FluxID(ref["kind"], ref["namespace"], ref["name"])
 	if source.Namespace == "" {
 		source.Namespace = hr.GetNamespace()
 	}
-	chart := build.Reference{Kind: "HelmChart", Namespace: source.Namespace, Name: hr.GetNamespace() + "-" + hr.GetName()}
+	chart := controllers.FluxID("HelmChart", source.Namespace, hr.GetNamespace()+"-"+hr.GetName())
 	return chartOrigin{object: chart, source: source, template: template}
 }
 
@@ -281,7 +282,7 @@ func shownValue(spec map[string]any, field string) string {
 }
 
 // changes reports whether the build modifies a source.
-func (p *ReleasePlanner) changes(ctx context.Context, source build.Reference) bool {
+func (p *ReleasePlanner) changes(ctx context.Context, source controllers.ID) bool {
 	wanted := p.built[source]
 	if wanted == nil {
 		return false

@@ -77,20 +77,20 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, built *build.Result) {
 	p.Clusters = plan.clusters
 	c := p.comparer
 	clear := &build.Result{}
-	p.built = map[build.Reference]*unstructured.Unstructured{}
+	p.built = map[controllers.ID]*unstructured.Unstructured{}
 	for _, object := range built.Objects {
 		if _, sealed := object.Object["sops"]; sealed {
 			continue // the live object is used instead
 		}
 		clear.Objects = append(clear.Objects, object)
-		p.built[build.ReferenceTo(object.Unstructured)] = object.Unstructured
+		p.built[controllers.IDOf(object.Unstructured.Object)] = object.Unstructured
 	}
 	desired.PreferBuilt(p.Options, clear)
 	if c.Path == "" && !c.revised() {
 		return
 	}
 	own, local := build.SourceOf(plan.Ks), p.local
-	p.localRevision = func(ctx context.Context, source build.Reference) string {
+	p.localRevision = func(ctx context.Context, source controllers.ID) string {
 		switch {
 		case source != own:
 			return ""
@@ -99,7 +99,7 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, built *build.Result) {
 		}
 		return committed(ctx, c.Path)
 	}
-	p.local = func(ctx context.Context, source build.Reference) (fs.FS, error) {
+	p.local = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		if tree, err := local(ctx, source); !errors.Is(err, build.ErrNotFound) || source != own {
 			return tree, err
 		}
@@ -124,18 +124,17 @@ func committed(ctx context.Context, folder string) string {
 // releasesIn returns the HelmReleases of a build with the spec after the
 // apply.
 func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*diff.Result) ([]diff.HelmRelease, error) {
-	changes := map[build.Reference]diff.Change{}
+	changes := map[controllers.ID]diff.Change{}
 	for _, r := range results {
 		for _, c := range r.Changes {
-			if !c.Object.IsHelmRelease() {
-				continue
+			if k, _ := c.Object.Flux(); k.Release {
+				changes[c.Object.ID] = c
 			}
-			changes[build.Reference{Kind: c.Object.Kind, Namespace: c.Object.Namespace, Name: c.Object.Name}] = c
 		}
 	}
 	var releases []diff.HelmRelease
 	for _, object := range built.Objects {
-		ref := build.ReferenceTo(object.Unstructured)
+		ref := controllers.IDOf(object.Unstructured.Object)
 		c, compared := changes[ref]
 		if !build.IsHelmRelease(object.Unstructured) || !compared || c.Action == diff.Failed {
 			continue

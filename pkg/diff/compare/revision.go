@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // revised plans the build of another revision of the source. Children with the
@@ -35,7 +36,7 @@ func (p *Plan) revised(ctx context.Context, ks *unstructured.Unstructured) error
 	}
 	p.Plan, p.revision = desired.Plan{Ks: ks, Tree: at.Tree, Options: options}, at.Revision
 	if c.Recursive {
-		p.Sources = func(ctx context.Context, other build.Reference) (fs.FS, error) {
+		p.Sources = func(ctx context.Context, other controllers.ID) (fs.FS, error) {
 			if other == source {
 				return at.Tree, nil
 			}
@@ -46,7 +47,7 @@ func (p *Plan) revised(ctx context.Context, ks *unstructured.Unstructured) error
 }
 
 // sourceAt fetches the selected revision of a source.
-func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, source build.Reference) (desired.StoredSource, error) {
+func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, source controllers.ID) (desired.StoredSource, error) {
 	t, err := stored.Object(ctx, source)
 	if err != nil {
 		return desired.StoredSource{}, err
@@ -86,7 +87,7 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 	for _, f := range folders.Folders {
 		parts = append(parts, build.Part{Tree: f.Tree, At: f.At, Only: only})
 	}
-	included, err := build.Included(repository, func(other build.Reference) (fs.FS, error) {
+	included, err := build.Included(repository, func(other controllers.ID) (fs.FS, error) {
 		tree, err := stored.Tree(ctx, other)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s of spec.include: %w", other, err)
@@ -136,7 +137,7 @@ func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unst
 				name = "refs/heads/" + name
 			}
 			if local, err := localFolders(clone, wanted.Name, name); err == nil {
-				c.Warn("%s has no revision %q on its server: using %s of the clone in the current directory", build.ReferenceTo(repository), wanted.Name, local.Revision)
+				c.Warn("%s has no revision %q on its server: using %s of the clone in the current directory", controllers.IDOf(repository.Object), wanted.Name, local.Revision)
 				return local, local.Revision, nil
 			}
 		}
@@ -156,7 +157,7 @@ func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstr
 	case err.Short:
 		remedy = "a commit that is not the head of a branch or tag requires the full SHA"
 	}
-	return hint.Errorf(remedy, "looking in %s: %w", build.ReferenceTo(repository), err)
+	return hint.Errorf(remedy, "looking in %s: %w", controllers.IDOf(repository.Object), err)
 }
 
 // branchRemedy returns which branch, or which flag, was probably meant.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/pipeline"
 	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/publish"
 	"github.com/fluxkit/flux/test/support/testgitea"
@@ -393,7 +394,7 @@ func TestMarkdownSize(t *testing.T) {
 	t.Parallel()
 	var results []*diff.Result
 	for i := range 3000 {
-		results = append(results, &diff.Result{Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: fmt.Sprint("app-", i)}, Warnings: []string{strings.Repeat("ä", 400)}})
+		results = append(results, &diff.Result{Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Kustomization", Namespace: "flux-system", Name: fmt.Sprint("app-", i)}}, Warnings: []string{strings.Repeat("ä", 400)}})
 	}
 	for kind, host := range githost.PullRequestHosts() {
 		report := publish.Report{Key: "clusters/a", Results: results, Problem: "``` \x1b[2J</details>" + strings.Repeat("x", 9000), Base: "main", Head: "`h`", Run: "https://ci.example.com/1"}

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/fluxkit/flux/internal/cireport"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
@@ -39,7 +40,7 @@ type problem struct {
 	// rule is the ID of the rule, or one of the IDs in otherRules.
 	rule string
 	// object is the object, and owner the Kustomization or HelmRelease that applies it.
-	object, owner diff.Ref
+	object, owner controllers.VersionedID
 	// cluster is the folder of the cluster, if several were compared.
 	cluster string
 	// text is a sentence with the object.
@@ -49,7 +50,7 @@ type problem struct {
 // place identifies the owner of a problem.
 type place struct {
 	cluster string
-	owner   diff.Ref
+	owner   controllers.VersionedID
 }
 
 func placeOf(r *diff.Result) place { return place{r.Cluster, r.Owner} }
@@ -75,10 +76,10 @@ var otherRules = []review.Rule{
 // allowed, and deletions as such, are not problems.
 func problems(results []*diff.Result) []problem {
 	var found [3][]problem
-	add := func(l level, rule string, object diff.Ref, r *diff.Result, text string) {
+	add := func(l level, rule string, object controllers.VersionedID, r *diff.Result, text string) {
 		found[l] = append(found[l], problem{l, rule, object, r.Owner, r.Cluster, object.String() + " " + text})
 	}
-	dangers := func(of []diff.Danger, object diff.Ref, r *diff.Result) {
+	dangers := func(of []diff.Danger, object controllers.VersionedID, r *diff.Result) {
 		for _, d := range of {
 			switch {
 			case d.Allowed != "":

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
@@ -35,9 +36,9 @@ func hostileResults(text string) []*diff.Result {
 	object := func(value string) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": value}}}
 	}
-	name := diff.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "default", Name: text}
+	name := controllers.VersionedID{ID: controllers.ID{Kind: "ConfigMap", Namespace: "default", Name: text}, Version: "v1"}
 	return []*diff.Result{{
-		Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: text}, Revision: text, Warnings: []string{text},
+		Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Kustomization", Namespace: "flux-system", Name: text}}, Revision: text, Warnings: []string{text},
 		Changes: []diff.Change{
 			{Object: name, Action: diff.Changed, Notes: []string{text}, Before: object("a"), After: object(text), Dangers: []diff.Danger{{Rule: "prune", Detail: text, Allowed: text}}, Images: []diff.Image{{Container: text, Before: text, After: text, Registry: &diff.ImageCheck{State: diff.ImageMissing, Reason: text}}}},
 			{Object: name, Action: diff.Failed, Reason: text, Before: object("a")},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/output"
 	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -16,8 +17,8 @@ type ImageChange struct {
 	// Cluster is the folder of the cluster, if several were compared.
 	Cluster string `json:"cluster,omitempty"`
 	// Action is added, removed or changed.
-	Action string   `json:"action"`
-	Object diff.Ref `json:"object"`
+	Action string                  `json:"action"`
+	Object controllers.VersionedID `json:"object"`
 	diff.Image
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/cireport"
 	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -12,14 +13,14 @@ import (
 // changes. A test fails if the object cannot be applied, or if its change is dangerous and not
 // allowed. An owner that is not compared is a skipped test.
 func JUnit(w io.Writer, results []*diff.Result) error {
-	failures := map[place]map[diff.Ref][]cireport.Problem{}
+	failures := map[place]map[controllers.VersionedID][]cireport.Problem{}
 	for _, p := range problems(results) {
 		if p.level == notice {
 			continue
 		}
 		at := p.place()
 		if failures[at] == nil {
-			failures[at] = map[diff.Ref][]cireport.Problem{}
+			failures[at] = map[controllers.VersionedID][]cireport.Problem{}
 		}
 		failures[at][p.object] = append(failures[at][p.object], cireport.Problem{Type: p.rule, Message: printable.Line(p.text)})
 	}
@@ -29,7 +30,7 @@ func JUnit(w io.Writer, results []*diff.Result) error {
 		if r.Cluster != "" {
 			suite.Name = printable.Line(r.Cluster) + ": " + suite.Name
 		}
-		add := func(object diff.Ref, action string) {
+		add := func(object controllers.VersionedID, action string) {
 			suite.Add(cireport.Case{Name: printable.Line(object.String() + " " + action), Failures: failures[object]})
 		}
 		for _, c := range r.Changes {

@@ -8,17 +8,18 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
 // created returns the result of a Kustomization that creates objects of the given size.
 func created(objects, size int) []*diff.Result {
-	r := &diff.Result{Owner: diff.Ref{Kind: "Kustomization", Namespace: "flux-system", Name: "app"}}
+	r := &diff.Result{Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Kustomization", Namespace: "flux-system", Name: "app"}}}
 	for i := range objects {
 		name := fmt.Sprintf("object-%d", i)
 		r.Changes = append(r.Changes, diff.Change{
-			Object: diff.Ref{Version: "v1", Kind: "ConfigMap", Namespace: "default", Name: name}, Action: diff.Created,
+			Object: controllers.VersionedID{ID: controllers.ID{Kind: "ConfigMap", Namespace: "default", Name: name}, Version: "v1"}, Action: diff.Created,
 			After: &unstructured.Unstructured{Object: map[string]any{"kind": "ConfigMap", "data": map[string]any{"a": strings.Repeat("ä", size)}}},
 		})
 	}

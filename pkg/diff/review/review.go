@@ -127,7 +127,7 @@ func Blocking(results []*diff.Result) []Finding {
 
 // Finding is a danger and the object that it concerns.
 type Finding struct {
-	Object diff.Ref
+	Object controllers.VersionedID
 	diff.Danger
 }
 
@@ -136,7 +136,7 @@ type Finding struct {
 func Findings(results []*diff.Result) []Finding {
 	var found []Finding
 	seen := map[Finding]bool{}
-	each(results, func(object diff.Ref, d diff.Danger) {
+	each(results, func(object controllers.VersionedID, d diff.Danger) {
 		if f := (Finding{object, d}); !seen[f] {
 			found = append(found, f)
 			seen[f] = true
@@ -157,7 +157,7 @@ func rank(d diff.Danger) int {
 	}
 }
 
-func each(results []*diff.Result, do func(diff.Ref, diff.Danger)) {
+func each(results []*diff.Result, do func(controllers.VersionedID, diff.Danger)) {
 	for _, r := range results {
 		for _, d := range r.Dangers {
 			do(r.Owner, d)

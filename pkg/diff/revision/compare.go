@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
@@ -49,7 +50,7 @@ type Options struct {
 	// Submodules returns a tree of the repository with the files of its submodules. It may be nil.
 	Submodules func(Tree) (Tree, error)
 	// Folders are the folders of sources whose address does not identify the repository.
-	Folders map[build.Reference]string
+	Folders map[controllers.ID]string
 	// Vars, SecretVars and Strict are as in build.Options.
 	Vars       map[string]string
 	SecretVars []string
@@ -87,7 +88,7 @@ type Outcome struct {
 	// parents first.
 	Results []*diff.Result
 	// Root is the Kustomization of the cluster's folder.
-	Root diff.Ref
+	Root controllers.VersionedID
 	// Followed is the number of Kustomizations and HelmReleases, Rendered the number of those that
 	// were rendered on both sides.
 	Followed, Rendered int
@@ -125,7 +126,7 @@ func walk(ctx context.Context, base, head Revision, o Options, finally func(*wal
 	o.Path, o.All = clean(o.Path), o.All || o.Timeline
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[build.Reference]bool{}, withheld: map[build.Reference]*diff.Withholding{}, report: newReport(o)}
+	w := &walker{ctx: limited, stop: stop, Options: o, seen: map[controllers.ID]bool{}, withheld: map[controllers.ID]*diff.Withholding{}, report: newReport(o)}
 	w.base, w.head = newSide(w, base), newSide(w, head)
 	roots, err := w.roots()
 	if err != nil {
@@ -133,7 +134,7 @@ func walk(ctx context.Context, base, head Revision, o Options, finally func(*wal
 	}
 	for _, o := range []*unstructured.Unstructured{roots.base, roots.head} {
 		if o != nil {
-			w.seen[build.ReferenceTo(o)] = true
+			w.seen[controllers.IDOf(o.Object)] = true
 		}
 	}
 	w.kustomization(roots, false)
@@ -150,10 +151,10 @@ func walk(ctx context.Context, base, head Revision, o Options, finally func(*wal
 
 // outcome returns the results of all pairs that were followed.
 func (w *walker) outcome(roots pair) *Outcome {
-	outcome := &Outcome{Root: diff.RefOf(roots.either()), Followed: w.followed, Rendered: len(w.found)}
+	outcome := &Outcome{Root: controllers.VersionedIDOf(roots.either().Object), Followed: w.followed, Rendered: len(w.found)}
 	all := diff.Builds(w.found)
 	for _, r := range all {
-		r.Revision, r.Withheld = w.head.Name, w.withheld[identity(r.Owner)]
+		r.Revision, r.Withheld = w.head.Name, w.withheld[r.Owner.ID]
 		if omission := w.omitted[r.Owner]; omission != nil {
 			r.NotCompared = omission
 		}
@@ -191,7 +192,7 @@ func predict(w *walker, all []*diff.Result) *timeline.Prediction {
 	}
 	for _, r := range w.blocked {
 		for _, c := range r.Changes {
-			p.Blocked = append(p.Blocked, timeline.Blocked{Object: c.Object, Reason: strings.Join(c.Notes, "; ")})
+			p.Blocked = append(p.Blocked, timeline.Blocked{Object: c.Object.ID, Reason: strings.Join(c.Notes, "; ")})
 		}
 	}
 	return p
@@ -232,10 +233,12 @@ type walker struct {
 	ctx        context.Context
 	stop       context.CancelCauseFunc
 	base, head *side
-	seen       map[build.Reference]bool
-	withheld   map[build.Reference]*diff.Withholding
+	seen       map[controllers.ID]bool
+	withheld   map[controllers.ID]*diff.Withholding
 	found      []diff.Desired
 	followed   int
+	// depth is the number of releases on the way to the current one that charts install.
+	depth int
 	report
 }
 
@@ -329,8 +332,8 @@ func (w *walker) buildSide(s *side, ks *unstructured.Unstructured) (*diff.Side, 
 
 // missing returns a callback that lets the build of an owner continue without data that may exist
 // only on the cluster.
-func (w *walker) missing(owner *unstructured.Unstructured, what, way string) func(build.Reference, error) bool {
-	return func(object build.Reference, err error) bool {
+func (w *walker) missing(owner *unstructured.Unstructured, what, way string) func(controllers.ID, error) bool {
+	return func(object controllers.ID, err error) bool {
 		if w.ctx.Err() != nil {
 			return false
 		}
@@ -344,7 +347,7 @@ func (w *walker) missing(owner *unstructured.Unstructured, what, way string) fun
 // the new side in its order, then those that are removed.
 func (w *walker) children(before, after *diff.Side, kept bool) {
 	for _, p := range pairs(before, after) {
-		ref := build.ReferenceTo(p.either())
+		ref := controllers.IDOf(p.either().Object)
 		if w.seen[ref] || w.ctx.Err() != nil {
 			continue
 		}
@@ -361,13 +364,14 @@ func (w *walker) children(before, after *diff.Side, kept bool) {
 
 // prunes reports whether an object that its owner no longer has is pruned.
 func prunes(owner, o *unstructured.Unstructured) bool {
+	k, _ := controllers.IDOf(owner.Object).Flux()
 	prune, _, _ := unstructured.NestedBool(owner.Object, "spec", "prune")
-	return prune && o.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] != "disabled"
+	return (prune || k.Release) && o.GetAnnotations()[k.Keep.Key] != k.Keep.Value
 }
 
 func pairs(before, after *diff.Side) []pair {
 	var all []pair
-	at := map[build.Reference]int{}
+	at := map[controllers.ID]int{}
 	for i, s := range []*diff.Side{after, before} {
 		if s == nil {
 			continue
@@ -376,7 +380,7 @@ func pairs(before, after *diff.Side) []pair {
 			if !build.IsKustomization(o.Unstructured) && !build.IsHelmRelease(o.Unstructured) {
 				continue
 			}
-			ref := build.ReferenceTo(o.Unstructured)
+			ref := controllers.IDOf(o.Unstructured.Object)
 			if _, known := at[ref]; !known {
 				at[ref] = len(all)
 				all = append(all, pair{})

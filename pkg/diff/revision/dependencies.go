@@ -14,15 +14,15 @@ import (
 
 // dependencies are the objects in spec.dependsOn of the Kustomizations and HelmReleases of a side.
 type dependencies struct {
-	objects map[build.Reference]*unstructured.Unstructured
-	needs   map[build.Reference][]build.Reference
+	objects map[controllers.ID]*unstructured.Unstructured
+	needs   map[controllers.ID][]controllers.ID
 	// complete is set if all Kustomizations of the side were built, so that an object that was not
 	// found does not exist.
 	complete bool
 }
 
 func (s *side) dependencies() *dependencies {
-	d := &dependencies{objects: map[build.Reference]*unstructured.Unstructured{}, needs: map[build.Reference][]build.Reference{}, complete: true}
+	d := &dependencies{objects: map[controllers.ID]*unstructured.Unstructured{}, needs: map[controllers.ID][]controllers.ID{}, complete: true}
 	for ref, o := range s.objects {
 		d.objects[ref] = o.Unstructured
 	}
@@ -41,24 +41,20 @@ func (s *side) dependencies() *dependencies {
 }
 
 // dependsOn returns the objects in spec.dependsOn.
-func dependsOn(o *unstructured.Unstructured) []build.Reference {
+func dependsOn(o *unstructured.Unstructured) []controllers.ID {
 	gvk := o.GroupVersionKind()
 	kind, ok := controllers.KindOf(gvk.Group, gvk.Kind)
 	if !ok {
 		return nil
 	}
-	var all []build.Reference
-	for _, t := range kind.DependenciesOf(o.Object) {
-		all = append(all, build.Reference{Kind: t.Kind, Namespace: t.Namespace, Name: t.Name})
-	}
-	return all
+	return kind.DependenciesOf(o.Object)
 }
 
 // problem is why an object is never reconciled: a dependency does not exist, or is circular.
 type problem struct {
-	missing build.Reference
+	missing controllers.ID
 	// cycle leads from the object through its dependencies back to it.
-	cycle []build.Reference
+	cycle []controllers.ID
 }
 
 func (p problem) equal(other problem) bool {
@@ -77,7 +73,7 @@ func (p problem) text(removed bool) string {
 }
 
 // problems returns why an object is never reconciled, in the order of its dependencies.
-func (d *dependencies) problems(of build.Reference) []problem {
+func (d *dependencies) problems(of controllers.ID) []problem {
 	var found []problem
 	for _, needed := range d.needs[of] {
 		if d.objects[needed] == nil {
@@ -91,9 +87,9 @@ func (d *dependencies) problems(of build.Reference) []problem {
 }
 
 // cycle returns the shortest way from an object through its dependencies back to it, or nil.
-func (d *dependencies) cycle(from build.Reference) []build.Reference {
-	before := map[build.Reference]build.Reference{}
-	for queue := []build.Reference{from}; len(queue) > 0; queue = queue[1:] {
+func (d *dependencies) cycle(from controllers.ID) []controllers.ID {
+	before := map[controllers.ID]controllers.ID{}
+	for queue := []controllers.ID{from}; len(queue) > 0; queue = queue[1:] {
 		for _, needed := range d.needs[queue[0]] {
 			if _, seen := before[needed]; seen {
 				continue
@@ -103,7 +99,7 @@ func (d *dependencies) cycle(from build.Reference) []build.Reference {
 				queue = append(queue, needed)
 				continue
 			}
-			way := []build.Reference{from}
+			way := []controllers.ID{from}
 			for at := before[from]; at != from; at = before[at] {
 				way = append(way, at)
 			}
@@ -116,16 +112,16 @@ func (d *dependencies) cycle(from build.Reference) []build.Reference {
 }
 
 // blocked returns the objects that depend on an object, directly or not.
-func (d *dependencies) blocked(by build.Reference) []build.Reference {
-	dependents := map[build.Reference][]build.Reference{}
+func (d *dependencies) blocked(by controllers.ID) []controllers.ID {
+	dependents := map[controllers.ID][]controllers.ID{}
 	for ref, needs := range d.needs {
 		for _, needed := range needs {
 			dependents[needed] = append(dependents[needed], ref)
 		}
 	}
-	seen := map[build.Reference]bool{by: true}
-	var found []build.Reference
-	for queue := []build.Reference{by}; len(queue) > 0; queue = queue[1:] {
+	seen := map[controllers.ID]bool{by: true}
+	var found []controllers.ID
+	for queue := []controllers.ID{by}; len(queue) > 0; queue = queue[1:] {
 		for _, ref := range dependents[queue[0]] {
 			if !seen[ref] {
 				seen[ref] = true
@@ -134,7 +130,7 @@ func (d *dependencies) blocked(by build.Reference) []build.Reference {
 			}
 		}
 	}
-	slices.SortFunc(found, build.Reference.Compare)
+	slices.SortFunc(found, controllers.ID.Compare)
 	return found
 }
 
@@ -142,7 +138,7 @@ func (d *dependencies) blocked(by build.Reference) []build.Reference {
 // as changes if they did not exist before, else as warnings.
 func (w *walker) checkDependencies() {
 	base, head := w.base.dependencies(), w.head.dependencies()
-	for _, ref := range slices.SortedFunc(maps.Keys(head.needs), build.Reference.Compare) {
+	for _, ref := range slices.SortedFunc(maps.Keys(head.needs), controllers.ID.Compare) {
 		known := base.problems(ref)
 		for _, p := range head.problems(ref) {
 			removed := p.cycle == nil && base.objects[p.missing] != nil
@@ -157,14 +153,14 @@ func (w *walker) checkDependencies() {
 				w.warn("%s is not reconciled: %s", ref, text)
 				continue
 			}
-			w.blocked = append(w.blocked, &diff.Result{Owner: diff.RefOf(head.objects[ref]), Builds: true, Changes: []diff.Change{
-				{Object: diff.RefOf(head.objects[ref]), Action: diff.Blocked, Notes: []string{text}},
+			w.blocked = append(w.blocked, &diff.Result{Owner: controllers.VersionedIDOf(head.objects[ref].Object), Builds: true, Changes: []diff.Change{
+				{Object: controllers.VersionedIDOf(head.objects[ref].Object), Action: diff.Blocked, Notes: []string{text}},
 			}})
 		}
 	}
 }
 
-func names(references []build.Reference) []string {
+func names(references []controllers.ID) []string {
 	all := make([]string, len(references))
 	for i, ref := range references {
 		all[i] = ref.String()

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // sameInputs reports whether a Kustomization renders to the same objects on both sides, without
@@ -48,7 +49,7 @@ func (w *walker) sameReferences(o *unstructured.Unstructured) bool {
 	return true
 }
 
-func (w *walker) sameData(object build.Reference) bool {
+func (w *walker) sameData(object controllers.ID) bool {
 	was, wasErr := w.base.find(object)
 	is, isErr := w.head.find(object)
 	if wasErr != nil || isErr != nil {

@@ -1,18 +1,19 @@
 package revision
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -20,11 +21,12 @@ import (
 func (w *walker) release(p pair, kept bool) {
 	w.followed++
 	if p.base != nil && p.head != nil && !w.All && w.sameRelease(p) {
+		w.unchangedRelease(p)
 		return
 	}
-	revision := 1
+	revision := install
 	if p.base != nil && p.head != nil {
-		revision = 2 // render both sides as an upgrade, so that only the change differs
+		revision = upgrade // of both sides, so that only the change differs
 	}
 	before, beforeOK := w.renderSide(w.base, p.base, revision, first)
 	after, afterOK := w.renderSide(w.head, p.head, revision, first)
@@ -35,7 +37,11 @@ func (w *walker) release(p pair, kept bool) {
 		w.markUnstable(p, before, after, revision)
 	}
 	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	w.follow(before, after, kept)
 }
+
+// The values of .Release.Revision for an installation and for an upgrade.
+const install, upgrade = 1, 2
 
 // markUnstable renders a release that changes again, to find values that differ on every rendering.
 func (w *walker) markUnstable(p pair, before, after *diff.Side, revision int) {
@@ -64,7 +70,7 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 		return nil, w.ctx.Err() == nil
 	}
 	reads := &reader{shared: w.shared, side: s, lookup: s.lookup(nil)}
-	twin := s.objects[build.ReferenceTo(hr)].Twin
+	twin := s.objects[controllers.IDOf(hr.Object)].Twin
 	rendered, err := reads.render(hr, twin, fmt.Sprintf("%s rendering as revision %d", which, revision), func() (*rendering, error) {
 		result, err := build.HelmRelease(w.ctx, hr, build.HelmOptions{
 			Renderer: w.Renderer, Kustomizer: w.Kustomizer, Lookup: reads, Missing: reads.missing(w.missing(hr, "values", "")), Login: w.Login,
@@ -98,15 +104,50 @@ func (w *walker) renderSide(s *side, hr *unstructured.Unstructured, revision int
 
 // proposes reports whether the new revision names a host for a repository that the base does not.
 func (w *walker) proposes(repository *unstructured.Unstructured) bool {
-	before, err := w.base.find(build.ReferenceTo(repository))
+	before, err := w.base.find(controllers.IDOf(repository.Object))
 	return err != nil || !build.SameHost(before, repository)
 }
 
-// chartPart holds the fields of a HelmRelease or HelmChart that locate a chart.
-type chartPart struct {
-	Chart       string                                 `json:"chart"`
-	ValuesFiles []string                               `json:"valuesFiles"`
-	SourceRef   struct{ Kind, Name, Namespace string } `json:"sourceRef"`
+// chart is the location of the chart of a HelmRelease.
+type chart struct {
+	source controllers.ID
+	// names are the chart and the files with values, in the source.
+	names []string
+	// spec is that of the HelmChart, or nil if the source is the chart.
+	spec map[string]any
+}
+
+// chartOf returns the chart of a HelmRelease. It returns false if the HelmChart is not in the repository, or is invalid.
+func chartOf(s *side, hr *unstructured.Unstructured) (chart, bool) {
+	spec, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
+	namespace := hr.GetNamespace()
+	if referred, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
+		ref := inNamespace(referred, namespace)
+		if _, err := s.content(ref); err == nil || ref.Kind != "HelmChart" {
+			return chart{source: ref, names: []string{"."}}, true
+		}
+		o, err := s.find(ref)
+		if err != nil {
+			return chart{}, false
+		}
+		spec, _, _ = unstructured.NestedMap(o.Object, "spec")
+		namespace = ref.Namespace
+	}
+	var part struct {
+		Chart       string            `json:"chart"`
+		ValuesFiles []string          `json:"valuesFiles"`
+		SourceRef   map[string]string `json:"sourceRef"`
+	}
+	text, err := yaml.Marshal(spec)
+	if err != nil || yaml.Unmarshal(text, &part) != nil {
+		return chart{}, false
+	}
+	return chart{inNamespace(part.SourceRef, namespace), append([]string{part.Chart}, part.ValuesFiles...), spec}, true
+}
+
+// inNamespace returns the object that a reference names.
+func inNamespace(reference map[string]string, namespace string) controllers.ID {
+	return controllers.FluxID(reference["kind"], cmp.Or(reference["namespace"], namespace), reference["name"])
 }
 
 // sameRelease reports whether a HelmRelease renders to the same objects on both sides.
@@ -114,55 +155,15 @@ func (w *walker) sameRelease(p pair) bool {
 	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) || !w.sameReferences(p.head) {
 		return false
 	}
-	if referred, ok, _ := unstructured.NestedStringMap(p.head.Object, "spec", "chartRef"); ok {
-		source := build.Reference{Kind: referred["kind"], Namespace: referred["namespace"], Name: referred["name"]}
-		if source.Namespace == "" {
-			source.Namespace = p.head.GetNamespace()
-		}
-		return w.sameChartObject(source)
-	}
-	part, _, _ := unstructured.NestedMap(p.head.Object, "spec", "chart", "spec")
-	return w.sameChart(part, p.head.GetNamespace())
-}
-
-// sameObject reports whether a source has the same spec on both sides.
-func (w *walker) sameObject(ref build.Reference) (*unstructured.Unstructured, bool) {
-	was, wasErr := w.base.find(ref)
-	is, isErr := w.head.find(ref)
-	if wasErr != nil || isErr != nil {
-		return nil, wasErr != nil && isErr != nil
-	}
-	return is, equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"])
-}
-
-// sameChartObject reports whether the object in spec.chartRef has the same chart on both sides.
-func (w *walker) sameChartObject(ref build.Reference) bool {
-	if same, local := w.sameFolder(ref, "."); local {
-		return same
-	}
-	o, same := w.sameObject(ref)
-	if !same || o == nil || ref.Kind != "HelmChart" {
-		return same && o != nil
-	}
-	part, _, _ := unstructured.NestedMap(o.Object, "spec")
-	return w.sameChart(part, ref.Namespace)
-}
-
-// sameChart reports whether a source has the same chart on both sides.
-func (w *walker) sameChart(spec map[string]any, namespace string) bool {
-	text, err := yaml.Marshal(spec)
-	var part chartPart
-	if err != nil || yaml.Unmarshal(text, &part) != nil {
+	was, wasOK := chartOf(w.base, p.base)
+	is, isOK := chartOf(w.head, p.head)
+	if !wasOK || !isOK || !equality.Semantic.DeepEqual(was.spec, is.spec) {
 		return false
 	}
-	source := build.Reference{Kind: part.SourceRef.Kind, Namespace: part.SourceRef.Namespace, Name: part.SourceRef.Name}
-	if source.Namespace == "" {
-		source.Namespace = namespace
-	}
-	for _, name := range append([]string{part.Chart}, part.ValuesFiles...) {
-		same, local := w.sameFolder(source, name)
+	for _, name := range is.names {
+		same, local := w.sameFolder(is.source, name)
 		if !local {
-			o, same := w.sameObject(source)
+			o, same := w.sameObject(is.source)
 			return same && o != nil
 		}
 		if !same {
@@ -172,9 +173,19 @@ func (w *walker) sameChart(spec map[string]any, namespace string) bool {
 	return true
 }
 
+// sameObject reports whether a source has the same spec on both sides.
+func (w *walker) sameObject(ref controllers.ID) (*unstructured.Unstructured, bool) {
+	was, wasErr := w.base.find(ref)
+	is, isErr := w.head.find(ref)
+	if wasErr != nil || isErr != nil {
+		return nil, wasErr != nil && isErr != nil
+	}
+	return is, equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"])
+}
+
 // sameFolder reports whether a chart in this repository, with its dependencies, is the same on
 // both sides.
-func (w *walker) sameFolder(source build.Reference, name string) (same, local bool) {
+func (w *walker) sameFolder(source controllers.ID, name string) (same, local bool) {
 	was, wasErr := w.base.content(source)
 	is, isErr := w.head.content(source)
 	if wasErr != nil && isErr != nil {
@@ -199,18 +210,6 @@ func (r *inputs) charts(folder string) bool {
 	if err != nil {
 		return true // an archive, or an error for Helm to report
 	}
-	var metadata struct {
-		Dependencies []struct {
-			Repository string `json:"repository"`
-		} `json:"dependencies"`
-	}
-	if budget.Unmarshal("Chart.yaml", text, &metadata) != nil {
-		return false
-	}
-	for _, d := range metadata.Dependencies {
-		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok && !r.charts(clean(path.Join(folder, relative))) {
-			return false
-		}
-	}
-	return true
+	dependencies, err := build.LocalCharts("Chart.yaml", text)
+	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(clean(path.Join(folder, d))) })
 }

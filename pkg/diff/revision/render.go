@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -23,7 +24,7 @@ type Rendered struct {
 	Omitted []Omitted
 	// Lacking are the ConfigMaps and Secrets that were not found, by the Kustomization or HelmRelease
 	// that was rendered without them.
-	Lacking map[build.Reference][]Lack
+	Lacking map[controllers.ID][]Lack
 	// Blocked are the objects whose dependencies are missing or circular.
 	Blocked []Blocked
 	// Concealed replaces what is derived from secret values in messages and names.
@@ -35,7 +36,7 @@ type Rendered struct {
 
 // Omitted is a Kustomization or HelmRelease that was not rendered.
 type Omitted struct {
-	Owner  diff.Ref
+	Owner  controllers.VersionedID
 	Reason string
 	// Err is the error of its build, or nil if the content of its source is not known.
 	Err error
@@ -43,13 +44,13 @@ type Omitted struct {
 
 // Lack is a ConfigMap or Secret that was not found, or that cannot be read.
 type Lack struct {
-	Object build.Reference
+	Object controllers.ID
 	Err    error
 }
 
 // Blocked is an object that is never reconciled because of its dependencies.
 type Blocked struct {
-	Object diff.Ref
+	Object controllers.VersionedID
 	Reason string
 }
 
@@ -84,10 +85,10 @@ func Render(ctx context.Context, at Revision, o Options) (*Rendered, error) {
 // be rendered.
 func (d *dependencies) all() []Blocked {
 	var found []Blocked
-	for _, ref := range slices.SortedFunc(maps.Keys(d.needs), build.Reference.Compare) {
+	for _, ref := range slices.SortedFunc(maps.Keys(d.needs), controllers.ID.Compare) {
 		for _, p := range d.problems(ref) {
 			if p.cycle != nil || d.complete {
-				found = append(found, Blocked{diff.RefOf(d.objects[ref]), p.text(false)})
+				found = append(found, Blocked{controllers.VersionedIDOf(d.objects[ref].Object), p.text(false)})
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/redact"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -18,12 +18,12 @@ type report struct {
 	failed      []*BuildError
 	warned      map[string]bool
 	// omitted are the owners that could not be compared, in the order of omissions.
-	omitted   map[diff.Ref]*diff.Omission
-	omissions []diff.Ref
+	omitted   map[controllers.VersionedID]*diff.Omission
+	omissions []controllers.VersionedID
 	// causes are the errors of owners that cannot be built.
-	causes map[diff.Ref]error
+	causes map[controllers.VersionedID]error
 	// lacking are the ConfigMaps and Secrets without which owners were built.
-	lacking map[build.Reference][]Lack
+	lacking map[controllers.ID][]Lack
 	// concealed replaces what is derived from secret values in messages and names.
 	concealed diff.Concealment
 	// blocked are the objects that are not reconciled because of their dependencies.
@@ -31,7 +31,7 @@ type report struct {
 }
 
 func newReport(o Options) report {
-	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[diff.Ref]*diff.Omission{}, causes: map[diff.Ref]error{}, lacking: map[build.Reference][]Lack{}}
+	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}, causes: map[controllers.VersionedID]error{}, lacking: map[controllers.ID][]Lack{}}
 }
 
 // note reports an assumption.
@@ -52,9 +52,9 @@ func (r *report) once(to func(text string), text string) {
 func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
 	err = r.concealed.Error(err)
 	// A report names the owner before the reason.
-	cause := strings.TrimPrefix(err.Error(), "building "+build.ReferenceTo(owner).String()+": ")
+	cause := strings.TrimPrefix(err.Error(), "building "+controllers.IDOf(owner.Object).String()+": ")
 	r.omit(owner, "cannot be built: "+redact.Text(cause), true)
-	r.causes[diff.RefOf(owner)] = err
+	r.causes[controllers.VersionedIDOf(owner.Object)] = err
 	for _, known := range r.failed {
 		if known.err.Error() == err.Error() {
 			known.Revisions = append(known.Revisions, s.Name)
@@ -65,8 +65,8 @@ func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
 }
 
 // lack records that an owner is built without a ConfigMap or Secret.
-func (r *report) lack(owner *unstructured.Unstructured, object build.Reference, err error) {
-	ref, lack := build.ReferenceTo(owner), Lack{object, err}
+func (r *report) lack(owner *unstructured.Unstructured, object controllers.ID, err error) {
+	ref, lack := controllers.IDOf(owner.Object), Lack{object, err}
 	if !slices.ContainsFunc(r.lacking[ref], func(known Lack) bool { return known.Object == object }) {
 		r.lacking[ref] = append(r.lacking[ref], lack)
 	}
@@ -74,7 +74,7 @@ func (r *report) lack(owner *unstructured.Unstructured, object build.Reference, 
 
 // omit records that the objects of an owner could not be compared.
 func (r *report) omit(owner *unstructured.Unstructured, reason string, affected bool) {
-	ref := diff.RefOf(owner)
+	ref := controllers.VersionedIDOf(owner.Object)
 	if r.omitted[ref] == nil {
 		r.omissions = append(r.omissions, ref)
 		r.omitted[ref] = &diff.Omission{Reason: r.concealed.Text(reason), Affected: affected}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // roots returns the Kustomization of the cluster's folder: the one in the folder whose path is the
@@ -68,7 +69,7 @@ func (w *walker) checkOwn(roots pair) {
 		before, _, _ := unstructured.NestedFieldNoCopy(was.Object, "spec", field)
 		after, _, _ := unstructured.NestedFieldNoCopy(is.Object, "spec", field)
 		if !equality.Semantic.DeepEqual(before, after) {
-			w.omit(roots.head, fmt.Sprintf("spec.%s of its source %s changes: the content of the new revision is not compared", field, build.ReferenceTo(is)), true)
+			w.omit(roots.head, fmt.Sprintf("spec.%s of its source %s changes: the content of the new revision is not compared", field, controllers.IDOf(is.Object)), true)
 		}
 	}
 }

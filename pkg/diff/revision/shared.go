@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // shared holds what the comparisons of several clusters have in common: trees, and renderings with
@@ -191,7 +192,7 @@ func (r *reader) record(result string, again func(*reader) string) {
 }
 
 // Data implements build.Lookup.
-func (r *reader) Data(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+func (r *reader) Data(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 	again := func(r *reader) (map[string][]byte, error) { return r.lookup.Data(ctx, object) }
 	data, err := again(r)
 	r.record(digestOf(data, err), func(r *reader) string { return digestOf(again(r)) })
@@ -199,7 +200,7 @@ func (r *reader) Data(ctx context.Context, object build.Reference) (map[string][
 }
 
 // object finds an object that the cluster applies.
-func (r *reader) object(ctx context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
+func (r *reader) object(ctx context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 	again := func(r *reader) (*unstructured.Unstructured, error) { return r.find(wanted) }
 	o, err := again(r)
 	if err == nil {
@@ -210,7 +211,7 @@ func (r *reader) object(ctx context.Context, wanted build.Reference) (*unstructu
 }
 
 // files finds the tree of a source.
-func (r *reader) files(_ context.Context, source build.Reference) (fs.FS, error) {
+func (r *reader) files(_ context.Context, source controllers.ID) (fs.FS, error) {
 	again := func(r *reader) string {
 		tree, err := r.content(source)
 		if err != nil {
@@ -236,8 +237,8 @@ func (r *reader) untrusted(_ context.Context, repository *unstructured.Unstructu
 }
 
 // missing wraps a callback for data that a rendering does without.
-func (r *reader) missing(call func(build.Reference, error) bool) func(build.Reference, error) bool {
-	return func(object build.Reference, err error) bool {
+func (r *reader) missing(call func(controllers.ID, error) bool) func(controllers.ID, error) bool {
+	return func(object controllers.ID, err error) bool {
 		r.unknown = true
 		return call(object, err)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -21,25 +22,25 @@ type side struct {
 	Revision
 	w *walker
 	// own are the sources of the cluster's folder: they are this repository.
-	own map[build.Reference]bool
+	own map[controllers.ID]bool
 	// rootRef is the Kustomization of the cluster's folder.
-	rootRef build.Reference
+	rootRef controllers.ID
 	// nodes are the known Kustomizations, parents first; byRef has them by
 	// reference.
 	nodes []*node
-	byRef map[build.Reference]*node
+	byRef map[controllers.ID]*node
 	// objects are the objects of all Kustomizations that were built.
-	objects map[build.Reference]applied
+	objects map[controllers.ID]applied
 	// rendered is the number of objects of all builds.
 	rendered int
 	// cycles counts the searches that needed what was being rendered at the time. Results that
 	// depend on such a search are rendered again.
 	cycles int
 	// absent are the objects that were searched and not found.
-	absent   map[build.Reference]bool
-	contents map[build.Reference]content
+	absent   map[controllers.ID]bool
+	contents map[controllers.ID]content
 	// attempts is how often a source was rendered.
-	attempts map[build.Reference]int
+	attempts map[controllers.ID]int
 	// ownObject is the source of the cluster's folder, or nil if the folder does not define it.
 	ownObject *unstructured.Unstructured
 }
@@ -83,8 +84,8 @@ const (
 
 func newSide(w *walker, r Revision) *side {
 	return &side{
-		Revision: r, w: w, own: map[build.Reference]bool{}, byRef: map[build.Reference]*node{},
-		objects: map[build.Reference]applied{}, absent: map[build.Reference]bool{}, contents: map[build.Reference]content{}, attempts: map[build.Reference]int{},
+		Revision: r, w: w, own: map[controllers.ID]bool{}, byRef: map[controllers.ID]*node{},
+		objects: map[controllers.ID]applied{}, absent: map[controllers.ID]bool{}, contents: map[controllers.ID]content{}, attempts: map[controllers.ID]int{},
 	}
 }
 
@@ -131,7 +132,7 @@ func (s *side) root(ctx context.Context, folder, namespace string) (*unstructure
 			root.SetNamespace(namespace)
 		}
 	}
-	s.rootRef = build.ReferenceTo(root)
+	s.rootRef = controllers.IDOf(root.Object)
 	s.add(root)
 	return root, nil
 }
@@ -158,11 +159,11 @@ func (s *side) selectOwn(root *unstructured.Unstructured) {
 }
 
 // source returns the object of a source.
-func (s *side) source(source build.Reference) (*unstructured.Unstructured, error) {
+func (s *side) source(source controllers.ID) (*unstructured.Unstructured, error) {
 	switch {
 	case !s.own[source]:
 		return s.find(source)
-	case s.ownObject != nil && build.ReferenceTo(s.ownObject) == source:
+	case s.ownObject != nil && controllers.IDOf(s.ownObject.Object) == source:
 		return s.ownObject, nil
 	}
 	return nil, build.ErrNotFound
@@ -170,7 +171,7 @@ func (s *side) source(source build.Reference) (*unstructured.Unstructured, error
 
 // add adds a Kustomization to the graph unless it is known.
 func (s *side) add(ks *unstructured.Unstructured) *node {
-	ref := build.ReferenceTo(ks)
+	ref := controllers.IDOf(ks.Object)
 	if known := s.byRef[ref]; known != nil {
 		return known
 	}
@@ -184,7 +185,7 @@ func (s *side) add(ks *unstructured.Unstructured) *node {
 func (s *side) build(n *node) (*diff.Side, error) {
 	if n.state == building {
 		s.cycles++
-		return nil, unavailable("%s depends on what it applies itself", build.ReferenceTo(n.ks))
+		return nil, unavailable("%s depends on what it applies itself", controllers.IDOf(n.ks.Object))
 	}
 	if n.state == done {
 		return n.built, n.err
@@ -199,9 +200,7 @@ func (s *side) build(n *node) (*diff.Side, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.rendered += len(result.Objects); s.rendered > maxObjects {
-		err := &budget.ExceededError{Name: build.ReferenceTo(n.ks).String(), Fact: fmt.Sprintf("the Kustomizations of one revision have more than %d objects", maxObjects)}
-		s.w.stop(err)
+	if err := count(s, n.ks, result); err != nil {
 		return nil, err
 	}
 	n.built = &diff.Side{Owner: n.ks, Build: result}
@@ -209,10 +208,20 @@ func (s *side) build(n *node) (*diff.Side, error) {
 	return n.built, nil
 }
 
+// count counts the objects of an owner on a side. It ends the comparison if a revision has too many.
+func count(s *side, owner *unstructured.Unstructured, result *build.Result) error {
+	if s.rendered += len(result.Objects); s.rendered <= maxObjects {
+		return nil
+	}
+	err := &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("the Kustomizations of one revision have more than %d objects", maxObjects)}
+	s.w.stop(err)
+	return err
+}
+
 // index adds the objects of a Kustomization to the graph.
 func (s *side) index(n *node) {
 	for _, o := range n.built.Build.Objects {
-		ref := build.ReferenceTo(o.Unstructured)
+		ref := controllers.IDOf(o.Unstructured.Object)
 		if known := s.objects[ref]; known.by == nil || known.by == n {
 			s.objects[ref] = applied{o, n}
 		}
@@ -236,12 +245,12 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	w := s.w
 	source := build.SourceOf(ks)
 	tree, err := s.content(source)
-	twin := s.objects[build.ReferenceTo(ks)].Twin
+	twin := s.objects[controllers.IDOf(ks.Object)].Twin
 	if err != nil && twin != nil {
 		return nil, build.Hide(err)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("building %s: rendering its source %s: %w", build.ReferenceTo(ks), source, err)
+		return nil, fmt.Errorf("building %s: rendering its source %s: %w", controllers.IDOf(ks.Object), source, err)
 	}
 	reads := &reader{shared: w.shared, side: s, lookup: lookup}
 	options := build.Options{
@@ -252,7 +261,7 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	if lookup != nil {
 		options.Lookup = reads
 	}
-	if build.ReferenceTo(ks) == s.rootRef {
+	if controllers.IDOf(ks.Object) == s.rootRef {
 		options.Path = w.Path
 	}
 	if w.Decrypter != nil {
@@ -264,7 +273,7 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 	})
 	var folder *build.PathError
 	if errors.As(err, &folder) {
-		err = fmt.Errorf("building %s: %w", build.ReferenceTo(ks), err)
+		err = fmt.Errorf("building %s: %w", controllers.IDOf(ks.Object), err)
 	}
 	if err != nil {
 		return nil, err
@@ -273,7 +282,7 @@ func (s *side) kustomize(ks *unstructured.Unstructured, lookup build.Lookup) (*b
 }
 
 // find returns an object that the cluster applies at this revision.
-func (s *side) find(wanted build.Reference) (*unstructured.Unstructured, error) {
+func (s *side) find(wanted controllers.ID) (*unstructured.Unstructured, error) {
 	if found := s.objects[wanted]; found.by != nil {
 		return found.Unstructured, nil
 	}
@@ -352,7 +361,7 @@ func (s *side) mayApply(n *node, words []string) bool {
 
 // pathOf returns the folder that a Kustomization builds.
 func (s *side) pathOf(ks *unstructured.Unstructured) string {
-	if build.ReferenceTo(ks) == s.rootRef {
+	if controllers.IDOf(ks.Object) == s.rootRef {
 		return s.w.Path
 	}
 	return folderOf(ks)
@@ -363,7 +372,7 @@ func (s *side) pathOf(ks *unstructured.Unstructured) string {
 // reconciliation: those before substitution.
 func (s *side) lookup(n *node) build.Lookup {
 	var own build.Lookup
-	return build.LookupFunc(func(ctx context.Context, object build.Reference) (map[string][]byte, error) {
+	return build.LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		_, err := s.find(object)
 		if err == nil {
 			return s.objects[object].Data(ctx)

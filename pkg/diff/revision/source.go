@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // content is the result of rendering a source.
@@ -39,7 +40,7 @@ func unavailable(format string, args ...any) error {
 }
 
 // content returns the files of a source, as in its artifact.
-func (s *side) content(source build.Reference) (Tree, error) {
+func (s *side) content(source controllers.ID) (Tree, error) {
 	if known, ok := s.contents[source]; ok {
 		if known.rendering {
 			s.cycles++
@@ -56,7 +57,7 @@ func (s *side) content(source build.Reference) (Tree, error) {
 	return tree, err
 }
 
-func (s *side) render(source build.Reference) (Tree, error) {
+func (s *side) render(source controllers.ID) (Tree, error) {
 	if folder, ok := s.w.Folders[source]; ok {
 		ignore := ""
 		if o, err := s.source(source); err == nil {
@@ -87,7 +88,7 @@ func (s *side) render(source build.Reference) (Tree, error) {
 }
 
 // unknown is the error for a source that no Kustomization applies.
-func (s *side) unknown(source build.Reference) error {
+func (s *side) unknown(source controllers.ID) error {
 	return unavailable("%s not found in what %s applies", source, s.rootRef)
 }
 
@@ -109,7 +110,7 @@ func (s *side) selected(parts []build.Part, ignore string) (Tree, error) {
 // repository returns the files of a GitRepository: of this tree if it is the
 // source of the cluster or follows the same reference, else of the revision
 // that the clone has for its reference.
-func (s *side) repository(source build.Reference) (Tree, error) {
+func (s *side) repository(source controllers.ID) (Tree, error) {
 	o, err := s.source(source)
 	if errors.Is(err, build.ErrNotFound) && s.own[source] {
 		return s.selected([]build.Part{{Tree: s.Tree}}, "")
@@ -132,7 +133,7 @@ func (s *side) repository(source build.Reference) (Tree, error) {
 }
 
 // checkout returns the tree of the repository that a GitRepository follows.
-func (s *side) checkout(o *unstructured.Unstructured, source build.Reference) (Tree, error) {
+func (s *side) checkout(o *unstructured.Unstructured, source controllers.ID) (Tree, error) {
 	if s.own[source] {
 		return s.Tree, nil
 	}
@@ -173,20 +174,20 @@ func (s *side) parts(o *unstructured.Unstructured, tree Tree) ([]build.Part, err
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(tree, ".gitmodules"); err == nil {
 			if s.w.Submodules == nil {
-				return nil, unavailable("%s has submodules, which are not in this clone's history", build.ReferenceTo(o))
+				return nil, unavailable("%s has submodules, which are not in this clone's history", controllers.IDOf(o.Object))
 			}
 			if tree, err = s.w.Submodules(tree); err != nil {
-				return nil, unavailable("%s has submodules: %s", build.ReferenceTo(o), err)
+				return nil, unavailable("%s has submodules: %s", controllers.IDOf(o.Object), err)
 			}
 		}
 	}
-	included, err := build.Included(o, func(other build.Reference) (fs.FS, error) { return s.content(other) })
+	included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) { return s.content(other) })
 	return append([]build.Part{{Tree: tree, Only: build.SparseCheckout(o)}}, included...), err
 }
 
 // generated returns the files of an ExternalArtifact, which an
 // ArtifactGenerator in its namespace produces.
-func (s *side) generated(source build.Reference) (Tree, error) {
+func (s *side) generated(source controllers.ID) (Tree, error) {
 	var generators []*unstructured.Unstructured
 	err := s.each([]string{"ArtifactGenerator"}, func(o *unstructured.Unstructured) bool {
 		if generator.Is(o) {
@@ -197,7 +198,7 @@ func (s *side) generated(source build.Reference) (Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := generator.Find(s.w.ctx, source, generators, func(source build.Reference) (fs.FS, error) { return s.content(source) })
+	tree, err := generator.Find(s.w.ctx, source, generators, func(source controllers.ID) (fs.FS, error) { return s.content(source) })
 	var inner *unavailableError
 	switch {
 	case err == nil:

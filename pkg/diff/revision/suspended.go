@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
@@ -16,8 +16,8 @@ func (w *walker) withhold(before, after *diff.Side, p pair) {
 	if parent == nil {
 		parent = before
 	}
-	by := diff.RefOf(parent.Owner)
-	if above := w.withheld[identity(by)]; above != nil {
+	by := controllers.VersionedIDOf(parent.Owner.Object)
+	if above := w.withheld[by.ID]; above != nil {
 		by = above.By
 	} else if suspended, _, _ := unstructured.NestedBool(parent.Owner.Object, "spec", "suspend"); !suspended {
 		return
@@ -31,9 +31,5 @@ func (w *walker) withhold(before, after *diff.Side, p pair) {
 	case equality.Semantic.DeepEqual(p.base.Object["spec"], p.head.Object["spec"]):
 		return
 	}
-	w.withheld[build.ReferenceTo(p.either())] = &diff.Withholding{By: by, Action: action}
-}
-
-func identity(r diff.Ref) build.Reference {
-	return build.Reference{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+	w.withheld[controllers.IDOf(p.either().Object)] = &diff.Withholding{By: by, Action: action}
 }

@@ -59,7 +59,7 @@ func (p *prediction) claims(o *owner) bool {
 
 // change adds the change of an object.
 func (p *prediction) change(o *owner, c diff.Change) {
-	e := Entry{Step: o.step, Object: identity(c.Object), By: &o.ref}
+	e := Entry{Step: o.step, Object: c.Object.ID, By: &o.ref}
 	switch {
 	case c.Moved != nil && c.Action != diff.Skipped:
 		e = p.moved(o, c, e)
@@ -94,8 +94,8 @@ func (p *prediction) moved(o *owner, c diff.Change, e Entry) Entry {
 	if restarts(c) {
 		e.Action = Restarted
 	}
-	e.Owners = []diff.Ref{identity(*c.Moved), o.ref}
-	from := p.owners[identity(*c.Moved)]
+	e.Owners = []controllers.ID{c.Moved.ID, o.ref}
+	from := p.owners[c.Moved.ID]
 	switch {
 	case from == nil:
 		return uncertain(e, "what its owner does with it is not known")
@@ -118,7 +118,7 @@ func uncertain(e Entry, message string) Entry {
 }
 
 // prunes reports whether an owner deletes an object that leaves its source.
-func (o *owner) prunes(ref diff.Ref) bool {
+func (o *owner) prunes(ref controllers.ID) bool {
 	if u := find(o.Before, ref); u != nil && controllers.HasSetting(u.Object, "kustomize.toolkit.fluxcd.io/prune", "disabled") {
 		return false
 	}
@@ -137,7 +137,7 @@ func (p *prediction) created(o *owner, e Entry) Entry {
 		return e
 	}
 	other := p.before[e.Object][at]
-	e.Action, e.Owners = Changed, []diff.Ref{other.ref, o.ref}
+	e.Action, e.Owners = Changed, []controllers.ID{other.ref, o.ref}
 	was, is := find(other.Before, e.Object), find(o.After, e.Object)
 	if was == nil || is == nil {
 		return uncertain(e, "what it contains is not known")
@@ -155,12 +155,12 @@ func (p *prediction) created(o *owner, e Entry) Entry {
 }
 
 // find returns an object of a build.
-func find(s *diff.Side, ref diff.Ref) *unstructured.Unstructured {
+func find(s *diff.Side, ref controllers.ID) *unstructured.Unstructured {
 	if s == nil {
 		return nil
 	}
 	for _, o := range s.Build.Objects {
-		is := identity(diff.RefOf(o.Unstructured))
+		is := controllers.IDOf(o.Unstructured.Object)
 		if is == ref || is.Namespace == "" && s.Namespace == ref.Namespace && is.Name == ref.Name && is.Kind == ref.Kind && is.Group == ref.Group {
 			return o.Unstructured
 		}

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // The actions of a timeline.
@@ -29,17 +28,17 @@ type Entry struct {
 	// After is the time since the push, if the change was observed.
 	After float64 `json:"afterSeconds,omitempty"`
 	// Step is the place in the order, if the change is predicted. Changes of a step are made in any order.
-	Step   int      `json:"step,omitempty"`
-	Object diff.Ref `json:"object"`
-	Action string   `json:"action"`
+	Step   int            `json:"step,omitempty"`
+	Object controllers.ID `json:"object"`
+	Action string         `json:"action"`
 	// Message is the failure of a Flux object, the release of a HelmRelease, or what a change means.
 	Message string `json:"message,omitempty"`
 	// Gap is the time for which an object that was recreated did not exist.
 	Gap float64 `json:"gapSeconds,omitempty"`
 	// Owners are the owners before and after, if they differ.
-	Owners []diff.Ref `json:"owners,omitempty"`
+	Owners []controllers.ID `json:"owners,omitempty"`
 	// By is the Kustomization or HelmRelease that makes a predicted change.
-	By *diff.Ref `json:"by,omitempty"`
+	By *controllers.ID `json:"by,omitempty"`
 	// Uncertain is true if the prediction depends on what only the cluster has, as the message says.
 	Uncertain bool `json:"uncertain,omitempty"`
 }

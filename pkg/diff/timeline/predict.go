@@ -24,8 +24,8 @@ type Prediction struct {
 
 // Blocked is a Kustomization or HelmRelease that does not make its changes.
 type Blocked struct {
-	Object diff.Ref `json:"object"`
-	Reason string   `json:"reason"`
+	Object controllers.ID `json:"object"`
+	Reason string         `json:"reason"`
 }
 
 // String returns the object and the reason.
@@ -35,7 +35,7 @@ func (b Blocked) String() string { return b.Object.String() + ": " + b.Reason }
 type owner struct {
 	diff.Desired
 	result *diff.Result
-	ref    diff.Ref
+	ref    controllers.ID
 	kind   controllers.Kind
 	// parent applies the owner, and definition is the change that it makes to it.
 	parent     *owner
@@ -66,9 +66,9 @@ func (o *owner) field(path string) string {
 type prediction struct {
 	*Prediction
 	order  []*owner
-	owners map[diff.Ref]*owner
+	owners map[controllers.ID]*owner
 	// before and after are the owners that apply an object.
-	before, after map[diff.Ref][]*owner
+	before, after map[controllers.ID][]*owner
 }
 
 // Predict returns the order in which the controllers make the changes of all owners of a cluster, also
@@ -78,10 +78,10 @@ func Predict(all []diff.Desired, results []*diff.Result) *Prediction {
 	review.Apply(results, nil)
 	p := &prediction{
 		Prediction: &Prediction{Entries: []Entry{}, Blocked: []Blocked{}, Unknown: []string{}},
-		owners:     map[diff.Ref]*owner{}, before: map[diff.Ref][]*owner{}, after: map[diff.Ref][]*owner{},
+		owners:     map[controllers.ID]*owner{}, before: map[controllers.ID][]*owner{}, after: map[controllers.ID][]*owner{},
 	}
 	for i, d := range all {
-		p.add(&owner{Desired: d, result: results[i], ref: identity(results[i].Owner)})
+		p.add(&owner{Desired: d, result: results[i], ref: results[i].Owner.ID})
 	}
 	p.link()
 	for _, o := range p.order {
@@ -102,19 +102,13 @@ func Predict(all []diff.Desired, results []*diff.Result) *Prediction {
 	return p.Prediction
 }
 
-// identity returns a reference without the version.
-func identity(r diff.Ref) diff.Ref {
-	r.Version = ""
-	return r
-}
-
 // add indexes an owner and what it applies.
 func (p *prediction) add(o *owner) {
 	o.kind, _ = controllers.KindOf(o.ref.Group, o.ref.Kind)
 	p.order, p.owners[o.ref] = append(p.order, o), o
 	for i, c := range o.result.Changes {
 		built := o.After != nil && i < len(o.After.Build.Objects)
-		ref := identity(c.Object)
+		ref := c.Object.ID
 		if built && c.Action == diff.Skipped {
 			continue // it is not applied
 		}
@@ -131,7 +125,7 @@ func (p *prediction) add(o *owner) {
 func (p *prediction) link() {
 	for _, o := range p.order {
 		for _, c := range o.result.Changes {
-			if child := p.owners[identity(c.Object)]; child != nil && child != o {
+			if child := p.owners[c.Object.ID]; child != nil && child != o {
 				child.parent, child.definition = o, c
 				o.children = append(o.children, child)
 			}
@@ -140,8 +134,7 @@ func (p *prediction) link() {
 			continue
 		}
 		for _, t := range o.kind.DependenciesOf(o.live().Object) {
-			k, _ := controllers.FindKind(t.Kind)
-			if needed := p.owners[diff.Ref{Group: k.Group, Kind: t.Kind, Namespace: t.Namespace, Name: t.Name}]; needed != nil {
+			if needed := p.owners[t]; needed != nil {
 				o.needs = append(o.needs, needed)
 			}
 		}

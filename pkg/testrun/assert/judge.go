@@ -225,11 +225,7 @@ func (r observer) pruned(c *check) judgment {
 		return judgment{actual: "it was deleted, but no Flux object had applied it", since: h.since}
 	}
 	by := r.hub.of(Ref{Kind: owner.Kind, Namespace: owner.Namespace, Name: owner.Name})
-	k, _ := controllers.FindKind(owner.Kind)
-	if slices.ContainsFunc(k.Managed(by.object), func(t controllers.Target) bool {
-		t.APIVersion = ""
-		return t == c.Pruned.target()
-	}) {
+	if slices.Contains(controllers.Managed(by.object), c.Pruned.target()) {
 		return judgment{actual: "it was deleted, but is still in the inventory of " + owner.String(), since: h.since}
 	}
 	return holds()
@@ -276,11 +272,14 @@ func differing(patch map[string]any, a, b map[string]any, at string) []string {
 func (r observer) event(c *check) judgment {
 	r.hub.mu.Lock()
 	defer r.hub.mu.Unlock()
-	want, group := c.Event, c.Event.Object.GroupVersionKind().Group
+	want := c.Event
 	var others []string
 	for _, e := range r.hub.events {
-		if e.moment <= c.from || e.Kind != want.Object.Kind || e.Name != want.Object.Name || e.Group != group ||
-			e.Namespace != want.Object.Namespace && want.Object.Namespace != "" {
+		about := e.About
+		if want.Object.Namespace == "" {
+			about.Namespace = ""
+		}
+		if e.moment <= c.from || about != want.Object.target() {
 			continue
 		}
 		if e.Reason == want.Reason && (want.Type == "" || e.Type == want.Type) && want.Message.matches(e.Message) {
@@ -347,8 +346,7 @@ func (r observer) why(ctx context.Context, want *Why) judgment {
 	var roots []string
 	for _, c := range v.Cases {
 		root := c.Root.Object
-		root.APIVersion = ""
-		if (want.RootCause == nil || root == want.RootCause.target()) && want.Message.matches(c.Root.Message) {
+		if (want.RootCause == nil || want.RootCause.matches(root)) && want.Message.matches(c.Root.Message) {
 			return holds()
 		}
 		roots = append(roots, fmt.Sprintf("%s: %s", root, redact.Text(c.Root.Message)))

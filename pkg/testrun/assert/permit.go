@@ -42,7 +42,7 @@ func (r *Runner) permit(ctx context.Context) {
 // permitOne lets an automation push once its source exists and is the served repository.
 func (r *Runner) permitOne(ctx context.Context, resource kube.Resource, k controllers.Kind, o controllers.Object) {
 	for _, source := range k.SourceOf(o) {
-		of, _ := controllers.FindKind(source.Kind)
+		of, _ := source.Flux()
 		own := false
 		err := r.Client.WithServedVersion(ctx, of, func(resource kube.Resource) error {
 			return r.Client.Follow(ctx, resource, kube.Selection{Namespace: source.Namespace, Name: source.Name}, "", func(e kube.Event) (bool, error) {

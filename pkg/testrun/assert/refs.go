@@ -33,7 +33,16 @@ func (e *Expectation) fluxRefs() []Ref {
 	return e.Order
 }
 
+// matches reports whether the reference is one to an object. Without an API version, it is one to objects of all groups, unless
+// the kind is one of Flux.
+func (r Ref) matches(id controllers.ID) bool {
+	if _, flux := r.flux(); r.APIVersion == "" && !flux {
+		id.Group = ""
+	}
+	return id == r.target()
+}
+
 // target returns the object as the engines name it.
-func (r Ref) target() controllers.Target {
-	return controllers.Target{Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
+func (r Ref) target() controllers.ID {
+	return controllers.NewID(r.GroupVersionKind().GroupKind(), r.Namespace, r.Name)
 }

@@ -78,7 +78,7 @@ type hub struct {
 	wait    sync.WaitGroup
 
 	mu      sync.Mutex
-	objects map[controllers.Target]*history
+	objects map[controllers.VersionedID]*history
 	events  []seen
 	// unheard is why events cannot be watched.
 	unheard error
@@ -87,7 +87,7 @@ type hub struct {
 }
 
 func newHub(client *kube.Client, now func() time.Time) *hub {
-	return &hub{client: client, now: now, changed: make(chan struct{}, 1), objects: map[controllers.Target]*history{}}
+	return &hub{client: client, now: now, changed: make(chan struct{}, 1), objects: map[controllers.VersionedID]*history{}}
 }
 
 // mark returns the present moment.
@@ -113,11 +113,9 @@ func (h *hub) wake() {
 	}
 }
 
-// key identifies what is watched.
-func (r Ref) key() controllers.Target {
-	t := r.target()
-	t.APIVersion = r.GroupVersionKind().GroupVersion().String()
-	return t
+// key identifies what is watched: the API server does not serve each version of a kind.
+func (r Ref) key() controllers.VersionedID {
+	return controllers.VersionedID{ID: r.target(), Version: r.GroupVersionKind().Version}
 }
 
 // of returns a copy of what was seen of an object.

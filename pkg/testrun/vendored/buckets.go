@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // unsupportedError is returned for a Bucket that cannot be fetched.
@@ -89,7 +90,7 @@ func (f *Fetcher) bucketRequest(ctx context.Context, o *unstructured.Unstructure
 	secrets := map[string]map[string][]byte{}
 	for _, field := range []string{"secretRef", "certSecretRef", "proxySecretRef"} {
 		if name := text(field, "name"); name != "" {
-			data, err := lookup.Data(ctx, build.Reference{Kind: "Secret", Namespace: o.GetNamespace(), Name: name})
+			data, err := lookup.Data(ctx, controllers.ID{Kind: "Secret", Namespace: o.GetNamespace(), Name: name})
 			if err != nil && !errors.Is(err, build.ErrNotFound) {
 				return r, fmt.Errorf("reading the Secret %s of spec.%s: %w", name, field, err)
 			}
@@ -106,7 +107,7 @@ func (f *Fetcher) bucketRequest(ctx context.Context, o *unstructured.Unstructure
 	if provider := text("provider"); provider == cloud.AWS && text("secretRef", "name") == "" {
 		if f.Git.Provider != provider {
 			return r, hint.Errorf("use the identity of the environment with --provider "+provider+", or "+mapRemedy,
-				"%s gets its credentials from %s, with the identity of source-controller", build.ReferenceTo(o), provider)
+				"%s gets its credentials from %s, with the identity of source-controller", controllers.IDOf(o.Object), provider)
 		}
 		r.Identity = true
 	}

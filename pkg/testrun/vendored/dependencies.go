@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // dependency is a chart that another one depends on.
@@ -80,7 +81,7 @@ type place struct {
 }
 
 // dependencies reads the charts that source-controller would fetch for a chart in a source.
-func (w *walk) dependencies(ctx context.Context, ref, source build.Reference, chart *build.Chart) error {
+func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, chart *build.Chart) error {
 	from, all, have := find(w.applied, source), dependenciesOf(chart), contained(chart)
 	if source.Kind != gitRepository && source.Kind != bucketKind || from == nil || len(all) == len(have) {
 		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
@@ -118,7 +119,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source build.Reference, ch
 
 // includes reports whether a folder of the artifact of a GitRepository comes from another one.
 func includes(repository *unstructured.Unstructured, folder string) bool {
-	parts, _ := build.Included(repository, func(build.Reference) (fs.FS, error) { return build.NewTree(nil), nil }) // cannot fail
+	parts, _ := build.Included(repository, func(controllers.ID) (fs.FS, error) { return build.NewTree(nil), nil }) // cannot fail
 	return slices.ContainsFunc(parts, func(p build.Part) bool {
 		at := path.Clean(p.At)
 		return folder == at || strings.HasPrefix(folder, at+"/")
@@ -129,9 +130,9 @@ func includes(repository *unstructured.Unstructured, folder string) bool {
 // HelmRepository in the namespace that has the URL.
 func (w *walk) accessTo(ctx context.Context, namespace, url string) (build.Access, error) {
 	for _, o := range w.applied {
-		if build.ReferenceTo(o).Kind == helmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
+		if controllers.IDOf(o.Object).Kind == helmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
 			return build.AccessOf(ctx, o, build.HelmOptions{
-				Lookup: build.FromObjects(w.applied), Missing: func(build.Reference, error) bool { return true }, Login: w.login,
+				Lookup: build.FromObjects(w.applied), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 			})
 		}
 	}

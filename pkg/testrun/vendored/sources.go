@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -84,7 +85,7 @@ const mapRemedy = "serve a folder in its place with 'flux test --map'"
 func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (gitsource.Source, error) {
 	access := f.Git
 	access.Remedy = mapRemedy
-	access.Data = func(ctx context.Context, secret build.Reference) (map[string][]byte, error) {
+	access.Data = func(ctx context.Context, secret controllers.ID) (map[string][]byte, error) {
 		data, err := lookup.Data(ctx, secret)
 		if errors.Is(err, build.ErrNotFound) {
 			return nil, nil
@@ -140,7 +141,7 @@ func (f *Fetcher) oci(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return f.content(blob(s.Layer))
 	}
 	f.Progress("fetching " + wanted.String())
-	access, err := desired.OCIAccess(ctx, o, desired.Credentials{Lookup: lookup, Missing: func(build.Reference, error) bool { return true }, Login: f.Login})
+	access, err := desired.OCIAccess(ctx, o, desired.Credentials{Lookup: lookup, Missing: func(controllers.ID, error) bool { return true }, Login: f.Login})
 	if err != nil {
 		return nil, err
 	}

@@ -57,10 +57,10 @@ type tree struct {
 func (w *walk) run(ctx context.Context) error {
 	w.trees = map[string]tree{}
 	w.applied = slices.Clone(w.repository.Sync)
-	w.options.Missing = func(build.Reference, error) bool { return true }
+	w.options.Missing = func(controllers.ID, error) bool { return true }
 	w.options.KeepUnset = true
 	w.options.Lookup = build.FromObjects(nil)
-	w.options.Generate = func(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured, _ build.Sources) (fs.FS, error) {
+	w.options.Generate = func(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, _ build.Sources) (fs.FS, error) {
 		return w.tree(ctx, source, slices.Concat(w.applied, objects))
 	}
 	var failures []error
@@ -70,19 +70,19 @@ func (w *walk) run(ctx context.Context) error {
 		}
 		from, err := w.tree(ctx, build.SourceOf(ks), w.applied)
 		if err != nil {
-			return fmt.Errorf("reading the source of %s: %w", build.ReferenceTo(ks), err)
+			return fmt.Errorf("reading the source of %s: %w", controllers.IDOf(ks.Object), err)
 		}
-		result, err := build.Recursive(ctx, from, ks, w.options, func(context.Context, build.Reference) (fs.FS, error) { return nil, build.ErrNotFound })
+		result, err := build.Recursive(ctx, from, ks, w.options, func(context.Context, controllers.ID) (fs.FS, error) { return nil, build.ErrNotFound })
 		if result == nil {
 			return err
 		}
 		failures = append(failures, w.unavailable(err))
 		w.applied = append(w.applied, result.Unstructured()...)
 	}
-	last := map[build.Reference]*unstructured.Unstructured{}
-	var order []build.Reference
+	last := map[controllers.ID]*unstructured.Unstructured{}
+	var order []controllers.ID
 	for _, o := range w.applied {
-		ref := build.ReferenceTo(o)
+		ref := controllers.IDOf(o.Object)
 		if last[ref] == nil {
 			order = append(order, ref)
 		}
@@ -122,7 +122,7 @@ func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
 	if _, remote, _ := unstructured.NestedMap(o.Object, "spec", "kubeConfig"); !known || remote || k.Suspension.Is(o.Object) {
 		return nil
 	}
-	ref := build.ReferenceTo(o)
+	ref := controllers.IDOf(o.Object)
 	switch ref.Kind {
 	case gitRepository, ociRepository, bucketKind:
 		_, err := w.tree(ctx, ref, w.applied)
@@ -148,7 +148,7 @@ func (w *walk) omit(format string, args ...any) {
 
 // release reads the chart of a HelmRelease or HelmChart.
 func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error {
-	ref := build.ReferenceTo(o)
+	ref := controllers.IDOf(o.Object)
 	if part, ok, _ := unstructured.NestedMap(o.Object, "spec", "chart"); ok && part["kind"] == ociRepository {
 		spec, _, _ := unstructured.NestedMap(part, "spec")
 		source := &unstructured.Unstructured{Object: map[string]any{"kind": ociRepository, "spec": spec}}
@@ -157,16 +157,16 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		_, err := w.read(ctx, source, w.applied)
 		return err
 	}
-	var from build.Reference
+	var from controllers.ID
 	chart, err := build.ChartOf(ctx, o, build.HelmOptions{
-		Lookup: build.FromObjects(w.applied), Missing: func(build.Reference, error) bool { return true }, Login: w.login,
-		Find: func(_ context.Context, wanted build.Reference) (*unstructured.Unstructured, error) {
+		Lookup: build.FromObjects(w.applied), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
+		Find: func(_ context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 			if found := find(w.applied, wanted); found != nil {
 				return found, nil
 			}
 			return nil, build.ErrNotFound
 		},
-		Sources: func(ctx context.Context, source build.Reference) (fs.FS, error) {
+		Sources: func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 			from = source
 			return w.tree(ctx, source, w.applied)
 		},
@@ -189,9 +189,9 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 }
 
 // tree returns the artifact of a source.
-func (w *walk) tree(ctx context.Context, source build.Reference, objects []*unstructured.Unstructured) (fs.FS, error) {
+func (w *walk) tree(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured) (fs.FS, error) {
 	if source.Kind == "ExternalArtifact" {
-		return generator.Generate(ctx, source, objects, func(ctx context.Context, s build.Reference) (fs.FS, error) { return w.tree(ctx, s, objects) })
+		return generator.Generate(ctx, source, objects, func(ctx context.Context, s controllers.ID) (fs.FS, error) { return w.tree(ctx, s, objects) })
 	}
 	o := find(objects, source)
 	if o == nil {
@@ -213,7 +213,7 @@ func (w *walk) tree(ctx context.Context, source build.Reference, objects []*unst
 
 // read returns the artifact of a source, and reads it with the reader unless it is the repository.
 func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects []*unstructured.Unstructured) (fs.FS, error) {
-	ref, ignore, lookup := build.ReferenceTo(o), desired.Text(o, "spec", "ignore"), build.FromObjects(objects)
+	ref, ignore, lookup := controllers.IDOf(o.Object), desired.Text(o, "spec", "ignore"), build.FromObjects(objects)
 	wanted := sourceOf(o)
 	if strings.Contains(wanted.URL, "${") {
 		return nil, fmt.Errorf("%s: its URL has a variable without a value: %s", ref, wanted.URL)
@@ -228,7 +228,7 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 			}
 			files = build.NewTree(content)
 		}
-		included, err := build.Included(o, func(other build.Reference) (fs.FS, error) {
+		included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) {
 			tree, err := w.tree(ctx, other, objects)
 			if err != nil {
 				return nil, fmt.Errorf("%s: reading %s of spec.include: %w", ref, other.Name, err)
@@ -260,7 +260,7 @@ func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects [
 }
 
 // named adds an object to an error, unless it begins with it.
-func named(ref build.Reference, err error) error {
+func named(ref controllers.ID, err error) error {
 	if strings.HasPrefix(err.Error(), ref.String()) {
 		return err
 	}
@@ -268,9 +268,9 @@ func named(ref build.Reference, err error) error {
 }
 
 // find returns the last object with a reference, nil if there is none.
-func find(objects []*unstructured.Unstructured, wanted build.Reference) *unstructured.Unstructured {
+func find(objects []*unstructured.Unstructured, wanted controllers.ID) *unstructured.Unstructured {
 	for _, o := range slices.Backward(objects) {
-		if build.ReferenceTo(o) == wanted && o.GroupVersionKind().Group == "source.toolkit.fluxcd.io" {
+		if controllers.IDOf(o.Object) == wanted && o.GroupVersionKind().Group == "source.toolkit.fluxcd.io" {
 			return o
 		}
 	}

@@ -136,7 +136,7 @@ func (c *Creation) RequireFlux(flag, value, version string) {
 // unless a flag needs a newer version of Flux.
 func (c *Creation) APIVersion(k controllers.Kind) string {
 	if c.required == "" {
-		return k.PortableAPIVersion()
+		return controllers.PortableAPIVersion(k)
 	}
 	if c.Export {
 		c.App.UI.Warning("%s: the %s is exported as %s", c.required, k.Kind, k.APIVersion())

@@ -47,7 +47,7 @@ func (f *From) Check(c *Creation, b Builder) {
 }
 
 // original returns the object that the flag names.
-func (f *From) original(c *Creation) input.Reference {
+func (f *From) original(c *Creation) controllers.ID {
 	ref, err := input.NamespacedName(f.value)
 	c.CheckFlag("from", err)
 	if ref.Namespace == "" {

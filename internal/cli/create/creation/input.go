@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/input"
 	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Put sets the field at a dotted path. It omits empty values, so that fields
@@ -64,7 +65,7 @@ func set(m map[string]any, path string, value any) {
 }
 
 // RefField returns a reference to an object as a field of a spec.
-func RefField(r input.Reference) map[string]any {
+func RefField(r controllers.ID) map[string]any {
 	m := map[string]any{}
 	Put(m, "kind", r.Kind)
 	Put(m, "name", r.Name)
@@ -89,9 +90,9 @@ func (c *Creation) Positive(flags map[string]time.Duration) {
 }
 
 // Refer parses a reference and returns the zero value for an empty one.
-func (c *Creation) Refer(flag, value string, rules input.Rules) input.Reference {
+func (c *Creation) Refer(flag, value string, rules input.Rules) controllers.ID {
 	if value == "" {
-		return input.Reference{}
+		return controllers.ID{}
 	}
 	ref, err := rules.Parse(value)
 	c.CheckFlag(flag, err)

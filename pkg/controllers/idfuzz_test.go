@@ -20,7 +20,7 @@ func FuzzParseInventoryID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		got, err := ParseInventoryID(id)
 		want, refused := object.ParseObjMetadata(id)
-		if refused == nil && want.Name != "" && want.GroupKind.Kind != "" && (err != nil || got != (InventoryID{want.Namespace, want.Name, want.GroupKind})) {
+		if refused == nil && want.Name != "" && want.GroupKind.Kind != "" && (err != nil || got != NewID(want.GroupKind, want.Namespace, want.Name)) {
 			t.Errorf("%q is %+v (%v), want %+v", id, got, err, want)
 		}
 		if err != nil {
@@ -29,11 +29,11 @@ func FuzzParseInventoryID(f *testing.F) {
 		if strings.Contains(got.Name, "_") {
 			return // underscores next to a colon are written as three
 		}
-		again, err := ParseInventoryID(got.Namespace + "_" + strings.ReplaceAll(got.Name, ":", "__") + "_" + got.GroupKind.Group + "_" + got.GroupKind.Kind)
+		again, err := ParseInventoryID(got.Namespace + "_" + strings.ReplaceAll(got.Name, ":", "__") + "_" + got.Group + "_" + got.Kind)
 		if err != nil || again != got {
 			t.Errorf("%q is %+v, and what that is written as is %+v (%v)", id, got, again, err)
 		}
-		if strings.Contains(got.Namespace+got.GroupKind.Kind, "_") || got.Name == "" || got.GroupKind == (schema.GroupKind{}) {
+		if strings.Contains(got.Namespace+got.Kind, "_") || got.Name == "" || got.GroupKind() == (schema.GroupKind{}) {
 			t.Errorf("%q is %+v", id, got)
 		}
 	})
