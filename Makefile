@@ -15,7 +15,7 @@ PARALLEL ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n > 3 ? n : 3)))
 GOTEST  := $(GO) test $(TESTFLAGS) -count=1 -timeout 40m -parallel $(PARALLEL)
 # The packages of make test: test/e2e runs there only in part, and test/bench and test/public have no tests.
 TESTED  := ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
-	./test/arch/... ./test/compat/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/script/... ./test/support/...
+	./test/arch/... ./test/compat/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/support/...
 
 # The same build flags everywhere, because Kubernetes is compiled again for others.
 export CGO_ENABLED ?= 0
@@ -80,7 +80,7 @@ smoke: build sandbox controllers
 
 .PHONY: compat
 compat: manifests sandbox ## Compare commands and flags with the recorded contract, replay it, and list the differences
-	$(GOTEST) -v -run TestContract ./internal/cli
+	$(GOTEST) -v -run TestContract ./cmd/flux/internal/root
 	$(GOTEST) -v -run TestReplay ./test/compat
 
 .PHONY: e2e
@@ -98,8 +98,8 @@ nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that ma
 nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests of which make test runs a sample
 	TIER=nightly $(GOTEST) -timeout 120m ./test/faults/...
 	TIER=nightly $(GOTEST) ./test/hostile
-	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./internal/cli
-	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./test/script
+	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./cmd/flux/internal/root
+	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./cmd/flux/script
 
 .PHONY: race
 race: manifests sandbox gitea descriptions ## Run the unit tests with the race detector; needs a C compiler

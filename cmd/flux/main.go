@@ -15,9 +15,9 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
 
-	"github.com/fluxkit/flux/internal/cli"
-	"github.com/fluxkit/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/root"
 	"github.com/fluxkit/flux/internal/kube"
 )
 
@@ -61,7 +61,7 @@ func start(now func() time.Time) int {
 	a.LookupEnv = os.LookupEnv
 	a.Environ = os.Environ
 	a.Build = app.Build{Version: cmp.Or(version, app.DevVersion), Commit: commit, Date: date}
-	code := cli.Run(ctx, a, os.Args[1:])
+	code := root.Run(ctx, a, os.Args[1:])
 	if code != clierr.ExitSuccess {
 		kube.EndCredentialPlugins()
 	}

@@ -1,5 +1,6 @@
-// Package hint has the error type for errors with a remedy. Commands print the
-// remedy on the line after the message.
+// Package hint contains what remedies consist of: errors with a remedy, which commands
+// print on the line after the message, commands that users can copy, and the word that
+// a misspelled one was probably meant to be.
 package hint
 
 import "fmt"

@@ -12,9 +12,9 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/download"
-	"github.com/fluxkit/flux/internal/printable"
-	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/internal/web/download"
 )
 
 // DefaultCatalog is the catalog of the Flux project.

@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/download"
+	"github.com/fluxkit/flux/internal/web/download"
 )
 
 // extractBytes unpacks data as an archive, and ignores errors.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
 // completionMax is the maximum size of the output of a completion.

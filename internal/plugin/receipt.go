@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
 // Receipt records the installation of a plugin. It is stored beside the program, in the format of

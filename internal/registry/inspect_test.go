@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/internal/registry/registrytest"
+	"github.com/fluxkit/flux/test/support/testregistry"
 )
 
 // imageFor returns an image for a platform.
@@ -32,7 +32,7 @@ func imageFor(t *testing.T, platform v1.Platform) v1.Image {
 // refuses, or is not there leaves it unknown.
 func TestPlatforms(t *testing.T) {
 	t.Parallel()
-	r := registrytest.Start()
+	r := testregistry.Start()
 	t.Cleanup(r.Close)
 	amd, arm, attestation := v1.Platform{OS: "linux", Architecture: "amd64"}, v1.Platform{OS: "linux", Architecture: "arm64", Variant: "v8"}, v1.Platform{OS: "unknown", Architecture: "unknown"}
 	index := v1.ImageIndex(empty.Index)

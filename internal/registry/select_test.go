@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/internal/registry/registrytest"
+	"github.com/fluxkit/flux/test/support/testregistry"
 )
 
 // TestSelect takes the layer that source-controller would.
 func TestSelect(t *testing.T) {
 	t.Parallel()
-	r := registrytest.Start()
+	r := testregistry.Start()
 	t.Cleanup(r.Close)
 	for _, tag := range []string{"latest", "1.0.0", "v1.2.0", "1.10.0-rc.1", "2.0.0", "1.3", "dev-1.9.0"} {
-		layers := []registrytest.Layer{{Media: "application/first", Content: []byte(tag)}, {Media: "application/second", Content: []byte("second of " + tag)}}
+		layers := []testregistry.Layer{{Media: "application/first", Content: []byte(tag)}, {Media: "application/second", Content: []byte("second of " + tag)}}
 		if err := r.PushLayers("app:"+tag, layers...); err != nil {
 			t.Fatal(err)
 		}

@@ -9,9 +9,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/redact"
-	"github.com/fluxkit/flux/internal/sshkey"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 

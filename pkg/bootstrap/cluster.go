@@ -13,7 +13,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -164,7 +163,7 @@ func (c *cluster) checkSyncObject() error {
 	at := controllers.Path{"spec.path"}.String(c.sync)
 	clean, err := CleanPath(at)
 	if err != nil || clean != c.plan.Path {
-		return hint.Errorf(shell.Command("set --path=%s, or run 'flux uninstall' first", strings.TrimPrefix(at, "./")),
+		return hint.Errorf(hint.Command("set --path=%s, or run 'flux uninstall' first", strings.TrimPrefix(at, "./")),
 			"this cluster was bootstrapped from path %q, not from %q", at, "./"+c.plan.Path)
 	}
 	return nil

@@ -16,10 +16,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/bootstrap"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"

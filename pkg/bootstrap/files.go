@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/git/repo"
 	"github.com/fluxkit/flux/internal/hint"
 )
 
@@ -105,7 +105,7 @@ func listsOnlyFluxFiles(text []byte) bool {
 }
 
 // pending reports whether the branch of a clone lacks a manifest of this run.
-func (f *files) pending(clone *gitrepo.Repository) (bool, error) {
+func (f *files) pending(clone *repo.Repository) (bool, error) {
 	if !clone.BranchExists() {
 		return true, nil
 	}
@@ -128,7 +128,7 @@ func (f *files) pending(clone *gitrepo.Repository) (bool, error) {
 
 // syncFiles returns the files of the second commit: the sync manifests, and the
 // kustomization of the repository with the two files as resources.
-func (f *files) syncFiles(clone *gitrepo.Repository) (map[string][]byte, error) {
+func (f *files) syncFiles(clone *repo.Repository) (map[string][]byte, error) {
 	sync, err := f.syncManifests()
 	if err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (f *files) syncFiles(clone *gitrepo.Repository) (map[string][]byte, error) 
 
 // kustomization returns the path of the folder's kustomization and its content
 // with the two files as resources.
-func (f *files) kustomization(clone *gitrepo.Repository) (string, []byte, error) {
+func (f *files) kustomization(clone *repo.Repository) (string, []byte, error) {
 	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
 		file := f.in(name)
 		data, err := clone.ReadFile(file)

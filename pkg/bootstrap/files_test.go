@@ -8,9 +8,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/sshkey"
+	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
 // recorded returns a file of the recorded bootstrap of Flux 2.9.

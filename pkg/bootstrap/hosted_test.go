@@ -11,9 +11,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/bootstrap"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
 // host is an in-memory Git host API in front of the sandbox's Git server, which

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/sshkey"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 )
 
 // ServerKey is the host key of an SSH server.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/pkg/bootstrap"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
 // keyHost is a host whose Git server accepts its deploy keys.

@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/git/repo"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -35,7 +35,7 @@ func buildFolder(files overlay, folder string) ([]*unstructured.Unstructured, er
 // overlay is the repository with the files that are not committed yet, as the file
 // system of a build.
 type overlay struct {
-	base  *gitrepo.Repository
+	base  *repo.Repository
 	files map[string][]byte
 }
 

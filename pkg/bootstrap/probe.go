@@ -7,9 +7,9 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
-	"github.com/fluxkit/flux/internal/sshkey"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -28,7 +28,7 @@ func (a *access) storedAccessWorks(ctx context.Context) bool {
 	switch {
 	case err == nil:
 		return true
-	case gitrepo.AccessDenied(err):
+	case repo.AccessDenied(err):
 		if a.plan.DeployToken {
 			a.progress.Warning("the token in %s has no access to the repository and will be replaced", secret)
 		} else {
@@ -41,11 +41,11 @@ func (a *access) storedAccessWorks(ctx context.Context) bool {
 }
 
 // storedRemote returns the repository with the credentials of the source Secret.
-func (a *access) storedRemote() (gitrepo.Remote, error) {
+func (a *access) storedRemote() (repo.Remote, error) {
 	data := secretData(a.cluster.secret)
-	remote := gitrepo.Remote{URL: a.repository.SyncURL, CABundle: []byte(data[caKey])}
+	remote := repo.Remote{URL: a.repository.SyncURL, CABundle: []byte(data[caKey])}
 	if !a.plan.bySSH() {
-		remote.Auth = gitrepo.Basic(data[usernameKey], data[passwordKey])
+		remote.Auth = repo.Basic(data[usernameKey], data[passwordKey])
 		return remote, nil
 	}
 	u, err := url.Parse(a.repository.SyncURL)
@@ -56,7 +56,7 @@ func (a *access) storedRemote() (gitrepo.Remote, error) {
 	if err != nil {
 		return remote, err
 	}
-	remote.Auth = gitrepo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, a.hostKeys.scanned.PublicKey)
+	remote.Auth = repo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, a.hostKeys.scanned.PublicKey)
 	return remote, nil
 }
 

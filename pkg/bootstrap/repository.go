@@ -11,11 +11,11 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/redact"
-	"github.com/fluxkit/flux/internal/sshkey"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 )
 
 // repository is the Git repository: its state on the host, the access of this
@@ -32,7 +32,7 @@ type repository struct {
 	// onHost is the state on the host before this run.
 	onHost githost.Survey
 	// clone is nil before survey.
-	clone *gitrepo.Repository
+	clone *repo.Repository
 	// signer is the last result of parseKey, for the private key signerKey.
 	signer    ssh.Signer
 	signerKey []byte
@@ -52,7 +52,7 @@ func (r *repository) survey(ctx context.Context) error {
 	r.reportToken()
 	if !r.onHost.Exists {
 		r.progress.Action("repository %q does not exist yet", redact.URL(r.Access.URL))
-		r.clone, err = gitrepo.New(gitrepo.Remote{URL: r.Access.URL}, r.plan.Branch)
+		r.clone, err = repo.New(repo.Remote{URL: r.Access.URL}, r.plan.Branch)
 		return err
 	}
 	r.progress.Action("cloning branch %q from Git repository %q", r.plan.Branch, redact.URL(r.Access.URL))
@@ -96,31 +96,31 @@ func (r *repository) ensure(ctx context.Context) (before githost.Repository, err
 }
 
 // open clones a branch.
-func (r *repository) open(ctx context.Context, branch string) (*gitrepo.Repository, error) {
+func (r *repository) open(ctx context.Context, branch string) (*repo.Repository, error) {
 	remote, err := r.remote(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return gitrepo.Open(ctx, remote, branch)
+	return repo.Open(ctx, remote, branch)
 }
 
 // remote returns the address and credentials of the repository for this run.
 // Over SSH it verifies the host key first.
-func (r *repository) remote(ctx context.Context) (gitrepo.Remote, error) {
+func (r *repository) remote(ctx context.Context) (repo.Remote, error) {
 	a := r.Access
-	remote := gitrepo.Remote{URL: a.URL, CABundle: a.CABundle}
+	remote := repo.Remote{URL: a.URL, CABundle: a.CABundle}
 	u, err := url.Parse(a.URL)
 	if err != nil {
 		return remote, fmt.Errorf("invalid URL of the repository: %w", err)
 	}
 	switch {
 	case u.Scheme != "ssh" && a.BearerToken != "":
-		remote.Auth = gitrepo.Bearer(a.BearerToken)
+		remote.Auth = repo.Bearer(a.BearerToken)
 		return remote, nil
 	case u.Scheme != "ssh" && a.Password == "":
 		return remote, nil
 	case u.Scheme != "ssh":
-		remote.Auth = gitrepo.Basic(a.Username, a.Password)
+		remote.Auth = repo.Basic(a.Username, a.Password)
 		return remote, nil
 	}
 	keys, err := r.signers()
@@ -135,7 +135,7 @@ func (r *repository) remote(ctx context.Context) (gitrepo.Remote, error) {
 	if user == "" {
 		user = a.Username
 	}
-	remote.Auth = gitrepo.SSH(user, keys, hostKey.PublicKey)
+	remote.Auth = repo.SSH(user, keys, hostKey.PublicKey)
 	return remote, nil
 }
 

@@ -7,10 +7,10 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
 )
 
 // run is one bootstrap. Its methods are the steps that need more than one part.
@@ -187,8 +187,8 @@ func (r *run) prepareRepository(ctx context.Context) error {
 // withHint returns errors of Git and the cluster with their remedy.
 func withHint(err error) error {
 	var known *hint.Error
-	var git *gitrepo.Error
-	var conflict *gitrepo.PathConflictError
+	var git *repo.Error
+	var conflict *repo.PathConflictError
 	var denied *kube.DeniedError
 	switch {
 	case errors.As(err, &known):

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -275,7 +275,7 @@ func PathRemedy(clusters []string) string {
 	}
 	flags := make([]string, len(clusters))
 	for i, cluster := range clusters {
-		flags[i] = "--path " + shell.Quote(cluster)
+		flags[i] = "--path " + hint.Quote(cluster)
 	}
 	return "use the directory of a cluster: " + budget.List(flags, budget.Directories)
 }

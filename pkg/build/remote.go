@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
 // RemoteError is returned for a kustomization that references a repository or URL on a host that is

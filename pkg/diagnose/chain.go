@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -64,7 +64,7 @@ func cycle(chain []Finding) Finding {
 		Object: t, Code: "cycle", Message: "circular dependency: " + strings.Join(names, " → "), Cycle: members,
 		Remedies: []string{
 			"remove one of these dependencies from spec.dependsOn",
-			shell.Command("flux deps "+strings.ToLower(t.Kind)+" %s -n %s", t.Name, t.Namespace),
+			hint.Command("flux deps "+strings.ToLower(t.Kind)+" %s -n %s", t.Name, t.Namespace),
 		},
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // A remedy with a command is the command itself or ends with ": " and the command, so that users
@@ -32,7 +32,7 @@ func inNamespace(namespace string) string {
 	if namespace == "" {
 		return ""
 	}
-	return " -n " + shell.Quote(namespace)
+	return " -n " + hint.Quote(namespace)
 }
 
 // createSecret returns the command that creates the Secret referenced by a field of the spec.
@@ -40,7 +40,7 @@ func (s origin) createSecret(field, namespace, name string) string {
 	if field == s.kind.Fetch.Credentials && s.kind.Fetch.Login != "" {
 		return s.login(namespace, name)
 	}
-	return shell.Command("kubectl -n %s create secret generic %s --from-file=<key>=<file>", namespace, name)
+	return hint.Command("kubectl -n %s create secret generic %s --from-file=<key>=<file>", namespace, name)
 }
 
 // login returns the `flux create secret` command for the credentials of a kind.
@@ -50,25 +50,25 @@ func (s origin) login(namespace, name string) string {
 	var flags []string
 	switch registry, oci := strings.CutPrefix(address, "oci://"); {
 	case word == "receiver":
-		flags = []string{"--type=" + shell.Quote(s.text("spec.type")), "--hostname=<host>"}
+		flags = []string{"--type=" + hint.Quote(s.text("spec.type")), "--hostname=<host>"}
 	case oci || word == "oci":
 		word = "oci"
 		host, _, _ := strings.Cut(registry, "/")
 		if !strings.ContainsAny(host, ".:") { // the registry of Docker Hub has another host name
-			return shell.Command("kubectl -n %s create secret generic %s --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>", namespace, name)
+			return hint.Command("kubectl -n %s create secret generic %s --type=kubernetes.io/dockerconfigjson --from-file=.dockerconfigjson=<file>", namespace, name)
 		}
-		flags = append([]string{"--url=" + shell.Quote(host)}, password...)
+		flags = append([]string{"--url=" + hint.Quote(host)}, password...)
 	case word == "git" && strings.HasPrefix(address, "ssh://"):
 		// The user is part of the address. The command creates a key and prints
 		// the public key.
-		flags = []string{"--url=" + shell.Quote(withoutPassword(s.text(s.kind.Fetch.Address)))}
+		flags = []string{"--url=" + hint.Quote(withoutPassword(s.text(s.kind.Fetch.Address)))}
 	case word == "git":
-		flags = append([]string{"--url=" + shell.Quote(address)}, password...)
+		flags = append([]string{"--url=" + hint.Quote(address)}, password...)
 	default:
 		flags = password
 	}
 	if name != anyName {
-		name = shell.Quote(name)
+		name = hint.Quote(name)
 	}
-	return "flux create secret " + word + " " + name + " -n " + shell.Quote(namespace) + " " + strings.Join(flags, " ")
+	return "flux create secret " + word + " " + name + " -n " + hint.Quote(namespace) + " " + strings.Join(flags, " ")
 }

@@ -8,7 +8,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 const (
@@ -76,7 +76,7 @@ func (s *installation) crashOf(ctx context.Context, name string, cause Cause, en
 		Message: "the " + name + " is in a crash loop: " + cause.Message, Details: cause.logged(),
 		Remedies: []string{
 			"suspend the object whose reconciliation ends the controller, if the log names one, and report the failure",
-			shell.Command("kubectl -n %s logs %s --previous", s.Home, cause.pod),
+			hint.Command("kubectl -n %s logs %s --previous", s.Home, cause.pod),
 		},
 	}
 	if cause.Remedy != "" {

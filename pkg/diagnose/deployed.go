@@ -9,7 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -234,7 +234,7 @@ func (d Doctor) pruned(ctx context.Context, t controllers.ID) (Finding, error) {
 	}
 	return Finding{
 		Object: t, Code: "pruned", Message: fmt.Sprintf("%s pruned it at %s: it is no longer in its source", last.by, last.at.UTC().Format("2006-01-02 15:04:05 MST")),
-		Remedies: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + shell.Quote(t.Name)},
+		Remedies: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + hint.Quote(t.Name)},
 	}, err
 }
 

@@ -11,8 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/fluxkit/flux/internal/artifact"
-	"github.com/fluxkit/flux/internal/release"
+	"github.com/fluxkit/flux/internal/helm"
+	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -99,7 +99,7 @@ func (s *contents) released(ctx context.Context, sub subject) (*desired, error) 
 	if is := sub.text("status.storageNamespace"); is != "" {
 		storage = is
 	}
-	history, err := release.Read(ctx, s.Client, storage, name)
+	history, err := helm.Read(ctx, s.Client, storage, name)
 	if err != nil {
 		return nil, err
 	}

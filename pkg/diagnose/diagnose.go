@@ -40,7 +40,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -110,7 +110,7 @@ func (e *NotReadyError) Verdict() Verdict {
 			continue
 		}
 		f := Finding{Object: object, Code: "controller-down", Message: t.Message, Details: t.logged()}
-		f.Remedies = []string{cmp.Or(t.Remedy, shell.Command("kubectl -n %s describe pods -l %s", e.Namespace, "app="+t.Name))}
+		f.Remedies = []string{cmp.Or(t.Remedy, hint.Command("kubectl -n %s describe pods -l %s", e.Namespace, "app="+t.Name))}
 		v.Cases = append(v.Cases, single(f))
 	}
 	return v

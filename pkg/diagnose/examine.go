@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/event"
+	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/tree"

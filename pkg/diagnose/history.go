@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/event"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -165,7 +165,7 @@ func createIt(t controllers.ID) string {
 	if k.Required == "" {
 		return "create it, or correct the reference to it"
 	}
-	return "correct the reference to it, or create it: flux create " + k.Noun() + shell.Command(" %s -n %s ", t.Name, t.Namespace) + k.Required
+	return "correct the reference to it, or create it: flux create " + k.Noun() + hint.Command(" %s -n %s ", t.Name, t.Namespace) + k.Required
 }
 
 // namespacesShown is the maximum number of namespaces to name that have an

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/logs"
+	"github.com/fluxkit/flux/pkg/logs"
 )
 
 // unfinished are the codes of roots whose reconciliation has not finished.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -95,7 +95,7 @@ func (s rejection) recreate() []string {
 	if s.failure.Named.Group != "" {
 		resource += "." + s.failure.Named.Group
 	}
-	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: kubectl -n %s delete %s %s", o, destroyed(o.Kind), shell.Quote(orElse(o.Namespace, s.target())), shell.Quote(resource), shell.Operand(o.Name))}
+	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: kubectl -n %s delete %s %s", o, destroyed(o.Kind), hint.Quote(orElse(o.Namespace, s.target())), hint.Quote(resource), hint.Operand(o.Name))}
 }
 
 // destroyed describes the loss if an object of a kind is deleted.
@@ -127,7 +127,7 @@ func (s rejection) serveIt() []string {
 	case slices.Contains(controllers.Groups(), group):
 		folder := "<folder>"
 		if i := strings.LastIndexByte(s.file, '/'); i > 0 {
-			folder = shell.Quote(s.file[:i])
+			folder = hint.Quote(s.file[:i])
 		}
 		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it; see which are installed: flux check"}
 	case len(s.served) > 0:

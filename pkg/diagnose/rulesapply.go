@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -40,7 +40,7 @@ var applyRules = []rule{
 			return fmt.Sprintf("a LimitRange of namespace %s does not allow %s: %s", s.rejection().rejectedIn(), s.rejection().rejected(), s.detail())
 		},
 		remedies: func(s subject) []string {
-			return []string{fmt.Sprintf("change the resources of %s%s, or the LimitRange: kubectl -n %s describe limitranges", s.rejection().rejected(), s.rejection().inFile(), shell.Quote(s.rejection().rejectedIn())), s.again()}
+			return []string{fmt.Sprintf("change the resources of %s%s, or the LimitRange: kubectl -n %s describe limitranges", s.rejection().rejected(), s.rejection().inFile(), hint.Quote(s.rejection().rejectedIn())), s.again()}
 		},
 	},
 	{
@@ -48,7 +48,7 @@ var applyRules = []rule{
 		message: func(s subject) string { return "namespace " + s.failure.Named.Name + " is being deleted" },
 		remedies: func(s subject) []string {
 			return []string{
-				"wait until it is deleted; what it waits for is in its conditions: kubectl describe namespace " + shell.Operand(s.failure.Named.Name),
+				"wait until it is deleted; what it waits for is in its conditions: kubectl describe namespace " + hint.Operand(s.failure.Named.Name),
 				"create it again, or remove what is in it from the source", s.again(),
 			}
 		},
@@ -207,7 +207,7 @@ var applyRules = []rule{
 		code: "build", kinds: []string{"Kustomization"}, reasons: []string{"BuildFailed"},
 		message: withDetail("the manifests do not build"),
 		remedies: func(s subject) []string {
-			return []string{"see it in a clone of the source: " + shell.Command("flux build kustomization %s -n %s --path %s", s.name(), s.namespace(), orElse(s.text("spec.path"), ".")), s.again()}
+			return []string{"see it in a clone of the source: " + hint.Command("flux build kustomization %s -n %s --path %s", s.name(), s.namespace(), orElse(s.text("spec.path"), ".")), s.again()}
 		},
 	},
 }

@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -74,7 +74,7 @@ func (s rejection) history() string {
 	if err != nil {
 		return ""
 	}
-	return shell.Command(": helm history %s -n %s", target.Name, target.Storage)
+	return hint.Command(": helm history %s -n %s", target.Name, target.Storage)
 }
 
 // notFound reports whether a detail is a NotFound error of the API server.
@@ -93,7 +93,7 @@ var imageRules = []rule{
 		code: "image-none", kinds: []string{"ImagePolicy"}, types: []failure.Type{failure.NoTag},
 		message: func(s subject) string { return "no tag matches the policy: " + s.detail() },
 		remedies: func(s subject) []string {
-			return []string{"correct .spec.policy or .spec.filterTags of " + s.String() + ", or push a tag that matches", shell.Command("flux get image repository -n %s", s.namespace())}
+			return []string{"correct .spec.policy or .spec.filterTags of " + s.String() + ", or push a tag that matches", hint.Command("flux get image repository -n %s", s.namespace())}
 		},
 	},
 }

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -134,7 +134,7 @@ func (t Trouble) finding(object controllers.ID) Finding {
 		f.Code = "quota"
 		f.Remedies = []string{
 			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (%s)", q.By, object.Namespace, q.Detail),
-			shell.Command("kubectl -n %s describe resourcequota %s", object.Namespace, q.By),
+			hint.Command("kubectl -n %s describe resourcequota %s", object.Namespace, q.By),
 		}
 	}
 	return f

@@ -14,8 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -75,13 +75,13 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 		case wanted(deployment) == 0:
 			s.down[name] = Finding{
 				Object: t, Code: "controller-stopped", Message: "the " + name + " is scaled to zero",
-				Remedies: []string{shell.Command("kubectl -n %s scale deployment %s --replicas=1", s.Home, name)},
+				Remedies: []string{hint.Command("kubectl -n %s scale deployment %s --replicas=1", s.Home, name)},
 			}
 		case deployment.Status.AvailableReplicas == 0:
 			weak = append(weak, t)
 			s.down[name] = Finding{
 				Object: t, Code: "controller-down", Message: "the " + name + " is not running",
-				Remedies: []string{shell.Command("kubectl -n %s describe pods -l app=%s", s.Home, name)},
+				Remedies: []string{hint.Command("kubectl -n %s describe pods -l app=%s", s.Home, name)},
 			}
 		case interrupted(deployment):
 			suspects = append(suspects, name)
@@ -101,7 +101,7 @@ func (s *installation) read(ctx context.Context, bearable func(error) bool) erro
 		}
 		pods, _ := read.podsIn(ctx, s.Home) // was read for the troubles
 		if f := s.down[t.Name]; brokenByChange(found[t.Name], pods) {
-			f.Remedies = append(f.Remedies, shell.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", s.Home, t.Name))
+			f.Remedies = append(f.Remedies, hint.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", s.Home, t.Name))
 			s.down[t.Name] = f
 		}
 	}
@@ -157,7 +157,7 @@ func (s *installation) leaders(ctx context.Context) error {
 		s.down[name] = Finding{
 			Object: deploymentID(s.Home, name), Code: "controller-leaderless",
 			Message:  fmt.Sprintf("no pod of the %s is the leader: %s the lease at %s", name, last, renewed.UTC().Format(time.RFC3339)),
-			Remedies: []string{shell.Command("kubectl -n %s rollout restart deployment %s", s.Home, name)},
+			Remedies: []string{hint.Command("kubectl -n %s rollout restart deployment %s", s.Home, name)},
 		}
 		return nil
 	})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -127,7 +127,7 @@ func (s subject) detail() string {
 
 // command returns a flux command for the object.
 func (s subject) command(verb string, flags ...string) string {
-	return strings.Join(append([]string{shell.Command("flux "+verb+" "+s.kind.Noun()+" %s -n %s", s.name(), s.namespace())}, flags...), " ")
+	return strings.Join(append([]string{hint.Command("flux "+verb+" "+s.kind.Noun()+" %s -n %s", s.name(), s.namespace())}, flags...), " ")
 }
 
 // again returns the command that reconciles the object after the fix.
@@ -142,7 +142,7 @@ func (s subject) logs() string { return LogsOf(s.id()) }
 
 // LogsOf returns the command that prints the controller logs of an object.
 func LogsOf(t controllers.ID) string {
-	return shell.Command("flux logs --for %s -n %s", t.Kind+"/"+t.Name, t.Namespace)
+	return hint.Command("flux logs --for %s -n %s", t.Kind+"/"+t.Name, t.Namespace)
 }
 
 // origin is a subject that fetches from a server, or whose source does.

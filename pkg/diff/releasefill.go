@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	semver "k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -103,7 +103,7 @@ func (o *releasePlan) warn() {
 		warnf("spec.upgrade.force replaces objects: the removal of fields that others have set is not shown")
 	}
 	if o.exhausted() {
-		warnf("retries exhausted: no upgrade until the chart or its values change; to retry, run 'flux reconcile helmrelease %s -n %s --reset'", shell.Quote(ref.Name), shell.Quote(ref.Namespace))
+		warnf("retries exhausted: no upgrade until the chart or its values change; to retry, run 'flux reconcile helmrelease %s -n %s --reset'", hint.Quote(ref.Name), hint.Quote(ref.Namespace))
 	}
 }
 

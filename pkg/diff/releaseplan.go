@@ -9,7 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/release"
+	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -45,7 +45,7 @@ type releasePlan struct {
 	HelmRelease
 	target           build.Target
 	known            *snapshot // nil if status.history is empty
-	history          *release.History
+	history          *helm.History
 	historyForbidden bool // no permission to read the history
 	result           *build.HelmResult
 	revision         int // revision of result
@@ -105,7 +105,7 @@ func (o *releasePlan) readHistory(ctx context.Context, e *Engine) error {
 		}
 	}
 	var err error
-	o.history, err = release.Read(ctx, e.client, storage, name)
+	o.history, err = helm.Read(ctx, e.client, storage, name)
 	if apierrors.IsForbidden(err) {
 		o.historyForbidden, err = true, nil
 	}
@@ -117,7 +117,7 @@ func (o *releasePlan) step(ctx context.Context) (Step, error) {
 	last := 0
 	if o.historyForbidden && o.known != nil {
 		last = o.known.Version
-	} else if o.history != nil && o.history.Last.Info.Status != release.Uninstalled {
+	} else if o.history != nil && o.history.Last.Info.Status != helm.Uninstalled {
 		last = o.history.Last.Version
 	}
 	moved := o.moved()
@@ -180,7 +180,7 @@ func (o *releasePlan) moved() bool {
 // outdated reports whether the deployed release differs from the desired one.
 func (o *releasePlan) outdated() bool {
 	last := o.history.Last
-	if o.known == nil || o.known.Version != last.Version || last.Info.Status != release.Deployed {
+	if o.known == nil || o.known.Version != last.Version || last.Info.Status != helm.Deployed {
 		return true
 	}
 	chart := last.Chart.Metadata
@@ -189,7 +189,7 @@ func (o *releasePlan) outdated() bool {
 
 // respecified reports whether a change of the spec changes the rendered objects although chart and
 // values are the same.
-func (o *releasePlan) respecified(last *release.Release) bool {
+func (o *releasePlan) respecified(last *helm.Release) bool {
 	for _, field := range []string{"postRenderers", "commonMetadata"} {
 		was, _, _ := unstructured.NestedFieldNoCopy(o.Live.Object, "spec", field)
 		is, _, _ := unstructured.NestedFieldNoCopy(o.Object.Object, "spec", field)

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/release"
+	"github.com/fluxkit/flux/internal/helm"
 )
 
 // oldSecrets returns the values of the deployed revision that may come from Secrets: those that are
@@ -30,7 +30,7 @@ func (o *releasePlan) oldSecrets() []string {
 		})
 	}
 	var secrets []string
-	for _, r := range []*release.Release{o.history.Last, o.history.Deployed} {
+	for _, r := range []*helm.Release{o.history.Last, o.history.Deployed} {
 		if r != nil {
 			eachScalar(r.Config, func(text string) {
 				if !open[text] && text != "" {

@@ -12,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/artifact"
-	"github.com/fluxkit/flux/internal/recording"
+	"github.com/fluxkit/flux/internal/kube/artifact"
+	"github.com/fluxkit/flux/internal/kube/recording"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )

@@ -14,9 +14,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fluxkit/flux/internal/artifact"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/recording"
+	"github.com/fluxkit/flux/internal/kube/artifact"
+	"github.com/fluxkit/flux/internal/kube/recording"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )

@@ -13,9 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilversion "k8s.io/apimachinery/pkg/version"
 
-	"github.com/fluxkit/flux/internal/event"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/redact"
+	"github.com/fluxkit/flux/internal/kube/event"
+	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/testrun"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/recording"
+	"github.com/fluxkit/flux/internal/kube/recording"
 )
 
 // serveBelow serves the log of a container. Other subresources need the cluster.

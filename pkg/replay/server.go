@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/fluxkit/flux/internal/kubeconfig"
+	"github.com/fluxkit/flux/internal/kube/kubeconfig"
 )
 
 const (

@@ -13,7 +13,7 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/recording"
+	"github.com/fluxkit/flux/internal/kube/recording"
 )
 
 // Recording is a recording in memory.

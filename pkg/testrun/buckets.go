@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/bucketserver"
+	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 

@@ -22,9 +22,9 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/bucketserver"
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 )
 
 // chart is a packed chart.

@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fluxkit/flux/internal/artifact"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/kube/artifact"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )

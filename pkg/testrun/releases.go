@@ -8,8 +8,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -27,7 +27,7 @@ func storedOf(f Flux) (stored, error) {
 // released returns the selected objects as a release sets them, as far as the API server accepts that. A
 // HelmRelease does not apply its objects again, so the stored manifest is applied with dry runs.
 func (r examination) released(ctx context.Context, f Flux, at stored, selected map[controllers.ID][]controllers.ID) (map[controllers.ID]*unstructured.Unstructured, error) {
-	history, err := release.Read(ctx, r.Sandbox.Client, at.namespace, at.name)
+	history, err := helm.Read(ctx, r.Sandbox.Client, at.namespace, at.name)
 	if err != nil || history == nil {
 		return nil, err
 	}

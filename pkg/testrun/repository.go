@@ -14,10 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/output"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -112,7 +111,7 @@ func (r *Repository) find() error {
 	switch {
 	case r.Path != "":
 		if info, err := fs.Stat(r.Tree, path.Clean(r.Path)); err != nil || !info.IsDir() {
-			return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in the repository", shell.Quote(r.Path))
+			return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in the repository", hint.Quote(r.Path))
 		}
 		r.Path = path.Clean(r.Path)
 	case len(clusters) == 1:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/manifests"
 )
 

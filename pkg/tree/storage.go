@@ -14,8 +14,8 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -82,7 +82,7 @@ func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject 
 		g.add(secrets, f.stored.namespace, err)
 		return f
 	}
-	stored, err := release.Of(o)
+	stored, err := helm.Of(o)
 	if err == nil {
 		f.inventory, err = c.released(ctx, stored.Manifest, f.stored.target)
 	}

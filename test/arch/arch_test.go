@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,46 +19,31 @@ import (
 
 const module = "github.com/fluxkit/flux/"
 
-// layers are the import layers from top to bottom: a package may import packages of
-// lower layers, and those of its own layer only as listed in allowed.
-var layers = []string{"cmd/flux", "internal/cli", "pkg", "internal", "pkg/controllers"}
+// The floors of the house, from top to bottom, and the rooms of each floor. A package may import packages of lower
+// floors, of the rooms before its own, and of its own room.
+var (
+	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
+	frames = []string{
+		"suggest", "clierr", "command", "app", "complete", "diagram", "kinds", "report", "sequence", "treeview",
+		"reconciler", "syntax", "input", "installation", "oci", "buildflags",
+	}
+	// engines are the packages below pkg. Each answers one question.
+	engines = []string{
+		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "diff", "diagnose", "record", "replay", "bootstrap", "validate",
+		"testrun", "rehearse",
+	}
+	// rooms are the packages below internal.
+	rooms = []string{
+		"budget", "hint", "terminal", "helper", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
+		"release", "sandbox", "plugin",
+	}
+)
 
-// allowed are the imports between packages of one layer, and from internal packages
-// to pkg.
-var allowed = map[string][]string{
-	"pkg/build/desired":          {"pkg/build", "pkg/build/generator"},
-	"pkg/diff":                   {"pkg/build"},
-	"pkg/diff/compare":           {"pkg/build", "pkg/build/desired", "pkg/diff"},
-	"pkg/build/generator":        {"pkg/build"},
-	"pkg/build/helm":             {"pkg/build"},
-	"pkg/build/isolated":         {"pkg/build"},
-	"pkg/diff/render":            {"pkg/diff", "pkg/diff/review", "pkg/diff/timeline"},
-	"pkg/diff/review":            {"pkg/diff"},
-	"pkg/diff/timeline":          {"pkg/build", "pkg/diff", "pkg/diff/review"},
-	"pkg/diff/publish":           {"pkg/bootstrap/githost", "pkg/diff", "pkg/diff/render"},
-	"pkg/diff/revision":          {"pkg/build", "pkg/build/generator", "pkg/diff", "pkg/diff/timeline"},
-	"internal/gitsource":         {"internal/gitrepo", "internal/sshkey", "internal/snapshot"},
-	"pkg/diagnose":               {"pkg/tree", "pkg/build", "pkg/diff"},
-	"pkg/record":                 {"pkg/build", "pkg/diagnose"},
-	"internal/sops/decrypt":      {"internal/sops"},
-	"internal/cloud/login":       {"internal/cloud"},
-	"internal/cloud/bucket":      {"internal/cloud", "internal/cloud/login"},
-	"internal/registry":          {"internal/cloud"},
-	"pkg/bootstrap":              {"pkg/build", "pkg/diagnose", "pkg/reconcile"},
-	"pkg/diff/verify":            {"pkg/diff"},
-	"pkg/diff/revision/clone":    {"pkg/build", "pkg/diff/revision"},
-	"pkg/validate":               {"pkg/build", "pkg/diff", "pkg/diff/revision"},
-	"pkg/validate/schema":        {"pkg/validate/verdict"},
-	"pkg/validate/server":        {"pkg/validate/verdict"},
-	"pkg/rehearse":               {"pkg/build", "pkg/diagnose", "pkg/diff", "pkg/testrun"},
-	"pkg/testrun":                {"pkg/build", "pkg/diagnose", "pkg/diff", "pkg/diff/timeline"},
-	"pkg/testrun/vendored":       {"pkg/build", "pkg/build/desired", "pkg/build/generator", "pkg/testrun"},
-	"pkg/testrun/assert":         {"pkg/diagnose", "pkg/testrun/expression", "pkg/testrun/fault"},
-	"pkg/testrun/expression/cel": {"pkg/testrun/expression"},
-	"internal/sandbox":           {"internal/gitrepo"},
-	"internal/sandboxrelease":    {"internal/registry", "internal/sigstore"},
-	"internal/sigstore/verifier": {"internal/sigstore"},
-}
+const (
+	commands = "cmd/flux/internal/"
+	// verb is the position of all verbs: they may not import each other.
+	verb = 400
+)
 
 func TestImportsPointDown(t *testing.T) {
 	t.Parallel()
@@ -66,50 +52,93 @@ func TestImportsPointDown(t *testing.T) {
 			return
 		}
 		from := filepath.ToSlash(filepath.Dir(path))
+		if position(from) == 0 {
+			t.Errorf("%s is in no room: add %s to a list in this test", path, from)
+		}
 		for _, spec := range file.Imports {
 			to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
-			if !ours || to == "manifests" || mayImport(from, to) {
-				continue
+			if ours && !mayImport(from, to) {
+				t.Errorf("%s imports %s, which is not below it", path, to)
 			}
-			t.Errorf("%s imports %s, which is not below it", path, to)
 		}
 	})
 }
 
+// TestImportRules checks what TestImportsPointDown allows.
+func TestImportRules(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		from, to string
+		want     bool
+	}{
+		{"cmd/flux", "cmd/flux/internal/root", true},
+		{"cmd/flux/internal/root", "cmd/flux/internal/get", true},
+		{"cmd/flux/internal/get", "cmd/flux/internal/cli/kinds", true},
+		{"cmd/flux/internal/cli/kinds", "cmd/flux/internal/cli/report", false},
+		{"cmd/flux/internal/cli/kinds", "cmd/flux/internal/get", false},
+		{"cmd/flux/internal/get", "cmd/flux/internal/root", false},
+		{"cmd/flux/internal/get", "cmd/flux/internal/why", false},
+		{"cmd/flux/internal/create", "cmd/flux/internal/create/source", true},
+		{"pkg/diff", "cmd/flux/internal/cli/app", false},
+		{"pkg/diff", "pkg/build", true},
+		{"pkg/build", "pkg/diff", false},
+		{"pkg/diff/render", "pkg/diff/review", true},
+		{"internal/kube", "pkg/diff", false},
+		{"internal/kube", "pkg/controllers", true},
+		{"pkg/controllers", "internal/budget", false},
+		{"internal/web/egress", "internal/kube", false},
+	} {
+		if got := mayImport(c.from, c.to); got != c.want {
+			t.Errorf("%s imports %s: %t, want %t", c.from, c.to, got, c.want)
+		}
+	}
+}
+
 func mayImport(from, to string) bool {
-	if strings.HasPrefix(to, from+"/") {
-		return true
-	}
-	for _, exception := range allowed[from] {
-		if to == exception {
-			return true
-		}
-	}
-	if strings.HasPrefix(from, commands) && strings.HasPrefix(to, commands) {
-		return true // TestCommandsAreApart checks these imports
-	}
-	if layer(from) == layer(to) {
-		return strings.HasPrefix(from, "internal/") && small(to)
-	}
-	return layer(from) < layer(to)
+	return position(to) < position(from) || room(from) == room(to)
 }
 
-// small reports whether any internal package may import the one with the name, which has a single purpose.
-func small(name string) bool {
-	return contains([]string{
-		"internal/printable", "internal/redact", "internal/fold", "internal/output", "internal/kube", "internal/workspace",
-		"internal/budget", "internal/clienttls", "internal/helper", "internal/hint", "internal/download", "internal/spelling",
-	}, name)
+// room returns the directory of a package and its subpackages that may import each other.
+func room(name string) string {
+	parts := strings.Split(name, "/")
+	depth := 2
+	switch {
+	case strings.HasPrefix(name, commands+"cli/"):
+		depth = 5
+	case strings.HasPrefix(name, commands):
+		depth = 4
+	}
+	return strings.Join(parts[:min(depth, len(parts))], "/")
 }
 
-func layer(name string) int {
-	best, length := -1, -1
-	for i, l := range layers {
-		if (name == l || strings.HasPrefix(name, l+"/")) && len(l) > length {
-			best, length = i, len(l)
+// position returns the position of a package above the ground, 0 for one in no room.
+func position(name string) int {
+	for _, floor := range []struct {
+		prefix string
+		rooms  []string
+		height int
+	}{{commands + "cli/", frames, 300}, {"pkg/", engines, 200}, {"internal/", rooms, 100}} {
+		if rest, ok := strings.CutPrefix(name, floor.prefix); ok && name != "pkg/controllers" {
+			top, _, _ := strings.Cut(rest, "/")
+			if i := slices.Index(floor.rooms, top); i >= 0 {
+				return floor.height + i
+			}
+			return 0
 		}
 	}
-	return best
+	switch {
+	case name == "pkg/controllers":
+		return 1
+	case name == "manifests":
+		return 199
+	case name == commands+"root":
+		return verb + 1
+	case strings.HasPrefix(name, commands):
+		return verb
+	case strings.HasPrefix(name, "cmd/"):
+		return verb + 2
+	}
+	return 0
 }
 
 // processFiles are the only files that may use what a test cannot replace.
@@ -138,7 +167,7 @@ func TestProcessState(t *testing.T) {
 				return true
 			}
 			name := x.Name + "." + selector.Sel.Name
-			if allowedIn, restricted := processFiles[name]; restricted && !contains(allowedIn, path) {
+			if allowedIn, restricted := processFiles[name]; restricted && !slices.Contains(allowedIn, path) {
 				t.Errorf("%s uses %s: only %s may use it", path, name, strings.Join(allowedIn, ", "))
 			}
 			return true
@@ -158,7 +187,7 @@ func TestPackageNames(t *testing.T) {
 }
 
 // makesFolders are the functions for tests that create temporary folders, or start programs that do.
-var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|Programs|NewPool)|test(githost|gitea)\.(Start|Open)\w*|gitrepo\.(Open|New|FetchRevision))$`)
+var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|Programs|NewPool)|test(githost|gitea)\.(Start|Open)\w*|repo\.(Open|New|FetchRevision))$`)
 
 // TestTemporaryFolders checks that tests that create temporary folders run in one of their own,
 // which has to be empty in the end.
@@ -191,15 +220,6 @@ func TestTemporaryFolders(t *testing.T) {
 	if len(need) < 10 {
 		t.Errorf("only %d packages use temporary folders: %v", len(need), need)
 	}
-}
-
-func contains(list []string, s string) bool {
-	for _, item := range list {
-		if item == s {
-			return true
-		}
-	}
-	return false
 }
 
 func eachFile(t *testing.T, visit func(path string, file *ast.File)) {

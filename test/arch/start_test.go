@@ -12,7 +12,7 @@ import (
 // initialization slows down every command. Measure before removing one.
 var heavy = map[string]string{
 	"k8s.io/client-go/kubernetes/scheme":       "registers all types of Kubernetes: 2 ms and 7 MiB",
-	"k8s.io/cli-runtime/pkg/genericclioptions": "links kubernetes/scheme: internal/kubeconfig has the flags",
+	"k8s.io/cli-runtime/pkg/genericclioptions": "links kubernetes/scheme: internal/kube/kubeconfig has the flags",
 	"k8s.io/cli-runtime/pkg/resource":          "links kubernetes/scheme",
 	"k8s.io/client-go/discovery":               "links kubernetes/scheme: internal/kube has its own discovery",
 	"github.com/fluxcd/cli-utils/pkg/object":   "links kubernetes/scheme: pkg/controllers reads inventories",

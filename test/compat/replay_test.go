@@ -16,10 +16,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"
+	"github.com/fluxkit/flux/test/support/testregistry"
 )
 
 // answer is a recorded command with its result.
@@ -158,7 +158,7 @@ const recordedRegistry = "127.0.0.1:15000"
 // emptyRegistry starts an empty registry as in the recording and returns its address.
 func emptyRegistry(t *testing.T) string {
 	t.Helper()
-	r := registrytest.Start()
+	r := testregistry.Start()
 	t.Cleanup(r.Close)
 	return r.Host()
 }

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/sshkey"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 )
 
 // server counts the connections to a port of this machine, which it closes.

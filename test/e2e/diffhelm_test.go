@@ -15,8 +15,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/release"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -228,7 +228,7 @@ func compareBuild(f *fixture, c releaseCase) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	history, err := release.Read(f.t.Context(), f.cluster.Client, text(hr, "status.storageNamespace"), text(hr, "status.history[0].name"))
+	history, err := helm.Read(f.t.Context(), f.cluster.Client, text(hr, "status.storageNamespace"), text(hr, "status.history[0].name"))
 	if err != nil || history == nil {
 		t.Fatalf("reading the release: %v, %v", history, err)
 	}

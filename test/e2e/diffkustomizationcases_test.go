@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/sops/sopstest"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/test/support/testsops"
 )
 
 // diffCase is a Kustomization in its own namespace, and a change to it.
@@ -102,7 +102,7 @@ func diffCases(f *fixture) []diffCase {
 // same value encrypted again.
 func sealedCase(t *testing.T) diffCase {
 	t.Helper()
-	keys, err := sopstest.New()
+	keys, err := testsops.New()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/sops/sopstest"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/test/support/testsops"
 )
 
 // diffOwnerCases cover service accounts, remote clusters, and the creation and
@@ -125,7 +125,7 @@ spec: {interval: 1h, chart: {spec: {chart: ./cases/going-chart, sourceRef: {kind
 // childKeysCase has a child that decrypts with its own key.
 func childKeysCase(t *testing.T) diffCase {
 	t.Helper()
-	keys, err := sopstest.New()
+	keys, err := testsops.New()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	shellquote "github.com/fluxkit/flux/internal/shell"
+	shellquote "github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testdocs"
 	"github.com/fluxkit/flux/test/support/testgitea"

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/sops/sopstest"
 	"github.com/fluxkit/flux/test/support/testcluster"
+	"github.com/fluxkit/flux/test/support/testsops"
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
@@ -195,7 +195,7 @@ func rehearseBroken(sh *shell) {
 // rehearseEncrypted rehearses a Secret that SOPS has encrypted, with the key and with stub values, which
 // have to be equal with both versions. The near miss is a rehearsal without either.
 func rehearseEncrypted(sh *shell) {
-	keys, err := sopstest.New()
+	keys, err := testsops.New()
 	if err != nil {
 		sh.t.Fatal(err)
 	}

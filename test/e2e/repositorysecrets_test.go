@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/sops/sopstest"
+	"github.com/fluxkit/flux/test/support/testsops"
 )
 
 // given are the edits of the layout with a tenant whose variables all have values.
@@ -14,7 +14,7 @@ func given() []string {
 }
 
 // sealedToken returns the encrypted Secret of the layout with a tenant.
-func sealedToken(t *testing.T, keys *sopstest.Sealer) string {
+func sealedToken(t *testing.T, keys *testsops.Sealer) string {
 	t.Helper()
 	value, err := keys.Value("str", "correct horse", "stringData:token:")
 	if err != nil {
@@ -29,11 +29,11 @@ func sealedToken(t *testing.T, keys *sopstest.Sealer) string {
 
 // testDecryption encrypts a Secret for an age key. The near miss is another age key.
 func testDecryption(sh *shell) {
-	keys, err := sopstest.New()
+	keys, err := testsops.New()
 	if err != nil {
 		sh.t.Fatal(err)
 	}
-	other, err := sopstest.New()
+	other, err := testsops.New()
 	if err != nil {
 		sh.t.Fatal(err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/test/support/testcloud"
+	"github.com/fluxkit/flux/test/support/testregistry"
 )
 
 // writeDependent writes a chart that depends on the chart shop, and a release of it in the directories that
@@ -75,7 +75,7 @@ spec: {interval: 1h, path: ./, prune: true, sourceRef: {kind: Bucket, name: asse
 // returns that of the Helm repository.
 func serveSources(t *testing.T, dir string) (charts string, closed func()) {
 	t.Helper()
-	oci := registrytest.Start()
+	oci := testregistry.Start()
 	address := "oci://" + oci.Host() + "/charts/certificates"
 	_, err := registry.PushChart(t.Context(), address+":1.4.0", packChart(t, filepath.Join(dir, "charts/certificates")), time.Unix(0, 0), registry.Access{Insecure: true})
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/webhook"
+	"github.com/fluxkit/flux/internal/web/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 

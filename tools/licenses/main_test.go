@@ -68,7 +68,7 @@ func TestDependencies(t *testing.T) {
 	if err != nil || len(modules) > 0 {
 		t.Errorf("modules = %v, %v; want none", modules, err)
 	}
-	modules, err = dependencies([]string{"../../internal/ui"})
+	modules, err = dependencies([]string{"../../internal/terminal/ui"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,6 +77,6 @@ func TestDependencies(t *testing.T) {
 		found = found || m.Path == "github.com/fatih/color" && m.Version != "" && m.Dir != ""
 	}
 	if !found {
-		t.Errorf("modules of internal/ui = %v, want github.com/fatih/color among them", modules)
+		t.Errorf("modules of internal/terminal/ui = %v, want github.com/fatih/color among them", modules)
 	}
 }

@@ -24,10 +24,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/clienttls"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/web/clienttls"
 )
 
 // Job is cloud.BucketJob.

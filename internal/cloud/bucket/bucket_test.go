@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fluxkit/flux/internal/bucketserver"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/bucket"
+	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 )
 
 // TestEndlessList reads a bucket whose list does not end.

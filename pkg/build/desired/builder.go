@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/fluxkit/flux/internal/cloud"
-	"github.com/fluxkit/flux/internal/egress"
-	"github.com/fluxkit/flux/internal/redact"
-	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )

@@ -9,11 +9,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/egress"
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/objref"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -97,7 +96,7 @@ func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructure
 }
 
 func (f *Fetcher) fetchError(source controllers.ID, err error) error {
-	remedy := fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(source.String()))
+	remedy := fmt.Sprintf("set its directory with --local-sources %s=PATH", hint.Quote(source.String()))
 	var hinted *hint.Error
 	if errors.As(err, &hinted) {
 		remedy = hinted.Hint + "; or " + remedy

@@ -15,10 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -224,7 +223,7 @@ func (b *Builder) capabilities(ctx context.Context, options *build.HelmOptions) 
 func ExplainHelm(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return hint.Errorf(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
+		return hint.Errorf(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", hint.Quote(source.Source.String())), "%w", err)
 	}
 	var values *build.VariablesError
 	if errors.As(err, &values) && errors.Is(err, build.ErrNotFound) {

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/helper"
-	"github.com/fluxkit/flux/internal/sops"
+	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )

@@ -14,7 +14,6 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -94,10 +93,10 @@ func ExplainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return hint.Errorf("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "%w", err)
+		return hint.Errorf("flux list artifact "+hint.Quote(Text(repository, "spec", "url"))+" lists the available tags", "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return hint.Errorf("flux list artifact "+shell.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
+		return hint.Errorf("flux list artifact "+hint.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
 	}
 	provider := Text(repository, "spec", "provider")
 	if Text(repository, "spec", "secretRef", "name") == "" && errors.As(err, &answered) && registry.Rejected(answered) && cloud.Known(provider) {

@@ -10,9 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -125,7 +124,7 @@ func ExplainBuild(err error) error {
 	var remote *build.RemoteError
 	switch {
 	case errors.As(err, &remote) && remote.Host != "":
-		return hint.Errorf(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", shell.Quote(remote.Host)), "%w", err)
+		return hint.Errorf(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", hint.Quote(remote.Host)), "%w", err)
 	case errors.As(err, &unset):
 		return hint.Errorf(fmt.Sprintf("set it with --set %s=VALUE", unset.Variable), "%w", err)
 	case errors.As(err, &vars) && errors.Is(err, build.ErrNotFound):
@@ -138,7 +137,7 @@ func ExplainBuild(err error) error {
 func ExplainChild(err error) error {
 	var child *build.ChildError
 	if errors.As(err, &child) && errors.Is(err, build.ErrNotFound) && child.Source.Name != "" {
-		err = hint.Errorf(fmt.Sprintf("set its directory with --local-sources %s=PATH", shell.Quote(child.Source.String())), "%w", err)
+		err = hint.Errorf(fmt.Sprintf("set its directory with --local-sources %s=PATH", hint.Quote(child.Source.String())), "%w", err)
 	}
 	return ExplainBuild(err)
 }

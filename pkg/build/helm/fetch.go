@@ -14,8 +14,8 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/clienttls"
-	"github.com/fluxkit/flux/internal/egress"
+	"github.com/fluxkit/flux/internal/web/clienttls"
+	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
 )
 

@@ -13,7 +13,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/egress"
+	"github.com/fluxkit/flux/internal/web/egress"
 )
 
 const (

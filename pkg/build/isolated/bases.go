@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"github.com/fluxkit/flux/internal/egress"
+	"github.com/fluxkit/flux/internal/web/egress"
 )
 
 // Bases are the remote bases that kustomize may fetch. Without hosts kustomize finds no git program,

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
+	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/objref"
-	"github.com/fluxkit/flux/internal/workspace"
+	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -27,7 +27,7 @@ type Comparer struct {
 	// IgnoreNotFound treats an object that is not on the cluster as new if Options.File has it.
 	IgnoreNotFound bool
 	// Revision is the revision of the source to compare, empty for the current one.
-	Revision gitrepo.Revision
+	Revision repo.Revision
 	// Track is called before the objects of an owner are compared. It returns functions for the
 	// progress and the end.
 	Track func(owner controllers.VersionedID) (count func(done, total int), done func())

@@ -10,11 +10,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/git/gitsource"
+	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -66,7 +65,7 @@ func (p *Plan) Releases(ctx context.Context, h *desired.HelmOptions, built *buil
 func ExplainReleaseInBuild(err error) error {
 	var source *build.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
-		return hint.Errorf(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", shell.Quote(source.Source.String())), "%w", err)
+		return hint.Errorf(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", hint.Quote(source.Source.String())), "%w", err)
 	}
 	return ExplainRelease(err)
 }

@@ -10,12 +10,11 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
-	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/git/gitsource"
+	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/snapshot"
-	"github.com/fluxkit/flux/internal/spelling"
-	"github.com/fluxkit/flux/internal/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -129,7 +128,7 @@ func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unst
 	if err == nil {
 		return fetched, fetched.Revision, nil
 	}
-	var unknown *gitrepo.UnknownRevisionError
+	var unknown *repo.UnknownRevisionError
 	if errors.As(err, &unknown) {
 		if clone != nil && len(unknown.Candidates) == 0 {
 			name := wanted.Name
@@ -147,7 +146,7 @@ func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unst
 }
 
 // unknownAt adds a remedy to an unknown or ambiguous revision.
-func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstructured) error {
+func unknownAt(err *repo.UnknownRevisionError, repository *unstructured.Unstructured) error {
 	remedy := "use a branch, a tag, a reference such as refs/pull/1/head, or a full commit SHA"
 	switch {
 	case len(err.Candidates) > 0:
@@ -161,9 +160,9 @@ func unknownAt(err *gitrepo.UnknownRevisionError, repository *unstructured.Unstr
 }
 
 // branchRemedy returns which branch, or which flag, was probably meant.
-func branchRemedy(err *gitrepo.UnknownRevisionError) string {
+func branchRemedy(err *repo.UnknownRevisionError) string {
 	const listed = 5
-	near := spelling.Nearest{Word: err.Revision}
+	near := hint.Nearest{Word: err.Revision}
 	for _, branch := range err.Branches {
 		near.Try(branch, []string{branch})
 	}
@@ -183,7 +182,7 @@ func branchRemedy(err *gitrepo.UnknownRevisionError) string {
 // explainGit names the object that the URL and credentials come from, unless the
 // server or the network is at fault.
 func explainGit(err error, repository *unstructured.Unstructured) error {
-	var known *gitrepo.Error
+	var known *repo.Error
 	if errors.As(err, &known) && known.Transient {
 		return hint.Errorf(known.Hint, "%w", err)
 	}

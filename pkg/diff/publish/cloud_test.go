@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/pipeline"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/githost"
 )
 
 // cloud is the part of the API of Bitbucket Cloud that comments use, after
@@ -93,13 +93,13 @@ func TestBitbucketCloud(t *testing.T) {
 	t.Cleanup(server.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 	hosted := githost.Hosted{Hostname: strings.TrimPrefix(server.URL, "https://"), Scheme: "https", CABundle: ca, Token: "s3cret", TokenOrigin: "BITBUCKET_TOKEN", Owner: "acme", Name: "fleet"}
-	pull := open(t, pipeline.BitbucketCloud, hosted, 1)
-	c.note("{bob}", text(pipeline.BitbucketCloud, "a", "forged"))
-	if !post(t, pull, text(pipeline.BitbucketCloud, "a", "one")) || post(t, pull, text(pipeline.BitbucketCloud, "a", "two")) {
+	pull := open(t, ci.BitbucketCloud, hosted, 1)
+	c.note("{bob}", text(ci.BitbucketCloud, "a", "forged"))
+	if !post(t, pull, text(ci.BitbucketCloud, "a", "one")) || post(t, pull, text(ci.BitbucketCloud, "a", "two")) {
 		t.Error("the comment is not created and updated")
 	}
 	c.notes[1]["deleted"] = true // deleted comments stay in the list
-	if !post(t, pull, text(pipeline.BitbucketCloud, "a", "three")) {
+	if !post(t, pull, text(ci.BitbucketCloud, "a", "three")) {
 		t.Error("a deleted comment is updated")
 	}
 	var got []string
@@ -119,7 +119,7 @@ func TestBitbucketCloud(t *testing.T) {
 		t.Errorf("statuses %v", c.statuses)
 	}
 	hosted.Token = "unknown"
-	if _, err := open(t, pipeline.BitbucketCloud, hosted, 1).Comments(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "does not accept the token (401)") {
+	if _, err := open(t, ci.BitbucketCloud, hosted, 1).Comments(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "does not accept the token (401)") {
 		t.Errorf("%v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/printable"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 )

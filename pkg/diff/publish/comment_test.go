@@ -13,8 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/pipeline"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/publish"
@@ -32,7 +32,7 @@ type standIn interface {
 // hosts start Git hosts with the pull request 1 from feature to main in acme/fleet,
 // and the token s3cret of ada.
 var hosts = map[string]func() (standIn, *testgithost.Server, error){
-	pipeline.GitHub: func() (standIn, *testgithost.Server, error) {
+	ci.GitHub: func() (standIn, *testgithost.Server, error) {
 		g, err := testgithost.OpenGitHub()
 		if err != nil {
 			return nil, nil, err
@@ -40,14 +40,14 @@ var hosts = map[string]func() (standIn, *testgithost.Server, error){
 		g.Classic("s3cret", "ada", "repo")
 		return g, g.Server, nil
 	},
-	pipeline.GitLab: func() (standIn, *testgithost.Server, error) {
+	ci.GitLab: func() (standIn, *testgithost.Server, error) {
 		g, err := testgithost.OpenGitLab("user ada\nuser bob\ntoken s3cret ada api\ngroup acme private ada=developer\n")
 		if err != nil {
 			return nil, nil, err
 		}
 		return g, g.Server, nil
 	},
-	pipeline.BitbucketServer: func() (standIn, *testgithost.Server, error) {
+	ci.BitbucketServer: func() (standIn, *testgithost.Server, error) {
 		b, err := testgithost.OpenBitbucket("user ada\ntoken s3cret ada read\nproject acme Acme ada=read\n")
 		if err != nil {
 			return nil, nil, err
@@ -68,7 +68,7 @@ func start(t *testing.T, kind string) (standIn, *testgithost.Server, githost.Pul
 			t.Error(err)
 		}
 	})
-	if err := host.Add("repository acme/fleet ada=" + map[string]string{pipeline.GitHub: "push", pipeline.GitLab: "developer", pipeline.BitbucketServer: "read"}[kind] +
+	if err := host.Add("repository acme/fleet ada=" + map[string]string{ci.GitHub: "push", ci.GitLab: "developer", ci.BitbucketServer: "read"}[kind] +
 		"\ncommit acme/fleet main a one\ncommit acme/fleet feature a two\npull acme/fleet feature main\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +296,7 @@ func TestRefused(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[string]string{
-		pipeline.GitHub: `status flux success "no changes"`, pipeline.GitLab: `status flux success "no changes"`, pipeline.BitbucketServer: `status flux SUCCESSFUL "no changes"`,
+		ci.GitHub: `status flux success "no changes"`, ci.GitLab: `status flux success "no changes"`, ci.BitbucketServer: `status flux SUCCESSFUL "no changes"`,
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -338,11 +338,11 @@ func TestGitea(t *testing.T) {
 	}
 	s.As(t, alice, http.MethodPost, "/repos/alice/fleet/contents/a", file, &made)
 	s.As(t, alice, http.MethodPost, "/repos/alice/fleet/pulls", map[string]any{"head": "feature", "base": "main", "title": "Add a"}, nil)
-	s.As(t, bob, http.MethodPost, "/repos/alice/fleet/issues/1/comments", map[string]any{"body": text(pipeline.Gitea, "a", "forged")}, nil)
+	s.As(t, bob, http.MethodPost, "/repos/alice/fleet/issues/1/comments", map[string]any{"body": text(ci.Gitea, "a", "forged")}, nil)
 	hosted := githost.Hosted{Hostname: s.Hostname, Scheme: "https", CABundle: s.CA, TokenOrigin: "GITEA_TOKEN", Owner: "alice", Name: "fleet"}
 	hosted.Token = s.Token(t, alice, "write:issue", "read:user", "write:repository")
-	pull := open(t, pipeline.Gitea, hosted, 1)
-	if !post(t, pull, text(pipeline.Gitea, "a", "one")) || post(t, pull, text(pipeline.Gitea, "a", "two")) || !post(t, pull, text(pipeline.Gitea, "b", strings.Repeat("ä", 30_000))) {
+	pull := open(t, ci.Gitea, hosted, 1)
+	if !post(t, pull, text(ci.Gitea, "a", "one")) || post(t, pull, text(ci.Gitea, "a", "two")) || !post(t, pull, text(ci.Gitea, "b", strings.Repeat("ä", 30_000))) {
 		t.Error("the comment is not created, updated and created")
 	}
 	list := func() []string {
@@ -382,7 +382,7 @@ func TestGitea(t *testing.T) {
 	} {
 		hosted.Token = token
 		var denied *githost.DeniedError
-		if _, _, err := publish.Comment(context.Background(), open(t, pipeline.Gitea, hosted, 1), text(pipeline.Gitea, "c", "one")); !errors.As(err, &denied) || strings.Contains(err.Error(), token) {
+		if _, _, err := publish.Comment(context.Background(), open(t, ci.Gitea, hosted, 1), text(ci.Gitea, "c", "one")); !errors.As(err, &denied) || strings.Contains(err.Error(), token) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -411,7 +411,7 @@ func TestMarkdownSize(t *testing.T) {
 		}
 	}
 	bad := publish.Report{Key: "a", Run: "javascript:alert(1)"}
-	if got, err := bad.Markdown(githost.PullRequestHosts()[pipeline.GitHub]); err != nil || strings.Contains(got, "javascript") {
+	if got, err := bad.Markdown(githost.PullRequestHosts()[ci.GitHub]); err != nil || strings.Contains(got, "javascript") {
 		t.Errorf("%q, %v", got, err)
 	}
 }

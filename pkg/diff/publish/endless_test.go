@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/fluxkit/flux/internal/pipeline"
-	"github.com/fluxkit/flux/pkg/bootstrap/githost"
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/githost"
 )
 
 // TestEndlessComments checks that reading from a host that returns pages of comments without end
@@ -19,10 +19,10 @@ import (
 func TestEndlessComments(t *testing.T) {
 	t.Parallel()
 	pages := map[string]func(n int64) (header, body string){
-		pipeline.GitHub:          func(int64) (string, string) { return "", "[" + strings.Repeat("{},", 99) + "{}]" },
-		pipeline.GitLab:          func(n int64) (string, string) { return fmt.Sprint(n + 1), "[{}]" },
-		pipeline.BitbucketCloud:  func(int64) (string, string) { return "", `{"values": [{}], "next": "more"}` },
-		pipeline.BitbucketServer: func(n int64) (string, string) { return "", fmt.Sprintf(`{"values": [], "nextPageStart": %d}`, n) },
+		ci.GitHub:          func(int64) (string, string) { return "", "[" + strings.Repeat("{},", 99) + "{}]" },
+		ci.GitLab:          func(n int64) (string, string) { return fmt.Sprint(n + 1), "[{}]" },
+		ci.BitbucketCloud:  func(int64) (string, string) { return "", `{"values": [{}], "next": "more"}` },
+		ci.BitbucketServer: func(n int64) (string, string) { return "", fmt.Sprintf(`{"values": [], "nextPageStart": %d}`, n) },
 	}
 	for host, page := range pages {
 		t.Run(host, func(t *testing.T) {

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"io"
 
-	"github.com/fluxkit/flux/internal/cireport"
+	"github.com/fluxkit/flux/internal/ci/cireport"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/review"

@@ -3,7 +3,7 @@ package render
 import (
 	"io"
 
-	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 

@@ -8,8 +8,8 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/output"
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 

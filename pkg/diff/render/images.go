@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/output"
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )

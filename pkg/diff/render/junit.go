@@ -3,8 +3,8 @@ package render
 import (
 	"io"
 
-	"github.com/fluxkit/flux/internal/cireport"
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/ci/cireport"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )

@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/printable"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 

@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 func TestEveryRuleIsTested(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{
-		diff.DangerLost:          true,                   // only a server finds it: test/script/testdata/script/diff/deleted_owners.txtar
+		diff.DangerLost:          true,                   // only a server finds it: cmd/flux/script/testdata/script/diff/deleted_owners.txtar
 		"change-while-suspended": true, "orphaned": true, // TestOwner
 		"suspended-ancestor": true, // TestSuspended of package revision
 	}

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/shell"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -84,7 +84,7 @@ func (s *side) render(source controllers.ID) (Tree, error) {
 	if s.own[source] {
 		return s.selected([]build.Part{{Tree: s.Tree}}, text(o, "spec", "ignore"))
 	}
-	return nil, &unavailableError{reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, shell.Quote(source.String())), elsewhere: true}
+	return nil, &unavailableError{reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), elsewhere: true}
 }
 
 // unknown is the error for a source that no Kustomization applies.

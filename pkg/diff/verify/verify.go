@@ -12,8 +12,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/fluxkit/flux/internal/redact"
 	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 

@@ -10,7 +10,7 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/spelling"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // maxProblems is the maximum number of problems that are reported for a file.
@@ -247,7 +247,7 @@ func fields(t reflect.Type) (names map[string]int, required []string) {
 }
 
 func (d *decoder) unknown(key *goyaml.Node, at string, names map[string]int) {
-	near := spelling.Nearest{Word: key.Value}
+	near := hint.Nearest{Word: key.Value}
 	var all []string
 	for name := range names {
 		all = append(all, name)

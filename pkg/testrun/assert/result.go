@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fluxkit/flux/internal/output"
+	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
 // Outcome is the result of an assertion.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
@@ -39,7 +38,7 @@ func (f *Folder) Prepare(ctx context.Context, repository *testrun.Repository, op
 	}
 	slices.Sort(c.missing)
 	c.missing = slices.Compact(c.missing)
-	return hint.Errorf("fetch it with 'flux test vendor "+shell.Quote(f.path)+"', or serve a folder in its place with --map",
+	return hint.Errorf("fetch it with 'flux test vendor "+hint.Quote(f.path)+"', or serve a folder in its place with --map",
 		"not in %s: %s", f.path, strings.Join(c.missing, "; "))
 }
 

@@ -22,7 +22,6 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/internal/shell"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -117,7 +116,7 @@ type Folder struct {
 
 // Open reads the index of a folder and verifies its files: their digests, and that there are no others.
 func Open(name string) (*Folder, error) {
-	remedy := "fetch the sources with 'flux test vendor " + shell.Quote(name) + "'"
+	remedy := "fetch the sources with 'flux test vendor " + hint.Quote(name) + "'"
 	root, err := os.OpenRoot(name)
 	if err != nil {
 		return nil, hint.Errorf(remedy, "opening the folder of sources: %w", err)

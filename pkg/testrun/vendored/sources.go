@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/gitrepo"
-	"github.com/fluxkit/flux/internal/gitsource"
+	"github.com/fluxkit/flux/internal/git/gitsource"
+	"github.com/fluxkit/flux/internal/git/repo"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
@@ -95,16 +95,16 @@ func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, l
 	return access.Source(ctx, o)
 }
 
-func revisionOf(r build.GitReference) gitrepo.Revision {
+func revisionOf(r build.GitReference) repo.Revision {
 	switch {
 	case r.SemVer != "":
-		return gitrepo.Revision{SemVer: r.SemVer}
+		return repo.Revision{SemVer: r.SemVer}
 	case r.Branch != "":
-		return gitrepo.Revision{Name: r.Branch, Branch: true}
+		return repo.Revision{Name: r.Branch, Branch: true}
 	case r.Tag != "":
-		return gitrepo.Revision{Name: r.Tag, Tag: true}
+		return repo.Revision{Name: r.Tag, Tag: true}
 	}
-	return gitrepo.Revision{Name: r.Name + r.Commit}
+	return repo.Revision{Name: r.Name + r.Commit}
 }
 
 // filesOf returns the files of a repository and of its submodules. .gitmodules would refer to commits

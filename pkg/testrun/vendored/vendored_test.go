@@ -19,12 +19,12 @@ import (
 
 	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/registry/registrytest"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/test/support/testcloud"
 	"github.com/fluxkit/flux/test/support/testgithost"
+	"github.com/fluxkit/flux/test/support/testregistry"
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: m}.Run()) }
 type servers struct {
 	*testing.T
 	git      *testgithost.GitHub
-	oci      *registrytest.Registry
+	oci      *testregistry.Registry
 	charts   *httptest.Server
 	packed   map[string][]byte
 	requests atomic.Int32
@@ -42,7 +42,7 @@ type servers struct {
 
 func start(t *testing.T) *servers {
 	t.Helper()
-	s := &servers{T: t, oci: registrytest.Start(), packed: map[string][]byte{}}
+	s := &servers{T: t, oci: testregistry.Start(), packed: map[string][]byte{}}
 	t.Cleanup(s.oci.Close)
 	var err error
 	if s.git, err = testgithost.OpenGitHub(); err != nil {

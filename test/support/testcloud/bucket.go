@@ -9,7 +9,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/fluxkit/flux/internal/bucketserver"
+	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 )
 
 // S3 is the host of the bucket assets at AWS, with one object.

@@ -18,7 +18,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/sign"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"github.com/fluxkit/flux/internal/sigstore"
+	"github.com/fluxkit/flux/internal/release/sigstore"
 )
 
 // Sigstore issues certificates and log entries.

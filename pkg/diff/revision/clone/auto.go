@@ -5,9 +5,9 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/pipeline"
-	"github.com/fluxkit/flux/internal/snapshot"
 )
 
 // Auto is the value of --base that selects the target of the pull request.
@@ -33,7 +33,7 @@ type Target struct {
 // DetectBase returns what a change is proposed for: the target of the pull
 // request in a CI system, otherwise the default branch of origin.
 func DetectBase(ctx context.Context, env func(string) string, repository *snapshot.Repository) (Target, error) {
-	request := pipeline.Read(env)
+	request := ci.Read(env)
 	if branch := request.Target; branch != "" {
 		if base := mergedInto(ctx, request, repository); base != "" {
 			return Target{Revision: base, Name: branch, Branch: branch, Proposed: true}, nil
@@ -58,7 +58,7 @@ func DetectBase(ctx context.Context, env func(string) string, repository *snapsh
 // mergedInto returns the commit of the target branch if a CI system has checked
 // out the merge of the pull request into it, else "". The merge is the commit
 // that the CI system names: any other merge has another first parent.
-func mergedInto(ctx context.Context, request pipeline.PullRequest, repository *snapshot.Repository) string {
+func mergedInto(ctx context.Context, request ci.PullRequest, repository *snapshot.Repository) string {
 	head, err := repository.Resolve(ctx, "HEAD")
 	if err != nil || head.String() != request.Commit {
 		return ""

@@ -10,9 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/snapshot"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
@@ -35,7 +34,7 @@ func Paths(ctx context.Context, repository *snapshot.Repository, paths []string,
 		}
 		var problem *revision.PatternError
 		if errors.As(err, &problem) {
-			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", shell.Quote(name), problem.Problem)
+			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
 		}
 		if err != nil {
 			return nil, false, err
@@ -69,7 +68,7 @@ func notFound(ctx context.Context, repository *snapshot.Repository, name string,
 	for i, cluster := range clusters {
 		clusters[i] = fromHere(repository, cluster)
 	}
-	return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in %s", shell.Quote(name), where)
+	return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in %s", hint.Quote(name), where)
 }
 
 // fromHere returns a path in the repository relative to the current directory, as in --path.

@@ -13,8 +13,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/shell"
-	"github.com/fluxkit/flux/internal/snapshot"
+	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 )
@@ -60,7 +60,7 @@ func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 		names = []string{reference.Name}
 		remedy = "its name does not begin with refs/"
 		if strings.HasPrefix(reference.Name, "refs/") {
-			remedy = "fetch it with git fetch origin " + shell.Quote(reference.Name+":"+reference.Name)
+			remedy = "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
 		}
 	default:
 		names = []string{reference.Commit}
@@ -113,7 +113,7 @@ func FetchBranch(name string) string {
 	if strings.HasPrefix(name, "-") {
 		from = "refs/heads/" + name // not an option
 	}
-	return "git fetch origin " + shell.Quote(from+":refs/remotes/origin/"+name)
+	return "git fetch origin " + hint.Quote(from+":refs/remotes/origin/"+name)
 }
 
 // Submodules returns a function that adds the files of submodules to a tree of the
@@ -127,9 +127,9 @@ func Submodules(ctx context.Context, repository *snapshot.Repository) func(revis
 		added, err := repository.Submodules(ctx, own)
 		var missing *snapshot.SubmoduleError
 		if errors.As(err, &missing) {
-			command := "submodule update --init --recursive -- " + shell.Quote(missing.Top)
+			command := "submodule update --init --recursive -- " + hint.Quote(missing.Top)
 			if missing.Commit != "" {
-				command = "-C " + shell.Quote(missing.Path) + " fetch origin " + missing.Commit
+				command = "-C " + hint.Quote(missing.Path) + " fetch origin " + missing.Commit
 			}
 			return nil, fmt.Errorf("%w: fetch it with git %s", err, command)
 		}

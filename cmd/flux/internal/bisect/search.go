@@ -1,0 +1,76 @@
+package bisect
+
+// commitState is the result of testing a commit.
+type commitState int
+
+// The states of commits. A skipped commit could not be tested.
+const (
+	commitGood commitState = iota
+	commitBad
+	commitSkipped
+)
+
+// bisection is the result of a search.
+type bisection struct {
+	// First is the index of the first bad commit, and Good that of the commit before it.
+	First, Good int
+	// Suspects are the skipped commits between Good and First, each of which may be the first bad
+	// one. First is the first bad commit only if there are none.
+	Suspects []int
+	// Tested is the number of tests.
+	Tested int
+}
+
+// search tests commits between the first one, which is good, and the last one of n, which is bad. It
+// halves the commits that are left. Instead of a skipped commit it tests the nearest one that was
+// not skipped. It returns the error of a test.
+func search(n int, test func(i, left int) (commitState, error)) (bisection, error) {
+	r := bisection{First: n - 1}
+	skipped := map[int]bool{}
+	for {
+		i, ok := nearest(r.Good, r.First, skipped)
+		if !ok {
+			break
+		}
+		verdict, err := test(i, r.First-r.Good-1)
+		if err != nil {
+			return r, err
+		}
+		r.Tested++
+		switch verdict {
+		case commitGood:
+			r.Good = i
+		case commitBad:
+			r.First = i
+		default:
+			skipped[i] = true
+		}
+	}
+	for i := r.Good + 1; i < r.First; i++ {
+		r.Suspects = append(r.Suspects, i)
+	}
+	return r, nil
+}
+
+// nearest returns the index between good and bad that is nearest to the middle and not skipped.
+func nearest(good, bad int, skipped map[int]bool) (int, bool) {
+	middle := good + (bad-good)/2
+	for distance := range bad - good {
+		for _, i := range []int{middle - distance, middle + distance} {
+			if i > good && i < bad && !skipped[i] {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// steps returns the number of tests that are left for a number of untested commits if none is
+// skipped.
+func steps(left int) int {
+	steps := 0
+	for ; left > 0; left /= 2 {
+		steps++
+	}
+	return steps
+}

@@ -1,0 +1,228 @@
+package bootstrap
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
+	"github.com/fluxkit/flux/internal/terminal/ui"
+)
+
+type gitFlags struct {
+	*flags
+	url       string
+	path      repositoryPath
+	interval  time.Duration
+	username  string
+	password  string
+	bearer    bool
+	allowHTTP bool
+	silent    bool
+}
+
+func newGit(a *app.App, common *flags) *cobra.Command {
+	o := &gitFlags{flags: common}
+	cmd := &cobra.Command{
+		Use:   "git",
+		Short: "Bootstrap Flux on a cluster from a Git repository on any server",
+		Long: `Commit the Flux manifests to a Git repository, install them on the cluster and
+configure the cluster to sync from the repository. Nothing is changed if the preflight
+checks of the repository and the cluster fail, and the cluster is changed only after
+the commits were pushed.`,
+		Example: `  # Use SSH with the keys of the SSH agent and generate a deploy key for the cluster
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
+
+  # Use SSH with one key for this command and the cluster
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --private-key-file=./id_ed25519 --path=clusters/production --silent
+
+  # Use HTTPS with a password or token for this command and the cluster
+  GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production
+
+  # Print the changes without making them
+  GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production --dry-run
+
+  # Use a bearer token from standard input and a custom certificate authority
+  flux bootstrap git --url=https://git.example.com/org/fleet --token-auth --with-bearer-token --password=- --ca-file=./ca.crt < token`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return runGit(a, cmd, o) },
+	}
+	fs := cmd.Flags()
+	fs.StringVar(&o.url, "url", "", "URL of the repository")
+	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default the root)")
+	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
+	fs.StringVarP(&o.username, "username", "u", "git", "user name for HTTPS and SSH")
+	fs.StringVarP(&o.password, "password", "p", "", "password or token for HTTPS, or passphrase of the SSH key; '-' for standard input (default $GIT_PASSWORD)")
+	fs.BoolVar(&o.bearer, "with-bearer-token", false, "send the password as a bearer token")
+	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// URLs, which send credentials unencrypted")
+	fs.BoolVarP(&o.silent, "silent", "s", false, "skip the deploy key confirmation")
+	return cmd
+}
+
+func runGit(a *app.App, cmd *cobra.Command, o *gitFlags) error {
+	address, err := githost.ParseURL(o.url, o.allowHTTP)
+	if err != nil {
+		return err
+	}
+	if o.password == "-" && o.RegistryCreds == "-" {
+		return errors.New("--password and --registry-creds cannot both be read from standard input")
+	}
+	o.warnIdle(a, cmd, address.Scheme)
+	ca, err := o.certificates()
+	if err != nil {
+		return err
+	}
+	privateKey, err := readFile("private-key-file", o.privateKeyFile)
+	if err != nil {
+		return err
+	}
+	password, err := gitPassword(cmd.Context(), a, o, privateKey)
+	if err != nil {
+		return err
+	}
+	plan, err := o.plan(a, cmd, privateKey, password)
+	if err != nil {
+		return err
+	}
+	plan.Path, plan.Sync.Interval = string(o.path), o.interval
+	plan.Host = plainGit(a, cmd, o, address, githost.Access{
+		Password: password, CABundle: ca, PrivateKey: privateKey, Passphrase: password, AgentSocket: a.Env("SSH_AUTH_SOCK"),
+	})
+	if o.silent {
+		plan.Key.Trust = nil
+	}
+	return run(cmd.Context(), a, plan, o.mode)
+}
+
+// warnIdle warns of flags that have no effect in combination with the others.
+func (o *gitFlags) warnIdle(a *app.App, cmd *cobra.Command, scheme string) {
+	ssh := scheme == "ssh"
+	warnIdle(a, cmd, []idleFlags{
+		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{o.tokenAuth && !ssh, "SSH is not used", []string{"ssh-hostkey-algos", "ssh-known-hosts-file"}},
+		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which flux cannot rotate", []string{"rotate-key"}},
+		{!o.tokenAuth && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
+		{o.tokenAuth && !ssh && !o.sign.reuse, "SSH is not used", []string{"private-key-file"}},
+		{!o.tokenAuth && ssh, "HTTPS is not used", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
+		{!o.tokenAuth && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{!o.tokenAuth && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
+		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
+		{scheme == "http", "the URL is not https", []string{"ca-file"}},
+	})
+}
+
+// idleFlags lists flags that have no effect under a condition.
+type idleFlags struct {
+	when  bool
+	why   string
+	flags []string
+}
+
+// warnIdle warns once of each flag that is set and has no effect.
+func warnIdle(a *app.App, cmd *cobra.Command, table []idleFlags) {
+	named := map[string]bool{}
+	for _, idle := range table {
+		for _, name := range idle.flags {
+			if idle.when && cmd.Flags().Changed(name) && !named[name] {
+				named[name] = true
+				a.UI.Warning("--%s has no effect: %s", name, idle.why)
+			}
+		}
+	}
+}
+
+// plainGit returns the host of a Git server without an API.
+func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, access githost.Access) githost.Git {
+	access.Username = o.username
+	if named := address.User.Username(); named != "" && !cmd.Flags().Changed("username") {
+		access.Username = named
+	}
+	if address.Scheme == "ssh" && cmd.Flags().Changed("username") {
+		address.User = url.User(o.username)
+	}
+	if address.Scheme != "ssh" {
+		address.User = nil
+	}
+	if o.bearer {
+		access.BearerToken = access.Password
+	}
+	access.URL = address.String()
+	return githost.Git{
+		Access: access, TokenAuth: o.tokenAuth, SSHHostname: o.sshHostname, SSHUsername: o.username,
+		Confirm: confirmKey(a, o.silent),
+		CanConfirm: func() error {
+			if o.silent || a.UI.Interactive() {
+				return nil
+			}
+			return fmt.Errorf("confirming that the deploy key was added: %w", ui.ErrNoTerminal)
+		},
+	}
+}
+
+// gitPassword returns the password, token or passphrase from the flag, standard
+// input or the environment. It prompts for a required one on the terminal.
+func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte) (string, error) {
+	password := o.password
+	if password == "-" {
+		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
+		if err != nil {
+			return "", fmt.Errorf("reading the password from standard input: %w", err)
+		}
+		password = strings.TrimRight(string(text), "\r\n")
+	} else if password == "" {
+		password = a.Env("GIT_PASSWORD")
+	}
+	question := ""
+	if privateKey != nil && !o.tokenAuth {
+		if sshkey.Encrypted(privateKey) && password == "" {
+			question = "Passphrase of the SSH key"
+		}
+	} else if o.tokenAuth && password == "" {
+		question = "Password or token of the Git repository"
+	}
+	if question == "" {
+		return password, nil
+	}
+	answer, err := ask(ctx, a, question)
+	if errors.Is(err, ui.ErrNoTerminal) {
+		return "", hint.Errorf("set GIT_PASSWORD, or use --password=- to read it from standard input", "prompting for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
+	}
+	return answer, err
+}
+
+// ask prompts for a secret on the terminal.
+func ask(ctx context.Context, a *app.App, question string) (string, error) {
+	if !a.UI.Interactive() {
+		return "", ui.ErrNoTerminal
+	}
+	answer, err := a.UI.Secret(ctx, question)
+	if err == nil && answer == "" {
+		err = errors.New("empty input")
+	}
+	a.Secrets.Add(answer)
+	return answer, err
+}
+
+// certificates reads --ca-file and returns an error if it has no certificate, which
+// would otherwise surface as an untrusted server.
+func (o *flags) certificates() ([]byte, error) {
+	ca, err := readFile("ca-file", o.caFile)
+	if err != nil || ca == nil {
+		return nil, err
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
+		return nil, fmt.Errorf("reading --ca-file: no certificate in PEM format in %s", o.caFile)
+	}
+	return ca, nil
+}

@@ -1,0 +1,172 @@
+// Package build implements the build commands.
+package build
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// NewCommand returns the build command.
+func NewCommand(a *app.App) *cobra.Command {
+	return command.Group("build", "Build the manifests that Flux would apply",
+		newArtifact(a), newHelmRelease(a), newKustomization(a))
+}
+
+// options has the values of the flags.
+type options struct {
+	buildflags.Options
+	helm    desired.HelmOptions
+	chart   desired.ChartOptions
+	format  string
+	secrets command.SecretDisplay
+}
+
+// check returns an error for flags that contradict each other or for a missing name.
+func (o *options) check(cmd *cobra.Command, kind string, names []string) error {
+	if len(names) != 1 {
+		return hint.Errorf(cmd.CommandPath()+" NAME", "one %s name is required", kind)
+	}
+	return o.secrets.Check()
+}
+
+func newKustomization(a *app.App) *cobra.Command {
+	o := &options{format: "yaml"}
+	withHelm := false
+	k, _ := controllers.FindKind("Kustomization")
+	cmd := &cobra.Command{
+		Use:     "kustomization [name]",
+		Aliases: []string{"ks"},
+		Short:   "Render the objects that a Kustomization applies",
+		Long: `Render the objects that a Kustomization applies, like kustomize-controller:
+its spec (patches, images, components, targetNamespace, ...) is applied to the
+directory, variables are substituted, and owner labels are added.
+
+The build runs in memory and does not modify the directory.
+
+On a terminal, the values of Secrets and variables substituted from them are
+masked; --show-secrets prints them. Other outputs have the values unless
+--mask-secrets is set. SOPS-encrypted values are always masked.
+
+Without --path, the build uses spec.path in the Git work tree of the current
+directory. With --dry-run, no cluster is accessed: the Kustomization is read from
+--kustomization-file, or the work tree, and the ConfigMaps and
+Secrets with its variables are read from the work tree.
+
+With --recursive, children with another source are built from the
+artifact in source-controller, unless --local-sources sets a directory; an
+OCIRepository that is not on the cluster is pulled from its registry.`,
+		Example: `  # Build the local files
+  flux build kustomization my-app
+
+  # Build another directory
+  flux build kustomization my-app --path ./apps/my-app
+
+  # Build without cluster access
+  flux build kustomization my-app --path ./apps/my-app \
+    --kustomization-file ./clusters/production/my-app.yaml --dry-run
+
+  # Include the Kustomizations in the build, recursively
+  flux build kustomization flux-system --path ./clusters/production --recursive \
+    --local-sources GitRepository/flux-system/flux-system=./
+
+  # Include Kustomizations and HelmReleases
+  flux build kustomization flux-system --recursive --with-helm
+
+  # Override substitution variables
+  flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
+		ValidArgsFunction: complete.Names(a, k),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, withHelm, names) })
+		},
+	}
+	fs := cmd.Flags()
+	o.Add(fs)
+	buildflags.AddHelm(fs, &o.helm)
+	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
+	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
+	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
+	o.secrets.Add(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
+	return cmd
+}
+
+// runKustomization builds the Kustomization and, with withHelm, renders its
+// HelmReleases.
+func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool, names []string) error {
+	if err := o.check(cmd, "Kustomization", names); err != nil {
+		return err
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	builder, err := o.Builder(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	plan, err := builder.NewPlan(ctx, namespace, names[0])
+	if err != nil {
+		return err
+	}
+	line := a.UI.Progress(a.Now, "building")
+	result, err := plan.Run(ctx)
+	line.Done()
+	if result == nil {
+		return desired.ExplainBuild(err)
+	}
+	failed := buildflags.ReportChildren(a, err)
+	if withHelm {
+		failures, err := builder.RenderReleases(ctx, &o.helm, plan, result)
+		failed = cmp.Or(err, buildflags.Report(a, failures, desired.ExplainHelm), failed)
+	}
+	return errors.Join(printObjects(a, o, result), failed, context.Cause(ctx))
+}
+
+// printObjects prints objects as manifests. Secret values are masked on
+// request; SOPS-encrypted values are always masked.
+func printObjects(a *app.App, o *options, result *build.Result) error {
+	items, masked := make([]unstructured.Unstructured, len(result.Objects)), 0
+	for i, object := range result.Objects {
+		shown, n := object.Unstructured, 0
+		if o.secrets.Masks(a.Out) {
+			shown, n = build.WithoutSecrets(object)
+		} else {
+			shown, _ = build.Masked(shown)
+		}
+		items[i], masked = *shown, masked+n
+	}
+	if masked > 0 {
+		a.UI.Warning("secret values are masked (%d): print them with --show-secrets", masked)
+	}
+	if o.format == "json" {
+		return output.PrintObjects(a.Answer(o.format), o.format, items, false)
+	}
+	var b strings.Builder
+	for _, item := range items {
+		text, err := output.Manifest(item.Object)
+		if err != nil {
+			return fmt.Errorf("printing %s %q: %w", item.GetKind(), item.GetName(), err)
+		}
+		b.Write(text)
+		b.WriteString("---\n")
+	}
+	return a.Document(b.String())
+}

@@ -1,0 +1,222 @@
+// Package check implements the check command.
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	appsv1 "k8s.io/api/apps/v1"
+	kubernetes "k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+type options struct {
+	pre        bool
+	strict     bool
+	format     string
+	components installation.Components
+	// named is true if a flag selects the components.
+	named bool
+}
+
+// NewCommand returns the check command.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Check prerequisites, controllers and CRDs",
+		Long: `Check prerequisites, controllers and CRDs.
+
+Controllers that are starting are waited for within --timeout. All other problems
+are reported immediately, with their causes. A controller that is scaled to zero
+is a warning; with --strict, warnings are failures.
+
+With -o json or yaml, the report on standard output has the fields status (ok,
+warning or failed), checks and crds (each with name, status, version, message),
+and controllers (also with namespace and images).`,
+		Example: `# Check the prerequisites of an installation
+  flux check --pre
+
+  # Check an installation
+  flux check
+
+  # Fail if the controllers for image updates are missing
+  flux check --components-extra=image-reflector-controller,image-automation-controller
+
+  # Fail on warnings
+  flux check --strict
+
+  # List the controllers that are not ready
+  flux check -o json | jq -r '.controllers[] | select(.status != "ok") | .name'`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.named = cmd.Flags().Changed("components") || cmd.Flags().Changed("components-extra")
+			return run(a, cmd, o)
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&o.pre, "pre", false, "check only the prerequisites of an installation")
+	fs.BoolVar(&o.strict, "strict", false, "fail on warnings")
+	command.AddOutput(fs, &o.format, "print a report", "json", "yaml")
+	o.components.Add(fs)
+	fs.Duration("poll-interval", 5*time.Second, "accepted for compatibility: the controllers are watched, not polled")
+	return cmd
+}
+
+// checkup is one run of the checks.
+type checkup struct {
+	app         *app.App
+	rollout     *diagnose.Rollout
+	server      *kubernetes.Version
+	deployments map[string]*appsv1.Deployment
+	crds        []controllers.Object
+	required    []string
+	named       bool
+	report      checkReport
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options) error {
+	required, err := o.components.All()
+	if err != nil {
+		return err
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c := &checkup{
+		app: a, required: required, named: o.named, report: newReport(),
+		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, AnyCause: true},
+	}
+	a.UI.Action("checking prerequisites")
+	if err := c.fetch(ctx, client, o.pre); err != nil {
+		return err
+	}
+	passed, err := c.run(ctx, o.pre)
+	if err != nil {
+		return err
+	}
+	failed := c.verdict(passed, o.strict)
+	if o.format == "" {
+		return failed
+	}
+	return errors.Join(a.Encode(o.format, c.report), failed)
+}
+
+// fetch sends all requests concurrently.
+func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) error {
+	requests := []func() error{func() (err error) {
+		c.server, err = client.Discovery().ServerVersion(ctx)
+		return err
+	}}
+	if !pre {
+		requests = append(requests, func() (err error) {
+			c.deployments, err = c.rollout.Look(ctx)
+			return err
+		}, func() error {
+			_, err := client.List(ctx, kube.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {
+				c.crds = append(c.crds, o)
+				return nil
+			})
+			if err != nil {
+				return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
+			}
+			return nil
+		})
+	}
+	failures := make([]error, len(requests))
+	var wg sync.WaitGroup
+	for i, request := range requests {
+		wg.Go(func() { failures[i] = request() })
+	}
+	wg.Wait()
+	for _, err := range failures {
+		if err != nil {
+			return err // further requests would fail for the same reason
+		}
+	}
+	return nil
+}
+
+// run performs the checks and returns the message for success.
+func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) {
+	ui := c.app.UI
+	if err := c.prerequisites(); err != nil {
+		return "", err
+	}
+	if pre {
+		return "prerequisites checks passed", nil
+	}
+	ui.Action("checking version in cluster")
+	c.distribution()
+	ui.Action("checking controllers")
+	if err := c.controllers(ctx); err != nil {
+		return "", err
+	}
+	ui.Action("checking crds")
+	c.definitions()
+	return "all checks passed", nil
+}
+
+// verdict sets the status of the report. With strict, warnings are failures.
+func (c *checkup) verdict(passed string, strict bool) error {
+	warnings, failures := c.report.count()
+	switch {
+	case failures > 0:
+		c.report.Status = checkFailed
+		c.app.UI.Failure("check failed")
+	case warnings > 0 && strict:
+		c.report.Status = checkFailed
+		c.app.UI.Failure("check failed: %d warning(s) with --strict", warnings)
+	case warnings > 0:
+		c.report.Status = checkWarning
+		c.app.UI.Success("%s, with warnings (%d)", passed, warnings)
+		return nil
+	default:
+		c.app.UI.Success("%s", passed)
+		return nil
+	}
+	return clierr.ErrReported
+}
+
+func (c *checkup) prerequisites() error {
+	flux := c.flux()
+	constraint, supported, err := kube.Supports(c.server, flux.Kubernetes)
+	if err != nil {
+		return err
+	}
+	r := result{Name: "kubernetes", Status: checkOK, Version: c.server.String()}
+	if !supported {
+		r.Status, r.Message = checkFailed, fmt.Sprintf("too old: Flux %s requires %s", flux.Version, constraint)
+		c.check(r, "Kubernetes %s is too old: Flux %s requires %s", c.server, flux.Version, constraint)
+		if older, found := manifests.Newest(c.server); found && c.find(kube.InstalledCRD) == nil {
+			c.app.UI.Line("  upgrade the cluster, or install Flux %s, which supports it, with --version=%[1]s", older.Version)
+		}
+		return nil
+	}
+	c.check(r, "Kubernetes %s %s", c.server, constraint)
+	return nil
+}
+
+func (c *checkup) find(name string) controllers.Object {
+	for _, crd := range c.crds {
+		if controllers.Name(crd) == name {
+			return crd
+		}
+	}
+	return nil
+}

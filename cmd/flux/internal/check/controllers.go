@@ -1,0 +1,130 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+// controllers checks the installed Deployments and reports required ones that are
+// missing.
+func (c *checkup) controllers(ctx context.Context) error {
+	ui := c.app.UI
+	installed := map[string]*appsv1.Deployment{}
+	for name, d := range c.deployments {
+		if d.Labels[kube.PartOfLabel] == "flux" {
+			installed[name] = d
+		}
+	}
+	for _, name := range c.missing(installed) {
+		c.controller(result{Name: name, Status: checkFailed, Message: "deployment missing"}, nil,
+			"%s: deployment missing in namespace %q", name, c.rollout.Namespace)
+	}
+	if len(installed) == 0 {
+		message := fmt.Sprintf("no controllers found in namespace %q with the label %s", c.rollout.Namespace, kube.PartOfFlux)
+		c.check(result{Name: "controllers", Status: checkFailed, Message: message}, "%s", message)
+		if hint := installation.ElsewhereHint(c.find(kube.InstalledCRD), c.rollout.Namespace); hint != "" {
+			ui.Line("  %s", hint)
+		}
+		return nil
+	}
+	c.rollout.Names = slices.Sorted(maps.Keys(installed))
+	c.rollout.Waiting = func(names []string) {
+		ui.Waiting("waiting for %s to start", strings.Join(names, ", "))
+	}
+	troubles, err := c.await(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range c.rollout.Names {
+		c.installedController(installed[name], troubles)
+	}
+	return nil
+}
+
+// installedController reports one Deployment and its images.
+func (c *checkup) installedController(d *appsv1.Deployment, troubles map[string]diagnose.Trouble) {
+	r := result{Name: d.Name, Status: checkOK}
+	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+		r.Version = controllers.ImageTag(containers[0].Image)
+	}
+	t, bad := troubles[d.Name]
+	switch {
+	case bad:
+		r.Status, r.Message = checkFailed, redact.Text(t.Message)
+		c.controller(r, d, "%s: deployment not ready: %s", d.Name, r.Message)
+		for _, line := range t.Details() {
+			c.app.UI.Line("  %s", redact.Text(line))
+		}
+	case d.Spec.Replicas != nil && *d.Spec.Replicas == 0:
+		// The Deployment is valid, but nothing is reconciled.
+		r.Status, r.Message = checkWarning, "scaled to zero: its resources are not reconciled"
+		c.controller(r, d, "%s: deployment %s", d.Name, r.Message)
+		c.app.UI.Line("  %s", hint.Command("kubectl -n %s scale deployment %s --replicas=1", c.rollout.Namespace, d.Name))
+	default:
+		c.controller(r, d, "%s: deployment ready", d.Name)
+	}
+	for _, container := range d.Spec.Template.Spec.Containers {
+		c.app.UI.Action("%s", container.Image)
+	}
+}
+
+// controller adds a controller to the report and prints its line.
+func (c *checkup) controller(r result, d *appsv1.Deployment, format string, args ...any) {
+	result := controllerResult{result: r, Namespace: c.rollout.Namespace, Images: []string{}}
+	if d != nil {
+		for _, container := range d.Spec.Template.Spec.Containers {
+			result.Images = append(result.Images, container.Image)
+		}
+	}
+	c.report.Controllers = append(c.report.Controllers, result)
+	c.say(r.Status, format, args...)
+}
+
+func (c *checkup) await(ctx context.Context) (map[string]diagnose.Trouble, error) {
+	err := c.rollout.Wait(ctx)
+	var notReady *diagnose.NotReadyError
+	if err != nil && !errors.As(err, &notReady) {
+		return nil, err
+	}
+	troubles := map[string]diagnose.Trouble{}
+	if notReady != nil {
+		for _, t := range notReady.Troubles {
+			troubles[t.Name] = t
+		}
+	}
+	return troubles, nil
+}
+
+// missing returns the required controllers that are not installed: those that a
+// flag selects, or else those whose CRDs are on the cluster.
+func (c *checkup) missing(installed map[string]*appsv1.Deployment) []string {
+	var names []string
+	for _, controller := range controllers.All {
+		if _, there := installed[controller.Name]; there {
+			continue
+		}
+		if c.named && slices.Contains(c.required, controller.Name) || !c.named && c.defines(controller.Name) {
+			names = append(names, controller.Name)
+		}
+	}
+	return names
+}
+
+func (c *checkup) defines(controller string) bool {
+	return slices.ContainsFunc(c.crds, func(crd controllers.Object) bool {
+		return kube.Label(crd, kube.InstanceLabel) == c.rollout.Namespace && kube.Label(crd, "app.kubernetes.io/component") == controller
+	})
+}

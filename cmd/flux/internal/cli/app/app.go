@@ -1,0 +1,257 @@
+// Package app provides commands with the streams, the clock, the environment,
+// the API client and the terminal.
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/kubeconfig"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/internal/terminal/ui"
+)
+
+// App holds the dependencies of a command. Commands read the environment and
+// the clock and write to the standard streams only through it, so that tests
+// can replace them.
+type App struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	Env func(string) string
+	// LookupEnv also reports whether the variable is set, as os.LookupEnv does.
+	LookupEnv func(string) (string, bool)
+	// Environ returns the environment for plugins, as os.Environ does.
+	Environ func() []string
+	Now     func() time.Time
+	// Build identifies this program.
+	Build Build
+	// Commands lists the built-in commands, which take precedence over plugins.
+	Commands []string
+	UI       *ui.Terminal
+
+	// Secrets is the set of known credentials, which are masked in all output.
+	Secrets *redact.Set
+
+	Global GlobalFlags
+	// Settings is the error of the environment and the configuration file.
+	Settings error
+	Client   func() (*kube.Client, error)
+	// operation is the context that --timeout bounds, nil before WithTimeout.
+	operation *atomic.Pointer[context.Context]
+	// program writes formats for programs to standard output, see exact.
+	program *redact.Writer
+	// Helpers holds the helper processes.
+	Helpers *Helpers
+	// DiagnosisTimeout bounds the diagnosis of a failure.
+	DiagnosisTimeout time.Duration
+	// Suggest returns a hint for an object that is not found, "" for none.
+	Suggest func(*objref.NotFoundError) string
+}
+
+// Build identifies a build by its version and, if known, by its Git commit and
+// the commit's date in RFC 3339.
+type Build struct{ Version, Commit, Date string }
+
+// DevVersion is the version of a build without a version.
+const DevVersion = "0.0.0-dev"
+
+// New returns an App with these streams, environment and clock.
+func New(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *App {
+	inPipeline := ci.Detected(env)
+	if inPipeline {
+		out, err = printable.NewCommandWriter(out), printable.NewCommandWriter(err)
+	}
+	secrets := &redact.Set{}
+	masked := secrets.NewWriter(err)
+	a := &App{
+		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, Build: Build{Version: DevVersion},
+		Helpers: &Helpers{}, operation: &atomic.Pointer[context.Context]{},
+	}
+	a.UI.Mask(secrets.Text)
+	a.UI.Prefix = inPipeline
+	a.LookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
+	a.Environ = func() []string { return nil }
+	a.Global.Kube = kubeconfig.New(env)
+	a.Client = a.connectOnce()
+	return a
+}
+
+// connectOnce returns a function that creates the client on its first call, so
+// that commands without a cluster do not read the kubeconfig.
+func (a *App) connectOnce() func() (*kube.Client, error) {
+	var client *kube.Client
+	return func() (*kube.Client, error) {
+		if client != nil {
+			return client, nil
+		}
+		if a.Settings != nil {
+			return nil, a.Settings
+		}
+		cfg, err := a.RESTConfig()
+		if err != nil {
+			return nil, err
+		}
+		a.Now = a.Global.Kube.Clock(a.Now)
+		client, err = kube.New(cfg)
+		return client, err
+	}
+}
+
+// RESTConfig returns the client configuration for the selected cluster.
+func (a *App) RESTConfig() (*rest.Config, error) {
+	cfg, err := a.Global.Kube.REST()
+	if err != nil {
+		return nil, &clierr.ConfigError{Err: err}
+	}
+	cfg.UserAgent = "flux/" + a.Build.Version
+	a.addClusterSecrets(cfg)
+	cfg.WarningHandler = &warnings{warn: a.UI.Warning, printed: map[string]bool{}}
+	return cfg, nil
+}
+
+// warnings prints the warnings of the API server, each once.
+type warnings struct {
+	warn    func(format string, args ...any)
+	mu      sync.Mutex
+	printed map[string]bool
+}
+
+// HandleWarningHeader implements rest.WarningHandler. The API server sends only
+// code 299 of RFC 7234.
+func (w *warnings) HandleWarningHeader(code int, _, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if code != 299 || text == "" || w.printed[text] {
+		return
+	}
+	w.printed[text] = true
+	w.warn("%s", redact.Text(text))
+}
+
+// Notice implements kube.Notifier. It repeats equal notices, because each
+// reports a new occurrence.
+func (w *warnings) Notice(text string) { w.warn("%s", redact.Text(text)) }
+
+// Namespace returns the namespace of a command: --namespace, or the namespace of
+// the kubeconfig context with --ns-follows-kube-context, or
+// FLUX_SYSTEM_NAMESPACE, or flux-system.
+func (a *App) Namespace(cmd *cobra.Command) (string, error) {
+	namespace := a.Global.Namespace
+	if !cmd.Flags().Changed("namespace") && a.Global.followContext {
+		var err error
+		if namespace, err = a.Global.Kube.Namespace(); err != nil {
+			return "", &clierr.ConfigError{Err: err}
+		}
+	}
+	if len(validation.IsDNS1123Label(namespace)) > 0 {
+		return "", fmt.Errorf("invalid namespace %q: must be an RFC 1123 label: at most 63 lower-case letters, digits and '-'", namespace)
+	}
+	return namespace, nil
+}
+
+// Connect returns the client and the namespace of a command.
+func (a *App) Connect(cmd *cobra.Command) (*kube.Client, string, error) {
+	client, err := a.Client()
+	if err != nil {
+		return nil, "", err
+	}
+	namespace, err := a.Namespace(cmd)
+	return client, namespace, err
+}
+
+// WithTimeout returns a context that --timeout bounds. Commands that run until
+// they are interrupted do not use it.
+func (a *App) WithTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeoutCause(ctx, a.Global.Timeout, &clierr.TimeoutError{After: a.Global.Timeout})
+	a.operation.Store(&ctx)
+	return ctx, cancel
+}
+
+// Printf formats to standard output. It escapes terminal control sequences in
+// the arguments.
+func (a *App) Printf(format string, args ...any) error {
+	return a.Print(fmt.Sprintf(format, printable.Args(args)...))
+}
+
+// Print writes text to standard output unchanged. The caller escapes terminal
+// control sequences of untrusted parts; the text may contain colors.
+func (a *App) Print(text string) error {
+	_, err := io.WriteString(a.Out, text)
+	return err
+}
+
+// Document writes a document for programs to standard output, unchanged unless it is a terminal.
+func (a *App) Document(text string) error {
+	_, err := io.WriteString(a.Answer(""), text)
+	return err
+}
+
+// People is the -o format of text for people.
+const People = "human"
+
+// Answer returns the writer of standard output for an -o format. In JSON
+// terminal control characters are always escaped, which keeps the values; in
+// other formats they are escaped only on a terminal. In a CI system, its
+// commands are escaped in text for people.
+func (a *App) Answer(format string) io.Writer {
+	w := a.Out
+	if format != People {
+		w = exact(a)
+	}
+	switch {
+	case format == "json" || strings.HasPrefix(format, "jsonpath-as-json="):
+		return printable.NewJSONWriter(w)
+	case ui.IsTerminal(w):
+		return printable.NewWriter(w)
+	default:
+		return w
+	}
+}
+
+// WriteText writes text for people to standard output, in which control characters are escaped on a
+// terminal.
+func WriteText(a *App, text string) error {
+	_, err := io.WriteString(a.Answer(People), text)
+	return err
+}
+
+// exact returns standard output for formats that programs read, in which nothing but credentials is
+// replaced, and of which the commands for a CI system can be a part.
+func exact(a *App) io.Writer {
+	masked, ok := a.Out.(*redact.Writer)
+	if !ok {
+		return a.Out
+	}
+	commands, ok := masked.Unwrap().(*printable.CommandWriter)
+	if !ok {
+		return a.Out
+	}
+	if a.program == nil {
+		a.program = a.Secrets.NewWriter(commands.Unwrap())
+	}
+	a.Flush() // text for people that was written before
+	return a.program
+}
+
+// FluxNamespace returns the default namespace of the controllers.
+func (a *App) FluxNamespace() string {
+	if namespace := a.Env("FLUX_SYSTEM_NAMESPACE"); namespace != "" {
+		return namespace
+	}
+	return DefaultNamespace
+}

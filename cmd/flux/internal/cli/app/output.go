@@ -1,0 +1,50 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+)
+
+// Encode writes a value to standard output as YAML if format is yaml, else as
+// JSON.
+func (a *App) Encode(format string, answer any) error {
+	return EncodeTo(a.Answer(format), format, answer)
+}
+
+// EncodeTo writes a value as YAML if format is yaml, else as JSON.
+func EncodeTo(w io.Writer, format string, answer any) error {
+	text, err := json.MarshalIndent(answer, "", "  ")
+	text = append(text, '\n')
+	if format == "yaml" {
+		text, err = output.YAML(answer)
+	}
+	if err != nil {
+		return fmt.Errorf("encoding the answer: %w", err)
+	}
+	_, err = w.Write(text)
+	return err
+}
+
+// WriteReport writes a report to a file, with credentials masked, and with control characters escaped
+// if it is in JSON. The file never has a part of the report.
+func WriteReport(a *App, name, format string, inJSON bool, write func(io.Writer) error) error {
+	var b bytes.Buffer
+	masked := a.Secrets.NewWriter(&b)
+	var w io.Writer = masked
+	if inJSON {
+		w = printable.NewJSONWriter(masked)
+	}
+	if err := errors.Join(write(w), masked.Flush()); err != nil {
+		return err
+	}
+	if err := output.ReplaceFile(name, b.Bytes()); err != nil {
+		return fmt.Errorf("writing the %s report: %w", format, err)
+	}
+	return nil
+}

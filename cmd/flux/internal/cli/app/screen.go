@@ -1,0 +1,50 @@
+package app
+
+import (
+	"context"
+
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/ui"
+)
+
+// Confirm prompts the user for yes or no. It returns when ctx ends, so that
+// Ctrl-C works during the prompt.
+func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
+	type reply struct {
+		yes bool
+		err error
+	}
+	// A read from a terminal cannot be canceled: when ctx ends the goroutine
+	// remains until the process exits.
+	answer := make(chan reply, 1)
+	go func() {
+		yes, err := a.UI.Confirm(question)
+		answer <- reply{yes, err}
+	}()
+	select {
+	case <-ctx.Done():
+		a.UI.Line("")
+		return false, context.Cause(ctx)
+	case got := <-answer:
+		return got.yes, got.err
+	}
+}
+
+// Screen returns the dimensions and color support of standard output, false if
+// it is not a terminal.
+func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
+	if !ui.IsTerminal(a.Out) {
+		return output.Screen{}, false
+	}
+	s := output.Screen{Width: ui.Columns(a.Out, a.Env), Height: ui.Lines(a.Out, a.Env), Color: ui.Colors(a.Out, a.Env)}
+	if noTrunc {
+		s.Width = 0
+	}
+	return s, true
+}
+
+// Redraws reports whether a table on standard output can be redrawn in place.
+func (a *App) Redraws() bool {
+	screen, ok := a.Screen(false)
+	return ok && a.Env("TERM") != "dumb" && screen.Width > 0 && screen.Height > 2
+}

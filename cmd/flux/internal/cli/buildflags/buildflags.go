@@ -1,0 +1,141 @@
+// Package buildflags has the flags of commands that build the desired state of
+// Kustomizations and HelmReleases, and the builder for them.
+package buildflags
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/desired"
+)
+
+// Options has the values of the flags.
+type Options struct {
+	desired.Options
+	remote app.RemoteBases
+}
+
+// Add adds the flags for building Kustomizations to fs.
+func (o *Options) Add(fs *pflag.FlagSet) {
+	fs.StringVar(&o.Path, "path", "", "directory to build (default: spec.path in the Git work tree)")
+	fs.StringVar(&o.File, "kustomization-file", "", "file with the Kustomization to use instead of the live object, - for standard input")
+	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "paths to exclude, in .gitignore format")
+	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build the Kustomizations in the build")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of other sources for --recursive, e.g. GitRepository/flux-system/my-repo=./repo")
+	o.AddVariables(fs)
+	o.AddRemote(fs)
+	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
+}
+
+// AddVariables adds the flags for the substitution of variables to fs.
+func (o *Options) AddVariables(fs *pflag.FlagSet) {
+	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
+	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
+	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
+}
+
+// AddRemote adds the flags for the access to remote sources to fs. Without --provider, no provider
+// is asked for credentials, because spec.provider may come from a change that others propose.
+func (o *Options) AddRemote(fs *pflag.FlagSet) {
+	o.remote.Add(fs)
+	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
+}
+
+// AddUntrusted adds the flag for files of untrusted authors to fs. The default follows from the pull request
+// that the CI system builds.
+func AddUntrusted(a *app.App, fs *pflag.FlagSet, untrusted *bool) {
+	fs.BoolVar(untrusted, "untrusted", ci.Read(a.Env).Fork, "read no Secrets and decrypt nothing, because the author of the files is not trusted (default true if a CI system builds a pull request from a fork)")
+	fs.Lookup("untrusted").DefValue = "false" // the help does not depend on the environment
+}
+
+// AddProvider adds the flag --provider for these sources to fs.
+func (o *Options) AddProvider(fs *pflag.FlagSet, sources string) {
+	fs.Var(command.Choice{Value: &o.Provider, Allowed: []string{cloud.AWS, cloud.Azure, cloud.GCP}}, "provider",
+		"cloud provider whose identity in the environment is used for "+sources+" with this spec.provider: aws, azure or gcp (default none)")
+}
+
+// AddRelease adds the flags that select a HelmRelease and its sources to fs.
+func (o *Options) AddRelease(fs *pflag.FlagSet) {
+	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, - for standard input")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
+	o.AddRemote(fs)
+}
+
+// AddHelm adds the flags for rendering HelmReleases to fs.
+func AddHelm(fs *pflag.FlagSet, h *desired.HelmOptions) {
+	AddCapabilities(fs, h)
+	fs.BoolVar(&h.Hooks, "hooks", false, "also print chart hooks")
+	fs.BoolVar(&h.CRDs, "crds", true, "print the CRDs of charts")
+}
+
+// AddCapabilities adds the flags for the capabilities of charts to fs.
+func AddCapabilities(fs *pflag.FlagSet, h *desired.HelmOptions) {
+	fs.StringVar(&h.KubeVersion, "kube-version", "", "Kubernetes version for chart capabilities (default: version of the cluster, or "+desired.AssumedKubernetes+" with --dry-run)")
+	fs.StringSliceVar(&h.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
+}
+
+// AddChart adds the flags that override the chart and the values of a HelmRelease to fs.
+func AddChart(fs *pflag.FlagSet, o *desired.ChartOptions) {
+	fs.StringVar(&o.Chart, "chart", "", "chart directory or archive to render instead of the chart of the HelmRelease")
+	fs.StringArrayVar(&o.Values, "values", nil, "values file that overrides the values of the HelmRelease (repeatable)")
+}
+
+// Builder returns the builder for the options.
+func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
+	b := &desired.Builder{
+		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
+		Login: func(ctx context.Context, provider, host string) (username, password string, err error) {
+			return a.Helpers.Login(ctx, a, provider, host)
+		},
+		GitLogin: func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error) {
+			return a.Helpers.GitLogin(ctx, a, r)
+		},
+		Charts:   func() (build.Renderer, error) { return a.Helpers.Charts(a) },
+		ReadFile: func(ctx context.Context, file string) ([]byte, error) { return oci.ReadInput(ctx, a, file) },
+	}
+	b.Hosts = o.remote.Hosts()
+	var err error
+	if b.Kustomizer, err = a.Kustomizer(o.remote); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// Cluster returns the cluster of the command.
+func Cluster(a *app.App) desired.Cluster {
+	return desired.Cluster{Connect: a.Client, FluxNamespace: a.FluxNamespace()}
+}
+
+// ReportChildren reports the error of each child Kustomization that failed to
+// build.
+func ReportChildren(a *app.App, err error) error {
+	if err == nil {
+		return nil
+	}
+	failures := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		failures = joined.Unwrap()
+	}
+	return Report(a, failures, desired.ExplainChild)
+}
+
+// Report reports failures with the remedies that explain adds.
+func Report(a *app.App, failures []error, explain func(error) error) error {
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	if len(failures) == 0 {
+		return nil
+	}
+	for _, failure := range failures {
+		a.Report(explain(failure))
+	}
+	return clierr.ErrReported
+}

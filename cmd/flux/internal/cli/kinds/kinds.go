@@ -1,0 +1,184 @@
+// Package kinds builds the commands of a verb for the kinds of the catalog and
+// selects the objects that the commands act on.
+package kinds
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Verb describes a command that has a subcommand for each kind, such as get.
+type Verb struct {
+	Name    string
+	Applies controllers.Verb
+	// Plural verbs list objects and have plural names of kinds as subcommands.
+	Plural bool
+	Short  string
+	// Of is the short help of the subcommand of a kind, with "%s" for the kind.
+	Of string
+	// Examples has the examples of the verb itself, OfKind those of the
+	// subcommands.
+	Examples string
+	OfKind   []Example
+	// Flags adds the flags of all kinds, KindFlags those of one kind.
+	Flags     func(*pflag.FlagSet)
+	KindFlags func(controllers.Kind, *pflag.FlagSet)
+	Run       func(cmd *cobra.Command, s Selection) error
+	// Every returns the kinds that "all" selects, nil for all that the verb
+	// applies to.
+	Every func() []controllers.Kind
+	// Explicit verbs require a kind.
+	Explicit bool
+	// Single verbs accept one object only.
+	Single bool
+}
+
+// Family is a command that groups kinds. Short describes it in help.
+type Family struct{ Word, plural, Short string }
+
+// Families lists the commands that group kinds, such as source.
+var Families = []Family{
+	{"source", "sources", "source"},
+	{"image", "images", "image automation"},
+	{"artifact", "artifacts", "artifact"},
+}
+
+// NewCommand returns the command of a verb with a subcommand for each kind that
+// it applies to. The command itself accepts "all", KIND,KIND and KIND/NAME.
+func NewCommand(a *app.App, v Verb) *cobra.Command {
+	root := &cobra.Command{
+		Use: v.Name + " [kind/name ...]", Short: v.Short, Long: v.Short + ".\n\n" + Help,
+		Example: v.Examples, ValidArgsFunction: completeSelection(a, v),
+		Args: cobra.ArbitraryArgs, // parsed by selected
+	}
+	if v.Flags != nil {
+		v.Flags(root.PersistentFlags())
+	}
+	ofKind := v.addKindFlags(root)
+	root.RunE = func(cmd *cobra.Command, words []string) error {
+		s, err := v.selected(cmd, words)
+		if err != nil {
+			return err
+		}
+		if len(words) == 0 && (v.Explicit || !anyFlag(cmd.Flags())) {
+			return clierr.Usage(cmd, "a kind is required")
+		}
+		if err := ofKind.check(cmd, s.Kinds); err != nil {
+			return err
+		}
+		return v.Run(cmd, s)
+	}
+	for _, f := range Families {
+		root.AddCommand(familyCommand(a, v, f.Word, f.plural, f.Short)...)
+	}
+	for _, k := range controllers.Family("") {
+		if k.Has(v.Applies) {
+			root.AddCommand(kindCommand(a, v, k))
+		}
+	}
+	return root
+}
+
+// Help is the part of the help of a verb about the selection of objects.
+const Help = `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, by several
+kinds such as ks,hr, or select all kinds with "all".`
+
+// anyFlag reports whether the command line sets a flag.
+func anyFlag(fs *pflag.FlagSet) bool {
+	found := false
+	fs.Visit(func(*pflag.Flag) { found = true })
+	return found
+}
+
+func familyCommand(a *app.App, v Verb, word, plural, what string) []*cobra.Command {
+	var children []*cobra.Command
+	s := Selection{Every: true, Word: word}
+	for _, k := range controllers.Family(word) {
+		if k.Has(v.Applies) {
+			children, s.Kinds = append(children, kindCommand(a, v, k)), append(s.Kinds, k)
+		}
+	}
+	if len(children) == 0 {
+		return nil
+	}
+	cmd := command.Group(word, fmt.Sprintf(v.Of, what), children...)
+	if v.Plural {
+		cmd.Use, cmd.Aliases = plural, []string{word}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if v.Explicit {
+			return clierr.Usage(cmd, "a kind is required")
+		}
+		return v.Run(cmd, s)
+	}
+	return []*cobra.Command{cmd}
+}
+
+// Example is an example of the subcommands of a verb.
+type Example struct {
+	// Text is a comment and commands, with %[1]s for the words of the kind, %[2]s
+	// and %[3]s for the names of two objects, and %[4]s for a revision.
+	Text string
+	// For reports whether the example is one for a kind, nil for all kinds.
+	For func(controllers.Kind) bool
+}
+
+// Unless returns the opposite of a condition, for Example.
+func Unless(condition func(controllers.Kind) bool) func(controllers.Kind) bool {
+	return func(k controllers.Kind) bool { return !condition(k) }
+}
+
+// example returns the examples of the subcommand of a kind.
+func (v Verb) example(k controllers.Kind) string {
+	words := k.Noun()
+	if i := slices.IndexFunc(Families, func(f Family) bool { return f.Word == k.Family }); v.Plural && i >= 0 {
+		words = Families[i].plural + " " + k.Plural
+	} else if v.Plural {
+		words = k.Plural
+	}
+	var texts []string
+	for _, e := range v.OfKind {
+		if e.For == nil || e.For(k) {
+			texts = append(texts, fmt.Sprintf(e.Text, words, cmp.Or(k.Examples.Names[0], "my-app"), cmp.Or(k.Examples.Names[1], "my-api"), k.Examples.Revision))
+		}
+	}
+	return strings.Join(texts, "\n\n")
+}
+
+func kindCommand(a *app.App, v Verb, k controllers.Kind) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:               k.Word + " [name]",
+		Short:             fmt.Sprintf(v.Of, k.Kind),
+		Example:           v.example(k),
+		ValidArgsFunction: complete.Names(a, k),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			s, err := ofKind(k, names)
+			if err != nil {
+				return err
+			}
+			return v.Run(cmd, s)
+		},
+	}
+	if k.Short != "" {
+		cmd.Aliases = append(cmd.Aliases, k.Short)
+	}
+	if v.Plural && k.Plural != k.Word {
+		cmd.Use = k.Plural + " [name]"
+		cmd.Aliases = append(cmd.Aliases, k.Word)
+	}
+	if v.KindFlags != nil {
+		v.KindFlags(k, cmd.Flags())
+	}
+	return cmd
+}

@@ -1,0 +1,78 @@
+// Package oci has the flags and errors of commands on OCI artifacts.
+package oci
+
+import (
+	"context"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+)
+
+// AddAccess adds the flags for the access to registries.
+func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
+	access.Transport = a.Secrets.Transport(remote.DefaultTransport)
+	access.Provider = "generic"
+	access.Login = func(ctx context.Context, provider, host string) (username, password string, err error) {
+		return a.Helpers.Login(ctx, a, provider, host)
+	}
+	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry (default: the credentials of docker login)")
+	flags.BoolVar(&access.Insecure, "insecure-registry", false, "connect to the registry without TLS")
+	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", cloud.AWS, cloud.Azure, cloud.GCP}}, "provider", "cloud provider whose identity in the environment is used: generic (none), aws, azure or gcp")
+}
+
+// Address returns the address of an artifact, the only argument of these commands.
+func Address(cmd *cobra.Command, args []string) (string, error) {
+	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"
+	if len(args) != 1 {
+		return "", hint.Errorf(usage, "the address of an artifact is required")
+	}
+	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
+		return "", hint.Errorf(usage, "invalid address %q: must begin with %s", WithoutCredentials(args[0]), registry.Scheme)
+	}
+	return args[0], nil
+}
+
+// CompleteAddress completes the scheme of an address. Registries are not queried.
+func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) == 0 && strings.HasPrefix(registry.Scheme, prefix) {
+		return []string{registry.Scheme}, cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveNoFileComp
+	}
+	return nil, cobra.ShellCompDirectiveNoFileComp
+}
+
+// WithoutCredentials removes the credentials and the query from an address. CI systems put
+// credentials into the addresses of their checkouts.
+func WithoutCredentials(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return redact.Text(address)
+	}
+	query := u.Query()
+	secret := slices.Collect(maps.Keys(query))
+	secret = slices.DeleteFunc(secret, func(name string) bool { return !redact.Named(name) })
+	if len(secret) == 0 && (u.User == nil || u.Scheme == "ssh") {
+		return address
+	}
+	if u.Scheme != "ssh" {
+		u.User = nil
+	}
+	for _, name := range secret {
+		query.Del(name)
+	}
+	if len(secret) > 0 {
+		u.RawQuery = query.Encode()
+	}
+	return u.String()
+}

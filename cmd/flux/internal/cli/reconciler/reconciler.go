@@ -1,0 +1,319 @@
+// Package reconciler requests reconciliations in the order of sources and
+// dependencies, and reports their outcomes.
+package reconciler
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
+)
+
+// Reconciler requests the reconciliation of objects, sources and dependencies
+// first, and waits for the results.
+type Reconciler struct {
+	env     Env
+	options Options
+	// user is the context of the command, without the deadline of the operation:
+	// failures are diagnosed after it.
+	user context.Context
+	// started is the time in the requests.
+	started time.Time
+	// many is set if messages have to name the object.
+	many bool
+
+	watches *reconcile.Watches
+	waiter  *reconcile.Waiter
+	slots   chan struct{}
+	states  *report.Progress
+
+	mu    sync.Mutex
+	nodes map[string]*node
+	// order has the nodes of the targets.
+	order []*node
+}
+
+// node is an object that is reconciled after others.
+type node struct {
+	objref.Target
+	before []edge
+	// requested is false for an object that only leads to its sources. wanted is
+	// true for the targets.
+	requested, wanted bool
+	sub               *reconcile.Subscription
+
+	// last is the last known state, nil before the request.
+	last controllers.Object
+	err  error
+	done chan struct{}
+}
+
+// edge leads to an object that is reconciled before: a source or, if dependency
+// is true, one of spec.dependsOn.
+type edge struct {
+	*node
+	dependency bool
+}
+
+// failed returns the error for an object whose source or dependency has failed.
+func (e edge) failed(n *node) error {
+	if e.dependency {
+		return report.Unready(n.Target, n.last, "%s was not reconciled: its dependency %s is not ready", n.Target, e.Target)
+	}
+	return report.Unready(n.Target, n.last, "%s was not reconciled: its source %s could not be reconciled", n.Target, e.Target)
+}
+
+// requestsAtOnce is the maximum number of parallel requests.
+const requestsAtOnce = 16
+
+// New returns a Reconciler. user is the context of the command, without the
+// deadline of the operation.
+func New(user context.Context, env Env, o Options) *Reconciler {
+	r := &Reconciler{
+		env: env, options: o, user: user, started: env.Now(),
+		watches: reconcile.NewWatches(env.Client), slots: make(chan struct{}, requestsAtOnce), nodes: map[string]*node{},
+	}
+	r.waiter = &reconcile.Waiter{Watches: r.watches, Progress: r.update}
+	return r
+}
+
+// Run reconciles the targets, with their sources if requested, and reports each
+// failure as soon as it occurs.
+func (r *Reconciler) Run(ctx context.Context, targets []objref.Target) error {
+	r.many = len(targets) > 1
+	r.plan(ctx, targets)
+	if r.env.Share != nil {
+		r.env.Share(r.watches)
+	}
+	r.subscribe()
+	defer r.watches.Wait()
+	watching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.watches.Start(watching)
+	if r.many && !r.options.Resume {
+		r.env.UI.Action("reconciling %s", objref.Count(targets))
+	}
+	r.states = report.NewProgress(r.env.UI, r.env.Now, len(r.nodes), "reconciled")
+	var wg sync.WaitGroup
+	for _, n := range r.nodes {
+		wg.Go(func() {
+			defer close(n.done)
+			defer r.states.Done(n.Target)
+			if n.err == nil {
+				n.err = r.reconcile(ctx, n)
+			}
+			if n.err != nil && r.user.Err() == nil {
+				r.env.Report(n.err)
+			}
+		})
+	}
+	wg.Wait()
+	r.states.Close()
+	r.env.Explain(r.user, r.failures())
+	for _, n := range r.order {
+		if n.err != nil {
+			return clierr.ErrReported
+		}
+	}
+	return nil
+}
+
+// failures returns the failures, those of the targets first.
+func (r *Reconciler) failures() []*report.UnreadyError {
+	var list []*report.UnreadyError
+	add := func(n *node) {
+		var failure *report.UnreadyError
+		if errors.As(n.err, &failure) && !slices.Contains(list, failure) {
+			list = append(list, failure)
+		}
+	}
+	for _, n := range r.order {
+		add(n)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.nodes)) {
+		add(r.nodes[key])
+	}
+	return list
+}
+
+// subscribe creates the watches, before the first request.
+func (r *Reconciler) subscribe() {
+	var subjects []objref.Target
+	for _, n := range r.nodes {
+		if n.requested {
+			subjects = append(subjects, n.Target)
+		}
+	}
+	r.watches.ShareMany(subjects)
+	for _, n := range r.nodes {
+		if n.requested {
+			n.sub = r.watches.Subscribe(n.Target)
+		}
+	}
+}
+
+// Result is the outcome for a target.
+type Result struct {
+	Target objref.Target
+	// Last is the last known state, nil before the request.
+	Last controllers.Object
+	Err  error
+}
+
+// Results returns the results of the targets, in their order.
+func (r *Reconciler) Results() []Result {
+	var list []Result
+	for _, n := range r.order {
+		list = append(list, Result{n.Target, n.last, n.err})
+	}
+	return list
+}
+
+// Outcomes returns the outcomes of the targets, in their order.
+func (r *Reconciler) Outcomes() []report.Outcome {
+	var list []report.Outcome
+	for _, n := range r.order {
+		list = append(list, report.OutcomeOf(n.Target, n.last, n.err))
+	}
+	return list
+}
+
+// reconcile reconciles one object after those before it.
+func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
+	for _, e := range n.before {
+		select {
+		case <-ctx.Done():
+			return r.tooLate(n, ctx.Err())
+		case <-e.done:
+		}
+		if e.err != nil {
+			return e.failed(n)
+		}
+	}
+	if !n.requested {
+		return nil
+	}
+	change := map[string]any{}
+	switch {
+	case r.options.Resume:
+		change = resumption(n.Kind)
+	case r.options.Once && n.wanted:
+		if err := n.Target.Read(ctx, r.env.Client); err != nil {
+			return err
+		}
+		if n.Kind.Suspension.Is(n.Object) {
+			change = n.Kind.Suspension.Change(false)
+			defer func() { err = errors.Join(err, r.suspendAgain(n)) }()
+		}
+	}
+	return r.requestAndWait(ctx, n, change)
+}
+
+// requestAndWait repeats a request if its result is stale, or if the controller
+// has postponed the object until its interval because of a dependency.
+func (r *Reconciler) requestAndWait(ctx context.Context, n *node, change map[string]any) error {
+	for attempt := range attempts {
+		token := r.started.Add(time.Duration(attempt) * time.Millisecond).Format(time.RFC3339Nano)
+		patched, err := r.request(ctx, n, token, maps.Clone(change), attempt)
+		if err != nil {
+			return err
+		}
+		n.last = patched
+		if n.Kind.Suspension.Is(patched) {
+			return SuspendedError(n.Target, patched)
+		}
+		if !r.options.Wait || n.Kind.Done == "" {
+			return nil
+		}
+		err = r.await(ctx, n, token, attempt)
+		switch {
+		case errors.Is(err, errStale):
+		case errors.Is(err, errBlocked):
+			if err := r.awaitDependencies(ctx, n); err != nil {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// request sends the patch that requests a reconciliation, together with change.
+func (r *Reconciler) request(ctx context.Context, n *node, token string, change map[string]any, attempt int) (patched controllers.Object, err error) {
+	annotations := map[string]any{}
+	if requestable(n.Kind) {
+		annotations[controllers.RequestAnnotation] = token
+	}
+	if r.options.Force && n.Kind.Kind == "HelmRelease" {
+		annotations[forceAnnotation] = token
+	}
+	if r.options.Reset && n.Kind.Kind == "HelmRelease" {
+		annotations[resetAnnotation] = token
+	}
+	Annotate(change, annotations)
+	r.slots <- struct{}{}
+	defer func() { <-r.slots }()
+	if attempt == 0 {
+		r.printRequest(n)
+	}
+	err = r.env.Client.WithServedVersion(ctx, n.Kind, func(served kube.Resource) error {
+		patched, err = r.env.Client.MergePatch(ctx, served, n.Namespace, n.Name, change)
+		return err
+	})
+	if err == nil && attempt == 0 && !n.Kind.Suspension.Is(patched) {
+		r.printRequested(n)
+	}
+	return patched, objref.NotFound(err, n.Target)
+}
+
+func (r *Reconciler) printRequest(n *node) {
+	switch {
+	case r.options.Resume:
+		r.env.UI.Action("resuming %s %s in %s namespace", n.Kind.Noun(), n.Name, n.Namespace)
+	case !r.many:
+		r.env.UI.Action("annotating %s %s in %s namespace", n.Kind.Kind, n.Name, n.Namespace)
+	}
+}
+
+func (r *Reconciler) printRequested(n *node) {
+	switch {
+	case r.options.Resume && r.many:
+		r.env.UI.Success("%s %s/%s resumed", n.Kind.Noun(), n.Namespace, n.Name)
+	case r.options.Resume:
+		r.env.UI.Success("%s resumed", n.Kind.Noun())
+	case r.many && !r.options.Wait:
+		r.env.UI.Success("%s annotated", n.Target)
+	case !r.many:
+		r.env.UI.Success("%s annotated", n.Kind.Kind)
+	}
+}
+
+// suspendTime is the time limit for suspending an object again at the end of the
+// command, possibly after Ctrl-C.
+const suspendTime = 5 * time.Second
+
+// suspendAgain suspends an object, also after the deadline and Ctrl-C.
+func (r *Reconciler) suspendAgain(n *node) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.user), suspendTime)
+	defer cancel()
+	err := r.env.Client.WithServedVersion(ctx, n.Kind, func(res kube.Resource) error {
+		_, err := r.env.Client.MergePatch(ctx, res, n.Namespace, n.Name, n.Kind.Suspension.Change(true))
+		return err
+	})
+	if err != nil {
+		return hint.Errorf(hint.Command("flux suspend "+n.Kind.Noun()+" %s -n %s", n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
+	}
+	r.env.UI.Success("%s is suspended again", n.Target)
+	return nil
+}

@@ -1,0 +1,201 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+)
+
+// causesShown is the maximum number of root causes that a command prints.
+const causesShown = 10
+
+// UnreadyError is the failure of a command for a Flux object that is not ready.
+// PrintRootCauses determines the root causes of all failures together.
+type UnreadyError struct {
+	target  objref.Target
+	last    controllers.Object
+	message string
+	// Late is set if the time limit was exceeded.
+	Late bool
+	// Remedies are the fixes that the command suggests.
+	Remedies []string
+
+	// cause is the root cause, nil if none was found. unknown describes what
+	// could not be checked.
+	cause   *diagnose.Case
+	unknown []string
+}
+
+func (e *UnreadyError) Error() string { return e.message }
+
+// Unready returns the failure of an object. The message ends with its state.
+func Unready(t objref.Target, last controllers.Object, format string, args ...any) *UnreadyError {
+	message := strings.TrimSpace(fmt.Sprintf(format, args...)) // of a condition that ends with a line break
+	return &UnreadyError{target: t, last: last, message: strings.ReplaceAll(message, "\n", "\n  ")}
+}
+
+// Condition returns the reason and message of the Ready condition, with the
+// message of the Reconciling condition during a reconciliation.
+func Condition(k controllers.Kind, o controllers.Object) string {
+	ready := diagnose.Said(k, o)
+	if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && ready.Status == "Unknown" && doing.Status == "True" {
+		ready.Message = doing.Message
+	}
+	if ready.Reason == "" {
+		return ready.Message
+	}
+	return ready.Reason + ": " + ready.Message
+}
+
+// Fail reports a failure that ends the command, with its root cause.
+func Fail(ctx context.Context, a *app.App, doctor diagnose.Doctor, e *UnreadyError) error {
+	if ctx.Err() == nil {
+		a.Report(e)
+	}
+	PrintRootCauses(ctx, a, doctor, []*UnreadyError{e})
+	return clierr.ErrReported
+}
+
+// PrintRootCauses diagnoses reported failures and prints each root cause once. ctx
+// is the context of the command: the diagnosis has a time limit of its own.
+func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Doctor, failed []*UnreadyError) {
+	if len(failed) == 0 || ctx.Err() != nil {
+		return
+	}
+	within, cancel := context.WithTimeout(ctx, a.DiagnosisTimeout)
+	defer cancel()
+	var subjects []diagnose.Failed
+	for _, e := range failed {
+		subjects = append(subjects, diagnose.Failed{ID: e.subject(), Last: e.last})
+	}
+	verdict := doctor.Failed(within, subjects)
+	if ctx.Err() != nil {
+		return
+	}
+	verdict.Cases = append(verdict.Cases, unexplained(verdict, failed)...)
+	var reported, remedies []string
+	for _, e := range failed {
+		reported = append(reported, e.message)
+		remedies = append(remedies, e.Remedies...)
+		e.unknown = verdict.Unknown
+		e.cause = e.caseIn(verdict)
+	}
+	PrintCauses(a, verdict, reported, remedies)
+}
+
+// caseIn returns the case of the object, nil if it has none. If only the time
+// limit was exceeded, the first remedy is a longer one.
+func (e *UnreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
+	for i := range v.Cases {
+		c := &v.Cases[i]
+		if c.Object != e.subject() && !slices.Contains(c.Also, e.subject()) {
+			continue
+		}
+		root := &c.Root
+		if e.Late && slices.Contains([]string{"", "unreconciled", "progressing"}, root.Code) && !slices.Contains(root.Remedies, moreTime) {
+			root.Remedies = append([]string{moreTime}, root.Remedies...)
+		}
+		if root.Code == "" {
+			return nil
+		}
+		return c
+	}
+	return nil
+}
+
+const moreTime = "increase --timeout"
+
+// unexplained returns one case without a root cause for all failures that have
+// none.
+func unexplained(v diagnose.Verdict, failed []*UnreadyError) []diagnose.Case {
+	var c diagnose.Case
+	for _, e := range failed {
+		_, found := v.Of(e.subject())
+		switch {
+		case found:
+		case c.Object.Name == "":
+			c.Object, c.Root.Object = e.subject(), e.subject()
+			c.Root.Remedies = []string{diagnose.LogsOf(e.subject())}
+		default:
+			c.Also = append(c.Also, e.subject())
+		}
+	}
+	if c.Object.Name == "" {
+		return nil
+	}
+	return []diagnose.Case{c}
+}
+
+func (e *UnreadyError) subject() controllers.ID { return e.target.Named() }
+
+// PrintCauses prints root causes below the messages of reported failures. The
+// given remedies come first.
+func PrintCauses(a *app.App, v diagnose.Verdict, reported, remedies []string) {
+	p := &Page{width: a.UI.Columns(), Strong: a.UI.Strong}
+	var lines []string
+	for _, message := range reported {
+		lines = append(lines, strings.Join(strings.Fields(message), " "))
+	}
+	for i, c := range v.Cases[:min(len(v.Cases), causesShown)] {
+		if i > 0 {
+			remedies = nil
+		}
+		if len(v.Cases) > 1 {
+			p.B.WriteString("\n")
+		}
+		p.Cause(c, whose(c, len(reported)), strings.Join(lines, "\n"), remedies)
+	}
+	if more := len(v.Cases) - causesShown; more > 0 {
+		p.Section(fmt.Sprintf("And %d more root causes", more), []string{"flux why"})
+	}
+	p.Section("Could not check", v.Unknown)
+	a.UI.Print(strings.TrimSuffix(p.B.String(), "\n"))
+}
+
+// whose names the failed objects of a case, "" if only one object has failed.
+func whose(c diagnose.Case, failed int) string {
+	explained := append([]controllers.ID{c.Object}, c.Also...)
+	switch {
+	case failed == 1:
+		return ""
+	case failed == len(explained) && failed == 2:
+		return " both"
+	case failed == len(explained):
+		return fmt.Sprintf(" all %d", failed)
+	default:
+		return " " + strings.Join(listed(explained), ", ")
+	}
+}
+
+// TimedOut returns the message for a wait that has exceeded its time limit.
+func TimedOut(timeout time.Duration, t controllers.ID, become, state string) string {
+	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(timeout), t, become, state)
+}
+
+// brief returns a duration without zero units at its end.
+func brief(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// Doctor returns the diagnosis of the cluster.
+func Doctor(a *app.App, client *kube.Client) diagnose.Doctor {
+	d := diagnose.Doctor{Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording()}
+	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // fails for invalid hosts only
+	return d
+}

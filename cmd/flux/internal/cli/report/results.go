@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The results of a change.
+const (
+	ResultCreated    = "created"
+	ResultConfigured = "configured"
+	ResultSuspended  = "suspended"
+	ResultResumed    = "resumed"
+	ResultDeleted    = "deleted"
+	ResultUnchanged  = "unchanged"
+	ResultFailed     = "failed"
+)
+
+// ChangeResult is the change of an object by a command, for -o json and yaml. Its
+// fields have the names of those in Outcome.
+type ChangeResult struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	Result    string `json:"result"`
+	// DryRun is set if the change was not made.
+	DryRun bool `json:"dryRun,omitempty"`
+	// Error is the failure.
+	Error string `json:"error,omitempty"`
+}
+
+// Results has the results of the targets of a command, in their order.
+type Results struct {
+	targets []objref.Target
+	// place is the index of a target in the list, by its key.
+	place map[string]int
+	mu    sync.Mutex
+	list  []ChangeResult
+}
+
+// NewResults returns empty results for targets.
+func NewResults(targets []objref.Target) *Results {
+	r := &Results{targets: targets, place: map[string]int{}, list: []ChangeResult{}}
+	for i, t := range targets {
+		r.place[t.Key()] = i
+		r.list = append(r.list, ChangeResult{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name})
+	}
+	return r
+}
+
+// Set stores the result of a target, ResultFailed if err is not nil.
+func (r *Results) Set(t objref.Target, result string, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	i := r.place[t.Key()]
+	r.list[i].Result = result
+	if err != nil {
+		message, _ := clierr.Explain(err, nil)
+		r.list[i].Result, r.list[i].Error = ResultFailed, redact.Text(message)
+	}
+}
+
+// Changed returns those of the targets that have not failed.
+func (r *Results) Changed(targets []objref.Target) []objref.Target {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var done []objref.Target
+	for _, t := range targets {
+		if r.list[r.place[t.Key()]].Result != ResultFailed {
+			done = append(done, t)
+		}
+	}
+	return done
+}
+
+// PrintResults writes the results to standard output: always as a list, or for
+// "name" a line for each object that has not failed.
+func PrintResults(a *app.App, format string, r *Results) error {
+	if format == "name" {
+		return PrintNames(a, r.Changed(r.targets))
+	}
+	if format == "" {
+		return nil
+	}
+	return a.Encode(format, r.list)
+}
+
+// PrintNames prints kind.group/name, a line for each target.
+func PrintNames(a *app.App, targets []objref.Target) error {
+	for _, t := range targets {
+		if err := a.Printf("%s/%s\n", resourceName(t.Kind), t.Name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// resourceName returns the kind in the format of -o name, such as
+// kustomization.kustomize.toolkit.fluxcd.io.
+func resourceName(k controllers.Kind) string { return strings.ToLower(k.Kind) + "." + k.Group }
+
+// Label returns a target for messages, with its namespace if there are many.
+func Label(t objref.Target, many bool) string {
+	if many {
+		return fmt.Sprintf("%s %s/%s", t.Kind.Noun(), t.Namespace, t.Name)
+	}
+	return t.Kind.Noun() + " " + t.Name
+}

@@ -1,0 +1,226 @@
+package secret
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net/mail"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/input"
+	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
+	"github.com/fluxkit/flux/cmd/flux/internal/create/credentials"
+	"github.com/fluxkit/flux/internal/secrets/credential"
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
+)
+
+func secretGit() builder {
+	var address string
+	auth, bearer := credentials.NewGit("ca-crt-file"), input.NewSecretFlag("bearer-token")
+	return builder{
+		word: "git", what: "with Git credentials",
+		example: `  # Generate an SSH deploy key and print its public key
+  flux create secret git app --url=ssh://git@github.com/org/app
+
+  # Use an existing SSH key with its passphrase in a file
+  flux create secret git app --url=ssh://git@github.com/org/app --private-key-file=./id_ed25519 --password-file=./passphrase
+
+  # Use HTTPS with a token from standard input
+  flux create secret git app --url=https://github.com/org/app --username=git --password-stdin < token
+
+  # Export the Secret to encrypt it and commit it to Git
+  flux create secret git app --url=https://github.com/org/app --bearer-token-stdin --export < token`,
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&address, "url", "", "URL of the repository: ssh, https or http")
+			bearer.Add(fs, "", "bearer token for HTTPS", "")
+			auth.Add(fs)
+		},
+		build: func(ctx context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
+			u := c.URL("url", address, "ssh", "http", "https")
+			auth.Check(c, u)
+			c.Exclusive(append(bearer.FlagNames(), "username")...)
+			if u != nil && u.Scheme == "ssh" && c.SecretGiven(bearer) {
+				c.Check(errors.New("--bearer-token requires an https:// URL"))
+			}
+			if u != nil && u.Scheme != "ssh" && auth.Username == "" && !c.SecretGiven(bearer) && auth.TLS.CaFile == "" {
+				c.Check(errors.New("--username and --password, or --bearer-token, are required with an https:// URL"))
+			}
+			if err := c.Err(); err != nil {
+				return nil, err
+			}
+			if u.Scheme == "ssh" {
+				data, err := auth.SSHData(ctx, c, u, sshkey.Pair{})
+				return credentials.NewSecret(c, c.Name, "", data), err
+			}
+			return credentials.NewSecret(c, c.Name, "", auth.HTTPData(c, bearer)), nil
+		},
+	}
+}
+
+func secretGitHubApp() builder {
+	var id, installation, owner, keyFile, base string
+	return builder{
+		word: "githubapp", what: "with the credentials of a GitHub App",
+		example: `  # Select the installation by its ID
+  flux create secret githubapp app --app-id=12345 --app-installation-id=67890 --app-private-key=./app.pem
+
+  # Select the installation of an organization on GitHub Enterprise Server
+  flux create secret githubapp app --app-id=12345 --app-installation-owner=org --app-private-key=./app.pem --app-base-url=https://github.example.com/api/v3`,
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&id, "app-id", "", "ID of the GitHub App")
+			fs.StringVar(&installation, "app-installation-id", "", "ID of the installation")
+			fs.StringVar(&owner, "app-installation-owner", "", "user or organization of the installation, instead of its ID")
+			fs.StringVar(&keyFile, "app-private-key", "", "path to the private key of the GitHub App, '-' for standard input")
+			fs.StringVar(&base, "app-base-url", "", "URL of the GitHub API (default that of github.com)")
+		},
+		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
+			c.Require("app-id", id)
+			c.Require("app-private-key", keyFile)
+			if installation == "" && owner == "" {
+				c.Check(errors.New("--app-installation-id or --app-installation-owner is required"))
+			}
+			c.Exclusive("app-installation-id", "app-installation-owner")
+			checkID(c, "app-id", id)
+			checkID(c, "app-installation-id", installation)
+			if base != "" {
+				c.URL("app-base-url", base, "https", "http")
+			}
+			before := len(c.Problems)
+			if key := c.File("app-private-key", keyFile); keyFile != "" && len(c.Problems) == before {
+				c.CheckFlag("app-private-key", credential.RSAKey(key))
+				keyFile = string(key)
+			}
+			data := map[string]string{"githubAppID": id, "githubAppPrivateKey": keyFile}
+			for key, value := range map[string]string{
+				"githubAppInstallationID": installation, "githubAppInstallationOwner": owner, "githubAppBaseURL": base,
+			} {
+				if value != "" {
+					data[key] = value
+				}
+			}
+			return credentials.NewSecret(c, c.Name, "Opaque", data), nil
+		},
+	}
+}
+
+// checkID checks an ID of GitHub.
+func checkID(c *creation.Creation, flag, value string) {
+	if n, err := strconv.ParseInt(value, 10, 64); value != "" && (err != nil || n <= 0) {
+		c.CheckFlag(flag, fmt.Errorf("invalid ID %q: must be a positive integer", value))
+	}
+}
+
+func secretNotation() builder {
+	var files []string
+	var policy string
+	return builder{
+		word: "notation", what: "with a Notation trust policy",
+		example: `  # Combine a trust policy with the CA certificate of the signatures
+  flux create secret notation trust --trust-policy-file=./trustpolicy.json --ca-cert-file=./ca.crt`,
+		flags: func(fs *pflag.FlagSet) {
+			fs.StringSliceVar(&files, "ca-cert-file", nil, "paths to the CA certificates, named *.crt or *.pem")
+			fs.StringVar(&policy, "trust-policy-file", "", "path to the trust policy, '-' for standard input")
+		},
+		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
+			c.Require("trust-policy-file", policy)
+			c.Require("ca-cert-file", strings.Join(files, ","))
+			data := map[string]string{}
+			for _, file := range files {
+				name := filepath.Base(file)
+				if ext := filepath.Ext(name); ext != ".crt" && ext != ".pem" {
+					c.CheckFlag("ca-cert-file", fmt.Errorf("%q must have the extension .crt or .pem", file))
+					continue
+				}
+				if _, twice := data[name]; twice {
+					c.CheckFlag("ca-cert-file", fmt.Errorf("two files are named %q: file names must be unique", name))
+				}
+				before := len(c.Problems)
+				if text := c.File("ca-cert-file", file); len(c.Problems) == before {
+					c.CheckFlag("ca-cert-file", credential.Certificates(text))
+					data[name] = string(text)
+				}
+			}
+			before := len(c.Problems)
+			if text := c.File("trust-policy-file", policy); policy != "" && len(c.Problems) == before {
+				c.CheckFlag("trust-policy-file", credential.TrustPolicy(text))
+				data["trustpolicy.json"] = string(text)
+			}
+			return credentials.NewSecret(c, c.Name, "", data), nil
+		},
+	}
+}
+
+// webhookAnnotation is the annotation with the webhook URL of a Receiver.
+const webhookAnnotation = "notification.toolkit.fluxcd.io/webhook"
+
+func secretReceiver() builder {
+	var typ, hostname, email, audience string
+	token := input.NewSecretFlag("token")
+	return builder{
+		word: "receiver", what: "with the webhook token of a Receiver",
+		example: `  # Generate a token; the annotation of the Secret has the webhook URL of the Receiver with its name
+  flux create secret receiver github-receiver --type=github --hostname=flux.example.com
+
+  # Use an existing token
+  flux create secret receiver github-receiver --type=github --hostname=flux.example.com --token-file=./token`,
+		flags: func(fs *pflag.FlagSet) {
+			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "type of the Receiver: "+strings.Join(creation.ReceiverTypes, ", "))
+			token.Add(fs, "", "webhook token", " (default a generated token)")
+			fs.StringVar(&hostname, "hostname", "", "hostname of the webhook, e.g. flux.example.com")
+			fs.StringVar(&email, "email-claim", "", "e-mail claim of the Pub/Sub token (only with --type=gcr)")
+			fs.StringVar(&audience, "audience-claim", "", "audience claim of the Pub/Sub token (only with --type=gcr, default the webhook URL)")
+		},
+		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
+			c.Require("type", typ)
+			c.Require("hostname", hostname)
+			c.Endpoint("hostname", hostname)
+			checkClaims(c, typ, email)
+			value := c.Secret(token)
+			if !c.SecretGiven(token) {
+				random := make([]byte, 32)
+				if _, err := rand.Read(random); err != nil {
+					return nil, fmt.Errorf("generating a token: %w", err)
+				}
+				value = hex.EncodeToString(random)
+			}
+			webhook := (&url.URL{Scheme: "https", Host: hostname, Path: credential.WebhookPath(value, c.Name, c.Namespace)}).String()
+			data := map[string]string{"token": value}
+			if typ == "gcr" {
+				if audience == "" {
+					audience = webhook
+				}
+				data["email"], data["audience"] = email, audience
+			}
+			secret := credentials.NewSecret(c, c.Name, "", data)
+			secret.SetAnnotations(map[string]string{webhookAnnotation: webhook})
+			if len(c.Problems) == 0 {
+				// The path is a hash of the token and the Receiver, whose name is not known here.
+				c.App.UI.Success("webhook address of Receiver %s/%s: %s", c.Namespace, c.Name, webhook)
+			}
+			return secret, nil
+		},
+	}
+}
+
+// checkClaims checks the claims of a Receiver of type gcr.
+func checkClaims(c *creation.Creation, typ, email string) {
+	if typ != "gcr" {
+		if given := c.Given("email-claim", "audience-claim"); len(given) > 0 {
+			c.Check(fmt.Errorf("%s requires --type=gcr", strings.Join(given, ", ")))
+		}
+		return
+	}
+	c.Require("email-claim", email)
+	if _, err := mail.ParseAddress(email); email != "" && err != nil {
+		c.CheckFlag("email-claim", fmt.Errorf("invalid e-mail address %q", email))
+	}
+}

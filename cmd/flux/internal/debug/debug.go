@@ -1,0 +1,268 @@
+// Package debug implements the debug commands.
+package debug
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/ui"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// options are the flags of one kind. inputs is the set flag for its values or
+// vars.
+type options struct {
+	inputs, status, history bool
+	reveal, mask, origin    bool
+	format                  string
+}
+
+// NewCommand returns the debug command.
+func NewCommand(a *app.App) *cobra.Command {
+	return command.Group("debug", "Show the final values or variables, the status and the history of a resource",
+		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
+  flux debug hr my-app --show-values
+
+  # Show the object that each value comes from
+  flux debug hr my-app --show-values --origin
+
+  # Write the values to a file, including those from Secrets
+  flux debug hr my-app --show-values --reveal > values.yaml
+
+  # Show the status, and the history of releases
+  flux debug hr my-app --show-status
+  flux debug hr my-app --show-history`),
+		newKind(a, "Kustomization", "vars", `  # Show the substitution variables
+  flux debug ks my-app --show-vars
+
+  # Show the object that each variable comes from
+  flux debug ks my-app --show-vars --origin
+
+  # Write the variables to a file, including those from Secrets
+  flux debug ks my-app --show-vars --reveal > vars.env
+
+  # Show the status, and the history of reconciliations
+  flux debug ks my-app --show-status
+  flux debug ks my-app --show-history`))
+}
+
+func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
+	o := &options{}
+	k, _ := controllers.FindKind(kind)
+	what, usage := "values", "show the values that the chart is rendered with"
+	if inputs == "vars" {
+		what, usage = "variables", "show the variables of post-build substitutions"
+	}
+	cmd := &cobra.Command{
+		Use: k.Word + " [name]", Aliases: []string{k.Short},
+		Short: "Show the " + what + ", the status or the history of a " + k.Kind,
+		Long: "Show the final " + what + ", the status or the history of a " + k.Kind + `.
+
+With --show-` + inputs + `, secret values are masked on a terminal. Elsewhere, where masked
+values could be mistaken for real ones, the command fails unless --reveal or
+--mask-secrets is set.`,
+		Example:           example,
+		ValidArgsFunction: complete.Names(a, k),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return run(a, cmd, o, k, names) })
+		},
+	}
+	fs := cmd.Flags()
+	fs.BoolVar(&o.inputs, "show-"+inputs, false, usage)
+	fs.BoolVar(&o.status, "show-status", false, "show the status")
+	fs.BoolVar(&o.history, "show-history", false, "show the history of reconciliations")
+	fs.BoolVar(&o.reveal, "reveal", false, "print secret values (only with --show-"+inputs+")")
+	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values also where standard output is not a terminal (only with --show-"+inputs+")")
+	fs.BoolVar(&o.origin, "origin", false, "also show the object that each value comes from (only with --show-"+inputs+")")
+	command.AddOutput(fs, &o.format, "output format", "json", "yaml")
+	return cmd
+}
+
+func (o *options) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
+	inputs := map[string]string{"HelmRelease": "--show-values", "Kustomization": "--show-vars"}[k.Kind]
+	if len(names) != 1 {
+		return hint.Errorf(fmt.Sprintf("%s NAME %s", cmd.CommandPath(), inputs), "%s name is required", k.Kind)
+	}
+	asked := 0
+	for _, given := range []bool{o.inputs, o.status, o.history} {
+		asked += report.OneIf(given)
+	}
+	switch {
+	case asked != 1:
+		return fmt.Errorf("one of %s, --show-status and --show-history is required", inputs)
+	case (o.reveal || o.mask || o.origin) && !o.inputs:
+		return fmt.Errorf("--reveal, --mask-secrets and --origin require %s", inputs)
+	case o.reveal && o.mask:
+		return errors.New("--reveal and --mask-secrets are mutually exclusive")
+	}
+	return nil
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names []string) error {
+	if err := o.check(cmd, k, names); err != nil {
+		return err
+	}
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	t := objref.Target{Kind: k, Namespace: namespace, Name: names[0]}
+	if err := t.Read(ctx, client); err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: t.Object}
+	switch {
+	case o.status:
+		return printStatus(a, o, k, object, "status")
+	case o.history:
+		return printStatus(a, o, k, object, "history")
+	case k.Kind == "Kustomization":
+		return debugVars(ctx, a, o, object)
+	default:
+		return debugValues(ctx, a, o, object)
+	}
+}
+
+// statusDocs are the documentation links of the status fields.
+var statusDocs = map[string]string{
+	"Kustomization status":  "https://fluxcd.io/flux/components/kustomize/kustomizations/#kustomization-status",
+	"Kustomization history": "https://fluxcd.io/flux/components/kustomize/kustomizations/#history",
+	"HelmRelease status":    "https://fluxcd.io/flux/components/helm/helmreleases/#helmrelease-status",
+	"HelmRelease history":   "https://fluxcd.io/flux/components/helm/helmreleases/#history",
+}
+
+// printStatus prints the status or its history field.
+func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructured.Unstructured, part string) error {
+	history, _, err := unstructured.NestedSlice(object.Object, "status", "history")
+	if err != nil {
+		return fmt.Errorf("reading the history: %w", err)
+	}
+	if k.Kind == "HelmRelease" {
+		explicit(history)
+	}
+	if history == nil {
+		history = []any{}
+	}
+	var v any = history
+	if part == "status" {
+		status, _, err := unstructured.NestedMap(object.Object, "status")
+		if err != nil {
+			return fmt.Errorf("reading the status: %w", err)
+		}
+		if len(history) > 0 {
+			status["history"] = history
+		}
+		if status == nil {
+			status = map[string]any{}
+		}
+		v = status
+	}
+	if o.format != "" {
+		return a.Encode(o.format, v)
+	}
+	text, err := output.YAML(v)
+	if err != nil {
+		return fmt.Errorf("encoding the %s: %w", part, err)
+	}
+	return a.Document(fmt.Sprintf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text))))
+}
+
+// explicit sets the deletion time of each release to null if it is missing,
+// because scripts read the field.
+func explicit(history []any) {
+	for _, item := range history {
+		release, ok := item.(map[string]any)
+		if _, there := release["deleted"]; ok && !there {
+			release["deleted"] = nil
+		}
+	}
+}
+
+// shownVariable is a variable in JSON and YAML output.
+type shownVariable struct {
+	Name   string `json:"name"`
+	Value  any    `json:"value"`
+	Origin string `json:"origin"`
+	Masked bool   `json:"masked,omitempty"`
+}
+
+func debugVars(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
+	if _, asked, _ := unstructured.NestedMap(object.Object, "spec", "postBuild"); !asked {
+		return errors.New("no post build substitutions found")
+	}
+	variables, err := build.Variables(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
+	if err != nil {
+		return err
+	}
+	shown := []shownVariable{}
+	for _, v := range variables {
+		s := shownVariable{Name: v.Name, Value: v.Value, Origin: originText(v.From, "")}
+		if v.From.Kind == "Secret" && !o.reveal {
+			s.Value, s.Masked = redact.Mask, true
+		}
+		shown = append(shown, s)
+	}
+	if err := checkMasked(a, o, shown); err != nil {
+		return err
+	}
+	if o.format != "" {
+		return a.Encode(o.format, shown)
+	}
+	for _, s := range shown {
+		comment := ""
+		if o.origin {
+			comment = " # " + s.Origin
+		}
+		if err := a.Printf("%s=%v%s\n", s.Name, s.Value, comment); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkMasked warns about masked values. If standard output is not a terminal,
+// it returns an error instead, because a program would use masked values as
+// real ones.
+func checkMasked(a *app.App, o *options, shown []shownVariable) error {
+	masked := 0
+	for _, s := range shown {
+		masked += report.OneIf(s.Masked)
+	}
+	switch {
+	case masked == 0:
+		return nil
+	case !o.mask && !ui.IsTerminal(a.Out):
+		return hint.Errorf("print the real ones with --reveal, or accept masks with --mask-secrets",
+			"refusing to write masked values (%d from Secrets) where standard output is not a terminal", masked)
+	}
+	a.UI.Warning("values from Secrets are masked (%d): print them with --reveal", masked)
+	return nil
+}
+
+// originText describes the origin of a value.
+func originText(from controllers.ID, key string) string {
+	if from.Name == "" {
+		return "inline"
+	}
+	if key == "" {
+		return from.String()
+	}
+	return from.String() + " " + key
+}

@@ -1,0 +1,107 @@
+package delete
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// consequence describes what is deleted with an object, and whether the object
+// is created again.
+func consequence(t objref.Target, suspendFirst bool) string {
+	text := effect(t, suspendFirst)
+	if owner, ok := recreator(t.Object); ok {
+		text += fmt.Sprintf("; %s applies the object and creates it again", owner)
+	}
+	return text
+}
+
+func effect(t objref.Target, suspendFirst bool) string {
+	managed := controllers.Managed(t.Object)
+	inventory := tally(managed)
+	suspended := suspendFirst || t.Kind.Suspension.Is(t.Object)
+	switch t.Kind.Kind {
+	case "Kustomization":
+		return kustomizationEffect(t.Object, inventory, nested(managed), suspended)
+	case "HelmRelease":
+		if suspended {
+			return "its release is kept, because it is suspended" + after(inventory)
+		}
+		return "its release is uninstalled" + after(inventory) + nested(managed)
+	case "ImageRepository":
+		return "its image policies select no new tags"
+	case "Alert", "Provider", "Receiver", "ImagePolicy", "ImageUpdateAutomation":
+		return "nothing else is deleted with it"
+	default:
+		return "resources deployed from it are kept and no longer updated"
+	}
+}
+
+func kustomizationEffect(o controllers.Object, inventory, nested string, suspended bool) string {
+	policy := controllers.Path{"spec.deletionPolicy"}.String(o)
+	prune := controllers.Path{"spec.prune"}.String(o) == "true"
+	deletes := policy == "Delete" || policy == "WaitForTermination" || prune && policy != "Orphan"
+	switch {
+	case inventory == "":
+		return "it has applied no resources"
+	case suspended:
+		return "its resources are kept, because it is suspended: " + inventory
+	case !deletes:
+		return "its resources are kept, because it does not prune: " + inventory
+	default:
+		return "its resources are deleted: " + inventory + nested
+	}
+}
+
+// after returns a text with the colon before it, "" for none.
+func after(text string) string {
+	if text == "" {
+		return ""
+	}
+	return ": " + text
+}
+
+// tally counts objects by kind, the most frequent first.
+func tally(objects []controllers.ID) string {
+	count := map[string]int{}
+	var kinds []string
+	for _, o := range objects {
+		if count[o.Kind]++; count[o.Kind] == 1 {
+			kinds = append(kinds, o.Kind)
+		}
+	}
+	slices.SortFunc(kinds, func(a, b string) int {
+		if count[a] != count[b] {
+			return count[b] - count[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, kind := range kinds {
+		kinds[i] = counted(count[kind], kind)
+	}
+	return strings.Join(kinds, ", ")
+}
+
+func counted(n int, kind string) string { return fmt.Sprintf("%d %s", n, kind) }
+
+// nested returns the note that the inventories of applied Flux objects are
+// deleted as well.
+func nested(objects []controllers.ID) string {
+	for _, o := range objects {
+		if o.Kind == "Kustomization" || o.Kind == "HelmRelease" {
+			return "; resources of a " + o.Kind + " among them are deleted as well"
+		}
+	}
+	return ""
+}
+
+// recreator returns the owner that applies a deleted object again in its next
+// reconciliation.
+func recreator(o controllers.Object) (controllers.ID, bool) {
+	owner, ok := controllers.Manager(o)
+	k, _ := owner.Flux()
+	return owner, ok && k.Drift == nil
+}

@@ -1,0 +1,224 @@
+package diff
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/render"
+	"github.com/fluxkit/flux/pkg/diff/review"
+	"github.com/fluxkit/flux/pkg/diff/revision/clone"
+)
+
+// baseOptions are the flags of the diff command without a subcommand.
+type baseOptions struct {
+	options
+	base, head string
+	paths      []string
+	mergeBase  bool
+	complete   bool
+	fetch      bool
+	pull       pullrequest.Options
+}
+
+// addBase makes diff runnable: with --base, it compares two revisions of the
+// repository; without --base, it prints its help.
+func addBase(a *app.App, cmd *cobra.Command) *cobra.Command {
+	o := &baseOptions{}
+	cmd.Long = `Preview changes without applying them.
+
+The subcommands compare with the cluster. With --base, flux diff compares
+two revisions of the Git repository in the current directory instead, without
+cluster access, for pull requests: it builds the Kustomizations and HelmReleases
+in the directory of the cluster (--path), uses the repository for each source
+whose URL is one of its remotes, renders the affected objects at both
+revisions, and compares them object by object.
+
+Several clusters are compared at once if --path is repeated or a pattern, which
+has to be quoted. What they have in common is rendered once. The report is
+grouped by cluster, with the changes that are the same in several clusters first.
+
+With --base auto, the base is the merge base with the target branch of the pull
+request, which CI systems pass in environment variables, or with the default
+branch of origin.
+
+The repository is only read, unless --fetch lets git fetch what a shallow or partial
+clone does not have. The new revision is the work tree, including
+uncommitted files, unless --head sets a revision. Secret values
+are masked; SOPS-encrypted values are decrypted for the comparison if a key is
+available.
+
+A GitRepository with another reference of the same URL is read from the clone at
+that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
+files that .sourceignore or spec.ignore excludes are excluded. What cannot be
+rendered, such as the content of another repository, is listed as not compared.
+
+With --timeline, everything is rendered, and the report is the order in which the
+controllers are expected to make the changes, by dependsOn, wait and the objects
+that define each other: what is restarted, recreated, deleted before its
+replacement exists, released by Helm, and what fails because a field is immutable.
+Changes of the same step are made in any order. What depends on timing is marked.
+Defaults of the API server, webhooks, health checks and drift are not known;
+'flux test --base' observes them in a sandbox.
+
+With --comment, the result is a comment on the pull request of the CI system, which
+later runs update, also when the comparison fails. With --status, it is the status
+of the commit. The token is read from the environment only: GITHUB_TOKEN,
+GITLAB_TOKEN, GITEA_TOKEN or BITBUCKET_TOKEN. For a pull request from a fork, whose
+token may not write, that is a warning.
+
+The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
+comparison failed. A Kustomization or HelmRelease that is not compared counts as
+changed if its definition or its source changes; with --strict, the exit code is 2
+if anything is not compared.`
+	cmd.Example = `  # Show the changes of this branch on production
+  flux diff --base main --path clusters/production
+
+  # Show only the changes since the branch left main
+  flux diff --base main --merge-base --path clusters/production
+
+  # Show the changes of a pull request in a CI system
+  flux diff --base auto --path clusters/production
+
+  # Show in which order the controllers make the changes
+  flux diff --base main --path clusters/production --timeline
+
+  # Show the changes on all clusters
+  flux diff --base main --path 'clusters/*'
+
+  # Fail only for dangers, and write a comment and a report for code scanning
+  flux diff --base auto --path clusters/production --fail-on=danger -o github=comment.md -o sarif=flux.sarif
+
+  # Comment on the pull request of a CI system, and set the status of its commit
+  flux diff --base auto --path clusters/production --comment --status flux/production
+
+  # Write a pull request comment to a file without failing the pipeline
+  flux diff --base origin/main --head HEAD --path clusters/production -o github=comment.md --exit-code=false`
+	fs := cmd.Flags()
+	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with, or auto for the merge base with the target of the pull request")
+	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
+	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
+	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
+	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*'")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
+	o.AddVariables(fs)
+	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
+	fs.BoolVar(&o.timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")
+	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
+	fs.StringVar(&o.helm.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
+	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
+	o.pull.Add(fs)
+	o.AddRemote(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
+	addOutput(cmd, &o.options)
+	addVerification(cmd, &o.options)
+	o.ignoreFields = review.DefaultIgnored
+	fs.Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(o.ignoreFields, ", ") + ")"
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !cmd.Flags().Changed("base") {
+			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
+				return hint.Errorf("flux diff --base main --path "+hint.Quote(o.paths[0]), "--base is required")
+			}
+			return clierr.Usage(cmd, "a command or --base is required")
+		}
+		return a.Interruptible(cmd, func() error { return runBase(a, cmd, o) })
+	}
+	return cmd
+}
+
+func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) error {
+	if len(o.paths) == 0 || slices.Contains(o.paths, "") {
+		return hint.Errorf("flux diff --base "+hint.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
+	}
+	if err := errors.Join(o.checkVerification(), checkGate(cmd, &o.options)); err != nil {
+		return err
+	}
+	gate, err := o.pull.Open(a, o.paths)
+	if err != nil {
+		return err
+	}
+	return gate.Post(cmd.Context(), compareRevisions(a, cmd, o, gate))
+}
+
+// compareRevisions compares the revisions and prints the result, which gate gets.
+func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pullrequest.Gate) (err error) {
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	repository, err := buildflags.OpenRepository(a)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, repository.Close()) }()
+	options, err := o.Revisions(a, repository, namespace, o.helm)
+	if err != nil {
+		return err
+	}
+	find := revisions{o, a, repository}
+	against, err := find.target(ctx)
+	if err != nil {
+		return err
+	}
+	base, head, err := find.find(ctx, against)
+	if err != nil {
+		return err
+	}
+	if options.Branches = clone.Branches(repository, against.Revision); against.Branch != "" {
+		options.Branches = []string{against.Branch}
+	}
+	options.Submodules = clone.Submodules(ctx, repository)
+	announce := o.announce(a)
+	options.Note = func(text string) { announce("%s", text) }
+	if o.withHelm {
+		if options.Renderer, err = a.Helpers.Charts(a); err != nil {
+			return err
+		}
+	}
+	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, repository, o.head, against))
+	paths, several, err := clone.Paths(ctx, repository, o.paths, base, head)
+	if err != nil {
+		return err
+	}
+	options.Timeline = o.timeline
+	results, timelines, failures := compareClusters(ctx, announce, paths, several, base, head, options)
+	if n := repository.Lacking(); n > 0 {
+		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
+	}
+	if results == nil {
+		return failures
+	}
+	o.timelines = timelines
+	if err := o.verify(ctx, a, options.Hosts, results); err != nil {
+		return err
+	}
+	return o.report(a, gate, results, failures)
+}
+
+// report prints the results, which gate gets, and returns the exit code as an error.
+func (o *baseOptions) report(a *app.App, gate *pullrequest.Gate, results []*diff.Result, failures error) error {
+	if err := printChanges(a, &o.options, results); err != nil {
+		return err
+	}
+	gate.Results(results, failures)
+	failed := buildflags.ReportChildren(a, failures)
+	if n := render.Sum(results).NotCompared; n > 0 && o.complete && failed == nil {
+		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
+		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
+	}
+	if err := reportImages(a, results); err != nil && failed == nil {
+		failed = err
+	}
+	return conclude(a, &o.options, results, failed)
+}

@@ -1,0 +1,251 @@
+// Package diff implements the diff commands.
+package diff
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/fatih/color"
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/ui"
+	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/compare"
+	"github.com/fluxkit/flux/pkg/diff/render"
+	"github.com/fluxkit/flux/pkg/diff/review"
+)
+
+// NewCommand returns the diff command.
+func NewCommand(a *app.App) *cobra.Command {
+	return addBase(a, command.Group("diff", "Diff desired state against the cluster, or two revisions",
+		newArtifact(a), newHelmRelease(a), newKustomization(a)))
+}
+
+func newKustomization(a *app.App) *cobra.Command {
+	o := &options{}
+	k, _ := controllers.FindKind("Kustomization")
+	cmd := &cobra.Command{
+		Use:     "kustomization [name]",
+		Aliases: []string{"ks"},
+		Short:   "Diff a Kustomization against the cluster",
+		Long: `Diff a Kustomization against the cluster: list the objects that it would create,
+change, recreate and prune, field by field. The diff uses a server-side dry
+run of each object as kustomize-controller applies it, so that it includes
+defaults, webhooks and the fields of other managers.
+
+Without --path, it compares the artifact of the source with the live objects, to
+show drift. With --path, it compares a local directory, such as a branch to
+merge. With --revision or --branch, it compares another revision of the source:
+a branch, tag, reference or commit of a GitRepository, or a tag or digest of an
+OCIRepository. The revision is fetched from its server with the credentials of
+the source: those of its Secret, also of a GitHub App, or, with --provider, the
+identity of the environment for sources with this spec.provider. In a clone of the
+repository, a commit that the clone has, and a revision that only the clone has, are
+read from the clone.
+
+Dry runs impersonate the ServiceAccount of the Kustomization if you have
+permission to impersonate it, on the cluster of spec.kubeConfig. The diff
+includes the objects that are deleted with a pruned Kustomization or
+HelmRelease. Neither the cluster nor the directory is modified, and secret
+values are masked.
+
+The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
+comparison failed or the controller would fail.`,
+		Example: `  # Show drift from the artifact of the source
+  flux diff kustomization my-app
+
+  # Show the changes of local files
+  flux diff kustomization my-app --path ./apps/my-app
+
+  # Show the changes of a branch or commit of the source's repository
+  flux diff kustomization my-app --branch my-feature
+  flux diff kustomization my-app --revision 5394cb7f48332b2de7c17dd8b8384bbc84b7e738
+
+  # Include the Kustomizations in the build
+  flux diff kustomization flux-system --path ./clusters/production --recursive
+
+  # Include Kustomizations and HelmReleases
+  flux diff kustomization flux-system --path ./clusters/production --recursive --with-helm
+
+  # Write a pull request comment without failing the pipeline
+  flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
+		ValidArgsFunction: complete.Names(a, k),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, names) })
+		},
+	}
+	fs := cmd.Flags()
+	o.Add(fs)
+	buildflags.AddCapabilities(fs, &o.helm)
+	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff the HelmReleases in the build")
+	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
+	addRevision(cmd, o)
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
+	addOutput(cmd, o)
+	return cmd
+}
+
+// addOutput adds the flags for the output and the exit code.
+func addOutput(cmd *cobra.Command, o *options) {
+	fs := cmd.Flags()
+	addGate(cmd, o)
+	fs.BoolVar(&o.progress, "progress-bar", true, "print progress on standard error")
+	fs.StringArrayVar(&o.ignoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
+	fs.BoolVar(&o.images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
+	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
+}
+
+// runKustomization compares the Kustomization and, with --with-helm, the
+// HelmReleases in its build.
+func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string) error {
+	if len(names) != 1 {
+		return hint.Errorf("flux diff kustomization NAME", "one Kustomization name is required")
+	}
+	if err := o.checkRevision(); err != nil {
+		return err
+	}
+	if err := checkGate(cmd, o); err != nil {
+		return err
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	comparer, err := o.comparer(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	if !o.progress {
+		a.UI.NoProgress()
+	}
+	line := a.UI.Progress(a.Now, "reading Kustomization %s", names[0])
+	defer line.Done()
+	plan, err := comparer.NewPlan(ctx, namespace, names[0])
+	if err != nil {
+		return o.missing(a, err)
+	}
+	line.Set("building %s", controllers.VersionedIDOf(plan.Ks.Object))
+	comparer.Announce("building %s", controllers.VersionedIDOf(plan.Ks.Object))
+	built, childErr := plan.Run(ctx)
+	if built == nil {
+		return desired.ExplainBuild(childErr)
+	}
+	line.Set("comparing with the cluster")
+	comparer.Announce("comparing %d objects with the cluster", len(built.Objects))
+	results, err := plan.Compare(ctx, built)
+	if err != nil {
+		return err
+	}
+	failed := buildflags.ReportChildren(a, childErr)
+	if o.withHelm {
+		more, failures, err := plan.Releases(ctx, &o.helm, built, results)
+		if err != nil {
+			return err
+		}
+		results = append(results, more...)
+		failed = cmp.Or(buildflags.Report(a, failures, compare.ExplainReleaseInBuild), failed)
+	}
+	line.Done()
+	if err := printChanges(a, o, results); err != nil {
+		return err
+	}
+	return conclude(a, o, results, failed)
+}
+
+// printChanges reviews the changes and prints them.
+func printChanges(a *app.App, o *options, results []*diff.Result) error {
+	diff.ConcealAll(results)
+	review.Apply(results, o.allow)
+	review.Ignore(results, o.ignoreFields)
+	if s := render.Sum(results); s.IgnoredFields > 0 {
+		a.UI.Action("ignored fields: %d; objects without other changes: %d (see --ignore-field)", s.IgnoredFields, s.Ignored)
+	}
+	return write(a, o, results)
+}
+
+// style colors the output on a terminal.
+func style(a *app.App) render.Style {
+	if !ui.IsTerminal(a.Out) || a.Env("NO_COLOR") != "" || a.Env("TERM") == "dumb" {
+		return render.Style{}
+	}
+	hues := map[diff.Op]color.Attribute{diff.Added: color.FgGreen, diff.Removed: color.FgRed, diff.Replaced: color.FgYellow, "": color.Bold}
+	return render.Style{Paint: func(op diff.Op, text string) string {
+		c := color.New(hues[op])
+		c.EnableColor()
+		return c.Sprint(text)
+	}}
+}
+
+// conclude prints errors, warnings and dangerous changes, and returns the
+// error that sets the exit code.
+func conclude(a *app.App, o *options, results []*diff.Result, failed error) error {
+	different := slices.ContainsFunc(results, (*diff.Result).Different)
+	for _, section := range render.Sections(results) {
+		if warn(a, section) {
+			failed = clierr.ErrReported
+		}
+	}
+	warnOfDangers(a, results)
+	if different {
+		unchangedIn(a, render.Unchanged(results))
+	}
+	switch {
+	case failed != nil:
+		return failed
+	case !different && o.failOn == failOnDanger && len(review.Blocking(results)) > 0:
+		return verdict(a, o, results) // orphans
+	case !different && render.Sum(results).NotCompared > 0:
+		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
+		return nil
+	case !different && render.Sum(results).Ignored > 0:
+		a.UI.Success("no changes except in ignored fields")
+		return nil
+	case !different && render.Sum(results).NotCorrected > 0:
+		a.UI.Success("no changes to apply")
+		return nil
+	case !different:
+		a.UI.Success("no changes")
+		return nil
+	}
+	return verdict(a, o, results)
+}
+
+// warn prints the warnings and errors of a section, and reports whether there are errors.
+func warn(a *app.App, section render.Section) (failed bool) {
+	in := section.In()
+	for _, r := range section.Results {
+		if len(r.Hooks) > 0 && r.Different() {
+			a.UI.Action("%s: the %s also runs the hooks %s%s", r.Owner, r.Step, joined(r.Hooks), in)
+		}
+		for _, warning := range r.Warnings {
+			a.UI.Warning("%s%s", warning, in)
+		}
+		for _, c := range r.Changes {
+			if c.Action == diff.Failed {
+				a.UI.Failure("%s: %s%s", c.Object, redact.Text(c.Reason), in)
+				failed = true
+			}
+		}
+	}
+	return failed
+}
+
+func joined(refs []controllers.VersionedID) string {
+	names := make([]string, len(refs))
+	for i, ref := range refs {
+		names[i] = ref.String()
+	}
+	return strings.Join(names, ", ")
+}

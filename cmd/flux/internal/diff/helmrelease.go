@@ -1,0 +1,110 @@
+package diff
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/compare"
+)
+
+func newHelmRelease(a *app.App) *cobra.Command {
+	o := &options{}
+	k, _ := controllers.FindKind("HelmRelease")
+	cmd := &cobra.Command{
+		Use:     "helmrelease [name]",
+		Aliases: []string{"hr"},
+		Short:   "Diff a HelmRelease against the cluster",
+		Long: `Diff a HelmRelease against the cluster: list the objects that the next upgrade of
+its release would create, change and remove, field by field. The chart is
+rendered like helm-controller does, and the diff uses a server-side dry run of
+each object.
+
+helm-controller upgrades a release when its chart has another version, or when
+its values, post-renderers or common metadata change. If none of them changed,
+the diff shows drift from the deployed release. The controller corrects drift
+only if spec.driftDetection.mode is enabled; otherwise there are no changes to
+apply, and the objects that differ are listed as not corrected.
+
+Without --chart, the diff uses the chart artifact of the source; if
+--helmrelease-file sets another chart, that chart is fetched. Hooks are not part
+of the release: they are listed, but not compared. Secret values are masked in
+all objects.
+
+The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
+comparison failed or the controller would fail.`,
+		Example: `  # Show the changes of the next reconciliation
+  flux diff helmrelease my-app
+
+  # Use a local chart and additional values
+  flux diff helmrelease my-app --chart ./charts/my-app --values ./new-values.yaml
+
+  # Show the changes of a HelmRelease file that may be new
+  flux diff helmrelease my-app --helmrelease-file ./apps/my-app.yaml --ignore-not-found
+
+  # Write a pull request comment without failing the pipeline
+  flux diff helmrelease my-app --chart ./charts/my-app -o github --exit-code=false`,
+		ValidArgsFunction: complete.Names(a, k),
+		RunE: func(cmd *cobra.Command, names []string) error {
+			return a.Interruptible(cmd, func() error { return runHelmRelease(a, cmd, o, names) })
+		},
+	}
+	fs := cmd.Flags()
+	buildflags.AddChart(fs, &o.chart)
+	o.AddRelease(fs)
+	fs.StringVar(&o.chart.Chart, "path", "", "alias of --chart")
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
+	buildflags.AddCapabilities(fs, &o.helm)
+	addOutput(cmd, o)
+	return cmd
+}
+
+func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) error {
+	if len(names) != 1 {
+		return hint.Errorf("flux diff helmrelease NAME", "one HelmRelease name is required")
+	}
+	if err := checkGate(cmd, o); err != nil {
+		return err
+	}
+	namespace, err := a.Namespace(cmd)
+	if err != nil {
+		return err
+	}
+	comparer, err := o.comparer(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	h, err := comparer.Release(ctx, namespace, names[0])
+	if err != nil {
+		return o.missing(a, err)
+	}
+	planner, err := comparer.NewReleasePlanner(ctx, &o.helm)
+	if err != nil {
+		return err
+	}
+	if err := o.chart.Override(planner.Options); err != nil {
+		return err
+	}
+	h.Forced = o.chart.Chart != "" || len(o.chart.Values) > 0
+	comparer.Announce("rendering %s", controllers.VersionedIDOf(h.Object.Object))
+	plan, err := planner.Plan(ctx, *h)
+	if err != nil {
+		return compare.ExplainRelease(err)
+	}
+	comparer.Announce("comparing %d objects with the cluster (%s, %s)", len(plan.Build.Objects)+len(plan.Release.Ahead), plan.Release.Step, plan.Revision)
+	result, err := planner.Clusters.Compare(ctx, plan)
+	if err != nil {
+		return compare.ExplainRelease(err)
+	}
+	results := []*diff.Result{result}
+	if err := printChanges(a, o, results); err != nil {
+		return err
+	}
+	return conclude(a, o, results, nil)
+}

@@ -1,0 +1,143 @@
+package diff
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/compare"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
+)
+
+// options has the values of the flags.
+type options struct {
+	buildflags.Options
+	helm     desired.HelmOptions
+	chart    desired.ChartOptions
+	withHelm bool
+	// ignoreNotFound compares an object that does not exist as new.
+	ignoreNotFound bool
+	progress       bool
+	// exitCode is the flag --exit-code, and failOn the lowest level that exits with 1: change, danger
+	// or error.
+	exitCode bool
+	failOn   string
+	// allow has the IDs of the dangers that do not count.
+	allow []string
+	// outputs are the formats of the report; none is human on standard output.
+	outputs []command.Output
+	// images reports only the images that change.
+	images bool
+	// timeline reports only the timelines, of which there is one for each cluster.
+	timeline  bool
+	timelines []*timeline.Prediction
+	// verifyImages asks the registries for images, which need to have the platforms.
+	verifyImages bool
+	platforms    []string
+	// ignoreFields has the patterns of fields that do not count as changes.
+	ignoreFields []string
+	// revision and branch select the revision of the source; both are empty
+	// for the current artifact.
+	revision, branch string
+}
+
+// addRevision adds the flags that select a revision of the source.
+func addRevision(cmd *cobra.Command, o *options) {
+	fs := cmd.Flags()
+	fs.StringVar(&o.revision, "revision", "", "revision of the source to compare: Git branch, tag, reference or commit; tag or digest of an OCIRepository")
+	fs.StringVar(&o.branch, "branch", "", "branch of the source to compare")
+	complete.Flag(cmd, "branch", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		branches, _ := namesOfClone()
+		return branches, cobra.ShellCompDirectiveNoFileComp
+	})
+	complete.Flag(cmd, "revision", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		branches, tags := namesOfClone()
+		return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
+	})
+}
+
+// namesOfClone returns the branches and tags of the clone in the current
+// directory, for completion.
+func namesOfClone() (branches, tags []string) {
+	clone, err := snapshot.Open(".")
+	if err != nil {
+		return nil, nil
+	}
+	defer func() { _ = clone.Close() }() // read-only
+	branches, tags, err = clone.Names()
+	if err != nil {
+		return nil, nil
+	}
+	return branches, tags
+}
+
+// checkRevision returns an error if the flags that select a revision are
+// mutually exclusive.
+func (o *options) checkRevision() error {
+	switch {
+	case o.revision != "" && o.branch != "":
+		return hint.Errorf("set only --branch", "--revision and --branch cannot be used together")
+	case (o.revision != "" || o.branch != "") && o.Path != "":
+		return hint.Errorf("use one of them", "--path and --revision or --branch are mutually exclusive")
+	}
+	return nil
+}
+
+// comparer returns the comparer for the options.
+func (o *options) comparer(a *app.App) (*compare.Comparer, error) {
+	builder, err := o.Builder(a)
+	if err != nil {
+		return nil, err
+	}
+	builder.Announce = o.announce(a)
+	c := &compare.Comparer{
+		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: repo.Revision{Name: o.revision}, Decryption: buildflags.Decryption(a),
+		Track: func(owner controllers.VersionedID) (count func(done, total int), done func()) {
+			line := a.UI.Progress(a.Now, "comparing the objects of %s", owner)
+			return line.Count, line.Done
+		},
+	}
+	if o.branch != "" {
+		c.Revision = repo.Revision{Name: strings.TrimPrefix(o.branch, "refs/heads/"), Branch: true}
+	}
+	return c, nil
+}
+
+// announce returns the function that reports progress unless --progress-bar=false.
+func (o *options) announce(a *app.App) func(format string, args ...any) {
+	return func(format string, args ...any) {
+		if o.progress {
+			a.UI.Action(format, args...)
+		}
+	}
+}
+
+// missing returns the error of a plan, or nil for an object that does not exist with
+// --ignore-not-found. If a file has the object, the remedy names that flag.
+func (o *options) missing(a *app.App, err error) error {
+	var missing *compare.MissingError
+	switch {
+	case !errors.As(err, &missing):
+		return err
+	case o.ignoreNotFound:
+		a.UI.Success("%s: there is nothing to compare", missing)
+		return nil
+	case o.File == "":
+		return err
+	}
+	remedy := "if it is new, compare it with --ignore-not-found"
+	if similar := a.Hint(err); similar != "" {
+		remedy = similar + "; " + remedy
+	}
+	return &hint.Error{Err: err, Hint: remedy}
+}

@@ -1,0 +1,84 @@
+// Package docgen implements the docgen command, which writes the command
+// reference.
+package docgen
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+)
+
+// NewCommand returns the docgen command. It is hidden because only developers
+// of flux need it.
+func NewCommand(a *app.App) *cobra.Command {
+	var path string
+	var man bool
+	cmd := &cobra.Command{
+		Use:    "docgen",
+		Short:  "Write the reference of all commands as Markdown",
+		Hidden: true,
+		Args:   cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			write := doc.GenMarkdownTree
+			if man {
+				write = func(root *cobra.Command, path string) error { return writeManual(root, path, a.Build) }
+			}
+			return writeReference(cmd.Root(), path, write)
+		},
+	}
+	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "output directory")
+	cmd.Flags().BoolVar(&man, "man", false, "write manual pages instead of Markdown")
+	return cmd
+}
+
+func writeReference(root *cobra.Command, path string, write func(*cobra.Command, string) error) error {
+	if err := os.MkdirAll(path, 0o755); err != nil {
+		return fmt.Errorf("creating the directory of the reference: %w", err)
+	}
+	timeless(root)
+	if err := write(root, path); err != nil {
+		return fmt.Errorf("writing the reference to %s: %w", path, err)
+	}
+	return nil
+}
+
+// writeManual writes manual pages with the date of the build, which is that of its commit: builds are
+// reproducible.
+func writeManual(root *cobra.Command, path string, build app.Build) error {
+	header := &doc.GenManHeader{Section: "1", Source: "flux " + build.Version, Manual: "flux", Date: &time.Time{}}
+	if build.Date != "" {
+		date, err := time.Parse(time.RFC3339, build.Date)
+		if err != nil {
+			return err
+		}
+		header.Date = &date
+	}
+	return doc.GenManTree(root, header, path)
+}
+
+// timeless removes dates and machine-specific defaults from the commands, so
+// that the reference is reproducible.
+func timeless(root *cobra.Command) {
+	root.DisableAutoGenTag = true
+	defaults := map[string]string{"namespace": app.DefaultNamespace, "flux-namespace": app.DefaultNamespace}
+	still := func(f *pflag.Flag) {
+		if value, ok := defaults[f.Name]; ok {
+			f.DefValue = value
+		}
+	}
+	root.PersistentFlags().VisitAll(still)
+	var each func(cmd *cobra.Command)
+	each = func(cmd *cobra.Command) {
+		cmd.LocalFlags().VisitAll(still)
+		for _, child := range cmd.Commands() {
+			each(child)
+		}
+	}
+	each(root)
+}

@@ -1,0 +1,307 @@
+// Package plugin implements the plugin command and runs plugins.
+package plugin
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/plugin"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/web/download"
+)
+
+// The variables of Flux 2.9 for the folder of plugins and for their catalog.
+const (
+	PluginFolderVariable  = "FLUXCD_PLUGINS"
+	pluginCatalogVariable = "FLUXCD_PLUGIN_CATALOG"
+)
+
+// NewCommand returns the plugin command.
+func NewCommand(a *app.App) *cobra.Command {
+	cmd := command.Group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
+	cmd.Long = `Manage plugins: programs named flux-NAME that run as 'flux NAME'.
+
+Plugins are installed in ~/.fluxcd/plugins, or in the directory in FLUXCD_PLUGINS.
+Programs named flux-NAME in the directories of PATH are plugins, too; the plugin
+directory comes first. A plugin cannot replace a built-in command.
+
+Arguments after NAME are passed to the plugin. --kubeconfig, --context and
+--namespace before NAME are forwarded in its environment (KUBECONFIG), so that
+every Kubernetes client in it uses them.
+
+The catalog is that of the Flux project, or the URL or directory in
+FLUXCD_PLUGIN_CATALOG.`
+	cmd.Example = `  # Find, install and run a plugin
+  flux plugin search
+  flux plugin install operator
+  flux operator --help
+
+  # Run a plugin on another cluster
+  flux --context=staging operator get instances`
+	return cmd
+}
+
+func newPluginList(a *app.App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:     "list",
+		Aliases: []string{"ls"},
+		Short:   "List installed plugins with their versions and paths",
+		Long: `List the plugins in the plugin directory and on PATH. The version of a plugin that
+'flux plugin install' did not install is shown as manual.`,
+		Example: `  # List plugins
+  flux plugin list
+
+  # Print the versions and checksums of installed plugins
+  flux plugin list -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return listPlugins(a, cmd, format) },
+	}
+	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
+	return cmd
+}
+
+// pluginEntry is a plugin in JSON and YAML.
+type pluginEntry struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+	// Version and the fields below are set for plugins that flux has installed.
+	Version     string           `json:"version,omitempty"`
+	InstalledAt string           `json:"installedAt,omitempty"`
+	Platform    *plugin.Platform `json:"platform,omitempty"`
+}
+
+func listPlugins(a *app.App, cmd *cobra.Command, format string) error {
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	plugins, ignored := installed(a).All(ctx)
+	for _, i := range ignored {
+		a.UI.Warning("%s is ignored: %s", i.Path, i.Reason)
+	}
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	entries := []pluginEntry{} // [] instead of null
+	table := output.Table{Headers: []string{"NAME", "VERSION", "PATH"}}
+	for _, p := range plugins {
+		e, shown := pluginEntry{Name: p.Name, Path: p.Path}, "manual"
+		if r := p.Receipt; r != nil {
+			e.Version, e.InstalledAt, e.Platform, shown = r.Version, r.InstalledAt, &r.Platform, r.Version
+		}
+		entries = append(entries, e)
+		table.Rows = append(table.Rows, []string{p.Name, shown, p.Path})
+	}
+	return printPlugins(a, format, entries, table, "no plugins found")
+}
+
+// printPlugins prints a list in the selected format.
+func printPlugins(a *app.App, format string, entries any, table output.Table, none string) error {
+	if format != "" {
+		return a.Encode(format, entries)
+	}
+	if len(table.Rows) == 0 {
+		a.UI.Line("%s", none)
+		return nil
+	}
+	if screen, ok := a.Screen(false); ok {
+		return table.Show(a.Out, true, screen)
+	}
+	return table.Write(a.Out, true)
+}
+
+func newPluginSearch(a *app.App) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "search [query]",
+		Short: "List the plugins in the catalog",
+		Long: `List the plugins in the catalog whose name or description contains the query,
+or all of them.`,
+		Example: `  # List all plugins
+  flux plugin search
+
+  # Find plugins by a word
+  flux plugin search schema`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return searchPlugins(a, cmd, format, args) },
+	}
+	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
+	return cmd
+}
+
+// catalogEntry is a plugin of the catalog in JSON and YAML.
+type catalogEntry struct {
+	plugin.Entry
+	Installed string `json:"installed,omitempty"`
+}
+
+func searchPlugins(a *app.App, cmd *cobra.Command, format string, args []string) error {
+	catalog, err := pluginCatalog(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	index, err := catalog.Index(ctx)
+	if err != nil {
+		return pluginError(err)
+	}
+	query := strings.ToLower(strings.Join(args, ""))
+	finder := installed(a)
+	finder.Path = "" // plugins on PATH do not count as installed
+	entries := []catalogEntry{}
+	table := output.Table{Headers: []string{"NAME", "DESCRIPTION", "INSTALLED"}}
+	for _, e := range index.Plugins {
+		if !strings.Contains(strings.ToLower(e.Name+"\n"+e.Description), query) {
+			continue
+		}
+		entry := catalogEntry{Entry: e}
+		if p, ok := finder.Find(e.Name); ok && p.Receipt != nil {
+			entry.Installed = p.Receipt.Version
+		}
+		entries = append(entries, entry)
+		table.Rows = append(table.Rows, []string{e.Name, e.Description, entry.Installed})
+	}
+	none := "no plugins found in the catalog"
+	if query != "" {
+		none = fmt.Sprintf("no plugins match %q in the catalog", args[0])
+	}
+	return printPlugins(a, format, entries, table, none)
+}
+
+// installed returns the Finder for the environment of this process.
+func installed(a *app.App) plugin.Finder {
+	return plugin.Finder{Folder: folder(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
+}
+
+// folder returns the plugin folder, or "" without a home directory.
+func folder(a *app.App) string {
+	if folder := a.Env(PluginFolderVariable); folder != "" {
+		if absolute, err := filepath.Abs(folder); err == nil {
+			return absolute
+		}
+		return folder
+	}
+	home := config.Home(a.Env)
+	if !filepath.IsAbs(home) {
+		return ""
+	}
+	return filepath.Join(home, ".fluxcd", "plugins")
+}
+
+// ownPrograms are the programs of flux that are named like plugins.
+func ownPrograms() []string { return []string{helper.Program, helper.Sandbox} }
+
+// ReservedCommand reports whether a name is that of a built-in command or of a
+// program of flux.
+func ReservedCommand(a *app.App, name string) bool {
+	for _, own := range ownPrograms() {
+		if "flux-"+name == own {
+			return true
+		}
+	}
+	return slices.Contains(a.Commands, name) || name == "help" || name == "completion" || strings.HasPrefix(name, "__complete")
+}
+
+func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
+	address := a.Env(pluginCatalogVariable)
+	if address == "" {
+		address = plugin.DefaultCatalog
+	}
+	catalog, err := plugin.OpenCatalog(address, "flux/"+a.Build.Version)
+	if err != nil {
+		return nil, hint.Errorf("set "+pluginCatalogVariable+" to an https URL or a directory", "%s: %w", pluginCatalogVariable, err)
+	}
+	return catalog, nil
+}
+
+// pluginError adds the remedy to an error of the plugin package.
+func pluginError(err error) error {
+	if remedy := pluginHint(err); remedy != "" {
+		return &hint.Error{Err: err, Hint: remedy}
+	}
+	return err
+}
+
+// pluginHint returns the remedy for an error, or "".
+func pluginHint(err error) string {
+	var unknown *plugin.UnknownError
+	var version *plugin.VersionError
+	var platform *plugin.PlatformError
+	var checksum *plugin.ChecksumError
+	var foreign *plugin.ForeignError
+	var absent *plugin.NotInstalledError
+	var busy *plugin.BusyError
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return ""
+	case errors.As(err, &unknown):
+		return unknownPluginHint(unknown)
+	case errors.As(err, &version) && len(version.Known) > 0:
+		return "available versions: " + strings.Join(version.Known[:min(versionsShown, len(version.Known))], ", ")
+	case errors.As(err, &version):
+		return fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", version.Name)
+	case errors.As(err, &platform) && platform.Digest == "":
+		return "available for: " + strings.Join(platform.Offered, ", ")
+	case errors.As(err, &checksum):
+		return "nothing was installed: run the command again, and report it to the plugin's maintainers if the checksum differs again"
+	case errors.As(err, &foreign):
+		return "flux does not change this file: move or remove it yourself"
+	case errors.As(err, &absent):
+		return "'flux plugin list' lists the installed plugins"
+	case errors.As(err, &busy):
+		return "run the command again when it has finished"
+	case errors.Is(err, fs.ErrPermission):
+		return "set " + PluginFolderVariable + " to a writable directory"
+	}
+	return fetchHint(err)
+}
+
+func unknownPluginHint(e *plugin.UnknownError) string {
+	near := hint.Nearest{Word: e.Name}
+	for _, known := range e.Known {
+		near.Try("flux plugin install "+known, []string{known})
+	}
+	if meant := near.Best(); meant != "" {
+		return fmt.Sprintf("did you mean '%s'?", meant)
+	}
+	return "'flux plugin search' lists the plugins"
+}
+
+// fetchHint returns the remedy for a failed request.
+func fetchHint(err error) string {
+	var catalog *plugin.CatalogError
+	var broken *plugin.DownloadError
+	var status *download.StatusError
+	var untrusted *tls.CertificateVerificationError
+	isCatalog := errors.As(err, &catalog)
+	switch {
+	case !isCatalog && !errors.As(err, &broken):
+		return ""
+	case isCatalog && catalog.Invalid:
+		return "check " + pluginCatalogVariable + ", or report it to the maintainers of the catalog"
+	case errors.As(err, &untrusted):
+		return "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
+	case errors.As(err, &status) && !isCatalog:
+		return "report it to the maintainers of the catalog, or install another version"
+	case errors.As(err, &status):
+		return "check " + pluginCatalogVariable
+	}
+	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogVariable + " to a mirror or a directory"
+}
+
+// versionsShown is the maximum number of versions in an error.
+const versionsShown = 10

@@ -1,0 +1,146 @@
+// Package reconcile implements the reconcile command.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/reconciler"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	reconciler.Options
+	targets kinds.TargetOptions
+	failed  bool
+	format  string
+}
+
+// NewCommand returns the reconcile command.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "reconcile", Applies: controllers.Reconcile,
+		Short: "Reconcile resources and wait for the result",
+		Of:    "Reconcile %s objects and wait for the result",
+		OfKind: []kinds.Example{
+			{Text: `  # Reconcile an object and wait for the result
+  flux reconcile %[1]s %[2]s`},
+			{For: controllers.Kind.HasUpstream, Text: `  # Reconcile its upstream objects first, such as its source
+  flux reconcile %[1]s %[2]s --with-source`},
+			{For: func(k controllers.Kind) bool { return k.Release }, Text: `  # Upgrade even if nothing has changed, or retry after the last retry has failed
+  flux reconcile %[1]s %[2]s --force
+  flux reconcile %[1]s %[2]s --reset`},
+			{Text: `  # Reconcile several, all in a namespace, or all that are not ready
+  flux reconcile %[1]s %[2]s %[3]s
+  flux reconcile %[1]s --all -n apps
+  flux reconcile %[1]s --failed -A`},
+			{Text: `  # Reconcile a suspended object and suspend it again
+  flux reconcile %[1]s %[2]s --once`},
+			{Text: `  # Increase the time limit, or do not wait
+  flux reconcile %[1]s %[2]s --timeout 10m
+  flux reconcile %[1]s %[2]s --wait=false`},
+			{Text: `  # Print the outcomes as JSON
+  flux reconcile %[1]s --all -o json`},
+		},
+		Examples: `  # Reconcile a source and then a Kustomization that uses it
+  flux reconcile source/git/my-app ks/my-app
+
+  # Reconcile all objects that are not ready, sources and dependencies first
+  flux reconcile all --failed -A`,
+		Flags: func(fs *pflag.FlagSet) {
+			o.targets.Add(fs, "reconcile")
+			fs.BoolVar(&o.failed, "failed", false, "reconcile the objects of the namespace that are not ready")
+			fs.BoolVar(&o.Once, "once", false, "also reconcile suspended objects, and suspend them again")
+			fs.BoolVar(&o.Wait, "wait", true, "wait for the result")
+			command.AddOutput(fs, &o.format, "also print the outcome for each object", "json", "yaml")
+		},
+		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) { addKindFlags(o, k, fs) },
+		Run:       func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	return cmd
+}
+
+func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
+	if k.Release {
+		fs.BoolVar(&o.Force, "force", false, "install or upgrade the release even if nothing has changed")
+		fs.BoolVar(&o.Reset, "reset", false, "reset the failure counts, so that a release with exhausted retries is tried again")
+	}
+	switch {
+	case k.HasUpstream():
+		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile the upstream objects first, up to the repository")
+	case k.Kind == "GitRepository":
+		fs.BoolVar(&o.WithSource, "with-source", false, "accepted for compatibility: a GitRepository has no source")
+	}
+}
+
+func (o *options) check() error {
+	if o.Once && !o.Wait {
+		return errors.New("--once and --wait=false are mutually exclusive: the object is suspended again after the result")
+	}
+	return nil
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	targets := o.targets
+	if o.failed {
+		if len(s.Objects) > 0 {
+			return errors.New("names and --failed are mutually exclusive")
+		}
+		targets.All = targets.Labels == ""
+	}
+	if err := targets.With(s).Check(cmd, s); err != nil {
+		return err
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c, err := kinds.Targets(ctx, a, cmd, targets, s)
+	if err != nil {
+		return err
+	}
+	c.Targets = reconcilable(a, c, o)
+	r := reconciler.New(cmd.Context(), reconciler.NewEnv(a, client, c.Share), o.Options)
+	failed := r.Run(ctx, c.Targets)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, r.Outcomes()))
+}
+
+// reconcilable returns the targets without the suspended objects, and with
+// --failed without the ready ones. It keeps all objects that are named.
+func reconcilable(a *app.App, c kinds.Chosen, o *options) []objref.Target {
+	if !c.Listed {
+		return c.Targets
+	}
+	left := slices.DeleteFunc(c.Targets, func(t objref.Target) bool {
+		if o.failed && t.Kind.Ready(t.Object).Status == "True" {
+			return true
+		}
+		if t.Kind.Suspension.Is(t.Object) && !o.Once {
+			a.UI.Warning("%s is suspended and is not reconciled%s", t, report.SuspendNote(t.Object))
+			return true
+		}
+		return false
+	})
+	if len(left) == 0 && o.failed && c.Incomplete == nil {
+		a.UI.Success("no %s has failed", c.What.One())
+	}
+	return left
+}

@@ -1,0 +1,96 @@
+// Package root is the root command of flux: its commands, its global flags and
+// its exit codes.
+package root
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/terminal/output"
+)
+
+// NewRoot returns the root command with the subcommands that args need.
+// Without args it has all of them.
+func NewRoot(a *app.App, args []string) *cobra.Command {
+	a.Commands = commandNames()
+	root := &cobra.Command{
+		Use:   "flux",
+		Short: "Bootstrap, inspect and operate Flux",
+		Long: `Install Flux on a Kubernetes cluster from a Git repository, and inspect and
+operate it from a terminal or a pipeline.`,
+		Example: `  # Check the prerequisites of a cluster
+  flux check --pre
+
+  # Bootstrap Flux from a Git repository
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
+
+  # List all Flux resources and their status
+  flux get all -A
+
+  # Fetch the latest commit and apply it
+  flux reconcile kustomization flux-system --with-source`,
+		Version:       a.Build.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error {
+			a.AddFlagSecrets(cmd, args)
+			if app.PrintsCredentials(cmd) {
+				a.Out = app.Unmasked(a.Out)
+			}
+			return applySettings(a, cmd)
+		},
+		Args: command.NoSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	a.Global.Add(root.PersistentFlags(), a.Env("FLUX_SYSTEM_NAMESPACE"))
+	root.AddGroup(groups()...)
+	root.SetHelpCommandGroupID(groupTools)
+	help := newHelp()
+	help.GroupID = groupTools
+	root.SetHelpCommand(help)
+	root.AddCommand(subcommands(a, args)...)
+	root.SetFlagErrorFunc(flagError)
+	root.InitDefaultVersionFlag()
+	setHelp(a, root)
+	return root
+}
+
+// flagError returns the error of a flag whose value is invalid. It words unknown
+// output formats like the commands that check the format themselves.
+func flagError(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
+		switch value := invalid.GetFlag().Value.(type) {
+		case command.Choice:
+			return output.UnknownFormat(invalid.GetValue(), value.Allowed...)
+		case command.Outputs:
+			if format, _, _ := strings.Cut(invalid.GetValue(), "="); !slices.Contains(value.Allowed, format) {
+				return output.UnknownFormat(format, value.Allowed...)
+			}
+		}
+	}
+	return err
+}
+
+// withoutSettings lists the commands that run despite invalid settings, because
+// they send no request to a cluster. version does without --client: it reports
+// the error when it creates the client.
+var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "version"}
+
+// applySettings sets the flags that are not on the command line from the
+// environment and the configuration file.
+func applySettings(a *app.App, cmd *cobra.Command) error {
+	a.Settings = config.Apply(cmd.Root().PersistentFlags(), a.Env)
+	words := strings.Fields(cmd.CommandPath())
+	if len(words) == 1 || slices.Contains(withoutSettings, words[1]) || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	return a.Settings
+}

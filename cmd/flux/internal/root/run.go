@@ -1,0 +1,90 @@
+package root
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+)
+
+// Run executes one command line and returns the exit code.
+func Run(ctx context.Context, a *app.App, args []string) int {
+	defer a.Flush()
+	a.AddEnvironmentSecrets()
+	a.Suggest = newSuggest(ctx, a)
+	root := NewRoot(a, args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		if plugin.Complete(ctx, a, root, args) {
+			return clierr.ExitSuccess
+		}
+		complete.EveryFlag(a, root)
+	} else if handled, err := plugin.Run(ctx, a, root, args); handled {
+		return exit(ctx, a, root, err)
+	}
+	root.SetArgs(args)
+	root.SetIn(a.In)
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	cmd, err := root.ExecuteContextC(ctx)
+	err = errors.Join(err, a.Helpers.Close())
+	return exit(ctx, a, cmd, err)
+}
+
+// exit reports the error of a command and returns the exit code.
+func exit(ctx context.Context, a *app.App, cmd *cobra.Command, err error) int {
+	if err == nil {
+		return clierr.ExitSuccess
+	}
+	var code *clierr.ExitCodeError
+	if errors.As(err, &code) {
+		return code.Code
+	}
+	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
+		if errors.Is(err, clierr.ErrStopped) {
+			a.UI.Stopped()
+		} else {
+			a.UI.Failure("interrupted")
+		}
+		return clierr.ExitInterrupted
+	}
+	failed := clierr.ExitFailed
+	if exitsWithFindings(cmd) {
+		failed = clierr.ExitUndetermined
+	}
+	if errors.Is(err, clierr.ErrReported) {
+		a.Report(err)
+		return failed
+	}
+	var usage *clierr.UsageError
+	if errors.As(err, &usage) {
+		a.UI.Line("%s", shortUsage(usage.Cmd))
+	}
+	message, hint := clierr.Explain(err, cmd)
+	message = a.NameTimeout(message)
+	if hint == "" {
+		hint = a.Hint(err)
+	}
+	a.UI.Failure("%s", redact.Text(message))
+	if hint != "" {
+		a.UI.Line("  %s", redact.Text(hint))
+	}
+	return failed
+}
+
+// exitsWithFindings reports whether exit code 1 of a command means that it found
+// changes or problems. The errors of such a command have another exit code.
+func exitsWithFindings(cmd *cobra.Command) bool {
+	if cmd == nil {
+		return false
+	}
+	words := strings.Fields(cmd.CommandPath())
+	return len(words) > 1 && slices.Contains([]string{"diff", "rehearse", "test", "why", "status", "validate"}, words[1])
+}

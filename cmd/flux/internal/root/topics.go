@@ -1,0 +1,340 @@
+package root
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// newTopic returns a constructor for a help topic, which has no run function.
+func newTopic(name, short string, text func() string) func(*app.App) *cobra.Command {
+	return func(*app.App) *cobra.Command {
+		return &cobra.Command{Use: name, Short: short, Long: text()}
+	}
+}
+
+// isTopic reports whether a command is a help topic. cobra considers commands
+// without a run function help topics unless they have subcommands.
+func isTopic(cmd *cobra.Command) bool {
+	return cmd.HasParent() && cmd.IsAdditionalHelpTopicCommand() && !cmd.Hidden
+}
+
+// Width of help topics, and indentation of lists of variables.
+const (
+	topicWidth     = 80
+	variableIndent = 2
+)
+
+// environmentTopic returns the text about environment variables.
+func environmentTopic() string {
+	return `Environment variables of flux. Flags take precedence over variables, variables
+over the configuration file.
+
+Flags from variables and the configuration file:
+
+  ` + strings.Join(config.Variables(), "\n  ") + `
+      The global flag of the same name, such as --timeout for FLUX_TIMEOUT.
+      Credentials, server addresses and TLS verification have no variable.
+  FLUX_CONFIG
+      Path to the configuration file: YAML with the names of these flags as
+      keys, such as "timeout: 10m". Default: flux/config.yaml in
+      XDG_CONFIG_HOME, else in ~/.config. The file must not be writable by other
+      users.
+  FLUX_SYSTEM_NAMESPACE
+      Default of --namespace and namespace of the Flux controllers
+      (default flux-system).
+
+Cluster:
+
+  KUBECONFIG
+      Paths to kubeconfig files, separated as in PATH. Default: ~/.kube/config.
+  KUBERNETES_SERVICE_HOST
+      Set in pods: without a kubeconfig, flux uses the ServiceAccount of the
+      pod.
+  HTTP_PROXY, HTTPS_PROXY, NO_PROXY
+      Proxy for requests to the API server, registries and Git hosts.
+
+Credentials:
+
+  GITHUB_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, BITBUCKET_TOKEN
+      Token of the Git host for flux bootstrap and flux diff.
+  GIT_PASSWORD
+      Password for flux bootstrap git, or passphrase of the SSH key.
+  SSH_AUTH_SOCK
+      Socket of the SSH agent for flux bootstrap git.
+  SOPS_AGE_KEY, SOPS_AGE_KEY_FILE
+      age keys for flux build and flux diff, or the file with them. Default:
+      sops/age/keys.txt in the configuration directory of the user, as sops has
+      it: XDG_CONFIG_HOME, else ~/.config, on macOS ~/Library/Application
+      Support; on Windows %AppData%.
+  VAULT_ADDR, SOPS_HC_VAULT_ALLOWLIST
+      Address of the Vault server that decrypts SOPS documents, and the
+      addresses that a token may be sent to (default VAULT_ADDR). The clients of
+      AWS, Azure, Google Cloud and Vault read their usual variables, too.
+  AWS_PROFILE, AWS_ROLE_ARN
+      Profile and role that SOPS documents may use for AWS KMS.
+  AWS_EC2_METADATA_DISABLED=false, GCE_METADATA_HOST
+      Use the metadata service of the machine for AWS and for Google Cloud.
+  SOPS_GCP_KMS_ENDPOINT, SOPS_GCP_KMS_UNIVERSE_DOMAIN
+      Other servers of Google Cloud KMS.
+  AZURE_TOKEN_CREDENTIALS, AZURE_AUTHORITY_HOST
+      Kind of Azure credentials, for example AzureCLICredential (default: from
+      the other variables of Azure), and the server that issues tokens.
+  SOPS_GPG_EXEC, GNUPGHOME
+      Program and directory of gpg, which is run only if one of them is set.
+  DOCKER_CONFIG, REGISTRY_AUTH_FILE
+      Credentials of OCI registries as "docker login" and "podman login" store
+      them.
+  AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN, AWS_PROFILE,
+  AWS_ROLE_ARN, AWS_WEB_IDENTITY_TOKEN_FILE, AWS_CONTAINER_CREDENTIALS_FULL_URI
+      Identity for --provider aws. Default: the default profile in ~/.aws, else
+      the role of the task, pod or instance; AWS_EC2_METADATA_DISABLED=true
+      disables the metadata service of the instance.
+  AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_CLIENT_SECRET,
+  AZURE_FEDERATED_TOKEN_FILE, IDENTITY_ENDPOINT
+      Identity for --provider azure. Default: the managed identity, else the
+      login of the Azure CLI. AZURE_TOKEN_CREDENTIALS selects one kind.
+  GOOGLE_APPLICATION_CREDENTIALS
+      File with the identity for --provider gcp. Default: the login of the
+      gcloud CLI, else the service account of the machine or pod; its metadata
+      service is at GCE_METADATA_HOST if set.
+  FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
+      OIDC token for flux trigger receiver.
+  ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN
+      Set by GitHub and Forgejo Actions: flux trigger receiver requests its OIDC
+      token there.
+
+Git repository of flux diff --base:
+
+  GIT_DIR, GIT_WORK_TREE
+      The repository and its work tree, as for git. Default: around the current
+      directory.
+  GITHUB_TOKEN, GH_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, FORGEJO_TOKEN,
+  BITBUCKET_TOKEN
+      Token of the Git host for --comment and --status.
+  SSL_CERT_FILE
+      File with CA certificates, e.g. of a private Git host.
+` + "  " + strings.TrimSpace(fold.Line("  "+strings.Join(ci.Variables(), ", "), variableIndent, topicWidth)) + `
+      Set by CI systems: the pull request, its target branch and its commits,
+      for --base auto, --comment and --status.
+
+Terminal:
+
+  NO_COLOR
+      Disables colors if set. TERM=dumb disables colors and redrawing.
+  CLICOLOR, CLICOLOR_FORCE
+      CLICOLOR=0 disables colors. CLICOLOR_FORCE=1 colors messages and trees
+      in pipes and files, too; tables in pipes never have colors.
+  COLUMNS, LINES
+      Size of the terminal. Default: the size that the terminal reports.
+  CI
+      Disables redrawing if set.
+
+Plugins and processes:
+
+  FLUXCD_PLUGINS
+      Directory of plugins (default ~/.fluxcd/plugins).
+  FLUXCD_PLUGIN_CATALOG
+      URL of the plugin catalog.
+  PATH
+      Directories with further plugins, named flux-NAME.
+  HOME, USERPROFILE
+      Home directory; USERPROFILE on Windows if HOME is not set.
+  GOMEMLIMIT
+      Soft memory limit of flux, such as 1GiB (default 768MiB).`
+}
+
+func exitCodesTopic() string {
+	return `Exit codes of flux.
+
+  0    Success.
+  1    Failure, also of one of several objects.
+  2    Undetermined: only diff, rehearse, test, why, status and validate,
+       whose exit code 1 is a result.
+  130  Interrupted by Ctrl-C or SIGTERM.
+
+A command on several objects processes all of them, reports each, and exits 1 if
+one failed. A command without required arguments prints its usage and exits 1.
+
+Commands with other rules:
+
+  flux diff
+      0 without changes, 1 with changes (with --fail-on=danger only if they are
+      dangerous, with --fail-on=error never), 2 if the comparison or the build
+      failed or the command line is invalid.
+  flux why
+      0 if no problem was found, 1 if there is a problem, 2 if an object does
+      not exist or could not be read, or the command line is invalid.
+  flux status
+      0 if the resource is ready, nothing blocks new changes and all objects in
+      its inventory exist, 1 if not, 2 as for why.
+  flux validate
+      0 if all objects were validated and are valid, 1 if one is invalid, 2 if
+      one could not be validated, or the command line is invalid.
+  flux rehearse
+      0 if nothing differs between the versions of Flux, 1 if something breaks,
+      has to be migrated or changes, 2 if the rehearsal failed, or something
+      could not be rehearsed.
+  flux bisect
+      0 if the first bad commit was found, 1 if not, or if several may be.
+  flux record
+      1 if something could not be recorded; the file has the rest.
+  flux replay
+      The exit code of the command, 130 if there is none.
+  flux test
+      0 if all Flux resources are ready, 1 if one is not or if two owners apply
+      an object differently, 2 if that could not be determined.
+  flux check
+      0 also with warnings, 1 with --strict.
+  flux bootstrap
+      --preflight: 0 if bootstrap would succeed, 1 if not. --dry-run: 0 also if
+      bootstrap would change something. --pull-request: 0 when the pull request
+      is open.
+  flux deps
+      1 if there is a circular dependency.
+  flux trace
+      1 if an object is not managed by Flux.
+  flux events --for
+      1 if there is neither such an object nor an event about it.
+  flux debug
+      1 if secret values would be written masked into a file or a pipe, unless
+      --reveal or --mask-secrets is set.
+  flux sandbox, flux NAME
+      The exit code of flux-sandbox, or of the plugin.`
+}
+
+func formattingTopic() string {
+	return `Output of flux. Results are written to standard output, messages, progress and
+prompts to standard error.
+
+Formats of -o, --output for commands that list objects, such as get and events:
+
+  json, yaml
+      The objects as the API server returns them, without managed fields: a
+      single named object, otherwise a List.
+  name
+      KIND.GROUP/NAME, one object per line.
+  wide
+      The table with more columns.
+  jsonpath=TEMPLATE, jsonpath-file=FILE, jsonpath-as-json=TEMPLATE
+      A JSONPath template, such as '{.status.conditions[*].message}'.
+  go-template=TEMPLATE, go-template-file=FILE
+      A Go template, such as '{{.metadata.name}}'.
+  custom-columns=HEADER:PATH,…
+      A table, such as NAME:.metadata.name,URL:.spec.url.
+  kyaml
+      YAML as a subset with explicit quotes and brackets.
+
+With more than one object, templates are applied to a List: use .items, or
+'{range .items[*]}…{end}'. Other commands list their formats in their help. The
+fields of reports in JSON and YAML are lower case and stable.
+
+Tables on a terminal are fitted to its width: messages are truncated and less
+important columns are omitted (--no-trunc prints everything), and colors mark
+objects that are not ready. Output that is not a terminal has no colors and is
+never truncated. --no-header omits the header of a table.
+
+Secret values are masked where they are only displayed; --mask-secrets and
+--show-secrets override this where a command has them.
+
+  # Names and revisions of the Kustomizations that are not ready
+  flux get ks -A --not-ready -o custom-columns=NAME:.metadata.name,REVISION:.status.lastAppliedRevision
+
+  # Message of the Ready condition
+  flux get ks my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
+}
+
+// selectorsTopic returns the text about the selection of objects, with the kinds of
+// the catalog.
+func selectorsTopic() string {
+	var kinds strings.Builder
+	for _, k := range controllers.Kinds {
+		words := slices.DeleteFunc(k.Words(), func(word string) bool { return strings.ContainsAny(word, "./ ") })
+		slices.Sort(words)
+		kinds.WriteString("\n  " + fold.Line(k.Kind+": "+strings.Join(slices.Compact(words), ", "), 6, helpWidth-2))
+	}
+	return `Selection of objects on the command line.
+
+  flux get kustomization NAME…      objects of a kind, in --namespace
+  flux get ks NAME…                 the same with a short name
+  flux get ks/NAME hr/NAME          objects of several kinds
+  flux get ks/NAMESPACE/NAME        an object in another namespace
+  flux get ks,hr                    all objects of several kinds
+  flux get sources                  all objects of a family of kinds
+  flux get all                      all objects of all kinds
+
+Commands that change objects, and wait, require names or one of these flags:
+
+  --all                             all objects in --namespace
+  -l, --label-selector SELECTOR     objects with labels: 'team=blue',
+                                    'env in (dev,test)', '!deprecated'
+  -A, --all-namespaces              with --all or -l: in all namespaces
+  --failed                          objects whose Ready condition is False (get,
+                                    reconcile)
+
+flux get also filters by status. An object is listed if it matches all filters:
+
+  --not-ready                       objects that are not ready for any reason
+  --stalled                         objects that are not retried until a change
+  --suspended                       suspended objects
+  --status-selector TYPE=STATUS     objects with a condition: Ready=False, for
+                                    example, or Ready!=True
+  --kind KIND,…                     objects of these kinds
+
+The namespace is --namespace, else FLUX_NAMESPACE, FLUX_SYSTEM_NAMESPACE or
+flux-system. --ns-follows-kube-context selects that of the kubeconfig context.
+
+Names of kinds, in lower or upper case. FAMILY/NAME as in source/git/my-app and
+PLURAL.GROUP as in alerts.notification.toolkit.fluxcd.io are names, too.
+` + kinds.String()
+}
+
+// newHelp returns the command help. Unlike cobra's, it fails for a command that
+// does not exist, and completes help topics.
+func newHelp() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		Long: `Print the help of a command, such as "flux help get kustomizations", or of a
+topic, such as "flux help environment".`,
+		Example: `  # Print the help of a command
+  flux help get kustomizations
+
+  # List the environment variables
+  flux help environment`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 && found.HasSubCommands() {
+				return command.NoSubcommand(found, rest)
+			}
+			if found.Context() == nil {
+				found.SetContext(cmd.Context())
+			}
+			return found.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+			found, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			var words []string
+			for _, c := range found.Commands() {
+				if (c.IsAvailableCommand() || isTopic(c)) && strings.HasPrefix(c.Name(), prefix) {
+					words = append(words, c.Name()+"\t"+c.Short)
+				}
+			}
+			return words, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}

@@ -1,0 +1,211 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/release/sigstore"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+)
+
+type pullOptions struct {
+	version       string
+	releases      string
+	trustedRoot   string
+	skipSignature bool
+	prune         bool
+	format        string
+}
+
+// pulled is the answer in JSON and YAML.
+type pulled struct {
+	Version string `json:"version"`
+	// Directory has flux-sandbox, kubectl and the controllers.
+	Directory string `json:"directory"`
+	// Downloaded is false if the sandbox was there already.
+	Downloaded bool `json:"downloaded"`
+	// Verified is true if the signature of the sandbox was verified when it was downloaded.
+	Verified bool `json:"verified"`
+	// Removed are the versions that --prune has removed.
+	Removed []string `json:"removed,omitempty"`
+}
+
+func newPull(a *app.App) *cobra.Command {
+	o := &pullOptions{}
+	cmd := &cobra.Command{
+		Use:   "pull",
+		Short: "Download the programs of the sandbox",
+		Long: `Download flux-sandbox, kubectl and the Flux controllers from the release of this
+version of flux, for this platform, to the cache directory of the user. There,
+'flux sandbox', 'flux test', 'flux bisect', 'flux rehearse' and 'flux validate
+--sandbox' find them. Nothing is downloaded if they are there already.
+
+The checksums of a release are signed by the workflow that builds it. Their signature
+is verified before the archive is downloaded: the certificate must be issued by
+Sigstore to the release workflow of flux at the tag of the version, and the signature
+must be in the transparency log. The SHA-256 checksum is compared before the archive
+is unpacked. If the download fails or is interrupted, nothing is left. A sandbox whose
+signature was not verified is downloaded again.
+
+The trusted root of Sigstore, its keys and certificates, is read over the network from
+tuf-repo-cdn.sigstore.dev, and kept for a day in the cache directory of the user. Without
+access to it, set --trusted-root to a copy of the file trusted_root.json.
+
+A build of flux that is not a release uses the newest downloaded sandbox. The
+sandboxes of other versions, each about 700 MiB, stay until --prune removes them. It
+keeps those that run, and that of this version of flux.`,
+		Example: `  # Download the sandbox of this version of flux
+  flux sandbox pull
+
+  # Download that of another release, for a flux that was built from a clone
+  flux sandbox pull --version 1.0.0
+
+  # Download the sandbox of this version, and remove those of others that do not run
+  flux sandbox pull --prune
+
+  # Download from a mirror, and verify without access to the internet
+  flux sandbox pull --releases https://mirror.example.com/flux/releases --trusted-root trusted_root.json`,
+		Args: cobra.NoArgs,
+		// That of the parent is for flux-sandbox, which has its own configuration.
+		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return cmd.Root().PersistentPreRunE(cmd, args) },
+		RunE:              func(cmd *cobra.Command, _ []string) error { return pull(a, cmd, o) },
+	}
+	cmd.Flags().StringVar(&o.version, "version", "", "version of the release (default: that of flux)")
+	cmd.Flags().StringVar(&o.releases, "releases", sandboxrelease.Address, "URL of the releases, for a mirror")
+	cmd.Flags().StringVar(&o.trustedRoot, "trusted-root", "", "trusted_root.json of Sigstore (default: read over the network)")
+	cmd.Flags().BoolVar(&o.skipSignature, "insecure-skip-signature", false, "compare only the checksum, which does not show who made the release (default false)")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove downloaded sandboxes of other versions that do not run")
+	command.AddOutput(cmd.Flags(), &o.format, "format of the result", "json", "yaml")
+	return cmd
+}
+
+func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
+	if o.skipSignature && o.trustedRoot != "" {
+		return errors.New("--trusted-root and --insecure-skip-signature are mutually exclusive")
+	}
+	version := o.version
+	if version == "" {
+		version = a.Build.Version
+		if !sandboxrelease.IsRelease(version) {
+			return hint.Errorf("set a release with --version, or build the sandbox in a clone with 'make sandbox controllers'",
+				"flux %s is not a release and has no sandbox", version)
+		}
+	}
+	version, err := sandboxrelease.Normalize(version)
+	if err != nil {
+		return err
+	}
+	store, err := sandboxrelease.Open()
+	if err != nil {
+		return err
+	}
+	verify, err := o.verifier(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	progress := a.UI.Progress(a.Now, "downloading the sandbox of flux %s", version)
+	defer progress.Done()
+	downloaded, err := store.Pull(ctx, sandboxrelease.Release{
+		Version: version, Address: o.releases, Agent: agent(a), Verify: verify, Now: a.Now, Downloaded: progress.Bytes,
+		Started: func() {
+			a.UI.Action("downloading the sandbox of flux %s for %s/%s", version, runtime.GOOS, runtime.GOARCH)
+		},
+	})
+	progress.Done()
+	if err != nil {
+		return err
+	}
+	result := pulled{Version: version, Directory: store.At(version), Downloaded: downloaded, Verified: store.Verified(version)}
+	report(a, result)
+	if err := o.others(ctx, a, store, &result); err != nil || o.format == "" {
+		return err
+	}
+	return a.Encode(o.format, result)
+}
+
+// others removes the sandboxes of other versions with --prune, and otherwise lists them after a
+// download.
+func (o *pullOptions) others(ctx context.Context, a *app.App, store sandboxrelease.Store, result *pulled) error {
+	keep := []string{result.Version, a.Build.Version}
+	if !o.prune {
+		versions, err := store.Others(keep...)
+		if err == nil && result.Downloaded && len(versions) > 0 {
+			a.UI.Action("sandboxes of other versions are kept (%s): remove them with 'flux sandbox pull --prune'", strings.Join(versions, ", "))
+		}
+		return err
+	}
+	removed, running, err := store.Prune(ctx, keep...)
+	for _, version := range removed {
+		a.UI.Success("removed the sandbox of flux %s", version)
+	}
+	for _, version := range running {
+		a.UI.Warning("the sandbox of flux %s is kept, because it runs: stop it with 'flux sandbox down'", version)
+	}
+	result.Removed = removed
+	return err
+}
+
+func agent(a *app.App) string { return "flux/" + a.Build.Version }
+
+// verifier returns the function that verifies the signature of the checksums, nil if it is skipped.
+func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error, error) {
+	if o.skipSignature {
+		return nil, nil
+	}
+	var trusted []byte
+	if o.trustedRoot != "" {
+		file, err := os.Open(o.trustedRoot)
+		if err != nil {
+			return nil, fmt.Errorf("reading --trusted-root: %w", err)
+		}
+		defer func() { _ = file.Close() }() // read-only
+		if trusted, err = budget.ReadAll(file, o.trustedRoot, "the file", sigstore.RootMax); err != nil {
+			return nil, fmt.Errorf("reading --trusted-root: %w", err)
+		}
+		if len(trusted) == 0 {
+			return nil, fmt.Errorf("reading --trusted-root: %s is empty", o.trustedRoot)
+		}
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cache directory: %w", err)
+	}
+	return func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error {
+		err := sigstore.Verify(ctx, a.Helpers.Signatures(a), sigstore.Request{
+			File: file, Bundle: bundle, Identity: by, TrustedRoot: trusted, Cache: filepath.Join(cache, "flux", "sigstore"), Agent: agent(a),
+		})
+		if err == nil {
+			a.UI.Success("verified that %s signed the checksums", by.Subject)
+		}
+		return err
+	}, nil
+}
+
+func report(a *app.App, r pulled) {
+	if !r.Verified {
+		a.UI.Warning("the signature of flux %s was not verified", r.Version)
+	}
+	if r.Downloaded {
+		a.UI.Success("downloaded the sandbox of flux %s to %s", r.Version, r.Directory)
+	} else {
+		a.UI.Success("the sandbox of flux %s is already in %s", r.Version, r.Directory)
+	}
+	if used, err := app.FindSandbox(a); err == nil && filepath.Dir(used) != r.Directory {
+		a.UI.Warning("flux %s uses %s instead", a.Build.Version, used)
+	} else if err != nil {
+		a.UI.Warning("flux %s does not use it: it uses the sandbox of its own version", a.Build.Version)
+	}
+}

@@ -1,0 +1,318 @@
+// Package test implements the test command.
+package test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/assert"
+)
+
+type options struct {
+	buildflags.Secrets
+	path, revision, base string
+	mappings             []string
+	vendor               string
+	allowNetwork         bool
+	// outputs are the formats of the report; none is human on standard output.
+	outputs []command.Output
+}
+
+// NewCommand returns the test command.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := &cobra.Command{
+		Use:   "test [FILE...]",
+		Short: "Test a repository with the Flux controllers in a temporary sandbox",
+		Long: `Test what a repository deploys to a cluster: the Flux controllers reconcile it in
+a temporary sandbox on this machine, until all objects are ready or stuck. No
+cluster and no containers are needed.
+
+The work tree, or a revision, is served in place of the remote repository.
+The sandbox has no network: --map serves a directory in place of another source,
+and --vendor the sources that 'flux test vendor' has fetched. With
+--allow-network, the controllers fetch sources from their addresses, with the
+credentials that the repository contains: only for trusted repositories, because
+they also reach the programs and the network of this machine. Systems without
+network namespaces, such as macOS, require it. Workloads do not run: their
+pods become ready without images. Alerts and image updates are suspended, and
+Kustomizations and HelmReleases for other clusters are not applied, so that
+nothing outside of the sandbox is changed.
+
+Secrets and ConfigMaps that are neither in the repository nor created by it are
+reported with what needs them. With --fake-secrets, they are created with
+generated values, and documents that SOPS has encrypted are served with stub
+values. With --age-key-file, or the variables SOPS_AGE_KEY and
+SOPS_AGE_KEY_FILE, kustomize-controller decrypts them.
+
+The report has the Flux resources in the order in which they became ready, the
+root cause of each that did not, objects that two owners apply, objects that are
+in no inventory, and warnings of the API server, such as those about deprecated
+API versions. --timeout limits the time of the first reconciliation.
+
+Then the tests in files of the repository whose names end in .fluxtest.yaml are
+run, or those in the given files: what the controllers do after commits and other
+changes, and during faults. Notifications and image updates are received in the
+sandbox for them. docs/test-files.md describes the files. Each step has a timeout
+of its own.
+
+With --base, the controllers first reconcile the base, and then the head is
+pushed. The report has the timeline: objects that were created, changed,
+deleted or recreated, workloads whose pods restart, failures also if they are
+temporary, and releases of Helm. Test files are those of the head, and are run
+after it was reconciled.
+
+The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.
+
+The exit code is 0 if all resources are ready and all assertions hold, 1 if one
+does not or if two owners apply an object differently, and 2 if that could not be
+determined.`,
+		Example: `  # Test the only cluster in the repository
+  flux test
+
+  # Test a cluster of a commit, with charts and artifacts from folders
+  flux test --path clusters/production --revision HEAD --map https://charts.example.com=./charts --map oci://ghcr.io/acme/apps=./apps
+
+  # Test a pull request as an upgrade of what main deploys
+  flux test --path clusters/production --base origin/main
+
+  # Fetch all sources, then test without a network
+  flux test vendor
+  flux test --vendor .fluxtest
+
+  # Test without the Secrets of the cluster
+  flux test --path clusters/production --fake-secrets
+
+  # Run one file with assertions
+  flux test --path clusters/production tests/rollout.fluxtest.yaml
+
+  # Print the report, and write it for a CI system
+  flux test --path clusters/production -o human -o junit=flux-test.xml`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: completeFiles,
+		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
+	}
+	fs := cmd.Flags()
+	o.addRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
+	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
+	o.AddFakeSecrets(fs)
+	o.AddAgeKey(fs)
+	buildflags.AddUntrusted(a, fs, &o.Untrusted)
+	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)
+	complete.Flag(cmd, "vendor", completeFolders)
+	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
+	fs.VarP(command.Outputs{List: &o.outputs, Allowed: formats}, "output", "o",
+		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(formats, ", "))
+	cmd.AddCommand(newVendor(a))
+	return cmd
+}
+
+// addRevisions adds the flags that select the cluster and the revisions of its repository.
+func (o *options) addRevisions(cmd *cobra.Command, revision, base string) {
+	fs := cmd.Flags()
+	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
+	fs.StringVar(&o.revision, "revision", "", revision)
+	fs.StringVar(&o.base, "base", "", base)
+	for _, flag := range []string{"revision", "base"} {
+		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
+		})
+	}
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
+	r, err := o.newRun(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	head, done, err := load(ctx, o.path, o.revision)
+	defer func() { _ = done() }() // read-only
+	if err != nil {
+		return err
+	}
+	r.Repository = head
+	if o.base != "" {
+		base, done, err := load(ctx, o.path, o.base)
+		defer func() { _ = done() }() // read-only
+		if err != nil {
+			return fmt.Errorf("the base %s: %w", o.base, err)
+		}
+		r.Repository, r.Head, r.Base = base, head, o.base
+	}
+	if r.Distribution, err = distribution(head.Version); err != nil {
+		return err
+	}
+	if err := o.useVendored(ctx, a, r); err != nil {
+		return err
+	}
+	tests, err := readTests(ctx, a, head, files)
+	if err != nil {
+		return err
+	}
+	s, err := newSuite(cmd.Context(), a, r, tests)
+	if err != nil {
+		return err
+	}
+	report, err := report(ctx, cmd.Context(), a, r, s)
+	if err != nil {
+		return err
+	}
+	if err := write(a, o.outputs, report); err != nil {
+		return err
+	}
+	return conclude(a, report)
+}
+
+// load reads a revision of the repository.
+func load(ctx context.Context, path, revision string) (*testrun.Repository, func() error, error) {
+	r, done, err := buildflags.Served(ctx, path, revision)
+	if err == nil {
+		err = r.Load(ctx)
+	}
+	return r, done, err
+}
+
+// newRun returns the run without its repository.
+func (o *options) newRun(a *app.App) (*testrun.Run, error) {
+	r := &testrun.Run{FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now}
+	for _, text := range o.mappings {
+		m, err := testrun.ParseMapping(text)
+		if err != nil {
+			return nil, err
+		}
+		r.Mappings = append(r.Mappings, m)
+	}
+	var err error
+	if r.AgeKey, err = o.AgeKey(a); err != nil {
+		return nil, err
+	}
+	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
+		return nil, err
+	}
+	r.Program, err = app.FindSandbox(a)
+	return r, err
+}
+
+// distribution returns the version of Flux that belongs to that of the repository.
+func distribution(version string) (controllers.Distribution, error) {
+	if version == "" {
+		return controllers.DefaultDistribution(), nil
+	}
+	d, ok := controllers.SameMinor(version)
+	if !ok {
+		return d, hint.Errorf("update gotk-components.yaml to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "the version of Flux in the repository is not embedded: %s", version)
+	}
+	return d, nil
+}
+
+// report runs the sandbox and the tests, and shows each step: on a terminal in one line, else once. The
+// time for the tests is not that of ctx, but of all.
+func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite) (report *testrun.Report, err error) {
+	line := a.UI.Progress(a.Now, "testing")
+	defer line.Done()
+	last := ""
+	r.Progress = func(step string) {
+		now, _, _ := strings.Cut(step, ":")
+		if now != last {
+			a.UI.Waiting("%s", now)
+		}
+		last = now
+		line.Set("%s", step)
+	}
+	defer func() { err = errors.Join(err, s.close(), r.Close()) }()
+	if err := r.Run(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return nil, err
+	}
+	examining, cancel := context.WithTimeout(context.WithoutCancel(ctx), testrun.ReadTime)
+	defer cancel()
+	if report, err = r.Report(examining); err != nil {
+		return nil, err
+	}
+	results, err := s.run(all, r)
+	if err != nil {
+		return nil, err
+	}
+	report.AddTests(results)
+	return report, nil
+}
+
+// conclude prints the totals, and returns the exit code.
+func conclude(a *app.App, r *testrun.Report) error {
+	for _, m := range r.Unmatched {
+		a.UI.Warning("no source has the URL of --map %s", printable.Line(redact.Text(m.URL+"="+m.Path)))
+	}
+	for _, line := range r.Ignored {
+		a.UI.Warning("%s", printable.Line(line))
+	}
+	ready, all := r.Count()
+	switch r.Result {
+	case testrun.Ready:
+		a.UI.Success("%d of %s ready in %.1fs%s", ready, output.Amount(all, "Flux resource"), r.Seconds, passed(r))
+		return nil
+	case testrun.NotReady:
+		a.UI.Failure("%d of %s ready: %s", ready, output.Amount(all, "Flux resource"), problems(r))
+		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
+	}
+	a.UI.Failure("%d of %s ready; the others could not be determined: exiting with 2", ready, output.Amount(all, "Flux resource"))
+	return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
+}
+
+// countTests counts the assertions with an outcome.
+func countTests(r *testrun.Report, o assert.Outcome) int {
+	n := 0
+	for _, result := range r.Tests {
+		if result.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// passed counts the assertions that have passed.
+func passed(r *testrun.Report) string {
+	if len(r.Tests) == 0 {
+		return ""
+	}
+	return ", " + output.Amount(countTests(r, assert.Passed), "assertion") + " passed"
+}
+
+// problems counts what is wrong.
+func problems(r *testrun.Report) string {
+	var parts []string
+	if n := len(r.Causes); n > 0 {
+		parts = append(parts, output.Amount(n, "root cause"))
+	}
+	differs := 0
+	for _, c := range r.Conflicts {
+		if c.Differs {
+			differs++
+		}
+	}
+	if n := countTests(r, assert.Failed); n > 0 {
+		parts = append(parts, output.Amount(n, "failed assertion"))
+	}
+	if differs > 0 {
+		parts = append(parts, output.Amount(differs, "object")+" applied differently by two owners")
+	}
+	return strings.Join(parts, ", ")
+}

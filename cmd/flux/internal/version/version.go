@@ -1,0 +1,179 @@
+// Package version implements the version command.
+package version
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+type options struct {
+	client   bool
+	embedded bool
+	format   string
+}
+
+// NewCommand returns the version command.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{format: "yaml"}
+	cmd := &cobra.Command{
+		Use:   "version",
+		Short: "Show the version of flux and of Flux on the cluster",
+		Long: `Show the version of this tool, and of the Flux distribution and its
+controllers on the cluster. The tool has a version of its own; it embeds
+Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") + `, and installs ` + controllers.DefaultVersion + ` by default.
+With -o json it also shows the Git commit that the tool was built from, and the
+time of this commit.
+
+With --embedded, it lists the embedded versions of Flux with the oldest supported
+patch versions of Kubernetes, and the versions of the controllers.`,
+		Example: `  # Show the versions of this tool and of Flux on the cluster
+  flux version
+
+  # Show the version of this tool without access to a cluster
+  flux version --client
+
+  # List the versions of Flux that can be installed without access to its releases
+  flux version --embedded -o json | jq -r '.[].version'
+
+  # Show the commit that this tool was built from
+  flux version --client -o json | jq -r .commit`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
+	}
+	cmd.Flags().BoolVar(&o.client, "client", false, "show the version of this tool only")
+	cmd.Flags().BoolVar(&o.embedded, "embedded", false, "list the embedded versions of Flux")
+	command.AddOutput(cmd.Flags(), &o.format, "output format", "yaml", "json")
+	return cmd
+}
+
+// entry is a line of the output.
+type entry struct{ name, version string }
+
+func run(a *app.App, cmd *cobra.Command, o *options) error {
+	if o.embedded {
+		return a.Encode(o.format, embedded())
+	}
+	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
+	if o.format == "json" && a.Build.Commit != "" {
+		// Omitted in YAML, which scripts for Flux 2.9 parse.
+		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date}, entry{"go", runtime.Version()})
+	}
+	if o.client {
+		return printVersions(a, o.format, entries)
+	}
+	installed, failed := installedVersions(a, cmd)
+	// The client version is printed without a cluster, too.
+	if err := printVersions(a, o.format, append(entries, installed...)); err != nil {
+		return err
+	}
+	return failed
+}
+
+// distribution is an embedded version of Flux in JSON and YAML.
+type distribution struct {
+	Version string `json:"version"`
+	Default bool   `json:"default"`
+	// Kubernetes lists the oldest supported patch version of each minor version.
+	Kubernetes  []string          `json:"kubernetes"`
+	Controllers map[string]string `json:"controllers"`
+}
+
+func embedded() []distribution {
+	var all []distribution
+	for _, d := range controllers.Distributions {
+		all = append(all, distribution{"v" + d.Version, d.Version == controllers.DefaultVersion, d.Kubernetes, d.Tags})
+	}
+	return all
+}
+
+func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {
+	client, namespace, err := a.Connect(cmd)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	return clusterVersions(ctx, client, namespace)
+}
+
+// clusterVersions reads the versions from the Deployments, which have the
+// version of the distribution as a label.
+func clusterVersions(ctx context.Context, client *kube.Client, namespace string) ([]entry, error) {
+	var distribution string
+	images := map[string]string{}
+	_, err := client.List(ctx, kube.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
+		name := controllers.Name(o)
+		images[name] = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
+		// source-controller is part of every installation, so its label has
+		// precedence.
+		if label := kube.Label(o, kube.VersionLabel); distribution == "" || name == "source-controller" {
+			distribution = label
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("listing the controllers in namespace %q: %w", namespace, err)
+	}
+	if len(images) == 0 {
+		return nil, notInstalled(ctx, client, namespace)
+	}
+	var entries []entry
+	if distribution != "" {
+		entries = append(entries, entry{"distribution", "flux-" + distribution})
+	}
+	for _, name := range slices.Sorted(maps.Keys(images)) {
+		entries = append(entries, entry{name, images[name]})
+	}
+	return entries, nil
+}
+
+// notInstalled returns an error with the namespaces in which Flux is installed
+// as a hint.
+func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	remedy := "install it with 'flux install'; 'flux version --client' needs no cluster"
+	// Users without permission to list CRDs get the general hint.
+	if crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD); err == nil {
+		remedy = cmp.Or(installation.ElsewhereHint(crd, namespace), remedy)
+	}
+	return hint.Errorf(remedy, "no controllers of Flux found in namespace %q", namespace)
+}
+
+func printVersions(a *app.App, format string, entries []entry) error {
+	if format == "json" {
+		fields := map[string]string{}
+		for _, e := range entries {
+			fields[e.name] = e.version
+		}
+		text, err := json.MarshalIndent(fields, "", "  ")
+		if err != nil {
+			return err
+		}
+		return a.Printf("%s\n", text)
+	}
+	for _, e := range entries {
+		line, err := yaml.Marshal(map[string]string{e.name: e.version})
+		if err != nil {
+			return err
+		}
+		if err := a.Printf("%s", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+// Package wait implements the wait command.
+package wait
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/reconcile"
+)
+
+type options struct {
+	targets  kinds.TargetOptions
+	state    string
+	revision string
+	children bool
+	format   string
+}
+
+// NewCommand returns the wait command.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{}
+	cmd := kinds.NewCommand(a, kinds.Verb{
+		Name: "wait", Applies: controllers.Get,
+		Short: "Wait until resources are ready, suspended or deleted",
+		Of:    "Wait until %s objects are ready, suspended or deleted",
+		OfKind: []kinds.Example{
+			{For: controllers.Kind.HasConditions, Text: `  # Wait at most ten minutes until an object is ready
+  flux wait %[1]s %[2]s --timeout 10m`},
+			{For: hasRevision, Text: `  # Wait until it is ready at a revision
+  flux wait %[1]s %[2]s --revision %[4]s`},
+			{For: controllers.Kind.Applies, Text: `  # Also wait for the Kustomizations and HelmReleases that it applies
+  flux wait %[1]s %[2]s --children`},
+			{For: controllers.Kind.HasConditions, Text: `  # Wait for all objects in a namespace, or in the cluster
+  flux wait %[1]s --all -n apps
+  flux wait %[1]s --all -A`},
+			{Text: `  # Wait until an object is deleted
+  flux wait %[1]s %[2]s --for deleted`},
+			{For: kinds.Unless(controllers.Kind.HasConditions), Text: `  # Wait until all objects in a namespace are deleted
+  flux wait %[1]s --all -n apps --for deleted`},
+			{Text: `  # Print the outcome as JSON
+  flux wait %[1]s %[2]s -o json`},
+		},
+		Flags:     o.add,
+		KindFlags: o.addOfKind,
+		Examples: `  # Wait until objects of several kinds are ready
+  flux wait source/git/my-app ks/my-app --timeout 10m
+
+  # Wait until everything in the cluster is ready
+  flux wait all -A`,
+		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+	})
+	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Long = `Wait until objects are ready, suspended or deleted.
+
+The exit code is 0 when all objects have reached the state. It is 1 after
+--timeout, or as soon as an object cannot reach it: the object is stalled (its
+controller does not retry until something changes), suspended, or does not exist.
+A failure does not end the wait while another attempt follows: the controller
+retries, or a new revision of the source, a reconciliation request or a change of
+the owner was not attempted yet. With --revision, failures of other revisions are
+ignored.
+
+The state of each object is printed when it changes, on a terminal in one line
+with the elapsed time.
+
+` + kinds.Help
+	return cmd
+}
+
+// hasRevision reports whether there is an example with --revision.
+func hasRevision(k controllers.Kind) bool {
+	_, ok := reconcile.RevisionPath(k)
+	return ok && k.Examples.Revision != ""
+}
+
+func (o *options) add(fs *pflag.FlagSet) {
+	o.targets.Add(fs, "wait for")
+	fs.StringVar(&o.state, "for", reconcile.Ready, "state to wait for: ready, suspended or deleted")
+	command.AddOutput(fs, &o.format, "also print the outcome for each object", "json", "yaml")
+}
+
+func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
+	if _, ok := reconcile.RevisionPath(k); ok {
+		fs.StringVar(&o.revision, "revision", "", "revision to be ready at, e.g. main@sha1:6f9a1b2c or a commit")
+	}
+	if k.Applies() {
+		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, recursively")
+	}
+}
+
+func (o *options) check(s kinds.Selection) error {
+	switch {
+	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
+		return fmt.Errorf("invalid --for %q: must be ready, suspended or deleted", o.state)
+	case o.state != reconcile.Ready && (o.revision != "" || o.children):
+		return errors.New("--revision and --children require --for ready")
+	}
+	for _, k := range s.Kinds {
+		_, ok := reconcile.RevisionPath(k)
+		switch {
+		case o.revision != "" && !ok:
+			return fmt.Errorf("--revision does not apply to %s", k.Kind)
+		case o.state == reconcile.Suspended && !k.Suspension.Possible():
+			return fmt.Errorf("%s objects cannot be suspended", k.Kind)
+		}
+	}
+	return nil
+}
+
+func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
+	if s.Every && o.state == reconcile.Suspended {
+		s.Kinds = slices.DeleteFunc(s.Kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
+	}
+	if err := o.check(s); err != nil {
+		return err
+	}
+	if err := o.targets.With(s).Check(cmd, s); err != nil {
+		return err
+	}
+	client, err := a.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	c, err := kinds.Choose(ctx, a, cmd, o.targets, s)
+	if err != nil {
+		return err
+	}
+	if err := c.NoneFound(); err != nil && o.state != reconcile.Deleted {
+		return err
+	}
+	if err := listNamed(ctx, client, &c); err != nil {
+		return err
+	}
+	w := &waiter{app: a, client: client, options: o, user: cmd.Context(), failures: map[string]error{}}
+	failed := w.run(ctx, c)
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, w.outcomes()))
+}
+
+// listNamed reads many named objects of a kind in a namespace with one list, so
+// that one watch from the version of the list serves all of them. Objects that are
+// not in the list are read by name.
+func listNamed(ctx context.Context, client *kube.Client, c *kinds.Chosen) error {
+	if c.Listed {
+		return nil
+	}
+	named := map[kinds.KindNamespace][]int{}
+	for i, t := range c.Targets {
+		p := kinds.KindNamespace{Kind: t.Kind.Kind, Namespace: t.Namespace}
+		named[p] = append(named[p], i)
+	}
+	for at, indexes := range named {
+		if len(indexes) < reconcile.ShareFrom {
+			continue
+		}
+		l := kinds.ListTargets(ctx, client, c.Targets[indexes[0]].Kind, kube.Selection{Namespace: at.Namespace})
+		if l.Err != nil {
+			return l.Err
+		}
+		c.Lists = append(c.Lists, l)
+		found := map[string]controllers.Object{}
+		for _, t := range l.Targets {
+			found[t.Name] = t.Object
+		}
+		for _, i := range indexes {
+			c.Targets[i].Object = found[c.Targets[i].Name]
+		}
+	}
+	return nil
+}

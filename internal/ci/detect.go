@@ -1,0 +1,18 @@
+package ci
+
+import (
+	"slices"
+	"strings"
+)
+
+// otherSigns are variables of CI systems that pass no pull request, and the one that most systems set.
+var otherSigns = []string{"CI", "TEAMCITY_VERSION"}
+
+// Detected reports whether the environment is that of a CI system.
+func Detected(env func(string) string) bool {
+	return slices.ContainsFunc(systems, func(s system) bool { return s.runs(env) }) ||
+		slices.ContainsFunc(otherSigns, func(name string) bool {
+			value := env(name)
+			return value != "" && value != "0" && !strings.EqualFold(value, "false")
+		})
+}

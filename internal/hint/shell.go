@@ -1,0 +1,38 @@
+package hint
+
+import (
+	"fmt"
+	"strings"
+)
+
+// harmless are the characters, besides letters and digits, that a shell does not interpret.
+const harmless = "@%_+=:,./-"
+
+// Quote returns a word as a shell reads it, in single quotes if necessary. Names in repositories,
+// registries and clusters are untrusted: a shell must read each as one word.
+func Quote(word string) string {
+	special := func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(harmless, r)
+	}
+	if word != "" && !strings.ContainsFunc(word, special) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// Operand returns the last word of a command, quoted and not to be taken for an option.
+func Operand(word string) string {
+	if strings.HasPrefix(word, "-") {
+		return "-- " + Quote(word)
+	}
+	return Quote(word)
+}
+
+// Command returns a command whose format has a %s for each quoted word.
+func Command(format string, words ...string) string {
+	quoted := make([]any, len(words))
+	for i, word := range words {
+		quoted[i] = Quote(word)
+	}
+	return fmt.Sprintf(format, quoted...)
+}

@@ -1,0 +1,136 @@
+// Package release downloads the manifests of releases of Flux that are not
+// embedded.
+package release
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/util/version"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/web/download"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Address is the address of the releases.
+const Address = "https://github.com/fluxcd/flux2/releases"
+
+const (
+	// archive is the file of a release with the manifests.
+	archive = "manifests.tar.gz"
+	// archiveMax is the maximum size of the archive.
+	archiveMax = 8 << 20
+	// checksumsMax is the maximum size of the file with the checksums.
+	checksumsMax = 1 << 20
+)
+
+// Manifests are the manifests of a release.
+type Manifests struct {
+	// Version is the version with a leading "v".
+	Version string
+	// Archive is manifests.tar.gz of the release.
+	Archive []byte
+	// Unverified is true for an old release that publishes no checksum of the
+	// archive.
+	Unverified bool
+}
+
+// Normalize returns a version with a leading "v", or an error if it is not a
+// semantic version.
+func Normalize(text string) (string, error) {
+	v, err := version.ParseSemantic(text)
+	if err != nil || v.String() != strings.TrimPrefix(text, "v") {
+		return "", fmt.Errorf("invalid version %q: must be %s, a version such as v%s, or latest", text, minors(), controllers.DefaultVersion)
+	}
+	return "v" + v.String(), nil
+}
+
+// minors lists the minor versions that are embedded.
+func minors() string {
+	var names []string
+	for _, d := range controllers.Distributions {
+		names = append(names, d.Minor())
+	}
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// Latest returns the version of the latest release, to which the server redirects.
+func Latest(ctx context.Context, agent string) (string, error) {
+	client := download.New(agent)
+	client.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, Address+"/latest", nil)
+	if err != nil {
+		return "", err
+	}
+	request.Header.Set("User-Agent", agent)
+	response, err := client.HTTP.Do(request)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return "", cause
+		}
+		return "", network("latest", err)
+	}
+	_ = response.Body.Close() // a response to HEAD has no body
+	target, err := response.Location()
+	if err != nil || path.Base(path.Dir(target.Path)) != "tag" {
+		return "", network("latest", fmt.Errorf("%s/latest does not redirect to a release: status %d", Address, response.StatusCode))
+	}
+	return Normalize(path.Base(target.Path))
+}
+
+// Fetch downloads the manifests of a version and compares their checksum with the
+// published one. The version is normalized.
+func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
+	client := download.New(agent)
+	folder := Address + "/download/" + version + "/"
+	m := &Manifests{Version: version}
+	var sums []byte
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		m.Archive, err = client.Read(gctx, folder+archive, archiveMax)
+		if errors.Is(err, fs.ErrNotExist) {
+			return hint.Errorf("see "+Address+" for the versions", "Flux %s is not among the releases", version)
+		}
+		return err
+	})
+	g.Go(func() (err error) {
+		sums, err = client.Read(gctx, folder+"flux_"+strings.TrimPrefix(version, "v")+"_checksums.txt", checksumsMax)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err := g.Wait(); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return nil, cause
+		}
+		return nil, network(version, err)
+	}
+	want, published := download.Checksum(sums, archive)
+	sum := sha256.Sum256(m.Archive)
+	if got := hex.EncodeToString(sum[:]); published && got != want {
+		return nil, fmt.Errorf("checksum of %s does not match: expected %s, got %s", folder+archive, want, got)
+	}
+	m.Unverified = !published
+	return m, nil
+}
+
+// network adds the version, and a remedy, to an error without one.
+func network(version string, err error) error {
+	var known *hint.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	return hint.Errorf("check the network connection and HTTPS_PROXY, omit --version to install the embedded Flux, "+
+		"or set --manifests to rendered manifests of that version", "downloading the manifests of Flux %s: %w", version, err)
+}

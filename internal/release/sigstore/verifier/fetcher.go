@@ -1,0 +1,36 @@
+package verifier
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/theupdateframework/go-tuf/v2/metadata"
+
+	"github.com/fluxkit/flux/internal/web/download"
+)
+
+// cacheDays is the number of days in which the cached metadata of TUF is used without a request, if
+// it does not expire before.
+const cacheDays = 1
+
+// fetcher reads files of a TUF repository like any other download.
+type fetcher struct {
+	ctx    context.Context // the interface of the library has none
+	client *download.Client
+}
+
+func newFetcher(ctx context.Context, agent string) fetcher {
+	return fetcher{ctx, download.New(agent)}
+}
+
+// DownloadFile returns a file of at most most bytes. The timeout is that of the context.
+func (f fetcher) DownloadFile(address string, most int64, _ time.Duration) ([]byte, error) {
+	data, err := f.client.Read(f.ctx, address, most)
+	var status *download.StatusError
+	if errors.As(err, &status) {
+		// The library looks for versions of root.json until one does not exist.
+		return nil, &metadata.ErrDownloadHTTP{StatusCode: status.Code, URL: status.URL}
+	}
+	return data, err
+}

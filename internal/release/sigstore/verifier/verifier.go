@@ -1,0 +1,137 @@
+// Package verifier verifies signatures with the library of Sigstore. Only the helper program links it.
+package verifier
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/sigstore/sigstore-go/pkg/bundle"
+	"github.com/sigstore/sigstore-go/pkg/fulcio/certificate"
+	"github.com/sigstore/sigstore-go/pkg/root"
+	"github.com/sigstore/sigstore-go/pkg/tuf"
+	"github.com/sigstore/sigstore-go/pkg/verify"
+
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/release/sigstore"
+)
+
+// Repository is a TUF repository with the trusted root.
+type Repository struct {
+	// URL is the address, and Root the content of its first root.json.
+	URL  string
+	Root []byte
+}
+
+// Public returns the repository of the public instance of Sigstore, whose root.json is part of the
+// library.
+func Public() Repository { return Repository{tuf.DefaultMirror, tuf.DefaultRoot()} }
+
+// NewJob returns the job that verifies signatures with the trusted root of a repository.
+func NewJob(repository Repository) helper.Job {
+	return func(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
+		var r sigstore.Request
+		if err := json.Unmarshal(input, &r); err != nil {
+			return nil, err
+		}
+		failure := repository.verify(ctx, r)
+		if failure != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return sigstore.Result{Failure: failure}, nil
+	}
+}
+
+// verify returns nil if the signature is valid.
+func (t Repository) verify(ctx context.Context, r sigstore.Request) *sigstore.Error {
+	failed := func(step sigstore.Step, err error) *sigstore.Error {
+		return &sigstore.Error{Step: step, Detail: err.Error(), Given: len(r.TrustedRoot) > 0}
+	}
+	signed, err := parse(r.Bundle)
+	if err != nil {
+		return failed(sigstore.ReadBundle, err)
+	}
+	trusted, err := t.trustedRoot(ctx, r)
+	if err != nil {
+		return failed(sigstore.ReadRoot, err)
+	}
+	step, err := check(signed, trusted, r)
+	if err != nil {
+		return failed(step, err)
+	}
+	return nil
+}
+
+// check returns the step that failed with its error. The certificate must be in a certificate
+// transparency log and the signature in a transparency log, so that the owner of the identity can
+// notice both. The signature is of the minutes in which the certificate was valid according to the log
+// or a timestamp authority.
+func check(signed *bundle.Bundle, trusted *root.TrustedRoot, r sigstore.Request) (sigstore.Step, error) {
+	verifier, err := verify.NewVerifier(trusted, verify.WithSignedCertificateTimestamps(1), verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1))
+	if err != nil {
+		return sigstore.CheckSignature, err
+	}
+	identity, err := identityOf(r.Identity)
+	if err != nil {
+		return sigstore.CheckIdentity, err
+	}
+	_, err = verifier.Verify(signed, verify.NewPolicy(verify.WithArtifact(bytes.NewReader(r.File)), verify.WithCertificateIdentity(identity)))
+	var other *verify.ErrNoMatchingCertificateIdentity
+	if errors.As(err, &other) {
+		return sigstore.CheckIdentity, difference(other)
+	}
+	return sigstore.CheckSignature, err
+}
+
+// parse returns a bundle with the signature of a file. Other bundles have statements about files,
+// which may be anything.
+func parse(text []byte) (*bundle.Bundle, error) {
+	signed := &bundle.Bundle{}
+	if err := signed.UnmarshalJSON(text); err != nil {
+		return nil, err
+	}
+	if signed.GetMessageSignature() == nil {
+		return nil, errors.New("it has no signature of a file")
+	}
+	return signed, nil
+}
+
+func identityOf(i sigstore.Identity) (verify.CertificateIdentity, error) {
+	subject, err := verify.NewSANMatcher(i.Subject, "")
+	if err != nil {
+		return verify.CertificateIdentity{}, err
+	}
+	issuer, err := verify.NewIssuerMatcher(i.Issuer, "")
+	if err != nil {
+		return verify.CertificateIdentity{}, err
+	}
+	return verify.NewCertificateIdentity(subject, issuer, certificate.Extensions{SourceRepositoryURI: i.Repository, SourceRepositoryRef: i.Ref})
+}
+
+// difference returns what differs between two identities.
+func difference(err *verify.ErrNoMatchingCertificateIdentity) error {
+	var value *verify.ErrValueMismatch
+	var extension *certificate.ErrCompareExtensions
+	switch {
+	case errors.As(err, &value):
+		return value
+	case errors.As(err, &extension):
+		return extension
+	}
+	return err
+}
+
+// trustedRoot returns the keys and certificates of Sigstore.
+func (t Repository) trustedRoot(ctx context.Context, r sigstore.Request) (*root.TrustedRoot, error) {
+	if len(r.TrustedRoot) > 0 {
+		return root.NewTrustedRootFromJSON(r.TrustedRoot)
+	}
+	client, err := tuf.New(&tuf.Options{
+		RepositoryBaseURL: t.URL, Root: t.Root, Fetcher: newFetcher(ctx, r.Agent), CachePath: r.Cache, CacheValidity: cacheDays, Context: ctx,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return root.GetTrustedRoot(client)
+}

@@ -1,0 +1,161 @@
+// Package decrypt decrypts documents with the library of SOPS. Only the helper program links it.
+package decrypt
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	sopslib "github.com/getsops/sops/v3"
+	"github.com/getsops/sops/v3/aes"
+	"github.com/getsops/sops/v3/config"
+	"github.com/getsops/sops/v3/keyservice"
+	"github.com/getsops/sops/v3/logging"
+	"github.com/getsops/sops/v3/stores/dotenv"
+	"github.com/getsops/sops/v3/stores/ini"
+	jsonstore "github.com/getsops/sops/v3/stores/json"
+	"github.com/getsops/sops/v3/stores/yaml"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/secrets/sops"
+)
+
+const (
+	// documentMax is the maximum size of a document.
+	documentMax = 32 << 20
+	// keysMax is the maximum number of keys of a document: each may cost a request.
+	keysMax = 100
+)
+
+// NewJob returns the job that decrypts documents. Failures of key services are remembered until
+// the process ends, so that many documents with the same key wait once. env returns variables of the environment.
+func NewJob(env func(string) string) helper.Job {
+	for _, logger := range logging.Loggers {
+		logger.SetOutput(io.Discard) // stderr belongs to flux
+	}
+	d := &documents{env: env}
+	return func(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
+		var r sops.Request
+		if err := json.Unmarshal(input, &r); err != nil {
+			return nil, err
+		}
+		return d.decrypt(ctx, r)
+	}
+}
+
+// documents decrypts documents.
+type documents struct {
+	env   func(string) string
+	known failures
+}
+
+func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Result, error) {
+	store, err := storeOf(r)
+	if err != nil {
+		return sops.Result{}, err
+	}
+	tree, err := store.LoadEncryptedFile(r.Document)
+	if err != nil {
+		return sops.Result{}, fmt.Errorf("reading the encrypted document: %s", firstLine(err))
+	}
+	if n := tree.Metadata.MasterKeyCount(); n > keysMax {
+		return sops.Result{}, &budget.ExceededError{Fact: fmt.Sprintf("the encrypted document has %d keys, more than %d", n, keysMax)}
+	}
+	service, err := d.newService(ctx, r.Keys)
+	if err != nil {
+		return sops.Result{}, err
+	}
+	service.groups = map[string]int{}
+	for i, group := range tree.Metadata.KeyGroups {
+		for _, key := range group {
+			service.groups[string(key.EncryptedDataKey())] = i + 1
+		}
+	}
+	// Keys that need no request come first.
+	order := []string{"age", "pgp"}
+	key, err := tree.Metadata.GetDataKeyWithKeyServices([]keyservice.KeyServiceClient{service}, order)
+	if err != nil {
+		if ctx.Err() != nil {
+			return sops.Result{}, context.Cause(ctx)
+		}
+		return sops.Result{NoKey: true, Failures: service.failures}, nil // the failures describe the error
+	}
+	cipher := &authenticated{Cipher: aes.NewCipher()}
+	if _, err := tree.Decrypt(key, cipher); err != nil {
+		if cipher.failed != nil {
+			err = cipher.failed
+		}
+		return sops.Result{}, err
+	}
+	clear, err := store.EmitPlainFile(tree.Branches)
+	return sops.Result{Clear: clear}, err
+}
+
+// storeOf returns the reader of a format, after it checked the limits of the document.
+func storeOf(r sops.Request) (sopslib.Store, error) {
+	if len(r.Document) > documentMax {
+		return nil, &budget.ExceededError{Fact: "the encrypted document is larger than " + budget.Size(documentMax)}
+	}
+	c := config.NewStoresConfig()
+	switch r.Format {
+	case "dotenv":
+		return dotenv.NewStore(&c.Dotenv), nil
+	case "ini":
+		return ini.NewStore(&c.INI), nil
+	}
+	if err := budget.YAML("", r.Document); err != nil {
+		return nil, err
+	}
+	switch r.Format {
+	case "json":
+		return jsonstore.NewStore(&c.JSON), nil
+	case "yaml":
+		return yaml.NewStore(&c.YAML), nil
+	case "binary":
+		return jsonstore.NewBinaryStore(&c.JSONBinary), nil
+	}
+	return nil, fmt.Errorf("unknown format %q of an encrypted document", r.Format)
+}
+
+// authenticated reports which value cannot be decrypted. The errors of the library contain the
+// value, which may be in clear, instead of its path.
+type authenticated struct {
+	aes.Cipher
+
+	failed error
+}
+
+// Decrypt implements sopslib.Cipher.
+func (a *authenticated) Decrypt(ciphertext string, key []byte, path string) (any, error) {
+	clear, err := a.Cipher.Decrypt(ciphertext, key, path)
+	if err == nil {
+		return clear, nil
+	}
+	fact := "the value was changed or moved after its encryption"
+	if !strings.HasPrefix(ciphertext, "ENC[") {
+		fact = "the value is not encrypted, but the metadata of SOPS requires it"
+	}
+	err = fmt.Errorf("decrypting %s: %s", strings.ReplaceAll(strings.TrimSuffix(path, ":"), ":", "."), fact)
+	if a.failed == nil {
+		a.failed = err
+	}
+	return nil, err
+}
+
+// lineMax is the maximum length of the error of a library in a message.
+const lineMax = 300
+
+// firstLine returns the beginning of an error. Those of cloud clients have many lines.
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
+	if len(line) > lineMax {
+		line = strings.ToValidUTF8(line[:lineMax], "") + "…"
+	}
+	return line
+}
+
+var errNoKey = errors.New("no available key")

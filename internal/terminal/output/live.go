@@ -1,0 +1,223 @@
+package output
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/fatih/color"
+
+	"github.com/fluxkit/flux/internal/terminal/printable"
+)
+
+// Live is a table on a terminal whose rows are updated in place. If there are more rows than
+// lines, it shows those that are not ready and those that changed last, and the number of others.
+type Live struct {
+	w       io.Writer
+	headers []string
+	header  bool
+	screen  func() Screen
+
+	rows  []liveRow
+	place map[string]int
+	turn  int
+	// drawn is the number of lines of the table above the cursor.
+	drawn int
+}
+
+type liveRow struct {
+	cells []string
+	// gone is set if the object no longer belongs to the table.
+	gone    bool
+	changed int
+}
+
+// NewLive returns a table that draws to w. It calls screen for the size each time.
+func NewLive(w io.Writer, headers []string, header bool, screen func() Screen) *Live {
+	return &Live{w: w, headers: headers, header: header, screen: screen, place: map[string]int{}}
+}
+
+// Put adds or replaces the row of a key. Draw shows it.
+func (l *Live) Put(key string, cells []string, gone bool) {
+	l.turn++
+	row := liveRow{printable.Lines(cells), gone, l.turn}
+	if i, ok := l.place[key]; ok {
+		l.rows[i] = row
+		return
+	}
+	l.place[key] = len(l.rows)
+	l.rows = append(l.rows, row)
+}
+
+const (
+	lineUp    = "\x1b[%dA"
+	toLineEnd = "\x1b[K"
+	toEnd     = "\x1b[J"
+	home      = "\x1b[H"
+	// Wrapping is disabled: lines with wide characters may exceed the width and would then take
+	// more lines than are counted.
+	wrapOff = "\x1b[?7l"
+	wrapOn  = "\x1b[?7h"
+)
+
+// Draw draws the table in place of the previous one.
+func (l *Live) Draw() error {
+	screen := l.screen()
+	lines := l.frame(screen)
+	var b strings.Builder
+	l.up(&b)
+	b.WriteString(wrapOff)
+	for _, line := range lines {
+		b.WriteString(toLineEnd + cutLine(line, screen.Width) + "\n")
+	}
+	b.WriteString(wrapOn + toEnd)
+	l.drawn = len(lines)
+	_, err := io.WriteString(l.w, b.String())
+	return err
+}
+
+// Erase removes the table from the screen until the next Draw.
+func (l *Live) Erase() error {
+	var b strings.Builder
+	l.up(&b)
+	b.WriteString(toEnd)
+	l.drawn = 0
+	_, err := io.WriteString(l.w, b.String())
+	return err
+}
+
+// Redraw clears the whole screen before it draws: after a change of the size it is unknown which
+// lines are wrapped.
+func (l *Live) Redraw() error {
+	l.drawn = 0
+	if _, err := io.WriteString(l.w, home+toEnd); err != nil {
+		return err
+	}
+	return l.Draw()
+}
+
+func (l *Live) up(b *strings.Builder) {
+	if l.drawn > 0 {
+		fmt.Fprintf(b, lineUp, l.drawn)
+	}
+	b.WriteString("\r")
+}
+
+// frame returns the lines of the table that fit on the screen.
+func (l *Live) frame(screen Screen) []string {
+	var all [][]string
+	for _, row := range l.rows {
+		all = append(all, row.cells)
+	}
+	columns := screen.fit(l.headers, measured(l.headers, all, l.header))
+	var b strings.Builder
+	if l.header {
+		screen.head(&b, l.headers, columns)
+	}
+	shown := l.chosen(screen)
+	for _, i := range shown {
+		screen.write(&b, l.headers, l.rows[i].cells, columns)
+	}
+	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
+	if len(l.rows) > len(shown) {
+		lines = append(lines, l.others(shown, screen))
+	}
+	return lines
+}
+
+// escape matches a sequence that selects a color.
+var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
+
+// cutLine truncates a line with colors to a width, or not at all if the width is 0. Tables do not
+// truncate the columns that identify objects.
+func cutLine(line string, width int) string {
+	if width == 0 || utf8.RuneCountInString(escape.ReplaceAllString(line, "")) <= width {
+		return line
+	}
+	var b strings.Builder
+	left := width - 1
+	for line != "" {
+		if at := escape.FindStringIndex(line); at != nil && at[0] == 0 {
+			b.WriteString(line[:at[1]])
+			line = line[at[1]:]
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(line)
+		switch line = line[n:]; {
+		case left > 0:
+			b.WriteRune(r)
+		case left == 0:
+			b.WriteRune('…')
+		}
+		left--
+	}
+	return b.String()
+}
+
+// chosen returns the indexes of the rows that fit on the screen, in order.
+func (l *Live) chosen(screen Screen) []int {
+	places := make([]int, len(l.rows))
+	for i := range places {
+		places[i] = i
+	}
+	room := screen.Height - 1 // excludes the line of the cursor
+	if l.header {
+		room--
+	}
+	if screen.Height == 0 || len(places) <= room {
+		return places
+	}
+	slices.SortStableFunc(places, func(a, b int) int {
+		if x, y := l.rank(a), l.rank(b); x != y {
+			return x - y
+		}
+		return l.rows[b].changed - l.rows[a].changed
+	})
+	places = places[:max(1, room-1)]
+	slices.Sort(places)
+	return places
+}
+
+// rank orders rows by importance.
+func (l *Live) rank(i int) int {
+	switch {
+	case l.rows[i].gone:
+		return 2
+	case l.ready(i):
+		return 1
+	default:
+		return 0
+	}
+}
+
+func (l *Live) ready(i int) bool {
+	ready := slices.Index(l.headers, "READY")
+	return ready >= 0 && l.rows[i].cells[ready] == "True"
+}
+
+// others returns the line that counts the rows that are not shown.
+func (l *Live) others(shown []int, screen Screen) string {
+	ready, rest := 0, 0
+	for i := range l.rows {
+		switch {
+		case slices.Contains(shown, i):
+		case l.ready(i):
+			ready++
+		default:
+			rest++
+		}
+	}
+	text := fmt.Sprintf("… %d more: %d ready, %d not ready", ready+rest, ready, rest)
+	if screen.Width > 0 {
+		text = cutEnd(text, screen.Width)
+	}
+	if !screen.Color {
+		return text
+	}
+	c := color.New(color.Faint)
+	c.EnableColor()
+	return c.Sprint(text)
+}

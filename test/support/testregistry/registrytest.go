@@ -1,0 +1,59 @@
+// Package testregistry runs an OCI registry in memory, for tests.
+package testregistry
+
+import (
+	"io"
+	"log"
+	"net/http/httptest"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/static"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Registry is one until it is closed.
+type Registry struct {
+	server *httptest.Server
+}
+
+// Start runs an empty registry.
+func Start() *Registry {
+	return &Registry{httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))}
+}
+
+// Close stops it.
+func (r *Registry) Close() { r.server.Close() }
+
+// Host is its address: a loopback host and port.
+func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "http://") }
+
+// Layer is content of a media type.
+type Layer struct {
+	Media   string
+	Content []byte
+}
+
+// PushLayers stores several layers under name:tag.
+func (r *Registry) PushLayers(tag string, layers ...Layer) error {
+	reference, err := name.ParseReference(r.Host() + "/" + tag)
+	if err != nil {
+		return err
+	}
+	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)
+	for _, l := range layers {
+		if image, err = mutate.AppendLayers(image, static.NewLayer(l.Content, types.MediaType(l.Media))); err != nil {
+			return err
+		}
+	}
+	return remote.Write(reference, image)
+}
+
+// Push stores an archive of files as an artifact of Flux under name:tag.
+func (r *Registry) Push(tag string, archive []byte) error {
+	return r.PushLayers(tag, Layer{"application/vnd.cncf.flux.content.v1.tar+gzip", archive})
+}
