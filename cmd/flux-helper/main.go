@@ -10,7 +10,6 @@ import (
 	"context"
 	"fmt"
 	"log"
-	"net/http"
 	"os"
 	"os/signal"
 	"syscall"
@@ -56,7 +55,7 @@ func start(args []string) int {
 func jobsOf(args []string) (map[string]helper.Job, error) {
 	switch {
 	case len(args) == 2 && args[0] == isolated.RenderJob:
-		renderer := &helm.Renderer{Cache: args[1], HTTP: &http.Client{Transport: http.DefaultTransport}}
+		renderer := &helm.Renderer{Cache: args[1]}
 		return map[string]helper.Job{isolated.RenderJob: isolated.Render(renderer), isolated.FetchJob: isolated.Fetch(renderer)}, nil
 	case len(args) == 1 && args[0] == isolated.KustomizeJob:
 		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)

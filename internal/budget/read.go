@@ -1,6 +1,9 @@
 package budget
 
-import "io"
+import (
+	"context"
+	"io"
+)
 
 // TooLarge returns an ExceededError for something that is larger than most bytes. Name is the file or
 // address, which may be empty, and what begins the sentence.
@@ -14,18 +17,49 @@ func TooMany(name, what, things string, most int64) error {
 	return exceeded(name, "%s has more than %d %s", what, most, things)
 }
 
+// Checked returns a reader that calls check with the result of each read: the bytes and the error. If check returns
+// an error, the reader returns it in place of the result.
+func Checked(r io.Reader, check func(read []byte, err error) error) io.Reader {
+	return &checked{r, check}
+}
+
+type checked struct {
+	from  io.Reader
+	check func(read []byte, err error) error
+}
+
+// Read implements io.Reader.
+func (c *checked) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	if failed := c.check(p[:n], err); failed != nil {
+		return 0, failed
+	}
+	return n, err
+}
+
+// Closing returns a reader with the Close method of another one, such as a bounded reader of the body of a response.
+func Closing(r io.Reader, closer io.Closer) io.ReadCloser {
+	return struct {
+		io.Reader
+		io.Closer
+	}{r, closer}
+}
+
 // Reader returns a reader that fails with an error after most bytes. With io.LimitReader, input that is
 // too large looks like input that has ended.
 func Reader(r io.Reader, most int64, exceeded error) io.Reader {
-	return &reader{r, most, exceeded}
+	left := most
+	return Checked(r, func(read []byte, _ error) error {
+		if left -= int64(len(read)); left < 0 {
+			return exceeded
+		}
+		return nil
+	})
 }
 
 // Body is Reader for the body of a response.
 func Body(body io.ReadCloser, most int64, exceeded error) io.ReadCloser {
-	return struct {
-		io.Reader
-		io.Closer
-	}{Reader(body, most, exceeded), body}
+	return Closing(Reader(body, most, exceeded), body)
 }
 
 // ReadAll reads r to its end. The error is that of TooLarge if there are more than most bytes.
@@ -33,20 +67,55 @@ func ReadAll(r io.Reader, name, what string, most int64) ([]byte, error) {
 	return io.ReadAll(Reader(r, most, TooLarge(name, what, most)))
 }
 
-type reader struct {
-	from     io.Reader
-	left     int64
-	exceeded error
+// Head reads the first most bytes of r, such as the message in an error response, and ignores the rest.
+func Head(r io.Reader, most int64) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, most))
 }
 
-// Read implements io.Reader.
-func (r *reader) Read(p []byte) (int, error) {
-	if int64(len(p)) > r.left+1 {
-		p = p[:r.left+1]
+// Interruptible returns a reader that fails when a context ends, even if no read blocks.
+func Interruptible(ctx context.Context, r io.Reader) io.Reader {
+	return Checked(r, func([]byte, error) error { return context.Cause(ctx) })
+}
+
+// Counted returns a reader that calls progress with the number of bytes read and their total. Nil is no
+// progress.
+func Counted(r io.Reader, total int64, progress func(done, total int64)) io.Reader {
+	if progress == nil {
+		return r
 	}
-	n, err := r.from.Read(p)
-	if r.left -= int64(n); r.left < 0 {
-		return 0, r.exceeded
+	done := int64(0)
+	return Checked(r, func(read []byte, _ error) error {
+		done += int64(len(read))
+		progress(done, total)
+		return nil
+	})
+}
+
+// CheckedWriter returns a writer that calls check before each write, and does not write if check returns an error.
+func CheckedWriter(w io.Writer, check func(next []byte) error) io.Writer {
+	return &checkedWriter{w, check}
+}
+
+type checkedWriter struct {
+	to    io.Writer
+	check func(next []byte) error
+}
+
+// Write implements io.Writer.
+func (c *checkedWriter) Write(p []byte) (int, error) {
+	if err := c.check(p); err != nil {
+		return 0, err
 	}
-	return n, err
+	return c.to.Write(p)
+}
+
+// Writer returns a writer that fails with an error before it writes more than most bytes.
+func Writer(w io.Writer, most int64, exceeded error) io.Writer {
+	left := most
+	return CheckedWriter(w, func(next []byte) error {
+		if left -= int64(len(next)); left < 0 {
+			return exceeded
+		}
+		return nil
+	})
 }

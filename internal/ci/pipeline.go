@@ -4,11 +4,12 @@ package ci
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 // Kinds of Git hosts.
@@ -119,7 +120,7 @@ func readEvent(env func(string) string, p *PullRequest) {
 			} `json:"head"`
 		} `json:"pull_request"`
 	}
-	if json.NewDecoder(io.LimitReader(file, maxEvent)).Decode(&event) != nil || event.PullRequest == nil {
+	if json.NewDecoder(budget.Reader(file, maxEvent, budget.TooLarge("", "the event", maxEvent))).Decode(&event) != nil || event.PullRequest == nil {
 		return
 	}
 	head := event.PullRequest.Head

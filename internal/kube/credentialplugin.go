@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // CredentialPluginError is returned if a credential plugin of the kubeconfig is still running when
@@ -24,53 +26,37 @@ func (e *CredentialPluginError) Error() string {
 // Unwrap returns the reason why the request ended.
 func (e *CredentialPluginError) Unwrap() error { return e.err }
 
-// withPlugin returns a transport that returns when the context of a request ends, even while a
-// credential plugin runs, which client-go starts without a context.
-func withPlugin(cfg *rest.Config, next http.RoundTripper) http.RoundTripper {
-	if cfg.ExecProvider == nil {
-		return next
-	}
-	return pluginTransport{next: next, command: cfg.ExecProvider.Command}
-}
-
-type pluginTransport struct {
-	next    http.RoundTripper
-	command string
-}
-
 // pluginGrace is the time that a request may take to return after its context has ended. Only a
 // plugin takes longer.
 const pluginGrace = 200 * time.Millisecond
 
-// RoundTrip implements http.RoundTripper. If the plugin never exits, its goroutine runs until flux
-// exits.
-func (t pluginTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx := request.Context()
-	type result struct {
-		response *http.Response
-		err      error
+// withPlugin returns a transport that returns when the context of a request ends, even while a
+// credential plugin runs, which client-go starts without a context. If the plugin never exits, its
+// goroutine runs until flux exits.
+func withPlugin(cfg *rest.Config, next http.RoundTripper) http.RoundTripper {
+	if cfg.ExecProvider == nil {
+		return next
 	}
-	done, abandoned := make(chan result), make(chan struct{})
-	go func() {
-		response, err := t.next.RoundTrip(request)
-		select {
-		case done <- result{response, err}:
-		case <-abandoned:
-			if response != nil {
-				_ = response.Body.Close() // not read
-			}
+	return web.Wrap(next, func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		type result struct {
+			response *http.Response
+			err      error
 		}
-	}()
-	select {
-	case r := <-done:
-		return r.response, r.err
-	case <-ctx.Done():
-	}
-	select {
-	case r := <-done:
-		return r.response, r.err
-	case <-time.After(pluginGrace):
-		close(abandoned)
-		return nil, &CredentialPluginError{Command: t.command, err: context.Cause(ctx)}
-	}
+		ctx, done := request.Context(), make(chan result, 1)
+		go func() {
+			response, err := next.RoundTrip(request)
+			done <- result{response, err}
+		}()
+		select {
+		case r := <-done:
+			return r.response, r.err
+		case <-ctx.Done():
+		}
+		select {
+		case r := <-done:
+			return r.response, r.err
+		case <-time.After(pluginGrace):
+			return nil, &CredentialPluginError{Command: cfg.ExecProvider.Command, err: context.Cause(ctx)}
+		}
+	})
 }

@@ -17,6 +17,8 @@ import (
 	"k8s.io/client-go/transport/websocket"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/spdy"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 const (
@@ -124,7 +126,7 @@ func newForwarded(ctx context.Context, streams httpstream.Connection, port int) 
 	f := &forwarded{streams: streams, said: make(chan struct{})}
 	go func() {
 		defer close(f.said)
-		f.reason, _ = io.ReadAll(io.LimitReader(failure, mostReason)) // a partial message is sufficient
+		f.reason, _ = budget.Head(failure, mostReason) // a partial message is sufficient
 	}()
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	if f.Stream, err = streams.CreateStream(header); err != nil {

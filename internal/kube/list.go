@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -89,8 +90,8 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 		}
 		before.next = 0
 		f := failure{}
-		if !sleep(ctx, f.pause(n)) {
-			return list, context.Cause(ctx)
+		if err := web.Sleep(ctx, f.pause(n)); err != nil {
+			return list, err
 		}
 	}
 }
@@ -166,15 +167,25 @@ func resumed(err error) string {
 
 // decodeList decodes the JSON of a list, and adds its size to read. The metadata may be before or after the items.
 func decodeList(from io.Reader, read *int64, r Resource, without pruned, each func(controllers.Object) error) (metav1.ListMeta, error) {
-	body := &listBody{from: from, resource: r.Resource, read: read}
+	object := int64(0) // the size of the present one
 	var list metav1.ListMeta
-	d := newStream(body)
+	d := newStream(budget.Checked(from, func(part []byte, _ error) error {
+		object += int64(len(part))
+		*read += int64(len(part))
+		switch {
+		case object > maxAnswer:
+			return budget.TooLarge(r.Resource, "an object in the list", maxAnswer)
+		case *read > maxList:
+			return budget.TooLarge(r.Resource, "the list", maxList)
+		}
+		return nil
+	}))
 	apiVersion := r.GroupVersion().String()
 	err := d.fields(func(name string) error {
 		switch name {
 		case "items":
 			return d.items(func() error {
-				body.next()
+				object = 0
 				if err := budget.Memory(r.Resource); err != nil {
 					return err
 				}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // RedirectError is returned for a redirect to another server. The redirect is not followed, since
@@ -28,18 +30,14 @@ func HTTPClient(cfg *rest.Config) (*http.Client, error) {
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
-	client.Transport = bounded{withPlugin(cfg, client.Transport)}
+	client.Transport = bounded(withPlugin(cfg, client.Transport))
 	return &client, nil
 }
 
 func sameServer(next *http.Request, via []*http.Request) error {
-	const maxRedirects = 10
-	first := via[0].URL
-	if next.URL.Host != first.Host || next.URL.Scheme != first.Scheme {
-		return &RedirectError{From: first.Scheme + "://" + first.Host, To: next.URL.Scheme + "://" + next.URL.Host}
+	err := web.SameServer(next, via)
+	if other := (*web.RedirectError)(nil); errors.As(err, &other) && other.Method == "" {
+		return &RedirectError{From: other.From, To: other.To}
 	}
-	if len(via) >= maxRedirects {
-		return errors.New("too many redirects")
-	}
-	return nil
+	return err
 }

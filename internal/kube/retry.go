@@ -2,24 +2,23 @@ package kube
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"mime"
-	"net"
 	"net/http"
-	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/net/http2"
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Notifier is a rest.WarningHandler that also receives messages of the client, such as the reason
@@ -57,19 +56,6 @@ func retriesAfter(code int) int {
 	}
 }
 
-// retry is the transport that retries requests after temporary failures: a busy or restarting
-// server, or a lost connection. It is the only place with retries, and retries only requests that
-// are safe to repeat (see idempotent). The context of the request limits the time.
-type retry struct {
-	next   http.RoundTripper
-	notify func(string)
-
-	mu sync.Mutex
-	// failing holds the failing requests by cause. Each cause is reported once for
-	// all requests and attempts.
-	failing map[string]map[string]bool
-}
-
 func notifier(cfg *rest.Config) func(string) {
 	if n, ok := cfg.WarningHandler.(Notifier); ok {
 		return n.Notice
@@ -77,51 +63,48 @@ func notifier(cfg *rest.Config) func(string) {
 	return func(string) {}
 }
 
-// wrapRetry adds retries to the transport of a configuration, around another wrapper. It does not
-// add them twice.
+// wrapRetry adds retries to the transport of a configuration, around another wrapper, unless it has them. They are the
+// only ones: a busy or restarting server, or a lost connection, is retried if the request is safe to repeat (see
+// idempotent).
 func wrapRetry(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper) {
-	notify := notifier(cfg)
+	retry := web.Retry{Plan: plan, Notify: notifier(cfg)}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		if _, already := next.(*retry); already {
+		if web.Repeats(next) {
 			return next
 		}
-		return &retry{next: inner(next), notify: notify, failing: map[string]map[string]bool{}}
+		return retry.Transport(inner(next))
 	})
 }
 
-// WrappedRoundTripper returns the wrapped transport to client-go.
-func (t *retry) WrappedRoundTripper() http.RoundTripper { return t.next }
-
-// RoundTrip implements http.RoundTripper.
-func (t *retry) RoundTrip(r *http.Request) (*http.Response, error) {
-	attempt := r
+// plan returns what to do after each attempt of a request.
+func plan(r *http.Request) web.Decide {
 	retries := map[bool]int{} // by whether the server restarts
-	for {
-		response, err := t.next.RoundTrip(attempt)
+	return func(response *http.Response, err error) web.Step {
 		f := failureOf(r, response, err)
 		if len(retries) > 0 && f == nil && utilnet.IsConnectionRefused(err) {
 			f = &failure{cause: refusedConnection, refused: true}
 		}
 		if f == nil {
 			if err == nil {
-				t.passed(r)
 				dropDeprecation(r, response)
 			}
-			return response, err
+			return web.Step{}
 		}
 		n := retries[f.restarting()]
-		pause := f.pause(n)
-		if !f.again(r, n) || !inTime(r.Context(), pause) {
-			return f.final(response, err)
-		}
-		if attempt = repeated(r); attempt == nil {
-			return f.final(response, err)
-		}
-		t.report(r, f.cause, message(response))
-		if !sleep(r.Context(), pause) {
-			return nil, context.Cause(r.Context())
-		}
 		retries[f.restarting()]++
+		step := web.Step{Again: f.again(r, n), Pause: f.pause(n), Cause: f.cause}
+		switch {
+		case f.refused:
+		case err != nil:
+			step.Err = lostError{err}
+		default:
+			response.Header.Del("Retry-After") // client-go would repeat the request again
+		}
+		step.Notice = fmt.Sprintf("retrying after %s (%s)", f.cause, web.Target(r))
+		if message := peek(response); message != "" {
+			step.Notice += ": " + message
+		}
+		return step
 	}
 }
 
@@ -160,8 +143,8 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	if f.starting = code == http.StatusServiceUnavailable && strings.HasPrefix(peek(response), pathsMissing); f.starting {
 		return f // it asks for more time than its start takes
 	}
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		f.asked = time.Duration(min(seconds, int(longestBackoff/time.Second)+1)) * time.Second
+	if end, ok := web.RetryAfter(response.Header, time.Time{}); ok {
+		f.asked = min(end.Sub(time.Time{}), longestBackoff+time.Second)
 	}
 	return f
 }
@@ -181,11 +164,11 @@ const pathsMissing = "the request has been made before all known HTTP paths have
 
 // peek returns the message of an error response, whose body can still be read.
 func peek(response *http.Response) string {
-	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
-	response.Body = struct {
-		io.Reader
-		io.Closer
-	}{io.MultiReader(bytes.NewReader(body), response.Body), response.Body}
+	if response == nil {
+		return ""
+	}
+	body, err := budget.Head(response.Body, statusBytes)
+	response.Body = budget.Closing(io.MultiReader(bytes.NewReader(body), response.Body), response.Body)
 	if err != nil {
 		return ""
 	}
@@ -225,32 +208,6 @@ func (f *failure) pause(n int) time.Duration {
 	return whole/2 + rand.N(whole/2) // not for secrets
 }
 
-// message returns the message of an error response, and closes the response.
-func message(response *http.Response) string {
-	if response == nil {
-		return ""
-	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, statusBytes))
-	_ = response.Body.Close() // the rest is not needed
-	if text := messageIn(body); err == nil && text != "" {
-		return ": " + text
-	}
-	return ""
-}
-
-// final returns the result for the caller. client-go does not retry the request again, because
-// final removes Retry-After and returns lost connections as lostError.
-func (f *failure) final(response *http.Response, err error) (*http.Response, error) {
-	if f.refused {
-		return nil, err
-	}
-	if err != nil {
-		return nil, lostError{err}
-	}
-	response.Header.Del("Retry-After")
-	return response, nil
-}
-
 // lostError is returned if a connection ended before the response.
 type lostError struct{ err error }
 
@@ -261,16 +218,11 @@ func (e lostError) Error() string {
 	return "the API server closed the connection without a response"
 }
 
-// lost reports whether an established connection has ended. A connection that cannot be
-// established is not retried at first: the address may be wrong.
+// lost reports whether an established connection has ended.
 func lost(err error) bool {
-	var dial *net.OpError
-	if errors.As(err, &dial) && dial.Op == "dial" {
-		return false
-	}
 	var stream http2.StreamError
-	return errors.As(err, &stream) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
+	return web.Lost(err) || web.Unreachable(err) == nil &&
+		(errors.As(err, &stream) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err))
 }
 
 // idempotent reports whether a request that may have been processed can be sent again. Reads are
@@ -297,67 +249,4 @@ func idempotent(r *http.Request) bool {
 		}
 	}
 	return r.URL.Query().Get("dryRun") == "All"
-}
-
-// repeated returns a copy of the request, or nil if its body cannot be read again.
-func repeated(r *http.Request) *http.Request {
-	again := r.Clone(r.Context())
-	if r.Body == nil || r.Body == http.NoBody {
-		return again
-	}
-	if r.GetBody == nil {
-		return nil
-	}
-	body, err := r.GetBody()
-	if err != nil {
-		return nil
-	}
-	again.Body = body
-	return again
-}
-
-// report reports a cause of retries once.
-func (t *retry) report(r *http.Request, cause, message string) {
-	t.mu.Lock()
-	first := len(t.failing[cause]) == 0
-	if first {
-		t.failing[cause] = map[string]bool{}
-	}
-	t.failing[cause][target(r)] = true
-	t.mu.Unlock()
-	if first {
-		t.notify(fmt.Sprintf("retrying after %s (%s)%s", cause, target(r), message))
-	}
-}
-
-// passed records that a request succeeded, so that its next failure is reported.
-func (t *retry) passed(r *http.Request) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for cause, targets := range t.failing {
-		if delete(targets, target(r)); len(targets) == 0 {
-			delete(t.failing, cause)
-		}
-	}
-}
-
-// target returns the method and path of a request.
-func target(r *http.Request) string { return r.Method + " " + r.URL.Path }
-
-// inTime reports whether a pause ends before the deadline of the context. If not, the present
-// response is more informative than a timeout.
-func inTime(ctx context.Context, pause time.Duration) bool {
-	deadline, bounded := ctx.Deadline()
-	return !bounded || time.Until(deadline) > pause //nolint:forbidigo // a context has no other clock
-}
-
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -73,10 +73,8 @@ func (f *follower) run(ctx context.Context) error {
 		default:
 			refused++
 		}
-		select {
-		case <-ctx.Done():
+		if web.Sleep(ctx, retryPause) != nil {
 			return ctx.Err()
-		case <-time.After(retryPause):
 		}
 	}
 }

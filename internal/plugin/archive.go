@@ -9,9 +9,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path"
 	"path/filepath"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
 )
 
 const (
@@ -97,8 +100,7 @@ func extract(ctx context.Context, f format, archive source, size int64, name wan
 }
 
 func fromTar(ctx context.Context, r io.Reader, name wanted, to io.Writer) error {
-	bounded := &limitedReader{ctx: ctx, from: r, left: programMax}
-	archive := tar.NewReader(bounded)
+	archive := tar.NewReader(bounded(ctx, r))
 	for range entriesMax {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -119,12 +121,12 @@ func fromTar(ctx context.Context, r io.Reader, name wanted, to io.Writer) error 
 }
 
 func fromZip(ctx context.Context, file io.ReaderAt, size int64, name wanted, to io.Writer) error {
-	bounded := &limitedReaderAt{from: file, left: directoryMax}
-	archive, err := zip.NewReader(bounded, size)
+	directory := &directory{file, directoryMax}
+	archive, err := zip.NewReader(directory, size)
 	if err != nil {
 		return fmt.Errorf("unpacking the archive: %w", err)
 	}
-	bounded.open = true
+	directory.left = math.MaxInt64
 	for _, entry := range archive.File {
 		if !name.is(entry.Name) {
 			continue
@@ -137,7 +139,7 @@ func fromZip(ctx context.Context, file io.ReaderAt, size int64, name wanted, to 
 			return fmt.Errorf("unpacking the archive: %w", err)
 		}
 		defer content.Close()
-		return copyProgram(to, &limitedReader{ctx: ctx, from: content, left: programMax})
+		return copyProgram(to, bounded(ctx, content))
 	}
 	return fmt.Errorf("the archive has no file %q", name.path)
 }
@@ -153,34 +155,21 @@ func copyProgram(to io.Writer, from io.Reader) error {
 	return nil
 }
 
-// limitedReader fails after a number of bytes, or when the context is done.
-type limitedReader struct {
-	ctx  context.Context // of one copy
-	from io.Reader
-	left int64
+// bounded limits the size of a program, and of the entries before it.
+func bounded(ctx context.Context, from io.Reader) io.Reader {
+	return budget.Reader(budget.Interruptible(ctx, from), programMax, fmt.Errorf("larger than %d MiB", programMax>>20))
 }
 
-func (l *limitedReader) Read(p []byte) (int, error) {
-	if err := context.Cause(l.ctx); err != nil {
-		return 0, err
-	}
-	n, err := l.from.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, fmt.Errorf("larger than %d MiB", programMax>>20)
-	}
-	return n, err
-}
-
-// limitedReaderAt fails after a number of bytes until open is set.
-type limitedReaderAt struct {
+// directory fails after the limit of the central directory, which zip reads as a whole.
+type directory struct {
 	from io.ReaderAt
 	left int64
-	open bool
 }
 
-func (l *limitedReaderAt) ReadAt(p []byte, at int64) (int, error) {
-	if l.left -= int64(len(p)); l.left < 0 && !l.open {
+// ReadAt implements io.ReaderAt.
+func (d *directory) ReadAt(p []byte, at int64) (int, error) {
+	if d.left -= int64(len(p)); d.left < 0 {
 		return 0, fmt.Errorf("the zip directory is larger than %d MiB", directoryMax>>20)
 	}
-	return l.from.ReadAt(p, at)
+	return d.from.ReadAt(p, at)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/download"
 )
 
@@ -49,13 +50,13 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	if u.Scheme == "file" {
 		return folderCatalog(folderOf(runtime.GOOS, u))
 	}
-	if err := download.Check(u); err != nil {
+	if err := web.CheckEncrypted(u); err != nil {
 		return nil, err
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path, u.RawPath = u.Path+"/", ""
 	}
-	return &Catalog{Address: download.Bare(u), base: u, client: download.New(agent)}, nil
+	return &Catalog{Address: web.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
 // folderOf returns the folder that a file URL names on an operating system. On Windows, the path of
@@ -207,5 +208,5 @@ func (c *Catalog) address(reference string) string {
 	if !u.IsAbs() {
 		return c.at(u.Path)
 	}
-	return printable.Line(download.Bare(u))
+	return printable.Line(web.Bare(u))
 }

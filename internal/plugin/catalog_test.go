@@ -3,6 +3,7 @@ package plugin
 import (
 	"bytes"
 	"context"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/download"
 )
 
@@ -34,7 +36,9 @@ func served(t *testing.T, handler http.HandlerFunc) (*Catalog, string) {
 	t.Cleanup(server.Close)
 	c, err := OpenCatalog(server.URL+"/base", "flux/test")
 	must(t, err)
-	c.client.HTTP.Transport = server.Client().Transport
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	c.client, err = download.For(web.Server{CA: ca}, "flux/test")
+	must(t, err)
 	return c, server.URL
 }
 
@@ -263,7 +267,7 @@ func TestCredentialsAreNotRecorded(t *testing.T) {
 	}
 	u, err := url.Parse("https://user:password@example.com/x?token=1")
 	must(t, err)
-	if got := download.Bare(u); got != "https://example.com/x" {
+	if got := web.Bare(u); got != "https://example.com/x" {
 		t.Errorf("got %s", got)
 	}
 }

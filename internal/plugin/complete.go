@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -25,7 +26,7 @@ func Complete(ctx context.Context, path, command string, args, env []string) (st
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, append([]string{command}, args...)...)
 	cmd.Env = env
-	cmd.Stdout = &limitedBuffer{&out}
+	cmd.Stdout = budget.Writer(&out, completionMax, errors.New("too much output")) // an error closes the pipe, which ends the plugin
 	// Children of the plugin may keep the pipe open after the plugin has ended.
 	cmd.WaitDelay = 500 * time.Millisecond
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
@@ -48,14 +49,4 @@ func printableLine(line string) string {
 		return printable.Line(word)
 	}
 	return printable.Line(word) + "\t" + printable.Line(description)
-}
-
-type limitedBuffer struct{ to *bytes.Buffer }
-
-// Write implements io.Writer. An error closes the pipe, which ends the plugin.
-func (l *limitedBuffer) Write(p []byte) (int, error) {
-	if l.to.Len()+len(p) > completionMax {
-		return 0, errors.New("too much output")
-	}
-	return l.to.Write(p)
 }

@@ -3,22 +3,19 @@ package registry
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"net/http"
-	"syscall"
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Explain adds the remedy to an error of a registry.
 func Explain(ctx context.Context, access Access, err error) error {
 	var answered *transport.Error
 	var tags *TagsError
-	var dial *net.OpError
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -28,9 +25,9 @@ func Explain(ctx context.Context, access Access, err error) error {
 	switch {
 	case errors.As(err, &tags):
 		return &hint.Error{Err: err, Hint: "use a repository with fewer tags, or remove tags that are not needed"}
-	case errors.As(err, &dial) && dial.Op == "dial":
+	case web.Unreachable(err) != nil:
 		return hint.Errorf("check the address of the registry and the network connection", "cannot reach the registry: %w", err)
-	case lost(err):
+	case web.Lost(err):
 		return hint.Errorf("run the command again", "the connection to the registry was lost: %w", err)
 	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
 		return &hint.Error{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
@@ -53,9 +50,4 @@ func Explain(ctx context.Context, access Access, err error) error {
 // Rejected reports whether a registry rejected a request because of wrong or missing credentials.
 func Rejected(answered *transport.Error) bool {
 	return answered.StatusCode == http.StatusUnauthorized || answered.StatusCode == http.StatusForbidden
-}
-
-// lost reports whether a connection ended in the middle of a response.
-func lost(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)
 }

@@ -91,10 +91,8 @@ type unpacking struct {
 	ctx    context.Context // unpacking is used for a single call
 	budget *budget.Budget
 	left   []string
-	// read counts the bytes of the decompressed archive. written is the number of bytes written to
-	// files.
-	read    *counter
-	written int64
+	// read is the number of bytes of the decompressed archive, and written of those written to files.
+	read, written int64
 	// folders and files hold the unpacked folders and files, by cleaned name and in order.
 	folders, files []string
 }
@@ -105,13 +103,18 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 		return fmt.Errorf("opening the temporary directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
-	from := &interruptible{u.ctx, archive}
+	from := budget.Checked(budget.Interruptible(u.ctx, archive), func(_ []byte, err error) error {
+		if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
+			return fmt.Errorf("%w: %w", ErrLost, err)
+		}
+		return nil
+	})
 	unzipped, err := gzip.NewReader(from)
 	if err != nil {
 		return fmt.Errorf("unzipping the archive: %w", u.cause(err))
 	}
-	u.read = &counter{from: unzipped}
-	for entries := tar.NewReader(u.read); ; {
+	counted := budget.Counted(unzipped, 0, func(done, _ int64) { u.read = done })
+	for entries := tar.NewReader(counted); ; {
 		header, err := entries.Next()
 		if errors.Is(err, io.EOF) {
 			break
@@ -124,11 +127,8 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 		}
 	}
 	// The digest is verified at the end of the response.
-	n, err := io.Copy(io.Discard, io.LimitReader(from, trailingMax+1))
-	if err == nil && n > trailingMax {
-		err = &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax)}
-	}
-	if err != nil {
+	tooMuch := &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax)}
+	if _, err := io.Copy(io.Discard, budget.Reader(from, trailingMax, tooMuch)); err != nil {
 		return fmt.Errorf("unpacking the archive: %w", u.cause(err))
 	}
 	return nil
@@ -146,7 +146,7 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 	if err := u.budget.Entry(header.Name); err != nil {
 		return err
 	}
-	leftOut := u.read.n - u.written
+	leftOut := u.read - u.written
 	if header.Typeflag != tar.TypeReg {
 		leftOut += header.Size // counted before the entry is read
 	}
@@ -219,33 +219,4 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 		}
 	}
 	return nil
-}
-
-// counter counts the bytes that are read.
-type counter struct {
-	from io.Reader
-	n    int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.from.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// interruptible is a reader that returns an error when its context ends, even if no read blocks.
-type interruptible struct {
-	ctx  context.Context // interruptible is used for a single call
-	from io.Reader
-}
-
-func (r *interruptible) Read(p []byte) (int, error) {
-	if r.ctx.Err() != nil {
-		return 0, context.Cause(r.ctx)
-	}
-	n, err := r.from.Read(p)
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) {
-		err = fmt.Errorf("%w: %w", ErrLost, err)
-	}
-	return n, err
 }

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Errors of Platforms.
@@ -43,7 +43,8 @@ func Platforms(ctx context.Context, image string, access Access) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	options = append(options, remote.WithTransport(bounded{cmp.Or(through, remote.DefaultTransport)}))
+	limits := web.Limits{Response: maxDocument, TooLarge: budget.TooLarge("", "a manifest of the registry", maxDocument)}
+	options = append(options, remote.WithTransport(limits.Transport(through)))
 	found, err := remote.Get(reference, options...)
 	var answered *transport.Error
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound && answered.Request != nil && strings.Contains(answered.Request.URL.Path, "/manifests/") {
@@ -88,16 +89,4 @@ func platformsOf(found *remote.Descriptor) ([]string, error) {
 	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
-}
-
-// bounded limits the size of responses.
-type bounded struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := b.next.RoundTrip(request)
-	if err == nil {
-		response.Body = budget.Body(response.Body, maxDocument, budget.TooLarge("", "a manifest of the registry", maxDocument))
-	}
-	return response, err
 }

@@ -3,8 +3,6 @@ package registry
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // contentMedia is the media type of the layer with the files.
@@ -42,10 +41,9 @@ type Access struct {
 	CA, Cert, Key []byte
 	// Proxy is the proxy for the registry. If it is nil, the proxy of the environment is used.
 	Proxy *url.URL
-	// Transport sends the requests. If it is nil, the default of the library is used.
-	Transport http.RoundTripper
-	// Restrict returns a transport that rejects requests to some hosts. It may be nil.
+	// Restrict returns a transport that rejects requests to some hosts, and Wrap one that observes them. Both may be nil.
 	Restrict func(*http.Transport) http.RoundTripper
+	Wrap     func(http.RoundTripper) http.RoundTripper
 	// Progress is called with the number of bytes that were sent or received and the total. It may
 	// be nil.
 	Progress func(done, total int64)
@@ -122,10 +120,7 @@ func Stream(ctx context.Context, address string, access Access) (Artifact, io.Re
 		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
 	if size, err := layer.Size(); err == nil && access.Progress != nil {
-		return found, struct {
-			io.Reader
-			io.Closer
-		}{budget.Counted(content, size, access.Progress), content}, nil
+		return found, budget.Closing(budget.Counted(content, size, access.Progress), content), nil
 	}
 	return found, content, nil
 }
@@ -179,47 +174,24 @@ func (a Access) options(ctx context.Context, registry name.Registry) ([]remote.O
 	}
 	options := []remote.Option{remote.WithContext(ctx), remote.WithAuthFromKeychain(keys), remote.WithJobs(atOnce)}
 	through, err := a.transport()
+	return append(options, remote.WithTransport(through)), err
+}
+
+// transport returns the transport for a registry.
+func (a Access) transport() (http.RoundTripper, error) {
+	server := web.Server{Name: "the registry", CA: a.CA, Cert: a.Cert, Key: a.Key, SystemCA: true, Proxy: a.Proxy}
+	own, err := server.Transport()
 	if err != nil {
 		return nil, err
 	}
-	if through != nil {
-		options = append(options, remote.WithTransport(through))
-	}
-	return options, nil
-}
-
-// transport returns the transport, or nil for the default of the library.
-func (a Access) transport() (http.RoundTripper, error) {
-	usual, ok := remote.DefaultTransport.(*http.Transport)
-	if a.Transport != nil || !ok || len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil && a.Restrict == nil {
-		return a.Transport, nil
-	}
-	own := usual.Clone()
-	own.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	if a.Proxy != nil {
-		own.Proxy = http.ProxyURL(a.Proxy)
-	}
-	if len(a.CA) > 0 {
-		pool, err := x509.SystemCertPool()
-		if err != nil {
-			pool = x509.NewCertPool()
-		}
-		if !pool.AppendCertsFromPEM(a.CA) {
-			return nil, errors.New("invalid CA certificate of the registry: no certificate in PEM format")
-		}
-		own.TLSClientConfig.RootCAs = pool
-	}
-	if len(a.Cert) > 0 {
-		pair, err := tls.X509KeyPair(a.Cert, a.Key)
-		if err != nil {
-			return nil, fmt.Errorf("reading the client certificate for the registry: %w", err)
-		}
-		own.TLSClientConfig.Certificates = []tls.Certificate{pair}
-	}
+	transport := http.RoundTripper(own)
 	if a.Restrict != nil {
-		return a.Restrict(own), nil
+		transport = a.Restrict(own)
 	}
-	return own, nil
+	if a.Wrap != nil {
+		transport = a.Wrap(transport)
+	}
+	return transport, nil
 }
 
 func describe(reference name.Reference, image v1.Image) (Artifact, error) {

@@ -42,7 +42,7 @@ func TestTagsLimits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = Access{Insecure: true}.list(repository, []remote.Option{remote.WithContext(t.Context())}, &pages{left: 2 << 20, size: 2 << 20, most: 20})
+			_, err = Access{Insecure: true}.list(repository, []remote.Option{remote.WithContext(t.Context())}, tagLimits(2<<20, 20))
 			var exceeded *TagsError
 			if !errors.As(err, &exceeded) || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)

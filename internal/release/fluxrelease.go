@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
+	"net/url"
 	"path"
 	"strings"
 
@@ -66,24 +66,18 @@ func minors() string {
 
 // Latest returns the version of the latest release, to which the server redirects.
 func Latest(ctx context.Context, agent string) (string, error) {
-	client := download.New(agent)
-	client.HTTP.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, Address+"/latest", nil)
+	latest, err := url.Parse(Address + "/latest")
 	if err != nil {
 		return "", err
 	}
-	request.Header.Set("User-Agent", agent)
-	response, err := client.HTTP.Do(request)
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return "", cause
-		}
+	target, err := download.New(agent).Redirect(ctx, latest)
+	switch {
+	case context.Cause(ctx) != nil:
+		return "", context.Cause(ctx)
+	case err != nil:
 		return "", network("latest", err)
-	}
-	_ = response.Body.Close() // a response to HEAD has no body
-	target, err := response.Location()
-	if err != nil || path.Base(path.Dir(target.Path)) != "tag" {
-		return "", network("latest", fmt.Errorf("%s/latest does not redirect to a release: status %d", Address, response.StatusCode))
+	case path.Base(path.Dir(target.Path)) != "tag":
+		return "", network("latest", fmt.Errorf("%s does not redirect to a release", latest))
 	}
 	return Normalize(path.Base(target.Path))
 }

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // attempts is the maximum number of consecutive streams that break without a new line before a log
@@ -100,7 +101,7 @@ func (s *source) read(ctx context.Context) (line, error) {
 		if failed++; failed == attempts || ctx.Err() != nil || final(err) {
 			return line{}, err
 		}
-		if err := wait(ctx, pause); err != nil {
+		if err := web.Sleep(ctx, pause); err != nil {
 			return line{}, err
 		}
 	}
@@ -111,15 +112,4 @@ func final(err error) bool {
 	var status apierrors.APIStatus
 	return errors.As(err, &status) && !apierrors.IsServerTimeout(err) && !apierrors.IsTooManyRequests(err) &&
 		!apierrors.IsServiceUnavailable(err) && !apierrors.IsInternalError(err)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
 }

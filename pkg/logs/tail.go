@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // tail follows the log of one container across lost connections and restarts, until its pod is
@@ -79,7 +80,7 @@ func (t *tail) follow(ctx context.Context) {
 			return
 		case err != nil:
 			// A failed connection or server: retry until ctx is done.
-			_ = wait(ctx, pause)
+			_ = web.Sleep(ctx, pause)
 			continue
 		case !there && t.end(false):
 			return
@@ -131,7 +132,7 @@ func (t *tail) step(ctx context.Context, pod Pod) bool {
 	}
 	if err != nil {
 		// The server may still be unavailable: do not retry at once.
-		_ = wait(ctx, pause)
+		_ = web.Sleep(ctx, pause)
 	}
 	return true
 }
@@ -166,7 +167,7 @@ func (t *tail) rest(ctx context.Context, previous bool) {
 			t.options.Failed(err)
 			return
 		}
-		_ = wait(ctx, pause)
+		_ = web.Sleep(ctx, pause)
 	}
 }
 

@@ -27,7 +27,7 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
-	"github.com/fluxkit/flux/internal/web/clienttls"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Job is cloud.BucketJob.
@@ -55,18 +55,6 @@ const (
 	listBytes = 8 << 20
 )
 
-// bounded limits the size of answers other than objects, which are limited when they are read.
-type bounded struct{ http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.RoundTripper.RoundTrip(r)
-	if err == nil && r.URL.Query().Get("x-id") != "GetObject" {
-		response.Body = budget.Body(response.Body, listBytes, budget.TooLarge("the list of the bucket", "answer", listBytes))
-	}
-	return response, err
-}
-
 // reader reads one bucket.
 type reader struct {
 	cloud.BucketRequest
@@ -80,15 +68,15 @@ func Fetch(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, er
 	if err != nil {
 		return nil, err
 	}
-	transport, err := transportFor(r)
+	client, err := clientFor(r)
 	if err != nil {
 		return nil, err
 	}
 	b := &reader{BucketRequest: r, limits: budget.New(budget.Default())}
-	b.connect(keys, transport)
+	b.connect(keys, client)
 	if r.Region == "" {
 		b.Region = b.location(ctx)
-		b.connect(keys, transport)
+		b.connect(keys, client)
 	}
 	objects, err := b.list(ctx)
 	if err == nil && cloud.BucketRevision(objects) != r.Known {
@@ -129,25 +117,32 @@ func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider
 	return credentials.StaticCredentialsProvider{Value: keys}, nil
 }
 
-func transportFor(r cloud.BucketRequest) (*http.Transport, error) {
-	config, err := clienttls.Config("the bucket", r.CA, r.Cert, r.Key)
+// clientFor returns the HTTP client of a bucket. It limits all responses but objects, which are limited when they are
+// read.
+func clientFor(r cloud.BucketRequest) (*http.Client, error) {
+	server := web.Server{Name: "the bucket", CA: r.CA, Cert: r.Cert, Key: r.Key}
+	if r.Proxy != "" {
+		var err error
+		if server.Proxy, err = url.Parse(r.Proxy); err != nil {
+			return nil, errors.New("invalid URL of the proxy") // the parse error may contain credentials
+		}
+	}
+	objects, err := server.Transport()
 	if err != nil {
 		return nil, err
 	}
-	proxy := http.ProxyFromEnvironment
-	if r.Proxy != "" {
-		u, err := url.Parse(r.Proxy)
-		if err != nil {
-			return nil, errors.New("invalid URL of the proxy") // the parse error may contain credentials
+	lists := web.Limits{Response: listBytes, TooLarge: budget.TooLarge("the list of the bucket", "answer", listBytes)}.Transport(objects)
+	return &http.Client{Transport: web.Wrap(lists, func(r *http.Request, lists http.RoundTripper) (*http.Response, error) {
+		if r.URL.Query().Get("x-id") == "GetObject" {
+			return objects.RoundTrip(r)
 		}
-		proxy = http.ProxyURL(u)
-	}
-	return &http.Transport{Proxy: proxy, TLSClientConfig: config, ForceAttemptHTTP2: true}, nil
+		return lists.RoundTrip(r)
+	})}, nil
 }
 
 // connect sets the client. Like the client of source-controller, it puts the name of the bucket into
 // the host at AWS, and into the path elsewhere.
-func (b *reader) connect(keys aws.CredentialsProvider, transport *http.Transport) {
+func (b *reader) connect(keys aws.CredentialsProvider, client *http.Client) {
 	scheme, region := "https://", b.Region
 	if b.Insecure {
 		scheme = "http://"
@@ -157,7 +152,7 @@ func (b *reader) connect(keys aws.CredentialsProvider, transport *http.Transport
 	}
 	b.client = s3.New(s3.Options{
 		BaseEndpoint: aws.String(scheme + b.Endpoint), Region: region, UsePathStyle: !amazon(b.BucketRequest), Credentials: keys,
-		HTTPClient: &http.Client{Transport: bounded{transport}}, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
+		HTTPClient: client, ResponseChecksumValidation: aws.ResponseChecksumValidationWhenRequired,
 	})
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -86,7 +87,10 @@ func hasher(digest string) (hash.Hash, string, error) {
 }
 
 func get(ctx context.Context, address *url.URL, dial func(context.Context, string, string) (net.Conn, error)) (body []byte, err error) {
-	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
+	transport, err := web.Server{Dial: dial}.Transport()
+	if err != nil {
+		return nil, err
+	}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), http.NoBody)
 	if err != nil {

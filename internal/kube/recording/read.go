@@ -34,12 +34,15 @@ type Raw struct {
 
 // Read calls visit with each line after the header. The file is not trusted: its size is limited.
 func Read(r io.Reader, visit func(Raw) error) (Header, error) {
-	stored := &counter{r: r}
-	zip, err := gzip.NewReader(bufio.NewReader(stored))
+	var stored, size int64
+	zip, err := gzip.NewReader(bufio.NewReader(budget.Counted(r, 0, func(done, _ int64) { stored = done })))
 	if err != nil {
 		return Header{}, unreadable("not a recording: %w", err)
 	}
-	lines := bufio.NewScanner(&bounded{r: zip, stored: stored})
+	lines := bufio.NewScanner(budget.Checked(zip, func(read []byte, _ error) error {
+		size += int64(len(read))
+		return allowed(size, stored)
+	}))
 	lines.Buffer(make([]byte, 64<<10), lineMax)
 	var h *Header
 	ended := false
@@ -116,33 +119,14 @@ func header(l Raw) (*Header, error) {
 	return l.Header, nil
 }
 
-// counter counts the bytes that are read.
-type counter struct {
-	r io.Reader
-	n int64
-}
-
-func (c *counter) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	return n, err
-}
-
-// bounded limits the size and the compression ratio of what is decompressed.
-type bounded struct {
-	r      io.Reader
-	stored *counter
-	n      int64
-}
-
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.r.Read(p)
-	b.n += int64(n)
+// allowed returns an error for a size without compression that is larger than the limit, or than the stored size
+// allows.
+func allowed(size, stored int64) error {
 	switch {
-	case b.n > sizeMax:
-		return 0, &budget.ExceededError{Fact: "the recording is larger than " + budget.Size(sizeMax) + " without compression"}
-	case b.n > ratioFrom && b.n > ratioMax*b.stored.n:
-		return 0, &budget.ExceededError{Fact: fmt.Sprintf("the recording is compressed more than %d times", ratioMax)}
+	case size > sizeMax:
+		return &budget.ExceededError{Fact: "the recording is larger than " + budget.Size(sizeMax) + " without compression"}
+	case size > ratioFrom && size > ratioMax*stored:
+		return &budget.ExceededError{Fact: fmt.Sprintf("the recording is compressed more than %d times", ratioMax)}
 	}
-	return n, err
+	return nil
 }

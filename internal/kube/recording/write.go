@@ -25,7 +25,7 @@ func NewWriter(w io.Writer, h Header) (*Writer, error) {
 	h.Time = h.Time.UTC()
 	buffer := bufio.NewWriter(w)
 	zip := gzip.NewWriter(buffer)
-	lines := json.NewEncoder(&limited{to: zip})
+	lines := json.NewEncoder(budget.CheckedWriter(zip, limit()))
 	lines.SetEscapeHTML(false)
 	out := &Writer{buffer: buffer, zip: zip, lines: lines}
 	return out, out.Write(Line{Header: &h})
@@ -39,29 +39,26 @@ func (w *Writer) Write(l Line) error {
 	return w.lines.Encode(l)
 }
 
-// limited refuses what Read would not accept. The encoder writes each line at once.
-type limited struct {
-	to          io.Writer
-	size, lines int
-}
-
-// Write implements io.Writer.
-func (l *limited) Write(line []byte) (int, error) {
-	l.size += len(line)
-	l.lines++
-	var err error
-	switch {
-	case len(line) > lineMax:
-		err = budget.TooLarge("", "a line of the recording", lineMax)
-	case l.size > sizeMax:
-		err = budget.TooLarge("", "the recording", sizeMax)
-	case l.lines > linesMax:
-		err = budget.TooMany("", "the recording", "lines", linesMax)
+// limit returns a function that returns an error for a line that Read would not accept. The encoder writes each line at
+// once.
+func limit() func(line []byte) error {
+	size, lines := 0, 0
+	return func(line []byte) error {
+		size += len(line)
+		lines++
+		var err error
+		switch {
+		case len(line) > lineMax:
+			err = budget.TooLarge("", "a line of the recording", lineMax)
+		case size > sizeMax:
+			err = budget.TooLarge("", "the recording", sizeMax)
+		case lines > linesMax:
+			err = budget.TooMany("", "the recording", "lines", linesMax)
+		default:
+			return nil
+		}
+		return hint.Errorf("record fewer objects with -n NAMESPACE", "%w", err)
 	}
-	if err != nil {
-		return 0, hint.Errorf("record fewer objects with -n NAMESPACE", "%w", err)
-	}
-	return l.to.Write(line)
 }
 
 // Unknown adds what could not be read to the end of the recording.

@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/release/sigstore"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/download"
 )
 
@@ -169,12 +170,12 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	}
 	base, err := url.Parse(strings.TrimSuffix(r.Address, "/"))
 	if err == nil {
-		err = download.Check(base)
+		err = web.CheckEncrypted(base)
 	}
 	if err != nil {
 		return false, fmt.Errorf("invalid address of the releases: %w", err)
 	}
-	r.Address = download.Bare(base)
+	r.Address = web.Bare(base)
 	client := download.New(r.Agent)
 	folder := base.JoinPath("download", "v"+r.Version)
 	file := fmt.Sprintf("%s_%s_%s.tar.gz", helper.Sandbox, r.Version, s.Platform)
@@ -197,7 +198,7 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	}
 	unpacked := filepath.Join(work, "unpacked")
 	if err := errors.Join(unpack(ctx, archive, unpacked), archive.Close()); err != nil {
-		return false, fmt.Errorf("%s: %w", download.Bare(folder.JoinPath(file)), err)
+		return false, fmt.Errorf("%s: %w", web.Bare(folder.JoinPath(file)), err)
 	}
 	if err := mark(unpacked, bundle); err != nil {
 		return false, fmt.Errorf("storing the signature: %w", err)
@@ -244,7 +245,7 @@ func (r Release) verify(ctx context.Context, client *download.Client, checksums 
 		if cause := context.Cause(ctx); cause != nil {
 			return nil, cause
 		}
-		return nil, fmt.Errorf("verifying %s: %w", download.Bare(&address), err)
+		return nil, fmt.Errorf("verifying %s: %w", web.Bare(&address), err)
 	}
 	return bundle, nil
 }
@@ -276,11 +277,11 @@ func fetch(ctx context.Context, client *download.Client, address *url.URL, dir, 
 	}()
 	_, got, err := body.Copy(file, archiveMax, progress)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", download.Bare(address), err)
+		return nil, fmt.Errorf("%s: %w", web.Bare(address), err)
 	}
 	if got != want {
 		return nil, hint.Errorf("run the command again; if the checksum still differs, do not use the file and report it",
-			"checksum of %s does not match: expected %s, got %s", download.Bare(address), want, got)
+			"checksum of %s does not match: expected %s, got %s", web.Bare(address), want, got)
 	}
 	_, err = file.Seek(0, io.SeekStart)
 	return file, err

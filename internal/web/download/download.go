@@ -6,35 +6,30 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 const (
-	// attempts is the maximum number of attempts of a request that fails temporarily.
-	attempts = 3
-	// firstPause is the time before the second attempt. It doubles for each further one.
-	firstPause = 500 * time.Millisecond
+	// retries is the maximum number of retries of a request that fails temporarily.
+	retries = 2
+	// firstPause is the time before the first retry. It doubles for each further one. maxPause is the longest pause that
+	// a server can request.
+	firstPause, maxPause = 500 * time.Millisecond, 30 * time.Second
 	// headerTime is the maximum time until the response headers.
-	headerTime   = 30 * time.Second
-	redirectsMax = 10
+	headerTime = 30 * time.Second
 )
 
 // Client sends requests.
-type Client struct {
-	HTTP  *http.Client
-	agent string
-}
+type Client struct{ http http.Client }
 
 // File is an open file.
 type File struct {
@@ -60,89 +55,86 @@ func (e *StatusError) Is(target error) bool {
 
 // New returns a client with a User-Agent.
 func New(agent string) *Client {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, ResponseHeaderTimeout: headerTime, ForceAttemptHTTP2: true}
-	if usual, ok := http.DefaultTransport.(*http.Transport); ok {
-		transport = usual.Clone()
-		transport.ResponseHeaderTimeout = headerTime
+	client, err := For(web.Server{}, agent)
+	if err != nil {
+		return &Client{} // only certificates can be invalid
 	}
-	return &Client{&http.Client{Transport: transport, CheckRedirect: checkRedirect}, agent}
+	return client
 }
 
-// Check returns an error for an unencrypted address, whose response an attacker on the network
-// could replace: the checksums come from the catalog and would match. Loopback addresses are
-// allowed.
-func Check(u *url.URL) error {
-	if u.Host == "" {
-		return fmt.Errorf("%q has no host", Bare(u))
-	}
-	switch u.Scheme {
-	case "https":
-		return nil
-	case "http":
-		ip := net.ParseIP(u.Hostname())
-		if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
-			return nil
-		}
-		return fmt.Errorf("%s is not encrypted: use https", Bare(u))
-	}
-	return fmt.Errorf("%s: unsupported scheme %q: use https", Bare(u), u.Scheme)
-}
-
-func checkRedirect(next *http.Request, via []*http.Request) error {
-	if len(via) > redirectsMax {
-		return fmt.Errorf("more than %d redirects", redirectsMax)
-	}
-	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
-		return fmt.Errorf("redirect to %s is not encrypted", Bare(next.URL))
-	}
-	return Check(next.URL)
-}
-
-// Get returns the body at a URL. It retries temporary failures.
-func (c *Client) Get(ctx context.Context, u *url.URL) (*File, error) {
-	if err := Check(u); err != nil {
+// For returns a client for a server with its own certificates.
+func For(server web.Server, agent string) (*Client, error) {
+	server.ResponseTimeout = headerTime
+	client, err := web.Client{Server: server, UserAgent: agent, Redirects: web.Encrypted, Retry: web.Retry{Plan: plan}}.HTTP()
+	if err != nil {
 		return nil, err
 	}
-	pause := firstPause
-	for left := attempts - 1; ; left-- {
-		body, err := c.once(ctx, u)
-		if err == nil || left == 0 || ctx.Err() != nil || !passing(err) {
-			return body, err
+	return &Client{*client}, nil
+}
+
+// plan retries temporary failures.
+func plan(*http.Request) web.Decide {
+	n := 0
+	return func(response *http.Response, err error) web.Step {
+		temporary := err != nil && web.Lost(err) ||
+			err == nil && (response.StatusCode == http.StatusTooManyRequests || web.Unavailable(response.StatusCode))
+		pause := firstPause << n
+		if err == nil {
+			if end, ok := web.RetryAfter(response.Header, time.Time{}); ok && end.Sub(time.Time{}) > pause {
+				pause = end.Sub(time.Time{})
+			}
 		}
-		timer := time.NewTimer(pause)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return nil, context.Cause(ctx)
-		case <-timer.C:
-			pause *= 2
-		}
+		n++
+		return web.Step{Again: temporary && n <= retries && pause <= maxPause, Pause: pause}
 	}
 }
 
-func (c *Client) once(ctx context.Context, u *url.URL) (*File, error) {
+// Get returns the body at a URL.
+func (c *Client) Get(ctx context.Context, u *url.URL) (*File, error) {
+	if err := web.CheckEncrypted(u); err != nil {
+		return nil, err
+	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("User-Agent", c.agent)
-	response, err := c.HTTP.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
-		}
-		// The URL in the error may be that of a redirect, with a signature in its query.
-		var failed *url.Error
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return nil, fmt.Errorf("%s: %w", Bare(u), err)
+		return nil, failed(ctx, u, err)
 	}
 	if response.StatusCode == http.StatusOK {
 		return &File{response.Body, response.ContentLength}, nil
 	}
 	_ = response.Body.Close() // the body of an error is not used
-	return nil, &StatusError{Bare(u), response.StatusCode}
+	return nil, &StatusError{web.Bare(u), response.StatusCode}
+}
+
+// failed returns the error of a request without a response.
+func failed(ctx context.Context, u *url.URL, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return fmt.Errorf("%s: %w", web.Bare(u), web.WithoutURL(err))
+}
+
+// Redirect returns the address to which a server redirects, without sending a request to it.
+func (c *Client) Redirect(ctx context.Context, u *url.URL) (*url.URL, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, u.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+	client := c.http
+	client.CheckRedirect = web.NoRedirects
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, failed(ctx, u, err)
+	}
+	_ = response.Body.Close() // a response to HEAD has no body
+	target, err := response.Location()
+	if err != nil {
+		return nil, &StatusError{web.Bare(u), response.StatusCode}
+	}
+	return target, nil
 }
 
 // Read returns the content of a file of at most most bytes.
@@ -158,7 +150,7 @@ func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, 
 	defer file.Close()
 	data, err := budget.ReadAll(file, "", "the file", most)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Bare(u), err)
+		return nil, fmt.Errorf("%s: %w", web.Bare(u), err)
 	}
 	return data, nil
 }
@@ -181,24 +173,4 @@ func Checksum(lines []byte, file string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// Bare returns an address without credentials, query and fragment, which may contain signatures.
-func Bare(u *url.URL) string {
-	shown := *u
-	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""
-	return shown.String()
-}
-
-// passing reports whether the failure of a request is temporary.
-func passing(err error) bool {
-	var status *StatusError
-	if errors.As(err, &status) {
-		switch status.Code {
-		case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-			return true
-		}
-		return false
-	}
-	return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }

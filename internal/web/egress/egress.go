@@ -18,6 +18,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Hosts are the allowed hosts: names, addresses, and networks such as 10.0.0.0/8.
@@ -79,6 +81,11 @@ func Public(address netip.Addr) bool {
 	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
+// dial opens a connection to a public address, or to an allowed one.
+func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return (&net.Dialer{Timeout: 10 * time.Second, Control: h.control}).DialContext(ctx, network, address)
+}
+
 // control is called with the resolved address before a connection is opened.
 func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
@@ -108,12 +115,15 @@ type Proxy struct {
 // Listen starts a proxy on a port of the loopback interface. The caller must
 // close it.
 func Listen(ctx context.Context, hosts Hosts) (*Proxy, error) {
+	forward, err := web.Server{Dial: hosts.dial}.Transport()
+	if err != nil {
+		return nil, err
+	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("starting the proxy for remote bases: %w", err)
 	}
-	dialer := &net.Dialer{Timeout: 10 * time.Second, Control: hosts.control}
-	p := &Proxy{hosts: hosts, token: rand.Text(), listener: listener, forward: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+	p := &Proxy{hosts: hosts, token: rand.Text(), listener: listener, forward: forward}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second, BaseContext: func(net.Listener) context.Context { return ctx }}
 	p.done.Go(func() { _ = p.server.Serve(listener) }) // Close ends it
 	return p, nil

@@ -2,44 +2,33 @@ package egress
 
 import (
 	"fmt"
-	"net"
 	"net/http"
 	"net/netip"
 	"strings"
-	"time"
+
+	"github.com/fluxkit/flux/internal/web"
 )
 
-// Transport sends requests to public addresses and allowed hosts only. It checks the host of each
-// request, redirects included, and the address that the host resolves to when it connects. A proxy
-// of the user resolves the names of hosts itself.
-type Transport struct {
-	hosts  Hosts
-	direct *http.Transport
-	proxy  *http.Transport
-}
-
-// NewTransport returns a transport with the settings of another one.
-func NewTransport(settings *http.Transport, hosts Hosts) *Transport {
+// NewTransport returns a transport with the settings of another one. It sends requests to public addresses and allowed
+// hosts only: it checks the host of each request, redirects included, and the address that the host resolves to when it
+// connects. A proxy of the user resolves the names of hosts itself.
+func NewTransport(settings *http.Transport, hosts Hosts) http.RoundTripper {
 	direct := settings.Clone()
-	direct.Proxy = nil
-	direct.DialContext = (&net.Dialer{Timeout: 10 * time.Second, Control: hosts.control}).DialContext
-	return &Transport{hosts, direct, settings}
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	host := r.URL.Hostname()
-	if !t.hosts.Allows(host) {
-		if err := publicName(host); err != nil {
-			return nil, err
+	direct.Proxy, direct.DialContext = nil, hosts.dial
+	return web.Wrap(direct, func(r *http.Request, direct http.RoundTripper) (*http.Response, error) {
+		host := r.URL.Hostname()
+		if !hosts.Allows(host) {
+			if err := publicName(host); err != nil {
+				return nil, err
+			}
 		}
-	}
-	if t.proxy.Proxy != nil {
-		if proxy, err := t.proxy.Proxy(r); err != nil || proxy != nil {
-			return t.proxy.RoundTrip(r) // which reports the error, too
+		if settings.Proxy != nil {
+			if proxy, err := settings.Proxy(r); err != nil || proxy != nil {
+				return settings.RoundTrip(r) // which reports the error, too
+			}
 		}
-	}
-	return t.direct.RoundTrip(r)
+		return direct.RoundTrip(r)
+	})
 }
 
 // publicName returns an error for a host that is an address, if it is not public, and for names that

@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Audience is the default audience of the OIDC token of a Receiver.
@@ -42,13 +43,15 @@ func ActionsToken(ctx context.Context, client *http.Client, env func(string) str
 	u.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return "", fmt.Errorf("requesting an OIDC token: %w", hidden(err))
+		return "", fmt.Errorf("requesting an OIDC token: %w", web.WithoutURL(err))
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
 	request.Header.Set("Accept", "application/json")
-	response, err := client.Do(request)
+	runner := *client
+	runner.CheckRedirect = web.SameServer
+	response, err := runner.Do(request)
 	if err != nil {
-		return "", fmt.Errorf("requesting an OIDC token: %w", hidden(err))
+		return "", fmt.Errorf("requesting an OIDC token: %w", web.WithoutURL(err))
 	}
 	text, err := budget.ReadAll(response.Body, "", "it", mostToken)
 	if err := errors.Join(err, response.Body.Close()); err != nil {

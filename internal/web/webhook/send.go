@@ -5,13 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // Sender sends requests to webhooks.
@@ -51,8 +52,7 @@ func (e *StatusError) temporary() bool {
 // It returns the error of the last attempt.
 func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) error {
 	client := *s.Client
-	// Redirects must not receive the token or the signature.
-	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	client.CheckRedirect = web.NoRedirects // they must not receive the token or the signature
 	header, err := t.header(r)
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) e
 		if s.Again != nil && !s.Again(err, left) {
 			return err
 		}
-		if wait(ctx, s.Delay) != nil {
+		if web.Sleep(ctx, s.Delay) != nil {
 			return err
 		}
 	}
@@ -82,12 +82,13 @@ func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL,
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address.String(), bytes.NewReader(r.Payload))
 	if err != nil {
-		return fmt.Errorf("preparing the request: %w", hidden(err))
+		return fmt.Errorf("preparing the request: %w", web.WithoutURL(err))
 	}
 	request.Header = header.Clone()
 	response, err := client.Do(request)
 	if err != nil {
-		return hidden(err)
+		// The path of a webhook is a secret.
+		return web.WithoutURL(err)
 	}
 	said, err := firstLine(response)
 	if response.StatusCode < 300 {
@@ -101,32 +102,11 @@ const mostSaid = 300
 
 // firstLine returns the first line of a plain-text response.
 func firstLine(response *http.Response) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(response.Body, mostSaid))
+	text, err := budget.Head(response.Body, mostSaid)
 	err = errors.Join(err, response.Body.Close())
 	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain") && !strings.HasPrefix(kind, "application/json") {
 		return "", err
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
 	return line, err
-}
-
-// hidden returns an error of net/http without the URL, because the path of a
-// webhook is a secret.
-func hidden(err error) error {
-	var request *url.Error
-	if errors.As(err, &request) {
-		return request.Err
-	}
-	return err
-}
-
-func wait(ctx context.Context, delay time.Duration) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -14,7 +14,7 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/web/clienttls"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -179,63 +179,52 @@ func newest(versions []string, wanted string) (string, error) {
 	return text, nil
 }
 
-// get fetches a file. The credentials are sent to the host of the repository only, unless
-// PassCredentials is set.
-func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access, limit int64) (_ []byte, err error) {
+// get fetches a file. The credentials are sent to the server of the repository only, unless PassCredentials is set.
+func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access, limit int64) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	if access.Username != "" && (access.PassCredentials || sameHost(address, repository)) {
+	if access.Username != "" && (access.PassCredentials || sameServer(address, repository)) {
 		request.SetBasicAuth(access.Username, access.Password)
 	}
-	client, err := r.client(access)
+	transport, err := r.transport(access)
 	if err != nil {
 		return nil, err
 	}
+	return read(&http.Client{Transport: transport}, request, "the file", limit)
+}
+
+// read returns the body of the response to a request.
+func read(client *http.Client, request *http.Request, what string, limit int64) (_ []byte, err error) {
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
+		return nil, fmt.Errorf("%s returned %s", request.URL.Redacted(), response.Status)
 	}
-	return budget.ReadAll(response.Body, request.URL.Redacted(), "the file", limit)
+	return budget.ReadAll(response.Body, request.URL.Redacted(), what, limit)
 }
 
-func sameHost(a, b string) bool {
+func sameServer(a, b string) bool {
 	one, errOne := url.Parse(a)
 	other, errOther := url.Parse(b)
 	return errOne == nil && errOther == nil && one.Host == other.Host && one.Scheme == other.Scheme
 }
 
-func (r *Renderer) client(access build.Access) (*http.Client, error) {
-	transport, err := r.transport(access)
-	return &http.Client{Transport: transport}, err
-}
-
-// transport returns the transport for a repository, or nil for the default.
+// transport returns the transport for a repository. It trusts the certificate authority and presents the client
+// certificate of the repository.
 func (r *Renderer) transport(access build.Access) (http.RoundTripper, error) {
-	if len(access.CA) > 0 || len(access.Cert) > 0 || access.Public {
-		own, err := transportFor(access)
-		if err != nil || !access.Public {
-			return own, err
-		}
-		return egress.NewTransport(own, access.Hosts), nil
+	server := web.Server{Name: "the repository", CA: access.CA, Cert: access.Cert, Key: access.Key}
+	if len(server.CA)+len(server.Cert) == 0 && !access.Public {
+		r.once.Do(func() { r.usual, r.failed = server.Transport() })
+		return r.usual, r.failed
 	}
-	if r.HTTP != nil {
-		return r.HTTP.Transport, nil
+	own, err := server.Transport()
+	if err != nil || !access.Public {
+		return own, err
 	}
-	return nil, nil // the default
-}
-
-// transportFor returns a transport that trusts the certificate authority and presents the client
-// certificate of a repository.
-func transportFor(access build.Access) (*http.Transport, error) {
-	config, err := clienttls.Config("the repository", access.CA, access.Cert, access.Key)
-	if err != nil {
-		return nil, err
-	}
-	return &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true}, nil
+	return egress.NewTransport(own, access.Hosts), nil
 }

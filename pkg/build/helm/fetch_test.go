@@ -187,7 +187,7 @@ func TestRepositoryRefuses(t *testing.T) {
 	repo := newRepository(t, "1.0.0")
 	r := &helm.Renderer{}
 	got := rendered(t, r, build.Chart{URL: repo.URL, Name: "app"})
-	if !strings.Contains(got, "answers 401 Unauthorized") {
+	if !strings.Contains(got, "returned 401 Unauthorized") {
 		t.Error(got)
 	}
 	access := build.Access{Username: "me", Password: "hunter2"}

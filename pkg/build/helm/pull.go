@@ -96,14 +96,11 @@ func (r *Renderer) request(ctx context.Context, from build.Chart) (packed []byte
 }
 
 func registryOptions(ctx context.Context, access build.Access, transport http.RoundTripper) []remote.Option {
-	options := []remote.Option{remote.WithContext(ctx)}
+	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(transport)}
 	if access.Username != "" {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: access.Username, Password: access.Password}))
 	} else {
 		options = append(options, remote.WithAuthFromKeychain(authn.DefaultKeychain)) // use the credentials of docker login
-	}
-	if transport != nil {
-		options = append(options, remote.WithTransport(transport))
 	}
 	return options
 }

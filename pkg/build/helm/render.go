@@ -33,8 +33,11 @@ import (
 type Renderer struct {
 	// Cache is the folder for fetched charts, by digest. If it is "", charts are not cached.
 	Cache string
-	// HTTP sends requests to repositories without certificates of their own.
-	HTTP *http.Client
+
+	// once makes usual, which sends requests to repositories without certificates of their own.
+	once   sync.Once
+	usual  *http.Transport
+	failed error
 
 	mu      sync.Mutex
 	indexes map[string]*indexOnce

@@ -13,6 +13,7 @@ import (
 	chart "helm.sh/helm/v4/pkg/chart/v2"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/egress"
 )
 
@@ -106,21 +107,17 @@ func (l *schemaLoader) Load(address string) (any, error) {
 	return nil, errors.New("a schema cannot refer to files")
 }
 
-func (l *schemaLoader) fetch(address string) (_ any, err error) {
+func (l *schemaLoader) fetch(address string) (any, error) {
 	request, err := http.NewRequestWithContext(l.ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: egress.NewTransport(&http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true}, l.hosts)}
-	response, err := client.Do(request)
+	own, err := web.Server{}.Transport()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, response.Body.Close()) }()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", request.URL.Redacted(), response.Status)
-	}
-	text, err := budget.ReadAll(response.Body, request.URL.Redacted(), "the schema", schemaMax)
+	defer own.CloseIdleConnections()
+	text, err := read(&http.Client{Transport: egress.NewTransport(own, l.hosts)}, request, "the schema", schemaMax)
 	if err != nil {
 		return nil, err
 	}

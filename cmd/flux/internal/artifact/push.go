@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // NewPush returns the command push.
@@ -103,7 +104,8 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 		created = a.Now()
 	}
 	if o.debug {
-		o.access.Transport = &spoken{say: a.UI.Line, next: o.access.Transport}
+		secrets := o.access.Wrap
+		o.access.Wrap = func(next http.RoundTripper) http.RoundTripper { return spoken(a.UI.Line, secrets(next)) }
 	}
 	a.UI.Action("pushing artifact to %s", strings.TrimPrefix(address, registry.Scheme))
 	line.Set("pushing")
@@ -152,19 +154,15 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	return annotations, errors.Join(wrong...)
 }
 
-// spoken prints the method, URL and status of requests, which contain no secrets.
-type spoken struct {
-	say  func(format string, args ...any)
-	next http.RoundTripper
-}
-
-// RoundTrip implements http.RoundTripper.
-func (s *spoken) RoundTrip(r *http.Request) (*http.Response, error) {
-	answer, err := s.next.RoundTrip(r)
-	status := "no answer"
-	if err == nil {
-		status = answer.Status
-	}
-	s.say("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
-	return answer, err
+// spoken returns a transport that prints the method, URL and status of requests, which contain no secrets.
+func spoken(say func(format string, args ...any), next http.RoundTripper) http.RoundTripper {
+	return web.Wrap(next, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
+		answer, err := next.RoundTrip(r)
+		status := "no answer"
+		if err == nil {
+			status = answer.Status
+		}
+		say("%s %s://%s%s: %s", r.Method, r.URL.Scheme, r.URL.Host, r.URL.Path, status)
+		return answer, err
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -124,26 +125,20 @@ func (e *noControllerError) Error() string {
 // webhookPort is the port of notification-controller for webhooks.
 const webhookPort = 9292
 
-// forward returns a transport that forwards connections to notification-controller
-// through the API server. Each connection selects a ready pod.
-func (t *triggering) forward() (*http.Transport, error) {
+// forward returns a server whose connections the API server forwards to notification-controller. Each connection selects
+// a ready pod.
+func (t *triggering) forward() (web.Server, error) {
 	if err := syntax.Name(t.fluxNamespace); err != nil {
-		return nil, fmt.Errorf("--flux-namespace: %w", err)
+		return web.Server{}, fmt.Errorf("--flux-namespace: %w", err)
 	}
 	client, err := t.App.Client()
-	if err != nil {
-		return nil, err
-	}
-	return &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			pod, err := readyPod(ctx, client, t.fluxNamespace)
-			if err != nil {
-				return nil, err
-			}
-			return client.Pods().Forward(ctx, t.fluxNamespace, pod, webhookPort)
-		},
-	}, nil
+	return web.Server{Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		pod, err := readyPod(ctx, client, t.fluxNamespace)
+		if err != nil {
+			return nil, err
+		}
+		return client.Pods().Forward(ctx, t.fluxNamespace, pod, webhookPort)
+	}}, err
 }
 
 func readyPod(ctx context.Context, client *kube.Client, namespace string) (string, error) {

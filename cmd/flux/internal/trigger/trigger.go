@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/credential"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -120,7 +121,6 @@ func run(a *app.App, cmd *cobra.Command, o *flags, args []string) error {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	client := &http.Client{}
 	if t.needsCluster() {
 		if err := t.resolve(ctx); err != nil {
 			return err
@@ -128,17 +128,22 @@ func run(a *app.App, cmd *cobra.Command, o *flags, args []string) error {
 	} else {
 		t.path = credential.WebhookPath(t.request.Token, t.Name, t.Namespace)
 	}
+	var server web.Server
 	if t.base == nil {
-		forward, err := t.forward()
-		if err != nil {
+		var err error
+		if server, err = t.forward(); err != nil {
 			return err
 		}
-		defer forward.CloseIdleConnections()
-		client.Transport, t.base = forward, &url.URL{Scheme: "http", Host: "notification-controller"}
+		t.base = &url.URL{Scheme: "http", Host: "notification-controller"}
 	}
 	if err := t.authenticate(ctx); err != nil {
 		return err
 	}
+	client, err := web.Client{Server: server}.HTTP()
+	if err != nil {
+		return err
+	}
+	defer client.CloseIdleConnections()
 	return t.send(ctx, client)
 }
 
@@ -228,8 +233,11 @@ func (t *triggering) authenticate(ctx context.Context) error {
 		audience = webhook.Audience
 	}
 	t.App.UI.Generate("requesting an OIDC token from %s for audience %s", t.provider, audience)
-	var err error
-	t.request.Bearer, err = webhook.ActionsToken(ctx, &http.Client{}, t.App.Env, audience)
+	client, err := web.Client{}.HTTP()
+	if err != nil {
+		return err
+	}
+	t.request.Bearer, err = webhook.ActionsToken(ctx, client, t.App.Env, audience)
 	if errors.Is(err, webhook.ErrNoActions) {
 		return hint.Errorf("the job requires 'permissions: id-token: write' (GitHub) or 'enable-openid-connect: true' (Forgejo)", "%w", err)
 	}

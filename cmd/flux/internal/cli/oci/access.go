@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -22,7 +21,7 @@ import (
 
 // AddAccess adds the flags for the access to registries.
 func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
-	access.Transport = a.Secrets.Transport(remote.DefaultTransport)
+	access.Wrap = a.Secrets.Transport
 	access.Provider = "generic"
 	access.Login = func(ctx context.Context, provider, host string) (username, password string, err error) {
 		return a.Helpers.Login(ctx, a, provider, host)

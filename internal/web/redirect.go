@@ -1,0 +1,111 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// maxRedirects is the maximum number of redirects of a request.
+const maxRedirects = 10
+
+// RedirectError is returned for a redirect that is not followed.
+type RedirectError struct {
+	// From and To are the servers, as scheme://host. To has the path if Method is set.
+	From, To string
+	// Method is the method that the redirect would replace by another one, "" for a redirect to another server.
+	Method string
+}
+
+func (e *RedirectError) Error() string {
+	if e.Method != "" {
+		return fmt.Sprintf("the host redirects a %s request to %s", e.Method, e.To)
+	}
+	return "the host redirects to another address, " + e.To
+}
+
+var errRedirects = fmt.Errorf("more than %d redirects", maxRedirects)
+
+// SameServer follows redirects on the same server only: another one would receive the credentials. It does not follow
+// a redirect that turns a write into a GET, which would change nothing.
+func SameServer(next *http.Request, via []*http.Request) error {
+	first := via[0]
+	from, to := origin(first.URL), origin(next.URL)
+	switch {
+	case from != to:
+		return &RedirectError{From: from, To: to}
+	case next.Method != first.Method:
+		return &RedirectError{From: from, To: to + next.URL.Path, Method: first.Method}
+	case len(via) >= maxRedirects:
+		return errRedirects
+	}
+	return nil
+}
+
+// OtherServers follows redirects to all servers. Another host, port or scheme does not receive the credentials, also not
+// in the address of the first request: net/http alone compares the names of hosts, without ports and schemes, and
+// includes subdomains.
+func OtherServers(next *http.Request, via []*http.Request) error {
+	if len(via) >= maxRedirects {
+		return errRedirects
+	}
+	if origin(next.URL) != origin(via[0].URL) {
+		for _, name := range []string{"Authorization", "Cookie", "Www-Authenticate", "Referer"} {
+			next.Header.Del(name)
+		}
+	}
+	return nil
+}
+
+// Encrypted is OtherServers for addresses that CheckEncrypted accepts. A redirect never turns off encryption.
+func Encrypted(next *http.Request, via []*http.Request) error {
+	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
+		return fmt.Errorf("redirect to %s is not encrypted", Bare(next.URL))
+	}
+	if err := OtherServers(next, via); err != nil {
+		return err
+	}
+	return CheckEncrypted(next.URL)
+}
+
+// NoRedirects returns redirects as responses.
+func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
+
+// CheckEncrypted returns an error for an unencrypted address, whose response an attacker on the network
+// could replace. Loopback addresses are allowed.
+func CheckEncrypted(u *url.URL) error {
+	if u.Host == "" {
+		return fmt.Errorf("%q has no host", Bare(u))
+	}
+	switch u.Scheme {
+	case "https":
+		return nil
+	case "http":
+		ip := net.ParseIP(u.Hostname())
+		if u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+			return nil
+		}
+		return fmt.Errorf("%s is not encrypted: use https", Bare(u))
+	}
+	return fmt.Errorf("%s: unsupported scheme %q: use https", Bare(u), u.Scheme)
+}
+
+// Bare returns an address without credentials, query and fragment, which may contain signatures.
+func Bare(u *url.URL) string {
+	shown := *u
+	shown.User, shown.RawQuery, shown.Fragment = nil, "", ""
+	return shown.String()
+}
+
+// WithoutURL returns an error of net/http without the URL of the request, which may be that of a redirect with a
+// signature in its query.
+func WithoutURL(err error) error {
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
