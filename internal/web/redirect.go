@@ -52,7 +52,7 @@ func OtherServers(next *http.Request, via []*http.Request) error {
 		return errRedirects
 	}
 	if origin(next.URL) != origin(via[0].URL) {
-		for _, name := range []string{"Authorization", "Cookie", "Www-Authenticate", "Referer"} {
+		for _, name := range []string{"Authorization", "Cookie", "Private-Token", "X-Amz-Security-Token", "Referer"} {
 			next.Header.Del(name)
 		}
 	}

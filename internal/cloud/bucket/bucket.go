@@ -132,7 +132,7 @@ func clientFor(r cloud.BucketRequest) (*http.Client, error) {
 		return nil, err
 	}
 	lists := web.Limits{Response: listBytes, TooLarge: budget.TooLarge("the list of the bucket", "answer", listBytes)}.Transport(objects)
-	return &http.Client{Transport: web.Wrap(lists, func(r *http.Request, lists http.RoundTripper) (*http.Response, error) {
+	return &http.Client{CheckRedirect: web.OtherServers, Transport: web.Wrap(lists, func(r *http.Request, lists http.RoundTripper) (*http.Response, error) {
 		if r.URL.Query().Get("x-id") == "GetObject" {
 			return objects.RoundTrip(r)
 		}

@@ -52,3 +52,28 @@ func TestLargeObject(t *testing.T) {
 		t.Errorf("%v, the file has %d bytes", err, info.Size())
 	}
 }
+
+// TestRedirect follows a redirect of the bucket to another port of its host, which must not receive the signature.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	given := make(chan string, 10)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		given <- r.Header.Get("Authorization")
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	_, err := bucket.Fetch(t.Context(), cloud.BucketRequest{
+		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Folder: t.TempDir(),
+		AccessKey: "key", SecretKey: "hunter2",
+	})
+	if err == nil {
+		t.Error("no error")
+	}
+	if got := <-given; got != "" {
+		t.Errorf("the other server got %q", got)
+	}
+}

@@ -192,7 +192,11 @@ func (r *Renderer) get(ctx context.Context, address, repository string, access b
 	if err != nil {
 		return nil, err
 	}
-	return read(&http.Client{Transport: transport}, request, "the file", limit)
+	client := &http.Client{Transport: transport, CheckRedirect: web.OtherServers}
+	if access.PassCredentials {
+		client.CheckRedirect = nil // that of Helm
+	}
+	return read(client, request, "the file", limit)
 }
 
 // read returns the body of the response to a request.

@@ -230,6 +230,32 @@ func TestPasswordStaysWithItsHost(t *testing.T) {
 	}
 }
 
+// TestPasswordIsNotRedirected follows redirects of a repository to a server on another port of its host, for which
+// net/http would send the password on.
+func TestPasswordIsNotRedirected(t *testing.T) {
+	t.Parallel()
+	var given atomic.Value
+	chart := packed(t, "1.0.0")
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, password, _ := r.BasicAuth()
+		given.Store(password)
+		send(w, chart)
+	}))
+	t.Cleanup(other.Close)
+	repo := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".tgz") {
+			http.Redirect(w, r, other.URL, http.StatusFound)
+			return
+		}
+		send(w, []byte("entries: {app: [{version: 1.0.0, urls: [app.tgz]}]}\n"))
+	}))
+	t.Cleanup(repo.Close)
+	access := build.Access{Username: "me", Password: "hunter2"}
+	if got := rendered(t, &helm.Renderer{}, build.Chart{URL: repo.URL, Name: "app", Access: access}); got != "app 1.0.0" || given.Load() != "" {
+		t.Errorf("%s, password %q", got, given.Load())
+	}
+}
+
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	var blobs, requests atomic.Int32
