@@ -49,6 +49,8 @@ type Hosted struct {
 	SSHHostname string
 	// SSHUsername is the SSH user (default "git").
 	SSHUsername string
+	// Username is the user name with the token for Git over HTTP (default "git").
+	Username string
 }
 
 // Team is a team or group with access to a repository.
@@ -59,8 +61,8 @@ type Team struct {
 	Permission string
 }
 
-// origin returns the flag or variable with the host.
-func (h Hosted) origin() string { return cmp.Or(h.Origin, "--hostname") }
+// HostnameFlag returns the flag or variable with the host.
+func (h Hosted) HostnameFlag() string { return cmp.Or(h.Origin, "--hostname") }
 
 // String returns the full name of the repository.
 func (h Hosted) String() string { return strings.Trim(h.Owner, "/") + "/" + h.Name }

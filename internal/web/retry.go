@@ -34,7 +34,7 @@ type Step struct {
 	Pause time.Duration
 	// Err replaces the result of the last attempt, if it is set.
 	Err error
-	// Cause is the failure, "" for a result that is none. Notice is reported before the pause, once until no request
+	// Cause is the failure, "" for a success. Notice is reported before the pause, once until no request
 	// fails with the cause.
 	Cause, Notice string
 }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/githost/provider"
+	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/publish"
@@ -78,11 +80,11 @@ func start(t *testing.T, kind string) (standIn, *testgithost.Server, githost.Pul
 
 func open(t *testing.T, kind string, hosted githost.Hosted, number int) githost.PullRequest {
 	t.Helper()
-	client, err := githost.Caller{UserAgent: "test", Now: time.Now, Waiting: t.Logf}.Client(hosted)
+	client, err := rest.Caller{UserAgent: "test", Now: time.Now, Waiting: t.Logf}.Client(hosted)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return githost.PullRequestHosts()[kind].Open(hosted, number, client)
+	return provider.OpenPull(kind, hosted, number, client)
 }
 
 // text is a comment with a marker.

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/internal/terminal/fold"
@@ -135,13 +136,13 @@ func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) erro
 	if hosted.Token, err = hostToken(cmd.Context(), a, source, row.tokenEnv, hosted.Hostname); err != nil {
 		return err
 	}
-	caller := githost.Caller{UserAgent: "flux/" + a.Build.Version, Now: a.Now, Waiting: a.UI.Waiting}
+	caller := rest.Caller{UserAgent: "flux/" + a.Build.Version, Now: a.Now, Waiting: a.UI.Waiting}
 	client, err := caller.Client(hosted)
 	if err != nil {
 		return err
 	}
 	plan.Path, plan.Sync.Interval, plan.DeployToken = string(o.path), o.interval, o.deployToken
-	if plan.Host, err = row.host(hosted, client, o); err != nil {
+	if plan.Host, err = row.host.Open(hosted, client); err != nil {
 		return err
 	}
 	return run(cmd.Context(), a, plan, o.mode)
@@ -202,7 +203,7 @@ func (o *hostedFlags) hosted(cmd *cobra.Command, row hostRow) (githost.Hosted, e
 	return githost.Hosted{
 		Hostname: hostname, Scheme: scheme, BasePath: below, Owner: owner, Name: o.repository, Personal: o.personal,
 		Visibility: visibility, Description: o.description, Branch: o.branch, Teams: teams, Reconcile: o.reconcile,
-		TokenAuth: o.tokenAuth, ReadWriteKey: o.readWriteKey, SSHHostname: o.sshHostname,
+		TokenAuth: o.tokenAuth, ReadWriteKey: o.readWriteKey, SSHHostname: o.sshHostname, Username: o.username,
 	}, nil
 }
 

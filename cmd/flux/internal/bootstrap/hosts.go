@@ -1,11 +1,9 @@
 package bootstrap
 
 import (
-	"net/http"
-
 	"github.com/spf13/pflag"
 
-	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/githost/provider"
 )
 
 func bitbucketRow() hostRow {
@@ -15,7 +13,7 @@ func bitbucketRow() hostRow {
 the permission project admin, to create the repository, or repository admin, to add
 access keys and groups.`,
 		owner: "key or name of the project, or the user, that owns the repository",
-		teams: teamWords{flag: "group", permission: "write", permissions: githost.BitbucketPermissions(), spaced: true},
+		teams: teamWords{flag: "group", permission: "write", spaced: true},
 		extra: func(o *hostedFlags, fs *pflag.FlagSet) {
 			fs.StringVarP(&o.username, "username", "u", "git", "user name for the token over HTTPS")
 		},
@@ -27,9 +25,6 @@ access keys and groups.`,
 
   # Use a personal repository; the cluster authenticates with the token over HTTPS
   flux bootstrap bitbucket-server --hostname=example.com/bitbucket --owner=me --repository=fleet --personal --username=me --token-auth --path=clusters/home`,
-		host: func(h githost.Hosted, client *http.Client, o *hostedFlags) (githost.Host, error) {
-			return githost.NewBitbucket(h, o.username, client), nil
-		},
 	}
 }
 
@@ -41,7 +36,7 @@ func giteaRow() hostRow {
 		scopes: `It requires the scope write:repository,
 write:user or write:organization to create a repository of a user or an organization,
 and read:organization to grant a team access.`,
-		teams: teamWords{flag: "team", permission: "read", permissions: githost.GiteaPermissions()},
+		teams: teamWords{flag: "team", permission: "read"},
 		example: `  # Use a private repository of an organization and grant two teams access
   GITEA_TOKEN=… flux bootstrap gitea --owner=acme --repository=fleet --team=ops:write --team=dev --path=clusters/production
 
@@ -50,9 +45,6 @@ and read:organization to grant a team access.`,
 
   # Authenticate the cluster with the token over HTTPS instead of an SSH deploy key
   GITEA_TOKEN=… flux bootstrap gitea --owner=acme --repository=fleet --token-auth --path=clusters/production`,
-		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
-			return githost.NewGitea(h, client), nil
-		},
 	}
 }
 
@@ -63,7 +55,7 @@ func gitlabRow() hostRow {
 existing project, read_api and write_repository are sufficient.`,
 		owner: "user or group that owns the project; subgroups as GROUP/SUBGROUP", nested: true,
 		visibilities: []string{"private", "internal", "public"}, visibility: "private",
-		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitLabPermissions()},
+		teams: teamWords{flag: "team", permission: "maintain"},
 		extra: func(o *hostedFlags, fs *pflag.FlagSet) {
 			fs.BoolVar(&o.deployToken, "deploy-token-auth", false, "authenticate the cluster with a read-only deploy token of the project")
 			_ = fs.MarkHidden("private") // replaced by --visibility
@@ -79,15 +71,12 @@ existing project, read_api and write_repository are sufficient.`,
 
   # Use a self-hosted GitLab below a path with a custom certificate authority
   flux bootstrap gitlab --hostname=example.com/gitlab --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production`,
-		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
-			return githost.NewGitLab(h, client)
-		},
 	}
 }
 
 // hostRow describes a Git host with an API and its command.
 type hostRow struct {
-	// word is the name of the command, name that of the host.
+	// word is the name of the command, which is that of package ci, and name that of the host.
 	word, name string
 	// tokenEnv is the environment variable with the token, scopes the help text on
 	// its required scopes.
@@ -111,13 +100,17 @@ type hostRow struct {
 	// extra registers the flags that only this host has; it may be nil.
 	extra   func(*hostedFlags, *pflag.FlagSet)
 	example string
-	// host returns the Host.
-	host func(githost.Hosted, *http.Client, *hostedFlags) (githost.Host, error)
+	host    provider.Host
 }
 
 // hostRows returns the Git hosts with an API.
 func hostRows() []hostRow {
-	return []hostRow{githubRow(), gitlabRow(), giteaRow(), bitbucketRow()}
+	rows := []hostRow{githubRow(), gitlabRow(), giteaRow(), bitbucketRow()}
+	for i := range rows {
+		rows[i].host = provider.Hosts()[rows[i].word]
+		rows[i].teams.permissions = rows[i].host.Permissions
+	}
+	return rows
 }
 
 func githubRow() hostRow {
@@ -129,7 +122,7 @@ Administration (write), Pull requests (write) for --pull-request, and Members (r
 for teams.`,
 		owner:        "user or organization that owns the repository",
 		visibilities: []string{"private", "internal", "public"}, visibility: "private",
-		teams: teamWords{flag: "team", permission: "maintain", permissions: githost.GitHubPermissions()},
+		teams: teamWords{flag: "team", permission: "maintain"},
 		example: `  # Use a private repository of an organization with a deploy key for the cluster
   GITHUB_TOKEN=… flux bootstrap github --owner=acme --repository=fleet --path=clusters/production
 
@@ -141,8 +134,5 @@ for teams.`,
 
   # Use GitHub Enterprise Server; the cluster authenticates with the token
   flux bootstrap github --hostname=github.example.com --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production --token-auth`,
-		host: func(h githost.Hosted, client *http.Client, _ *hostedFlags) (githost.Host, error) {
-			return githost.NewGitHub(h, client), nil
-		},
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/githost"
+	"github.com/fluxkit/flux/internal/githost/provider"
+	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
@@ -93,12 +95,12 @@ func (g *Gate) open() error {
 	if hosted.CABundle, err = certificates(g.request.CAFile); err != nil {
 		return err
 	}
-	caller := githost.Caller{UserAgent: "flux/" + g.app.Build.Version, Now: g.app.Now, Waiting: g.app.UI.Waiting}
+	caller := rest.Caller{UserAgent: "flux/" + g.app.Build.Version, Now: g.app.Now, Waiting: g.app.UI.Waiting}
 	var client *http.Client
 	if client, err = caller.Client(hosted); err != nil {
 		return err
 	}
-	g.pull = g.host.Open(hosted, g.request.Number, client)
+	g.pull = provider.OpenPull(g.request.Host, hosted, g.request.Number, client)
 	return nil
 }
 
