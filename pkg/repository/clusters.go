@@ -1,4 +1,4 @@
-package revision
+package repository
 
 import (
 	"context"
@@ -37,7 +37,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 	}
 	found := map[string]bool{}
 	for _, tree := range []Tree{base, head} {
-		if err := match(tree, ".", strings.Split(clean(pattern), "/"), found); err != nil {
+		if err := match(tree, ".", strings.Split(Clean(pattern), "/"), found); err != nil {
 			return nil, err
 		}
 	}
@@ -103,7 +103,7 @@ func Roots(ctx context.Context, tree Tree) (roots, others []string, err error) {
 	}
 	applied, elsewhere := map[string]bool{}, map[string]bool{}
 	for _, m := range found {
-		at, folder := path.Dir(m.File), folderOf(m.Unstructured)
+		at, folder := path.Dir(m.File), pathOf(m.Unstructured)
 		elsewhere[at] = true
 		if folder == at || folder == path.Dir(at) {
 			applied[folder] = true

@@ -1,0 +1,142 @@
+package repository
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Deployed is everything that a revision deploys to a cluster.
+type Deployed struct {
+	// Renderings are those of the Kustomizations and HelmReleases, parents first.
+	Renderings []*Rendering
+	// Omitted are the Kustomizations and HelmReleases that were not rendered.
+	Omitted []Omitted
+	// Blocked are the objects that are never reconciled because their dependencies are missing or circular.
+	Blocked []Blocked
+	// Complete is set if everything was rendered, so that an object that was not found is not deployed.
+	Complete bool
+}
+
+// Omitted is a Kustomization or HelmRelease that was not rendered.
+type Omitted struct {
+	Owner  controllers.VersionedID
+	Reason string
+	// Err is the error of its build, or nil if the content of its source is not available.
+	Err error
+}
+
+// Deploy renders everything that the revision deploys to the cluster.
+func (g *Graph) Deploy() (*Deployed, error) {
+	w := &walker{graph: g, seen: map[controllers.ID]bool{controllers.IDOf(g.root.Object): true}, deployed: &Deployed{}}
+	w.kustomization(g.root)
+	if g.Err() != nil {
+		return nil, g.Err()
+	}
+	dependencies := g.Dependencies()
+	w.deployed.Blocked = dependencies.all()
+	w.deployed.Complete = dependencies.Complete && len(w.deployed.Omitted) == 0 && g.Charts.Renderer != nil
+	return w.deployed, nil
+}
+
+// walker follows everything that a graph contains.
+type walker struct {
+	graph    *Graph
+	seen     map[controllers.ID]bool
+	deployed *Deployed
+	// depth is the number of releases on the way to the current one that charts install.
+	depth int
+}
+
+func (w *walker) kustomization(ks *unstructured.Unstructured) {
+	_, err := w.graph.Content(build.SourceOf(ks))
+	var missing *UnavailableError
+	if errors.As(err, &missing) {
+		w.omit(ks, missing.Reason, nil)
+		return
+	}
+	rendering, err := w.graph.Kustomize(ks)
+	if err != nil {
+		w.fail(ks, err)
+		return
+	}
+	w.take(rendering, rendering)
+}
+
+func (w *walker) release(hr *unstructured.Unstructured) {
+	rendering, err := w.graph.Release(hr, Install, First)
+	if reason, ok := ChartUnavailable(err); ok {
+		w.omit(hr, reason, nil)
+		return
+	}
+	if err != nil {
+		w.fail(hr, err)
+		return
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	if w.graph.CheckDepth(hr, w.depth) == nil {
+		w.take(rendering, w.graph.Installed(rendering))
+	}
+}
+
+// take adds a rendering, and follows the Kustomizations and HelmReleases in flux.
+func (w *walker) take(rendering, flux *Rendering) {
+	w.deployed.Renderings = append(w.deployed.Renderings, rendering)
+	for _, o := range flux.Build.Objects {
+		id := controllers.IDOf(o.Unstructured.Object)
+		follow := w.kustomization
+		if !build.IsKustomization(o.Unstructured) {
+			follow = w.release
+			if !build.IsHelmRelease(o.Unstructured) || w.graph.Charts.Renderer == nil {
+				continue
+			}
+		}
+		if w.seen[id] || w.graph.Err() != nil {
+			continue
+		}
+		w.seen[id] = true
+		follow(o.Unstructured)
+	}
+}
+
+func (w *walker) fail(owner *unstructured.Unstructured, err error) {
+	w.omit(owner, CannotBuild(owner, err), err)
+}
+
+func (w *walker) omit(owner *unstructured.Unstructured, reason string, err error) {
+	w.deployed.Omitted = append(w.deployed.Omitted, Omitted{controllers.VersionedIDOf(owner.Object), reason, err})
+}
+
+// CannotBuild returns why an owner was not rendered. A report contains the owner before the reason.
+func CannotBuild(owner *unstructured.Unstructured, err error) string {
+	return "cannot be built: " + redact.Text(strings.TrimPrefix(err.Error(), "building "+controllers.IDOf(owner.Object).String()+": "))
+}
+
+// ChartUnavailable returns why the chart of a HelmRelease is not available, and false for another error.
+func ChartUnavailable(err error) (reason string, ok bool) {
+	var source *build.SourceError
+	if !errors.As(err, &source) || !errors.Is(err, build.ErrNotFound) {
+		return "", false
+	}
+	var missing *UnavailableError
+	if errors.As(err, &missing) {
+		return missing.Reason, true
+	}
+	return source.Error(), true
+}
+
+// CheckDepth ends the graph if charts install HelmReleases too many levels deep.
+func (g *Graph) CheckDepth(hr *unstructured.Unstructured, depth int) error {
+	if depth > budget.TreeDepth {
+		g.err = &budget.ExceededError{Name: controllers.IDOf(hr.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
+	}
+	return g.err
+}
