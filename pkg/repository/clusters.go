@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -94,14 +95,14 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the folders that a Kustomization in them applies, as bootstrap makes them, and the
-// other folders with Kustomizations.
-func Roots(ctx context.Context, tree Tree) (roots, others []string, err error) {
+// Roots returns the directories of clusters: those that a Kustomization in them applies, and those in which bootstrap has
+// begun. others are the other directories with Kustomizations.
+func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
+	applied, elsewhere := map[string]bool{}, map[string]bool{}
 	found, err := build.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, nil, err
 	}
-	applied, elsewhere := map[string]bool{}, map[string]bool{}
 	for _, m := range found {
 		at, folder := path.Dir(m.File), pathOf(m.Unstructured)
 		elsewhere[at] = true
@@ -109,5 +110,11 @@ func Roots(ctx context.Context, tree Tree) (roots, others []string, err error) {
 			applied[folder] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), nil
+	err = workspace.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+		if path.Base(name) == SyncFile && !strings.HasPrefix(name, ".") {
+			applied[path.Dir(path.Dir(name))] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), err
 }

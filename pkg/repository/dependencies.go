@@ -23,10 +23,10 @@ type Dependencies struct {
 // Dependencies returns the dependencies between the objects that were rendered.
 func (g *Graph) Dependencies() *Dependencies {
 	d := &Dependencies{Objects: map[controllers.ID]*unstructured.Unstructured{}, Needs: map[controllers.ID][]controllers.ID{}, Complete: true}
-	for id, o := range g.objects {
+	for id, o := range g.found.objects {
 		d.Objects[id] = o.Unstructured
 	}
-	for id, n := range g.byID {
+	for id, n := range g.found.byID {
 		if d.Objects[id] == nil {
 			d.Objects[id] = n.owner
 		}

@@ -1,8 +1,6 @@
 package repository
 
 import (
-	"errors"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
@@ -12,30 +10,19 @@ import (
 // Object returns an object that the cluster applies, or that Options.Find returns. It renders the Kustomizations that may
 // apply it, and returns build.ErrNotFound if none does.
 func (g *Graph) Object(wanted controllers.ID) (*unstructured.Unstructured, error) {
-	found, err := g.applied(wanted)
-	if errors.Is(err, build.ErrNotFound) && g.Find != nil {
+	there := func(*node) bool { return g.found.objects[wanted].by != nil }
+	if !there(nil) && !g.found.absent[wanted] {
+		complete, err := g.expand([]string{wanted.Name}, there)
+		if err != nil {
+			return nil, err
+		}
+		g.found.absent[wanted] = complete && !there(nil)
+	}
+	switch {
+	case there(nil):
+		return g.found.objects[wanted].Unstructured, nil
+	case g.Find != nil:
 		return g.Find(g.ctx, wanted)
-	}
-	return found, err
-}
-
-// applied returns an object that the cluster applies.
-func (g *Graph) applied(wanted controllers.ID) (*unstructured.Unstructured, error) {
-	if found := g.objects[wanted]; found.by != nil {
-		return found.Unstructured, nil
-	}
-	if g.absent[wanted] {
-		return nil, build.ErrNotFound
-	}
-	complete, err := g.expand([]string{wanted.Name}, func(*node) bool { return g.objects[wanted].by != nil })
-	if err != nil {
-		return nil, err
-	}
-	if found := g.objects[wanted]; found.by != nil {
-		return found.Unstructured, nil
-	}
-	if complete {
-		g.absent[wanted] = true
 	}
 	return nil, build.ErrNotFound
 }
@@ -61,13 +48,13 @@ func (g *Graph) each(words []string, visit func(*unstructured.Unstructured) bool
 // every Kustomization until it returns true. It reports whether no Kustomization was being rendered meanwhile.
 func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, err error) {
 	busy, before := false, g.cycles
-	for i := 0; i < len(g.nodes); i++ { // nodes grows in the loop
+	for i := 0; i < len(g.found.nodes); i++ { // nodes grows in the loop
 		if g.Err() != nil {
 			return false, g.Err()
 		}
-		n := g.nodes[i]
+		n := g.found.nodes[i]
 		busy = busy || n.state == building
-		if n.state == pending && g.mayApply(n, words) {
+		if n.state == pending && mayApply(g, n, words) {
 			_, _ = g.build(n) // its error is reported when it is followed
 		}
 		if visit(n) {
@@ -83,14 +70,14 @@ func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, e
 
 // mayApply reports whether a Kustomization that is not rendered may apply an object with all of the words, or
 // Kustomizations that do.
-func (g *Graph) mayApply(n *node, words []string) bool {
+func mayApply(g *Graph, n *node, words []string) bool {
 	if n.inputs == nil {
 		tree, err := g.Content(build.SourceOf(n.owner))
 		if err != nil {
 			return false
 		}
 		n.inputs = newInputs(tree, tree)
-		n.inputs.kustomization(n.owner, g.pathOf(n.owner))
+		n.inputs.kustomization(n.owner, folderOf(g, n.owner))
 		n.leaf = n.inputs.leaf
 	}
 	return !n.leaf || n.inputs.contains(words)

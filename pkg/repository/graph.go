@@ -34,10 +34,8 @@ type Options struct {
 	Path, Namespace string
 	// Root is the Kustomization to begin with. If it is nil, the graph begins with that of Path.
 	Root *unstructured.Unstructured
-	// Local reports whether an address is that of the repository. Nil reports false.
-	Local func(address string) bool
-	// Branches are the branches whose head the tree is of, if the repository does not define the source of Path.
-	Branches []string
+	// Remotes and Branches are as in Identity.
+	Remotes, Branches []string
 	// Folders contain the files of sources, in place of what their objects select.
 	Folders map[controllers.ID]Folder
 	// Contents returns the files of sources that are not in the tree. Nil returns none.
@@ -74,30 +72,34 @@ type Graph struct {
 
 	ctx context.Context // of everything that the graph renders
 	err error
-	// root is the Kustomization of the cluster's directory. It is nil if there is no such directory.
-	root *unstructured.Unstructured
-	// own are the sources of the root: they are this repository. ownObject is the object of one of them, or nil if
-	// the repository does not contain it. assumed is set if the repository does not contain the root.
-	own       map[controllers.ID]bool
-	ownObject *unstructured.Unstructured
+	// root is the Kustomization of the cluster's directory, or nil if there is no such directory. assumed is set if the
+	// repository does not contain it.
+	root      *unstructured.Unstructured
 	assumed   bool
-	// referred is the source of another kind that is the repository, if the root is assumed.
-	referred controllers.ID
-	// nodes are the known Kustomizations, parents first, and byID contains them by their ID.
-	nodes []*node
-	byID  map[controllers.ID]*node
-	// objects are the objects of all Kustomizations that were rendered, and the Flux objects of HelmReleases.
-	objects map[controllers.ID]applied
+	artifacts artifacts
+	found     index
 	// rendered is the number of objects of all renderings.
 	rendered int
 	// cycles counts the searches that needed what was being rendered at the time. Results that depend on such a search
 	// are rendered again.
 	cycles int
+}
+
+// index contains what a graph has found.
+type index struct {
+	// nodes are the known Kustomizations, parents first, and byID contains them by their ID.
+	nodes []*node
+	byID  map[controllers.ID]*node
+	// objects are the objects of all Kustomizations that were rendered, and the Flux objects of HelmReleases.
+	objects map[controllers.ID]applied
 	// absent are the objects that were searched and not found.
-	absent   map[controllers.ID]bool
-	contents map[controllers.ID]*content
+	absent map[controllers.ID]bool
 	// lacking are the ConfigMaps and Secrets without which owners were rendered.
 	lacking map[controllers.ID][]Lack
+}
+
+func newIndex() index {
+	return index{byID: map[controllers.ID]*node{}, objects: map[controllers.ID]applied{}, absent: map[controllers.ID]bool{}, lacking: map[controllers.ID][]Lack{}}
 }
 
 // Rendering contains the objects that a Kustomization or HelmRelease applies.
@@ -171,7 +173,8 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	o.Path = Clean(o.Path)
-	g := &Graph{Options: o, Revision: at, ctx: ctx, own: map[controllers.ID]bool{}, root: o.Root}
+	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
+	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}}
 	g.reset()
 	if g.root == nil {
 		var err error
@@ -179,8 +182,8 @@ func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 			return g, err
 		}
 	}
-	g.own[build.SourceOf(g.root)] = true
-	g.add(g.root)
+	g.artifacts.own[build.SourceOf(g.root)] = true
+	g.found.add(g.root)
 	return g, nil
 }
 
@@ -196,15 +199,15 @@ func (g *Graph) Err() error {
 }
 
 // lack records that an owner is rendered without a ConfigMap or Secret.
-func (g *Graph) lack(owner *unstructured.Unstructured, object controllers.ID, err error) {
+func (i *index) lack(owner *unstructured.Unstructured, object controllers.ID, err error) {
 	id := controllers.IDOf(owner.Object)
-	if !slices.ContainsFunc(g.lacking[id], func(known Lack) bool { return known.Object == object }) {
-		g.lacking[id] = append(g.lacking[id], Lack{object, err})
+	if !slices.ContainsFunc(i.lacking[id], func(known Lack) bool { return known.Object == object }) {
+		i.lacking[id] = append(i.lacking[id], Lack{object, err})
 	}
 }
 
 // Lacking returns the ConfigMaps and Secrets without which an owner was rendered.
-func (g *Graph) Lacking(owner controllers.ID) []Lack { return g.lacking[owner] }
+func (g *Graph) Lacking(owner controllers.ID) []Lack { return g.found.lacking[owner] }
 
 // Clean returns the path of a directory in a repository, "." for its root.
 func Clean(folder string) string {
@@ -215,43 +218,40 @@ func Clean(folder string) string {
 }
 
 // isRoot reports whether a Kustomization is that of the cluster's directory.
-func (g *Graph) isRoot(ks *unstructured.Unstructured) bool {
+func isRoot(g *Graph, ks *unstructured.Unstructured) bool {
 	return g.root != nil && controllers.IDOf(ks.Object) == controllers.IDOf(g.root.Object)
 }
 
-// pathOf returns the directory that a Kustomization builds.
-func (g *Graph) pathOf(ks *unstructured.Unstructured) string {
-	if g.isRoot(ks) && g.Build.Path != "" {
+// folderOf returns the directory that a Kustomization builds.
+func folderOf(g *Graph, ks *unstructured.Unstructured) string {
+	if isRoot(g, ks) && g.Build.Path != "" {
 		return Clean(g.Build.Path)
 	}
 	return pathOf(ks)
 }
 
-// add adds a Kustomization to the graph unless it is known.
-func (g *Graph) add(ks *unstructured.Unstructured) *node {
+// add adds a Kustomization unless it is known.
+func (i *index) add(ks *unstructured.Unstructured) *node {
 	id := controllers.IDOf(ks.Object)
-	if known := g.byID[id]; known != nil {
+	if known := i.byID[id]; known != nil {
 		return known
 	}
 	n := &node{owner: ks}
-	g.byID[id] = n
-	g.nodes = append(g.nodes, n)
+	i.byID[id] = n
+	i.nodes = append(i.nodes, n)
 	return n
 }
 
-// index adds the objects of a node to the graph. The first node that applies an object is its owner.
-func (g *Graph) index(n *node) {
+// take adds the objects of a node. The first node that applies an object is its owner.
+func (i *index) take(n *node) {
 	for _, o := range n.built.Build.Objects {
 		id := controllers.IDOf(o.Unstructured.Object)
-		if known := g.objects[id]; known.by == nil || known.by == n {
-			g.objects[id] = applied{o, n}
+		if known := i.objects[id]; known.by == nil || known.by == n {
+			i.objects[id] = applied{o, n}
 		}
 		if build.IsKustomization(o.Unstructured) {
-			g.add(o.Unstructured)
+			i.add(o.Unstructured)
 		}
-	}
-	if g.Rendered != nil {
-		g.Rendered(n.built.Build)
 	}
 }
 
@@ -263,16 +263,24 @@ func (g *Graph) count(owner *unstructured.Unstructured, result *build.Result) er
 	return g.err
 }
 
+// take adds the objects of a node to the graph.
+func (g *Graph) take(n *node) {
+	g.found.take(n)
+	if g.Rendered != nil {
+		g.Rendered(n.built.Build)
+	}
+}
+
 // Kustomize renders a Kustomization and adds its objects to the graph.
 func (g *Graph) Kustomize(ks *unstructured.Unstructured) (*Rendering, error) {
-	return g.build(g.add(ks))
+	return g.build(g.found.add(ks))
 }
 
 // Adopt takes over the rendering of a Kustomization with the same inputs at another revision.
 func (g *Graph) Adopt(ks *unstructured.Unstructured, built *Rendering) {
-	if n := g.add(ks); n.state == pending {
+	if n := g.found.add(ks); n.state == pending {
 		n.state, n.built = done, built
-		g.index(n)
+		g.take(n)
 	}
 }
 
@@ -300,7 +308,7 @@ func (g *Graph) build(n *node) (*Rendering, error) {
 		return nil, err
 	}
 	n.built = &Rendering{Owner: n.owner, Build: result}
-	g.index(n)
+	g.take(n)
 	return n.built, nil
 }
 
@@ -309,7 +317,7 @@ func (g *Graph) kustomize(ks *unstructured.Unstructured, reads *reader) (*build.
 	id, source := controllers.IDOf(ks.Object), build.SourceOf(ks)
 	tree, err := g.Content(source)
 	options := g.Build
-	options.Twin = g.objects[id].Twin
+	options.Twin = g.found.objects[id].Twin
 	if err != nil && options.Twin != nil {
 		return nil, build.Hide(err)
 	}
@@ -320,7 +328,7 @@ func (g *Graph) kustomize(ks *unstructured.Unstructured, reads *reader) (*build.
 	if reads.lookup != nil {
 		options.Lookup = reads
 	}
-	if !g.isRoot(ks) {
+	if !isRoot(g, ks) {
 		options.Path, options.Ignore, options.Filter = "", nil, false
 	}
 	rendered, err := g.Memo.render(reads, ks, options.Twin, g.Memo.keyOf(tree, options), func() (*Rendering, error) {
@@ -363,7 +371,7 @@ func (g *Graph) Data(ctx context.Context, object controllers.ID) (map[string][]b
 	_, err := g.Object(object)
 	switch {
 	case err == nil:
-		return g.objects[object].Data(ctx)
+		return g.found.objects[object].Data(ctx)
 	case errors.Is(err, build.ErrNotFound) && g.Build.Lookup != nil:
 		return g.Build.Lookup.Data(ctx, object)
 	}

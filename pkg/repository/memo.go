@@ -175,7 +175,7 @@ func (r *reader) Data(ctx context.Context, object controllers.ID) (map[string][]
 // find returns an object that the cluster applies.
 func (r *reader) find(ctx context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 	o, err := r.graph.Object(wanted)
-	if found := r.graph.objects[wanted]; err == nil && found.by != nil {
+	if found := r.graph.found.objects[wanted]; err == nil && found.by != nil {
 		found.Depend(ctx)
 	}
 	r.record(func() string { return digestOf(o, err) }, func(r *reader) string { return digestOf(r.graph.Object(wanted)) })
@@ -198,7 +198,7 @@ func (r *reader) files(_ context.Context, source controllers.ID) (fs.FS, error) 
 
 // untrusted reports whether only an unreviewed revision contains the host of a repository.
 func (r *reader) untrusted(_ context.Context, repository *unstructured.Unstructured) bool {
-	again := func(r *reader) bool { return r.graph.untrusted(repository) }
+	again := func(r *reader) bool { return untrusted(r.graph, repository) }
 	untrusted := again(r)
 	r.record(func() string { return digestOf(untrusted, nil) }, func(r *reader) string { return digestOf(again(r), nil) })
 	return untrusted
@@ -214,7 +214,7 @@ func (r *reader) missing(owner *unstructured.Unstructured) func(controllers.ID, 
 		if r.graph.Err() != nil || !r.graph.Missing(owner, object, err) {
 			return false
 		}
-		r.graph.lack(owner, object, err)
+		r.graph.found.lack(owner, object, err)
 		return true
 	}
 }

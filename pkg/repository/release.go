@@ -34,7 +34,7 @@ const (
 func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt) (*Rendering, error) {
 	reads := &reader{graph: g, lookup: g.lookup(nil)}
 	options := g.Charts
-	options.Twin, options.Revision = g.objects[controllers.IDOf(hr.Object)].Twin, revision
+	options.Twin, options.Revision = g.found.objects[controllers.IDOf(hr.Object)].Twin, revision
 	options.Lookup, options.Missing = reads, reads.missing(hr)
 	options.Find, options.Sources, options.Untrusted = reads.find, reads.files, reads.untrusted
 	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d", attempt, revision), func() (*Rendering, error) {
@@ -53,7 +53,7 @@ func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Att
 }
 
 // untrusted reports whether the host of a repository is not trusted. Nil is a repository in a chart.
-func (g *Graph) untrusted(repository *unstructured.Unstructured) bool {
+func untrusted(g *Graph, repository *unstructured.Unstructured) bool {
 	if g.Untrusted || g.Reviewed == nil || repository == nil {
 		return g.Untrusted || g.Reviewed != nil
 	}
@@ -78,7 +78,7 @@ func (g *Graph) Installed(release *Rendering) *Rendering {
 		n.built.Build.Objects = append(n.built.Build.Objects, o)
 	}
 	if g.count(release.Owner, n.built.Build) == nil {
-		g.index(n)
+		g.take(n)
 	}
 	return n.built
 }
@@ -93,7 +93,7 @@ type chart struct {
 }
 
 // chartOf returns the chart of a HelmRelease. It returns false if the HelmChart is not in the repository, or is invalid.
-func (g *Graph) chartOf(hr *unstructured.Unstructured) (chart, bool) {
+func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 	spec, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
 	namespace := hr.GetNamespace()
 	if referred, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
@@ -131,10 +131,10 @@ func referenceIn(reference map[string]string, namespace string) controllers.ID {
 // MayInstallFlux reports whether a HelmRelease may install Kustomizations or HelmReleases: its spec or its values contain
 // some, or its chart is in this repository and its templates contain some. Charts of other repositories are not fetched.
 func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
-	if g.inValues(hr, fluxVersions().Match) {
+	if inValues(g, hr, fluxVersions().Match) {
 		return true
 	}
-	c, ok := g.chartOf(hr)
+	c, ok := chartOf(g, hr)
 	if !ok {
 		return false
 	}
@@ -155,7 +155,7 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 }
 
 // inValues reports whether the spec or a value of a HelmRelease matches.
-func (g *Graph) inValues(hr *unstructured.Unstructured, matches func([]byte) bool) bool {
+func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool) bool {
 	spec, err := json.Marshal(hr.Object["spec"])
 	if err != nil || matches(spec) {
 		return true

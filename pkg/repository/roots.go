@@ -43,7 +43,7 @@ func rootOf(ctx context.Context, tree Tree, folder, namespace string) (root *uns
 		return nil, false, err
 	}
 	if len(found) == 0 {
-		_, root = DefaultSync(namespace, folder)
+		_, root = DefaultSync(namespace, folder, "main")
 		return root, true, nil
 	}
 	root = found[0].Unstructured
@@ -53,8 +53,8 @@ func rootOf(ctx context.Context, tree Tree, folder, namespace string) (root *uns
 	return root, false, nil
 }
 
-// DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster.
-func DefaultSync(namespace, folder string) (source, root *unstructured.Unstructured) {
+// DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
+func DefaultSync(namespace, folder, branch string) (source, root *unstructured.Unstructured) {
 	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": version, "kind": kind, "spec": spec,
@@ -62,7 +62,7 @@ func DefaultSync(namespace, folder string) (source, root *unstructured.Unstructu
 		}}
 	}
 	source = object("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{
-		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": "main"},
+		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": branch},
 	})
 	return source, object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
 		"interval": "10m0s", "path": "./" + folder, "prune": true,
@@ -99,7 +99,7 @@ func OpenBoth(ctx context.Context, base, head Revision, o Options) (was, is *Gra
 	for _, g := range []*Graph{is, was} { // the work tree first: the commit takes what is the same from it
 		for _, other := range []*Graph{is, was} {
 			if other.root != nil {
-				g.own[build.SourceOf(other.root)] = true
+				g.artifacts.own[build.SourceOf(other.root)] = true
 			}
 		}
 		g.begin()
@@ -113,17 +113,17 @@ func (g *Graph) begin() {
 	if g.root == nil {
 		return
 	}
-	if _, err := g.build(g.add(g.root)); err != nil {
+	if _, err := g.build(g.found.add(g.root)); err != nil {
 		return // it is reported when the root is followed
 	}
-	g.ownObject = g.objects[build.SourceOf(g.root)].Unstructured
-	if g.ownObject == nil {
+	g.artifacts.object = g.found.objects[build.SourceOf(g.root)].Unstructured
+	if g.artifacts.object == nil {
 		return
 	}
 	for _, field := range []string{"ignore", "include", "sparseCheckout", "recurseSubmodules"} {
-		if _, set, _ := unstructured.NestedFieldNoCopy(g.ownObject.Object, "spec", field); set {
+		if _, set, _ := unstructured.NestedFieldNoCopy(g.artifacts.object.Object, "spec", field); set {
 			g.reset()
-			g.add(g.root)
+			g.found.add(g.root)
 			return
 		}
 	}
@@ -131,18 +131,17 @@ func (g *Graph) begin() {
 
 // reset forgets everything that was rendered.
 func (g *Graph) reset() {
-	g.nodes, g.rendered, g.cycles = nil, 0, 0
-	g.byID, g.objects, g.absent = map[controllers.ID]*node{}, map[controllers.ID]applied{}, map[controllers.ID]bool{}
-	g.contents, g.lacking = map[controllers.ID]*content{}, map[controllers.ID][]Lack{}
+	g.found, g.rendered, g.cycles = newIndex(), 0, 0
+	g.artifacts.known = map[controllers.ID]*content{}
 }
 
 // OwnSource returns the object of the source of the cluster's directory, or nil if the repository does not contain it. The
 // error is that of building the root.
 func (g *Graph) OwnSource() (*unstructured.Unstructured, error) {
-	if g.ownObject != nil && controllers.IDOf(g.ownObject.Object) == build.SourceOf(g.root) {
-		return g.ownObject, nil
+	if g.artifacts.object != nil && controllers.IDOf(g.artifacts.object.Object) == build.SourceOf(g.root) {
+		return g.artifacts.object, nil
 	}
-	return nil, g.add(g.root).err
+	return nil, g.found.add(g.root).err
 }
 
 // Assumptions describes what is assumed of the source of the cluster's directory: that it is this repository at the
@@ -150,14 +149,14 @@ func (g *Graph) OwnSource() (*unstructured.Unstructured, error) {
 func (g *Graph) Assumptions() []string {
 	o, err := g.OwnSource()
 	source := build.SourceOf(g.root)
-	if g.referred != (controllers.ID{}) {
-		source = g.referred
+	if g.artifacts.referred != (controllers.ID{}) {
+		source = g.artifacts.referred
 	}
 	switch {
 	case err != nil: // it is reported where the root is followed
 	case o == nil:
 		return []string{source.String() + " is not in the repository: it is assumed to be this repository"}
-	case source.Kind == "GitRepository" && g.Local != nil && !g.Local(text(o, "spec", "url")):
+	case source.Kind == "GitRepository" && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
 		return []string{source.String() + " is assumed to be this repository, although the clone has no remote with its URL"}
 	}
 	return nil

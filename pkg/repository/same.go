@@ -28,7 +28,7 @@ func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, le
 		return false, false
 	}
 	in := newInputs(was, is)
-	same = in.kustomization(head, p.Head.pathOf(head))
+	same = in.kustomization(head, folderOf(p.Head, head))
 	return same, in.leaf
 }
 
@@ -63,8 +63,8 @@ func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
 	if !equality.Semantic.DeepEqual(base.Object, head.Object) || !p.SameReferences(head) {
 		return false
 	}
-	was, wasOK := p.Base.chartOf(base)
-	is, isOK := p.Head.chartOf(head)
+	was, wasOK := chartOf(p.Base, base)
+	is, isOK := chartOf(p.Head, head)
 	if !wasOK || !isOK || !equality.Semantic.DeepEqual(was.spec, is.spec) {
 		return false
 	}

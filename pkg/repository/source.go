@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -20,7 +19,8 @@ import (
 
 // Contents returns the files of sources that are not in the tree of a graph.
 type Contents interface {
-	// Content returns the files of a source. It returns an UnavailableError, or build.ErrNotFound, if it has none.
+	// Content returns the files of a source, or build.ErrNotFound if it has none. An error that wraps build.ErrNotFound says
+	// why.
 	Content(ctx context.Context, r Request) (Content, error)
 }
 
@@ -82,6 +82,17 @@ func (e *SourceError) Error() string {
 // Unwrap returns the underlying error.
 func (e *SourceError) Unwrap() error { return e.err }
 
+// artifacts contains the artifacts of sources.
+type artifacts struct {
+	graph *Graph
+	known map[controllers.ID]*content
+	// own are the sources of the root: they are this repository. object is the object of one of them, or nil if the
+	// repository does not contain it. referred is the source of another kind that is the repository, if the root is assumed.
+	own      map[controllers.ID]bool
+	object   *unstructured.Unstructured
+	referred controllers.ID
+}
+
 // content is the result of rendering a source.
 type content struct {
 	tree     Tree
@@ -93,10 +104,10 @@ type content struct {
 
 // Content returns the files of a source, as in its artifact.
 func (g *Graph) Content(source controllers.ID) (Tree, error) {
-	c := g.contents[source]
+	c := g.artifacts.known[source]
 	if c == nil {
 		c = &content{}
-		g.contents[source] = c
+		g.artifacts.known[source] = c
 	}
 	switch c.state {
 	case building:
@@ -107,38 +118,39 @@ func (g *Graph) Content(source controllers.ID) (Tree, error) {
 	}
 	c.state, c.attempts = building, c.attempts+1
 	before := g.cycles
-	c.tree, c.err = g.render(source)
+	c.tree, c.err = g.artifacts.render(source)
 	if c.state = done; c.err != nil && g.cycles != before && c.attempts < maxAttempts {
 		c.state = pending
 	}
 	return c.tree, c.err
 }
 
-func (g *Graph) render(source controllers.ID) (Tree, error) {
-	if folder, ok := g.Folders[source]; ok {
-		return g.folder(source, folder)
+func (a *artifacts) render(source controllers.ID) (Tree, error) {
+	if folder, ok := a.graph.Folders[source]; ok {
+		return a.folder(source, folder)
 	}
 	if source.Kind == "ExternalArtifact" {
-		tree, err := g.generated(source)
-		if errors.Is(err, build.ErrNotFound) && g.Contents != nil {
-			return g.foreign(Request{Source: source}, err)
+		tree, err := a.generated(source)
+		if errors.Is(err, build.ErrNotFound) && a.graph.Contents != nil {
+			return a.foreign(Request{Source: source}, err)
 		}
 		return tree, err
 	}
-	o, err := g.source(source)
+	o, err := a.source(source)
 	switch {
-	case g.isOwn(source, err):
-		return g.artifact(o, g.Tree)
+	case a.isOwn(source, err):
+		return a.artifact(o, a.graph.Tree)
 	case errors.Is(err, build.ErrNotFound):
-		return g.foreign(Request{Source: source}, unavailable("%s not found in what %s applies", source, controllers.IDOf(g.root.Object)))
+		return a.foreign(Request{Source: source}, unavailable("%s not found in what %s applies", source, controllers.IDOf(a.graph.root.Object)))
 	case err != nil:
 		return nil, err
 	}
-	local := source.Kind == "GitRepository" && g.Local != nil && g.Local(text(o, "spec", "url"))
-	if local && g.follows(build.GitReferenceOf(o)) {
-		return g.artifact(o, g.Tree)
+	identity := Identity{a.graph.Remotes, a.object, a.graph.Branches}
+	local := source.Kind == "GitRepository" && identity.Local(text(o, "spec", "url"))
+	if local && identity.Follows(build.GitReferenceOf(o)) {
+		return a.artifact(o, a.graph.Tree)
 	}
-	return g.foreign(Request{Source: source, Object: o, Local: local}, elsewhere(o, local))
+	return a.foreign(Request{Source: source, Object: o, Local: local}, elsewhere(o, local))
 }
 
 // elsewhere returns the error for a source whose files are not in the tree.
@@ -154,98 +166,89 @@ func elsewhere(o *unstructured.Unstructured, local bool) error {
 }
 
 // foreign returns the files of a source that the tree does not contain. otherwise is the error if Contents has none.
-func (g *Graph) foreign(r Request, otherwise error) (Tree, error) {
-	if g.Contents == nil {
+func (a *artifacts) foreign(r Request, otherwise error) (Tree, error) {
+	if a.graph.Contents == nil {
 		return nil, otherwise
 	}
-	r.Lookup = g.lookup(nil)
-	found, err := g.Contents.Content(g.ctx, r)
-	var unavailable *UnavailableError
+	r.Lookup = a.graph.lookup(nil)
+	found, err := a.graph.Contents.Content(a.graph.ctx, r)
 	switch {
-	case errors.Is(err, build.ErrNotFound) && !errors.As(err, &unavailable):
+	case err == build.ErrNotFound: //nolint:errorlint // others say why it is not found
 		return nil, otherwise
 	case err != nil:
 		return nil, err
 	case found.Artifact:
-		return hashed(found.Files, "")
+		return TreeOf(found.Files), nil
 	}
-	return g.artifact(r.Object, found.Files)
+	return a.artifact(r.Object, found.Files)
 }
 
 // source returns the object of a source.
-func (g *Graph) source(source controllers.ID) (*unstructured.Unstructured, error) {
-	if g.ownObject != nil && controllers.IDOf(g.ownObject.Object) == source {
-		return g.ownObject, nil
+func (a *artifacts) source(source controllers.ID) (*unstructured.Unstructured, error) {
+	if a.object != nil && controllers.IDOf(a.object.Object) == source {
+		return a.object, nil
 	}
-	if g.own[source] {
+	if a.own[source] {
 		return nil, build.ErrNotFound
 	}
-	return g.Object(source)
+	return a.graph.Object(source)
 }
 
 // isOwn reports whether a source is that of the cluster's directory. If the repository contains no such Kustomization,
 // something else installs the source: then it is the one that Kustomizations refer to by the name that is assumed.
-func (g *Graph) isOwn(source controllers.ID, err error) bool {
-	assumed := build.SourceOf(g.root)
-	if g.assumed && !g.own[source] && errors.Is(err, build.ErrNotFound) && source.Name == assumed.Name && source.Namespace == assumed.Namespace {
-		g.own[source], g.referred = true, source
+func (a *artifacts) isOwn(source controllers.ID, err error) bool {
+	assumed := build.SourceOf(a.graph.root)
+	if a.graph.assumed && !a.own[source] && errors.Is(err, build.ErrNotFound) && source.Name == assumed.Name && source.Namespace == assumed.Namespace {
+		a.own[source], a.referred = true, source
 	}
-	return g.own[source]
-}
-
-// follows reports whether a reference is the one that the revision is of.
-func (g *Graph) follows(reference build.GitReference) bool {
-	if g.ownObject != nil && g.ownObject.GetKind() == "GitRepository" {
-		return build.GitReferenceOf(g.ownObject) == reference
-	}
-	return slices.ContainsFunc(g.Branches, func(branch string) bool { return reference == build.GitReference{Branch: branch} })
+	return a.own[source]
 }
 
 // folder returns the files of a directory as the artifact of a source.
-func (g *Graph) folder(source controllers.ID, folder Folder) (Tree, error) {
-	part := build.Part{Tree: g.Tree, From: Clean(folder.Path)}
+func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
+	part := build.Part{Tree: a.graph.Tree, From: Clean(folder.Path)}
 	if folder.Tree != nil {
 		part.Tree = folder.Tree
 	}
 	ignore := ""
-	if o, err := g.source(source); err == nil {
+	if o, err := a.source(source); err == nil {
 		ignore = text(o, "spec", "ignore")
 	}
-	return g.selected([]build.Part{part}, ignore, folder.Artifact)
+	return a.selected([]build.Part{part}, ignore, folder.Artifact)
 }
 
 // artifact returns the artifact of a source with the files of a tree: of a GitRepository also those of its submodules and
 // of spec.include.
-func (g *Graph) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
+func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
 	if o == nil {
-		return g.selected([]build.Part{{Tree: files}}, "", false)
+		return a.selected([]build.Part{{Tree: files}}, "", false)
 	}
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(files, ".gitmodules"); err == nil {
 			own, ok := files.(Tree)
-			if g.Submodules == nil || !ok {
+			if a.graph.Submodules == nil || !ok {
 				return nil, unavailable("%s has submodules, which are not in this clone's history", controllers.IDOf(o.Object))
 			}
-			if files, err = g.Submodules(own); err != nil {
+			if files, err = a.graph.Submodules(own); err != nil {
 				return nil, unavailable("%s has submodules: %s", controllers.IDOf(o.Object), err)
 			}
 		}
 	}
-	included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) { return g.Content(other) })
+	included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) { return a.graph.Content(other) })
 	if err != nil {
 		return nil, err
 	}
 	parts := append([]build.Part{{Tree: files, Only: build.SparseCheckout(o)}}, included...)
-	return g.selected(parts, text(o, "spec", "ignore"), text(o, "spec", "layerSelector", "operation") == "copy")
+	return a.selected(parts, text(o, "spec", "ignore"), text(o, "spec", "layerSelector", "operation") == "copy")
 }
 
 // selected returns the files of parts. An artifact, which is a single part, is not filtered again.
-func (g *Graph) selected(parts []build.Part, ignore string, artifact bool) (Tree, error) {
-	return g.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
+func (a *artifacts) selected(parts []build.Part, ignore string, artifact bool) (Tree, error) {
+	return a.graph.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
 		if artifact {
 			return hashed(parts[0].Tree, parts[0].From)
 		}
-		tree, err := build.Select(g.ctx, parts, ignore)
+		tree, err := build.Select(a.graph.ctx, parts, ignore)
 		if err != nil {
 			return nil, err // a typed nil is not nil
 		}
@@ -253,18 +256,21 @@ func (g *Graph) selected(parts []build.Part, ignore string, artifact bool) (Tree
 	})
 }
 
-// hashed returns a directory of a tree with hashes of its files.
+// hashed returns a directory of a tree.
 func hashed(files fs.FS, folder string) (Tree, error) {
-	if folder != "" && folder != "." {
-		var err error
-		if files, err = fs.Sub(files, folder); err != nil {
-			return nil, err
-		}
+	if folder == "" || folder == "." {
+		return TreeOf(files), nil
 	}
+	below, err := fs.Sub(files, folder)
+	return TreeOf(below), err
+}
+
+// TreeOf returns files as a tree, which is hashed by its content unless it has hashes.
+func TreeOf(files fs.FS) Tree {
 	if tree, ok := files.(Tree); ok {
-		return tree, nil
+		return tree
 	}
-	return &hashedTree{files}, nil
+	return &hashedTree{files}
 }
 
 // hashedTree hashes the content of files when their hash is requested.
@@ -285,9 +291,9 @@ func (t *hashedTree) Hash(name string) (string, error) {
 }
 
 // generated returns the files of an ExternalArtifact, which an ArtifactGenerator in its namespace produces.
-func (g *Graph) generated(source controllers.ID) (Tree, error) {
+func (a *artifacts) generated(source controllers.ID) (Tree, error) {
 	var generators []*unstructured.Unstructured
-	err := g.each([]string{"ArtifactGenerator"}, func(o *unstructured.Unstructured) bool {
+	err := a.graph.each([]string{"ArtifactGenerator"}, func(o *unstructured.Unstructured) bool {
 		if generator.Is(o) {
 			generators = append(generators, o)
 		}
@@ -296,15 +302,15 @@ func (g *Graph) generated(source controllers.ID) (Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := generator.Find(g.ctx, source, generators, func(source controllers.ID) (fs.FS, error) { return g.Content(source) })
+	tree, err := generator.Find(a.graph.ctx, source, generators, func(source controllers.ID) (fs.FS, error) { return a.graph.Content(source) })
 	var inner *UnavailableError
 	switch {
 	case err == nil:
-		return g.Memo.canonical(tree), nil
+		return a.graph.Memo.canonical(tree), nil
 	case errors.As(err, &inner):
 		return nil, &UnavailableError{err.Error(), inner.Elsewhere}
 	case errors.Is(err, build.ErrNotFound):
-		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", controllers.IDOf(g.root.Object), source)
+		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", controllers.IDOf(a.graph.root.Object), source)
 	}
 	return nil, err
 }

@@ -25,12 +25,30 @@ type Deployed struct {
 	Complete bool
 }
 
+// Objects returns the objects of all renderings, each once.
+func (d *Deployed) Objects() []*unstructured.Unstructured {
+	var all []*unstructured.Unstructured
+	seen := map[controllers.ID]bool{}
+	for _, rendering := range d.Renderings {
+		for _, o := range rendering.Build.Objects {
+			if id := rendering.ID(o); !seen[id] {
+				seen[id] = true
+				all = append(all, o.Unstructured)
+			}
+		}
+	}
+	return all
+}
+
 // Omitted is a Kustomization or HelmRelease that was not rendered.
 type Omitted struct {
 	Owner  controllers.VersionedID
 	Reason string
-	// Err is the error of its build, or nil if the content of its source is not available.
-	Err error
+	// Err is the error of its build or of its source, and Unavailable is set if the content of its source is not available.
+	Err         error
+	Unavailable bool
+	// Alias and Source are the names of the owner and of its source without what is derived from secret values.
+	Alias, Source controllers.ID
 }
 
 // Deploy renders everything that the revision deploys to the cluster.
@@ -56,10 +74,8 @@ type walker struct {
 }
 
 func (w *walker) kustomization(ks *unstructured.Unstructured) {
-	_, err := w.graph.Content(build.SourceOf(ks))
-	var missing *UnavailableError
-	if errors.As(err, &missing) {
-		w.omit(ks, missing.Reason, nil)
+	if _, err := w.graph.Content(build.SourceOf(ks)); errors.Is(err, build.ErrNotFound) {
+		w.omit(Omitted{Reason: err.Error(), Err: err, Unavailable: true}, ks)
 		return
 	}
 	rendering, err := w.graph.Kustomize(ks)
@@ -73,7 +89,7 @@ func (w *walker) kustomization(ks *unstructured.Unstructured) {
 func (w *walker) release(hr *unstructured.Unstructured) {
 	rendering, err := w.graph.Release(hr, Install, First)
 	if reason, ok := ChartUnavailable(err); ok {
-		w.omit(hr, reason, nil)
+		w.omit(Omitted{Reason: reason, Err: err, Unavailable: true}, hr)
 		return
 	}
 	if err != nil {
@@ -108,11 +124,22 @@ func (w *walker) take(rendering, flux *Rendering) {
 }
 
 func (w *walker) fail(owner *unstructured.Unstructured, err error) {
-	w.omit(owner, CannotBuild(owner, err), err)
+	reason := CannotBuild(owner, err)
+	var source *SourceError
+	if errors.As(err, &source) {
+		err = source.err
+	}
+	w.omit(Omitted{Reason: reason, Err: err}, owner)
 }
 
-func (w *walker) omit(owner *unstructured.Unstructured, reason string, err error) {
-	w.deployed.Omitted = append(w.deployed.Omitted, Omitted{controllers.VersionedIDOf(owner.Object), reason, err})
+func (w *walker) omit(o Omitted, owner *unstructured.Unstructured) {
+	o.Owner = controllers.VersionedIDOf(owner.Object)
+	object := build.Object{Unstructured: owner, Twin: w.graph.found.objects[o.Owner.ID].Twin}
+	o.Alias, o.Source = object.Alias(), build.SourceOf(owner)
+	if object.Twin != nil && build.SourceOf(object.Twin) != o.Source {
+		o.Source.Name = build.Alias(o.Source.Name)
+	}
+	w.deployed.Omitted = append(w.deployed.Omitted, o)
 }
 
 // CannotBuild returns why an owner was not rendered. A report contains the owner before the reason.

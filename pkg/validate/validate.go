@@ -221,7 +221,7 @@ func (c *cluster) add(o *object, f Finding) {
 func (c *cluster) omissions() {
 	for _, omitted := range c.deployed.Omitted {
 		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: omitted.Owner, Owner: omitted.Owner, Message: omitted.Reason}
-		if omitted.Err != nil && c.conclusive(omitted) {
+		if !omitted.Unavailable && c.conclusive(omitted) {
 			f.Severity, f.Rule = Invalid, RuleBuild
 		}
 		var remote *build.RemoteError

@@ -59,7 +59,7 @@ func (charts) Render(_ context.Context, r build.Release) (*build.Rendered, error
 func options(all bool) revision.Options {
 	return revision.Options{All: all, Options: repository.Options{
 		Path: "clusters/production", Namespace: "flux-system", Charts: build.HelmOptions{Renderer: charts{}}, Build: build.Options{KeepUnset: true},
-		Local: func(address string) bool { return address == "https://example.com/fleet" }, Branches: []string{"master"},
+		Remotes: []string{"example.com/fleet"}, Branches: []string{"master"},
 	}}
 }
 

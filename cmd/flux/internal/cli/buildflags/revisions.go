@@ -12,10 +12,10 @@ import (
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // OpenRepository opens the clone in the current directory, or the one that git would use because of
@@ -60,11 +60,9 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *snapshot.Repository
 	if err != nil {
 		return options, err
 	}
-	known := map[string]bool{}
 	for _, address := range addresses {
-		known[workspace.ComparableAddress(address)] = true
+		options.Remotes = append(options.Remotes, workspace.ComparableAddress(address))
 	}
-	options.Local = func(address string) bool { return known[workspace.ComparableAddress(address)] }
 	for source, folder := range o.Sources {
 		id, err := desired.ParseSource(source)
 		if err != nil {
