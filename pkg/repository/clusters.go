@@ -98,20 +98,20 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 // Roots returns the directories of clusters: those that a Kustomization in them applies, and those in which bootstrap has
 // begun. others are the other directories with Kustomizations.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
-	applied, elsewhere := map[string]bool{}, map[string]bool{}
+	applied, elsewhere, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := build.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, m := range found {
 		at, folder := path.Dir(m.File), pathOf(m.Unstructured)
-		elsewhere[at] = true
+		elsewhere[at], synced[m.File] = true, true
 		if folder == at || folder == path.Dir(at) {
 			applied[folder] = true
 		}
 	}
 	err = workspace.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
-		if path.Base(name) == SyncFile && !strings.HasPrefix(name, ".") {
+		if path.Base(name) == SyncFile && !synced[name] && !strings.HasPrefix(name, ".") {
 			applied[path.Dir(path.Dir(name))] = true
 		}
 		return nil

@@ -174,7 +174,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	o.Path = Clean(o.Path)
 	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
-	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}}
+	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()
 	if g.root == nil {
 		var err error

@@ -133,13 +133,13 @@ func (r *inputs) folder(name string) bool {
 // fluxMarkers matches text of a file that may contain a Kustomization or HelmRelease: an API
 // version of Flux, or an API version or kind that is substituted, escaped or an alias.
 var fluxMarkers = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
 })
 
 // mayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
 // is slow, so texts without any of its parts are excluded first.
 func mayContainFlux(text []byte) bool {
-	for _, part := range []string{"toolkit.fluxcd.io/v", "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
+	for _, part := range []string{"toolkit.fluxcd.io/v", operatorGroup, "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
 		if bytes.Contains(text, []byte(part)) {
 			return fluxMarkers().Match(text)
 		}

@@ -68,7 +68,7 @@ func (g *Graph) Installed(release *Rendering) *Rendering {
 	}
 	n := &node{owner: release.Owner, state: done, leaf: true, built: &Rendering{Owner: release.Owner, Build: &build.Result{}, Namespace: release.Namespace}}
 	for _, o := range release.Build.Objects {
-		if _, ok := controllers.IDOf(o.Unstructured.Object).Flux(); !ok {
+		if _, ok := controllers.IDOf(o.Unstructured.Object).Flux(); !ok && !mayCreateFlux(o.Unstructured) {
 			continue
 		}
 		if o.GetNamespace() == "" {
@@ -172,10 +172,10 @@ func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool
 }
 
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
-var fluxVersions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d`) })
+var fluxVersions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`) })
 
 // fluxTemplates matches a template that may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
 // place of an API version or a kind.
 var fluxTemplates = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io|(apiVersion|kind)["']?\s*:[^\n]*\{\{`)
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io|fluxcd\.controlplane\.io|(apiVersion|kind)["']?\s*:[^\n]*\{\{`)
 })

@@ -32,6 +32,15 @@ func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, le
 	return same, in.leaf
 }
 
+// SameFiles reports whether the trees of both revisions have the same files for a Kustomization, or none, as if its source
+// were the repository.
+func (p Pair) SameFiles(ks *unstructured.Unstructured) bool {
+	in := newInputs(p.Base.Tree, p.Head.Tree)
+	folder := pathOf(ks)
+	same, there := in.sameHash(folder)
+	return same && (!there || in.kustomization(ks, folder))
+}
+
 // SameReferences reports whether the ConfigMaps and Secrets with the variables of a Kustomization, or the values of a
 // HelmRelease, are the same in both revisions.
 func (p Pair) SameReferences(o *unstructured.Unstructured) bool {

@@ -55,9 +55,11 @@ type Folder struct {
 // missing one.
 type UnavailableError struct {
 	Reason string
-	// Elsewhere is set if the source is defined at an address that is not that of the repository: changes of files do
-	// not affect it.
+	// Elsewhere is set if the source is another repository, or another reference of this one: changes of files do not
+	// affect it.
 	Elsewhere bool
+	// Undefined is set if the repository does not contain the source.
+	Undefined bool
 }
 
 func (e *UnavailableError) Error() string { return e.Reason }
@@ -91,6 +93,18 @@ type artifacts struct {
 	own      map[controllers.ID]bool
 	object   *unstructured.Unstructured
 	referred controllers.ID
+	// foreign are the answers of Contents, which is called once for each object of a source.
+	foreign map[foreignKey]foreignContent
+}
+
+type foreignKey struct {
+	source controllers.ID
+	object *unstructured.Unstructured
+}
+
+type foreignContent struct {
+	Content
+	err error
 }
 
 // content is the result of rendering a source.
@@ -132,7 +146,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	if source.Kind == "ExternalArtifact" {
 		tree, err := a.generated(source)
 		if errors.Is(err, build.ErrNotFound) && a.graph.Contents != nil {
-			return a.foreign(Request{Source: source}, err)
+			return a.elsewhere(Request{Source: source}, err)
 		}
 		return tree, err
 	}
@@ -141,7 +155,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	case a.isOwn(source, err):
 		return a.artifact(o, a.graph.Tree)
 	case errors.Is(err, build.ErrNotFound):
-		return a.foreign(Request{Source: source}, unavailable("%s not found in what %s applies", source, controllers.IDOf(a.graph.root.Object)))
+		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found in what %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true})
 	case err != nil:
 		return nil, err
 	}
@@ -150,33 +164,38 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	if local && identity.Follows(build.GitReferenceOf(o)) {
 		return a.artifact(o, a.graph.Tree)
 	}
-	return a.foreign(Request{Source: source, Object: o, Local: local}, elsewhere(o, local))
+	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, local))
 }
 
-// elsewhere returns the error for a source whose files are not in the tree.
-func elsewhere(o *unstructured.Unstructured, local bool) error {
+// notInTree returns the error for a source whose files are not in the tree.
+func notInTree(o *unstructured.Unstructured, local bool) error {
 	source := controllers.IDOf(o.Object)
 	switch {
 	case local:
-		return unavailable("%s follows %s", source, build.GitReferenceOf(o))
+		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, build.GitReferenceOf(o)), Elsewhere: true}
 	case source.Kind == "GitRepository":
-		return &UnavailableError{fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), true}
+		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}
-	return &UnavailableError{fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), true}
+	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), Elsewhere: true}
 }
 
-// foreign returns the files of a source that the tree does not contain. otherwise is the error if Contents has none.
-func (a *artifacts) foreign(r Request, otherwise error) (Tree, error) {
+// elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents has none.
+func (a *artifacts) elsewhere(r Request, otherwise error) (Tree, error) {
 	if a.graph.Contents == nil {
 		return nil, otherwise
 	}
-	r.Lookup = a.graph.lookup(nil)
-	found, err := a.graph.Contents.Content(a.graph.ctx, r)
+	key := foreignKey{r.Source, r.Object}
+	found, known := a.foreign[key]
+	if !known {
+		r.Lookup = a.graph.lookup(nil)
+		found.Content, found.err = a.graph.Contents.Content(a.graph.ctx, r)
+		a.foreign[key] = found
+	}
 	switch {
-	case err == build.ErrNotFound: //nolint:errorlint // others say why it is not found
+	case found.err == build.ErrNotFound: //nolint:errorlint // others say why it is not found
 		return nil, otherwise
-	case err != nil:
-		return nil, err
+	case found.err != nil:
+		return nil, found.err
 	case found.Artifact:
 		return TreeOf(found.Files), nil
 	}
@@ -308,7 +327,7 @@ func (a *artifacts) generated(source controllers.ID) (Tree, error) {
 	case err == nil:
 		return a.graph.Memo.canonical(tree), nil
 	case errors.As(err, &inner):
-		return nil, &UnavailableError{err.Error(), inner.Elsewhere}
+		return nil, &UnavailableError{Reason: err.Error(), Elsewhere: inner.Elsewhere}
 	case errors.Is(err, build.ErrNotFound):
 		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", controllers.IDOf(a.graph.root.Object), source)
 	}

@@ -71,6 +71,7 @@ func compare(ctx context.Context, base, head repository.Revision, o Options) (*O
 		}
 	}
 	w.kustomization(roots, false)
+	w.checkUnfollowed()
 	w.checkOwn(roots)
 	w.checkDependencies()
 	if err := w.err(); err != nil {

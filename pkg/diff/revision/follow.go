@@ -36,6 +36,8 @@ type walker struct {
 	withheld map[controllers.ID]*diff.Withholding
 	found    []diff.Desired
 	followed int
+	// unfetched are the HelmReleases that are the same in both revisions, and whose charts were not fetched.
+	unfetched []pair
 	// depth is the number of releases on the way to the current one that charts install.
 	depth int
 	report
@@ -84,22 +86,23 @@ func (w *walker) kustomization(p pair, kept bool) {
 	w.children(before, after, kept)
 }
 
-// unavailable reports whether the source of a Kustomization is not in this repository, and records it. A change affects
-// such a Kustomization unless its source is elsewhere and its spec and variables stay the same.
+// unavailable reports whether the source of a Kustomization is not in this repository, and records it. A change does not
+// affect such a Kustomization if its spec, its variables and its source stay the same, and either the source is elsewhere or
+// it is not defined and the files at its path in this repository stay the same, too.
 func (w *walker) unavailable(p pair) bool {
-	reason, elsewhere := "", true
+	reason, elsewhere, undefined := "", true, true
 	for _, s := range w.sides(p) {
 		_, err := s.Content(build.SourceOf(s.object))
 		var missing *repository.UnavailableError
 		if errors.As(err, &missing) {
-			reason, elsewhere = missing.Reason, elsewhere && missing.Elsewhere
+			reason, elsewhere, undefined = missing.Reason, elsewhere && missing.Elsewhere, undefined && missing.Undefined
 		}
 	}
 	if reason == "" {
 		return false
 	}
 	same := p.both() && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
-	w.omit(p.either(), reason, !same || !elsewhere)
+	w.omit(p.either(), reason, !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head)))
 	return true
 }
 
@@ -228,6 +231,7 @@ func (w *walker) release(p pair, kept bool) {
 // HelmReleases, and follows these.
 func (w *walker) unchangedRelease(p pair) {
 	if !w.graphs.Head.MayInstallFlux(p.head) {
+		w.unfetched = append(w.unfetched, p)
 		return
 	}
 	if built, ok := w.render(w.graphs.Head, p.head, repository.Upgrade, repository.First); ok && built != nil {

@@ -65,7 +65,7 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 		c.known[reference] = found
 	}
 	if found.err != nil {
-		return repository.Content{}, &repository.UnavailableError{Reason: fmt.Sprintf("%s follows %s: %s", r.Source, reference, found.err)}
+		return repository.Content{}, &repository.UnavailableError{Reason: fmt.Sprintf("%s follows %s: %s", r.Source, reference, found.err), Elsewhere: true}
 	}
 	return repository.Content{Files: found.tree}, nil
 }

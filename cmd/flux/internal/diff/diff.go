@@ -204,6 +204,9 @@ func conclude(a *app.App, o *options, results []*diff.Result, failed error) erro
 	switch {
 	case failed != nil:
 		return failed
+	case render.Sum(results).Affected > 0:
+		a.UI.Failure("not compared, although the change may affect them: %d; exiting with 2", render.Sum(results).Affected)
+		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	case !different && o.failOn == failOnDanger && len(review.Blocking(results)) > 0:
 		return verdict(a, o, results) // orphans
 	case !different && render.Sum(results).NotCompared > 0:
