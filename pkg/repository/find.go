@@ -27,23 +27,6 @@ func (g *Graph) Object(wanted controllers.ID) (*unstructured.Unstructured, error
 	return nil, build.ErrNotFound
 }
 
-// each calls visit for the objects of all Kustomizations that may apply an object with all of the words, until visit
-// returns true.
-func (g *Graph) each(words []string, visit func(*unstructured.Unstructured) bool) error {
-	_, err := g.expand(words, func(n *node) bool {
-		if n.built == nil {
-			return false
-		}
-		for _, o := range n.built.Build.Unstructured() {
-			if visit(o) {
-				return true
-			}
-		}
-		return false
-	})
-	return err
-}
-
 // expand renders the Kustomizations that may apply an object with all of the words, parents first, and calls visit for
 // every Kustomization until it returns true. It reports whether no Kustomization was being rendered meanwhile.
 func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, err error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -309,15 +310,21 @@ func (t *hashedTree) Hash(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// generated returns the files of an ExternalArtifact, which an ArtifactGenerator in its namespace produces.
-func (a *artifacts) generated(source controllers.ID) (Tree, error) {
-	var generators []*unstructured.Unstructured
-	err := a.graph.each([]string{"ArtifactGenerator"}, func(o *unstructured.Unstructured) bool {
-		if generator.Is(o) {
-			generators = append(generators, o)
+// generators returns the ArtifactGenerators that the cluster applies.
+func (a *artifacts) generators() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	_, err := a.graph.expand([]string{"ArtifactGenerator"}, func(n *node) bool {
+		if n.built != nil {
+			all = append(all, slices.DeleteFunc(n.built.Build.Unstructured(), func(o *unstructured.Unstructured) bool { return !generator.Is(o) })...)
 		}
 		return false
 	})
+	return all, err
+}
+
+// generated returns the files of an ExternalArtifact, which an ArtifactGenerator in its namespace produces.
+func (a *artifacts) generated(source controllers.ID) (Tree, error) {
+	generators, err := a.generators()
 	if err != nil {
 		return nil, err
 	}

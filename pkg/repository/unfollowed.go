@@ -33,7 +33,7 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 	all := map[controllers.ID]Unfollowed{}
 	for id, o := range g.found.objects {
 		if mayCreateFlux(o.Unstructured) {
-			all[id] = Unfollowed{o.Unstructured, g.mentioned(o.Unstructured)}
+			all[id] = Unfollowed{o.Unstructured, mentioned(g, o.Unstructured)}
 		}
 	}
 	return all
@@ -65,7 +65,7 @@ var paths = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // mentioned returns the directories of the tree in an object, "." if their beginning is not known.
-func (g *Graph) mentioned(o *unstructured.Unstructured) []string {
+func mentioned(g *Graph, o *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(o.Object["spec"])
 	if err != nil {
 		return []string{"."}

@@ -98,7 +98,7 @@ func (w *walker) release(hr *unstructured.Unstructured) {
 	}
 	w.depth++
 	defer func() { w.depth-- }()
-	if w.graph.CheckDepth(hr, w.depth) == nil {
+	if CheckDepth(w.graph, hr, w.depth) == nil {
 		w.take(rendering, w.graph.Installed(rendering))
 	}
 }
@@ -161,7 +161,7 @@ func ChartUnavailable(err error) (reason string, ok bool) {
 }
 
 // CheckDepth ends the graph if charts install HelmReleases too many levels deep.
-func (g *Graph) CheckDepth(hr *unstructured.Unstructured, depth int) error {
+func CheckDepth(g *Graph, hr *unstructured.Unstructured, depth int) error {
 	if depth > budget.TreeDepth {
 		g.err = &budget.ExceededError{Name: controllers.IDOf(hr.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
 	}

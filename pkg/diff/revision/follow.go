@@ -244,7 +244,7 @@ func (w *walker) installed(before, after *repository.Rendering, kept bool) {
 	w.depth++
 	defer func() { w.depth-- }()
 	for _, rendering := range []*repository.Rendering{before, after} {
-		if rendering != nil && w.graphs.Head.CheckDepth(rendering.Owner, w.depth) != nil {
+		if rendering != nil && repository.CheckDepth(w.graphs.Head, rendering.Owner, w.depth) != nil {
 			return
 		}
 	}
