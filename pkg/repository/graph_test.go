@@ -137,9 +137,9 @@ func TestAssumedSource(t *testing.T) {
 		files map[string]string
 		want  bool
 	}{
-		"GitRepository":              {files("GitRepository", "flux-system"), true},
-		"OCIRepository":              {files("OCIRepository", "flux-system"), true},
-		"another name":               {files("OCIRepository", "apps"), false},
+		"GitRepository": {files("GitRepository", "flux-system"), true},
+		"OCIRepository": {files("OCIRepository", "flux-system"), true},
+		"another name":  {files("OCIRepository", "apps"), false},
 		"a source that is elsewhere": {func() map[string]string {
 			f := files("OCIRepository", "flux-system")
 			f["cluster/source.yaml"] = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: oci://ghcr.io/acme/fleet}\n"

@@ -172,7 +172,9 @@ func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool
 }
 
 // fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
-var fluxVersions = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`) })
+var fluxVersions = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
+})
 
 // fluxTemplates matches a template that may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
 // place of an API version or a kind.

@@ -23,6 +23,16 @@ type Deployed struct {
 	Blocked []Blocked
 	// Complete is set if everything was rendered, so that an object that was not found is not deployed.
 	Complete bool
+
+	walker *walker
+}
+
+// Follow renders the Kustomizations that a HelmRelease installs, whose rendering is not that of the graph. It returns what
+// it adds.
+func (d *Deployed) Follow(release *Rendering) []*Rendering {
+	before := len(d.Renderings)
+	d.walker.follow(d.walker.graph.Installed(release))
+	return d.Renderings[before:]
 }
 
 // Objects returns the objects of all renderings, each once.
@@ -54,6 +64,7 @@ type Omitted struct {
 // Deploy renders everything that the revision deploys to the cluster.
 func (g *Graph) Deploy() (*Deployed, error) {
 	w := &walker{graph: g, seen: map[controllers.ID]bool{controllers.IDOf(g.root.Object): true}, deployed: &Deployed{}}
+	w.deployed.walker = w
 	w.kustomization(g.root)
 	if g.Err() != nil {
 		return nil, g.Err()
@@ -106,6 +117,11 @@ func (w *walker) release(hr *unstructured.Unstructured) {
 // take adds a rendering, and follows the Kustomizations and HelmReleases in flux.
 func (w *walker) take(rendering, flux *Rendering) {
 	w.deployed.Renderings = append(w.deployed.Renderings, rendering)
+	w.follow(flux)
+}
+
+// follow follows the Kustomizations and HelmReleases of a rendering.
+func (w *walker) follow(flux *Rendering) {
 	for _, o := range flux.Build.Objects {
 		id := controllers.IDOf(o.Unstructured.Object)
 		follow := w.kustomization

@@ -108,6 +108,9 @@ type Plan struct {
 	// Sources is nil unless child Kustomizations are built.
 	Sources build.Sources
 	Work    workspace.WorkTree
+
+	// deployed is what the Kustomization and its children apply.
+	deployed *repository.Deployed
 }
 
 // Run builds the Kustomization, and its children if Sources is set. A child that cannot be built is skipped and reported by
@@ -128,22 +131,39 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	deployed, err := graph.Deploy()
-	if err != nil {
+	if p.deployed, err = graph.Deploy(); err != nil {
 		return nil, err
 	}
 	result := &build.Result{}
-	for _, rendering := range deployed.Renderings {
+	for _, rendering := range p.deployed.Renderings {
 		result.Add(rendering.Build)
 	}
+	if len(p.deployed.Renderings) == 0 {
+		return nil, p.deployed.Omitted[0].Err // of the Kustomization itself
+	}
+	return result, errors.Join(p.failures(0)...)
+}
+
+// failures returns the errors of the children that cannot be built, without the first ones.
+func (p *Plan) failures(known int) []error {
 	var failed []error
-	for _, o := range deployed.Omitted {
-		if len(deployed.Renderings) == 0 {
-			return nil, o.Err // of the Kustomization itself
-		}
+	for _, o := range p.deployed.Omitted[known:] {
 		failed = append(failed, &ChildError{o.Alias, o.Source, o.Err})
 	}
-	return result, errors.Join(failed...)
+	return failed
+}
+
+// follow builds the Kustomizations that a HelmRelease installs, and returns what they apply.
+func (p *Plan) follow(hr *unstructured.Unstructured, rendered *build.HelmResult) (*build.Result, []error) {
+	added := &build.Result{}
+	if p.deployed == nil {
+		return added, nil
+	}
+	known := len(p.deployed.Omitted)
+	for _, rendering := range p.deployed.Follow(&repository.Rendering{Owner: hr, Build: &rendered.Result, Namespace: rendered.Namespace}) {
+		added.Add(rendering.Build)
+	}
+	return added, p.failures(known)
 }
 
 // stored contains the artifacts of sources.

@@ -2,12 +2,16 @@ package desired
 
 import (
 	"context"
-	"sync"
+	"fmt"
+	"slices"
 
+	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // concurrency is the maximum number of charts that are rendered at the same time.
@@ -47,15 +51,10 @@ func deployedRevision(hr *unstructured.Unstructured) int {
 	return int(version)
 }
 
-// RenderReleases renders the HelmReleases of a build and appends their objects to
-// it, in order. failures has an error for each that failed to render.
+// RenderReleases renders the HelmReleases of a build and appends their objects to it, in order. If the children of the
+// Kustomization are built, so are those that the charts install. failures has an error for each that failed.
 func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan, result *build.Result) (failures []error, err error) {
-	var releases []build.Object
-	for _, object := range result.Objects {
-		if build.IsHelmRelease(object.Unstructured) {
-			releases = append(releases, object)
-		}
-	}
+	releases := releasesOf(result)
 	if len(releases) == 0 {
 		return nil, nil
 	}
@@ -67,23 +66,55 @@ func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan
 		return nil, err
 	}
 	PreferBuilt(options, result)
+	seen := map[controllers.ID]bool{}
+	for depth := 0; len(releases) > 0; depth++ {
+		if depth > budget.TreeDepth {
+			return nil, &budget.ExceededError{Name: controllers.IDOf(releases[0].Unstructured.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
+		}
+		releases = slices.DeleteFunc(releases, func(o build.Object) bool {
+			id := controllers.IDOf(o.Unstructured.Object)
+			known := seen[id]
+			seen[id] = true
+			return known
+		})
+		rendered, failed := renderAll(ctx, releases, options)
+		failures = append(failures, failed...)
+		var next []build.Object
+		for i, r := range rendered {
+			if r == nil {
+				continue
+			}
+			result.Objects = append(result.Objects, h.Shown(r)...)
+			added, failed := plan.follow(releases[i].Unstructured, r)
+			result.Add(added)
+			failures = append(failures, failed...)
+			if plan.deployed != nil {
+				next = append(append(next, releasesOf(&r.Result)...), releasesOf(added)...)
+			}
+		}
+		releases = next
+	}
+	return failures, nil
+}
+
+// releasesOf returns the HelmReleases of a build.
+func releasesOf(result *build.Result) []build.Object {
+	return slices.DeleteFunc(slices.Clone(result.Objects), func(o build.Object) bool { return !build.IsHelmRelease(o.Unstructured) })
+}
+
+// renderAll renders HelmReleases at the same time. The result of one that failed is nil.
+func renderAll(ctx context.Context, releases []build.Object, options *build.HelmOptions) ([]*build.HelmResult, []error) {
 	results, failures := make([]*build.HelmResult, len(releases)), make([]error, len(releases))
-	slots := make(chan struct{}, concurrency)
-	var wg sync.WaitGroup
+	var group errgroup.Group
+	group.SetLimit(concurrency)
 	for i, hr := range releases {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
+		group.Go(func() error {
 			options := *options
 			options.Twin = hr.Twin
 			results[i], failures[i] = build.HelmRelease(ctx, hr.Unstructured, options)
+			return nil
 		})
 	}
-	wg.Wait()
-	for i, rendered := range results {
-		if failures[i] == nil {
-			result.Objects = append(result.Objects, h.Shown(rendered)...)
-		}
-	}
-	return failures, nil
+	_ = group.Wait() // the failures are returned one by one
+	return results, failures
 }
