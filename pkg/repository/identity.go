@@ -38,3 +38,11 @@ func (i Identity) Follows(reference build.GitReference) bool {
 func (i Identity) Is(o *unstructured.Unstructured) bool {
 	return i.Local(text(o, "spec", "url")) && i.Follows(build.GitReferenceOf(o))
 }
+
+// pathOf returns the directory in the spec of a Kustomization.
+func pathOf(ks *unstructured.Unstructured) string { return Clean(text(ks, "spec", "path")) }
+
+func text(o *unstructured.Unstructured, fields ...string) string {
+	value, _, _ := unstructured.NestedString(o.Object, fields...)
+	return value
+}
