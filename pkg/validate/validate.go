@@ -14,83 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
-	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// Severity is how much a finding matters.
-type Severity string
-
-const (
-	// Invalid is a violation: the API server or a controller rejects the object.
-	Invalid Severity = "error"
-	// Unknown is something that could not be validated.
-	Unknown Severity = "unknown"
-	// Warning is a problem that does not prevent the deployment.
-	Warning Severity = "warning"
-	// Note is a fact that cannot be checked in the repository.
-	Note Severity = "note"
-)
-
-// severities are all severities, from the most severe.
-var severities = [...]Severity{Invalid, Unknown, Warning, Note}
-
-// The IDs of the rules that schemas do not have.
-const (
-	RuleBuild         = "build"
-	RuleReference     = "reference"
-	RuleDependency    = "dependency"
-	RuleNamespace     = "namespace"
-	RuleDeprecated    = "deprecated-version"
-	RuleVariable      = "variable"
-	RuleMissingSchema = "missing-schema"
-	RuleNotRendered   = "not-rendered"
-	RuleNotValidated  = "not-validated"
-)
-
-// Finding is a problem of an object.
-type Finding struct {
-	Severity Severity                `json:"severity"`
-	Rule     string                  `json:"rule"`
-	Object   controllers.VersionedID `json:"object"`
-	// Owner is the Kustomization or HelmRelease that applies the object.
-	Owner controllers.VersionedID `json:"owner"`
-	// File is the file that has the object, if exactly one file does.
-	File string `json:"file,omitempty"`
-	// Field is the path of the field, or "".
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-	// Fix is the remedy, or "".
-	Fix string `json:"fix,omitempty"`
-}
-
-// Result is the result for a cluster.
-type Result struct {
-	// Path is the folder of the cluster.
-	Path string `json:"path"`
-	// Owners, Objects and Validated are the numbers of Kustomizations and HelmReleases that were
-	// rendered, of their objects, and of those that were validated.
-	Owners    int `json:"owners"`
-	Objects   int `json:"objects"`
-	Validated int `json:"validated"`
-	// Findings are sorted by severity.
-	Findings []Finding `json:"findings"`
-}
-
-// Count returns the number of findings of a severity.
-func (r *Result) Count(s Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Severity == s {
-			n++
-		}
-	}
-	return n
-}
-
 // Options configure a validation.
 type Options struct {
-	revision.Options
+	repository.Options
 	// Schemas validates objects with schemas.
 	Schemas verdict.Schemas
 	// Kubernetes is the minor version, such as 1.36.
@@ -102,17 +32,16 @@ type Options struct {
 	Assumed bool
 	// FluxVersion is the version of Flux that CRDs are of.
 	FluxVersion string
+	// Note is called for each assumption. It may be nil.
+	Note func(text string)
 }
 
 // Run renders what a revision deploys to a cluster, and validates it.
-func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) {
+func Run(ctx context.Context, at repository.Revision, o Options) (*Result, error) {
 	c := &cluster{Options: o, unset: map[unset]bool{}, missing: map[controllers.ID]bool{}}
-	c.Unset = c.recordUnset
-	rendered, err := revision.Render(ctx, at, c.Options.Options)
-	if err != nil {
+	if err := c.render(ctx, at); err != nil {
 		return nil, err
 	}
-	c.Rendered = rendered
 	c.collect()
 	if err := c.schemas(ctx); err != nil {
 		return nil, err
@@ -127,8 +56,8 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(severities[:], a.Severity), slices.Index(severities[:], b.Severity))
 	})
-	result := &Result{Path: o.Path, Owners: len(rendered.Sides), Objects: len(c.objects), Findings: c.findings}
-	rendered.Concealed.Conceal(result.Findings)
+	result := &Result{Path: o.Path, Owners: len(c.deployed.Renderings), Objects: len(c.objects), Findings: c.findings}
+	c.concealed.Conceal(result.Findings)
 	budget.ShortenTexts(result.Findings)
 	if result.Findings == nil {
 		result.Findings = []Finding{}
@@ -144,28 +73,47 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 // cluster validates the objects of a cluster.
 type cluster struct {
 	Options
-	*revision.Rendered
-	objects  []*object
-	byRef    map[controllers.ID]*object
-	findings []Finding
-	unset    map[unset]bool
-	order    []unset
-	missing  map[controllers.ID]bool
+	graph    *repository.Graph
+	deployed *repository.Deployed
+	// concealed replaces what is derived from secret values in messages and names.
+	concealed diff.Concealment
+	objects   []*object
+	byRef     map[controllers.ID]*object
+	findings  []Finding
+	unset     map[unset]bool
+	order     []unset
+	missing   map[controllers.ID]bool
 }
 
-// object is an object with what applies it.
-type object struct {
-	build.Object
-	side *diff.Side
-	ref  controllers.VersionedID
-	// unknown is set if the object could not be validated.
-	unknown bool
+// render renders everything that the revision deploys. Nothing in it is trusted.
+func (c *cluster) render(ctx context.Context, at repository.Revision) error {
+	c.Build.Unset, c.Rendered, c.Untrusted = c.recordUnset, c.concealed.Add, true
+	c.Missing = func(*unstructured.Unstructured, controllers.ID, error) bool { return true }
+	var err error
+	if c.graph, err = repository.Open(ctx, at, c.Options.Options); err != nil {
+		return err
+	}
+	if c.graph.Root() == nil {
+		return &build.PathError{Path: c.Path, Problem: "not found in " + at.Name}
+	}
+	if c.deployed, err = c.graph.Deploy(); err != nil {
+		return err
+	}
+	for _, text := range c.graph.Assumptions() {
+		c.note(c.concealed.Text(text))
+	}
+	all := make([]diff.Desired, len(c.deployed.Renderings))
+	for i, rendering := range c.deployed.Renderings {
+		all[i].After = rendering
+	}
+	diff.Complete(all)
+	return nil
 }
 
 // collect collects the objects of all Kustomizations and HelmReleases.
 func (c *cluster) collect() {
 	c.byRef = map[controllers.ID]*object{}
-	for _, side := range c.Sides {
+	for _, side := range c.deployed.Renderings {
 		for _, o := range side.Build.Objects {
 			found := &object{Object: o, side: side, ref: controllers.VersionedIDOf(o.Unstructured.Object)}
 			c.objects = append(c.objects, found)
@@ -174,21 +122,11 @@ func (c *cluster) collect() {
 	}
 }
 
-// add adds a finding about an object.
-func (c *cluster) add(o *object, f Finding) {
-	f.Object, f.Owner = o.ref, controllers.VersionedIDOf(o.side.Owner.Object)
-	if f.Severity == Unknown {
-		o.unknown = true
-	}
-	f.Message, f.Field = c.Concealed.Text(masked(f.Message, o.side.Build.SecretValues)), c.Concealed.Text(f.Field)
-	c.findings = append(c.findings, f)
-}
-
 // omissions reports the Kustomizations and HelmReleases that were not rendered.
 func (c *cluster) omissions() {
-	for _, omitted := range c.Omitted {
+	for _, omitted := range c.deployed.Omitted {
 		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: omitted.Owner, Owner: omitted.Owner, Message: omitted.Reason}
-		if omitted.Err != nil && c.conclusive(omitted) {
+		if !omitted.Unavailable && c.conclusive(omitted) {
 			f.Severity, f.Rule = Invalid, RuleBuild
 		}
 		var remote *build.RemoteError
@@ -201,10 +139,10 @@ func (c *cluster) omissions() {
 
 // conclusive reports whether a build fails because of the files of the repository: not because of a
 // chart, which may need a cluster or the network, or because of what is not known.
-func (c *cluster) conclusive(omitted revision.Omitted) bool {
+func (c *cluster) conclusive(omitted repository.Omitted) bool {
 	ref := omitted.Owner
 	var remote *build.RemoteError
-	if ref.Kind != c.Root.GetKind() || len(c.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.Lacking[ref.ID]) > 0 {
+	if ref.Kind != c.graph.Root().GetKind() || len(c.Charts.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.graph.Lacking(ref.ID)) > 0 {
 		return false
 	}
 	definition := c.byRef[ref.ID]

@@ -1,0 +1,116 @@
+// Package repository follows what a repository deploys to a cluster: from the Kustomization of the cluster's directory to
+// the Kustomizations, HelmReleases, sources and generators that it and they apply, to any depth.
+//
+// A Graph is lazy. It renders a Kustomization when its objects are used, or when it may contain an object that is searched
+// for. Files of other repositories and registries come from Contents, the only place with I/O.
+package repository
+
+import (
+	"context"
+	"io/fs"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Tree is the content of a repository at one revision.
+type Tree interface {
+	fs.FS
+	// Hash returns the same value for files and directories with the same content, and fs.ErrNotExist for a missing name.
+	Hash(name string) (string, error)
+}
+
+// Options configure a graph.
+type Options struct {
+	// Path is the directory from which the cluster is bootstrapped, and Namespace the namespace of Flux.
+	Path, Namespace string
+	// Root is the Kustomization to begin with. If it is nil, the graph begins with that of Path.
+	Root *unstructured.Unstructured
+	// Remotes and Branches are as in Identity.
+	Remotes, Branches []string
+	// Folders contain the files of sources, in place of what their objects select.
+	Folders map[controllers.ID]Folder
+	// Contents returns the files of sources that are not in the tree. Nil returns none.
+	Contents Contents
+	// Submodules returns a tree of the repository with the files of its submodules. It may be nil.
+	Submodules func(Tree) (Tree, error)
+	// Find returns objects that the repository does not contain, such as those of the cluster. It may be nil.
+	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
+
+	// Build configures the builds of Kustomizations. Its Path, Ignore and Filter apply to the root only, and its Lookup
+	// is used for ConfigMaps and Secrets that the repository does not contain.
+	Build build.Options
+	// Charts configures the rendering of HelmReleases, except for how objects and files are found. Without a Renderer,
+	// HelmReleases are not rendered.
+	Charts build.HelmOptions
+	// Missing is called for a ConfigMap or Secret that an owner refers to and that is not found. The owner is rendered
+	// without it if Missing returns true. Nil returns false.
+	Missing func(owner *unstructured.Unstructured, object controllers.ID, err error) bool
+	// Rendered is called for each rendering. It may be nil.
+	Rendered func(*build.Result)
+
+	// Memo contains what graphs have in common. It may be nil.
+	Memo *Memo
+	// Reviewed is the graph of a revision whose registries are trusted: charts are fetched from the addresses that it
+	// contains and from public ones. Nil trusts all addresses, unless Untrusted is set: then it trusts none.
+	Reviewed  *Graph
+	Untrusted bool
+}
+
+// Graph contains what a cluster applies at one revision of a repository. It must not be used concurrently.
+type Graph struct {
+	Options
+	Revision
+
+	ctx context.Context // of everything that the graph renders
+	err error
+	// root is the Kustomization of the cluster's directory, or nil if there is no such directory. assumed is set if the
+	// repository does not contain it.
+	root      *unstructured.Unstructured
+	assumed   bool
+	artifacts artifacts
+	found     index
+	// rendered is the number of objects of all renderings.
+	rendered int
+	// cycles counts the searches that needed what was being rendered at the time. Results that depend on such a search
+	// are rendered again.
+	cycles int
+}
+
+const (
+	// maxAttempts is how often a Kustomization or a source is rendered at most: cycles could make it endless.
+	maxAttempts = 3
+	// maxObjects bounds the objects of all Kustomizations of a revision: those that apply each other render every
+	// object many times.
+	maxObjects = 100_000
+)
+
+// Open returns the graph of a revision. Without a directory of the cluster, it has no root.
+func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
+	g, err := open(ctx, at, o)
+	if err == nil {
+		g.begin()
+	}
+	return g, err
+}
+
+func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
+	o.Path = Clean(o.Path)
+	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
+	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
+	g.reset()
+	if g.root == nil {
+		var err error
+		if g.root, g.assumed, err = rootOf(ctx, at.Tree, o.Path, o.Namespace); g.root == nil || err != nil {
+			return g, err
+		}
+	}
+	g.artifacts.own[build.SourceOf(g.root)] = true
+	g.found.add(g.root)
+	return g, nil
+}
+
+// Root returns the Kustomization of the cluster's directory, or nil if there is no such directory.
+func (g *Graph) Root() *unstructured.Unstructured { return g.root }
