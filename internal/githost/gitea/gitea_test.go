@@ -174,13 +174,17 @@ func createdRepositories(t *testing.T, s *server) {
 		}
 	}
 	// Two runs at once: the second creates a repository that exists by then.
-	first, second := s.gitea(t, "alice/twice", s.alice.Token), s.gitea(t, "alice/twice", s.alice.Token)
+	readers := func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "readers", Permission: "read"}} }
+	first, second := s.gitea(t, "acme/twice", s.alice.Token), s.gitea(t, "acme/twice", s.alice.Token, readers)
 	if _, err := second.Survey(t.Context(), githost.Want{Branch: "main"}); err != nil {
 		t.Fatal(err)
 	}
 	ensure(t, first, githost.Want{Branch: "main"})
 	if _, err := second.Ensure(t.Context()); err != nil {
 		t.Errorf("the second of two runs: %v", err)
+	}
+	if names := s.teams(t, "acme/twice"); names != "[{Owners} {readers}]" {
+		t.Errorf("teams with access: %s", names)
 	}
 }
 
@@ -202,6 +206,14 @@ func reconciled(t *testing.T, s *server) {
 	}
 }
 
+// teams returns the names of the teams with access to a repository.
+func (s *server) teams(t *testing.T, repository string) string {
+	t.Helper()
+	var teams []struct{ Name string }
+	s.As(t, s.alice, http.MethodGet, "/repos/"+repository+"/teams", nil, &teams)
+	return fmt.Sprint(teams)
+}
+
 func teamsGivenAccess(t *testing.T, s *server) {
 	both := func(h *githost.Hosted) {
 		h.Teams = []githost.Team{{Name: "readers", Permission: "read"}, {Name: "Writers", Permission: "push"}}
@@ -211,9 +223,7 @@ func teamsGivenAccess(t *testing.T, s *server) {
 	if diff := cmp.Diff(want, changes); diff != "" {
 		t.Error(diff)
 	}
-	var teams []struct{ Name string }
-	s.As(t, s.alice, http.MethodGet, "/repos/acme/teams/teams", nil, &teams)
-	if names := fmt.Sprint(teams); names != "[{Owners} {readers} {writers}]" {
+	if names := s.teams(t, "acme/teams"); names != "[{Owners} {readers} {writers}]" {
 		t.Errorf("teams with access: %s", names)
 	}
 	if changes, _ := ensure(t, s.gitea(t, "acme/teams", s.alice.Token, both), githost.Want{Branch: "main"}); len(changes) > 0 {

@@ -104,6 +104,9 @@ func named(teams []team) map[string]team {
 // Grant implements rest.Teams.
 func (s teams) Grant(ctx context.Context, wanted githost.Team, _ string) error {
 	d := s.of
+	if err := s.readAll(ctx); err != nil {
+		return err
+	}
 	err := d.write(ctx, http.MethodPut, d.path("teams", d.all[strings.ToLower(wanted.Name)].Name), nil, nil)
 	if rest.Status(err) == http.StatusUnprocessableEntity && strings.Contains(rest.Message(err), "already added") {
 		return nil // a team of all repositories has access to a new repository
