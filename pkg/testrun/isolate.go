@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -110,7 +110,7 @@ func (r *Run) isolate(ctx context.Context, o own, mapped []redirect) error {
 
 // own selects the sources that are the repository at the served revision.
 type own struct {
-	// remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
+	// remotes are the addresses of the repository, as git.ComparableAddress returns them.
 	remotes []string
 	// ref is the spec.ref of the source of the cluster, nil for any. A source at another revision is
 	// not the working tree: it is fetched from its server like all others.
@@ -134,7 +134,7 @@ func (o own) expression() string {
 // is reports whether a GitRepository is one of these sources.
 func (o own) is(source *unstructured.Unstructured) bool {
 	url, _, _ := unstructured.NestedString(source.Object, "spec", "url")
-	if !slices.Contains(o.remotes, workspace.ComparableAddress(url)) {
+	if !slices.Contains(o.remotes, git.ComparableAddress(url)) {
 		return false
 	}
 	for _, field := range references {
@@ -147,7 +147,7 @@ func (o own) is(source *unstructured.Unstructured) bool {
 }
 
 // addressPattern matches the URLs of repositories in each of the forms that
-// workspace.ComparableAddress considers the same.
+// git.ComparableAddress considers the same.
 func addressPattern(remotes []string) string {
 	var all []string
 	for _, remote := range remotes {

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
@@ -37,7 +38,7 @@ type Repository struct {
 	Tree fs.FS
 	// Path is the folder of the cluster in Tree, or "" for the only one that was bootstrapped.
 	Path string
-	// Remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
+	// Remotes are the addresses of the repository, as git.ComparableAddress returns them.
 	Remotes []string
 
 	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the
@@ -79,7 +80,7 @@ func (r *Repository) Load(ctx context.Context) error {
 func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	limits := budget.New(budget.Default())
-	err := workspace.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
+	err := filetree.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
 		info, err := entry.Info()
 		if err != nil {
 			return err
@@ -180,7 +181,7 @@ func (r *Repository) own() own {
 		if _, applies, _ := unstructured.NestedString(source.Object, "spec", "path"); !is || applies {
 			continue
 		}
-		o.remotes = append(o.remotes, workspace.ComparableAddress(url))
+		o.remotes = append(o.remotes, git.ComparableAddress(url))
 		if r.folder != "" && !r.assumed {
 			o.ref, _, _ = unstructured.NestedMap(source.Object, "spec", "ref")
 			o.ref = nonNil(o.ref)

@@ -10,8 +10,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/git/repo"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -69,7 +68,7 @@ func addRevision(cmd *cobra.Command, o *options) {
 // namesOfClone returns the branches and tags of the clone in the current
 // directory, for completion.
 func namesOfClone() (branches, tags []string) {
-	clone, err := snapshot.Open(".")
+	clone, err := git.Open(".")
 	if err != nil {
 		return nil, nil
 	}
@@ -101,14 +100,11 @@ func (o *options) comparer(a *app.App) (*compare.Comparer, error) {
 	}
 	builder.Announce = o.announce(a)
 	c := &compare.Comparer{
-		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: repo.Revision{Name: o.revision}, Decryption: buildflags.Decryption(a),
+		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: o.revision, Branch: strings.TrimPrefix(o.branch, "refs/heads/"), Decryption: buildflags.Decryption(a),
 		Track: func(owner controllers.VersionedID) (count func(done, total int), done func()) {
 			line := a.UI.Progress(a.Now, "comparing the objects of %s", owner)
 			return line.Count, line.Done
 		},
-	}
-	if o.branch != "" {
-		c.Revision = repo.Revision{Name: strings.TrimPrefix(o.branch, "refs/heads/"), Branch: true}
 	}
 	return c, nil
 }

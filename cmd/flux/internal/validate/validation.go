@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
@@ -200,7 +200,7 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 }
 
 // at returns the revision to validate.
-func (o *options) at(ctx context.Context, repository *snapshot.Repository) (revision.Revision, error) {
+func (o *options) at(ctx context.Context, repository *git.Clone) (revision.Revision, error) {
 	name := o.revision
 	if name == "" && repository.Root() != "" {
 		tree, err := repository.WorkTree(ctx)
@@ -210,10 +210,6 @@ func (o *options) at(ctx context.Context, repository *snapshot.Repository) (revi
 		name = "HEAD"
 	}
 	commit, err := repository.Resolve(ctx, name)
-	var unknown *snapshot.UnknownError
-	if errors.As(err, &unknown) {
-		return revision.Revision{}, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
-	}
 	if err != nil {
 		return revision.Revision{}, err
 	}
@@ -222,7 +218,7 @@ func (o *options) at(ctx context.Context, repository *snapshot.Repository) (revi
 }
 
 // clusters returns the directories of the clusters.
-func (o *options) clusters(ctx context.Context, repository *snapshot.Repository, at revision.Revision) ([]string, error) {
+func (o *options) clusters(ctx context.Context, repository *git.Clone, at revision.Revision) ([]string, error) {
 	if len(o.paths) > 0 {
 		paths, _, err := clone.Paths(ctx, repository, o.paths, at, at)
 		return paths, err

@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff/revision"
@@ -21,7 +20,7 @@ import (
 
 // Branches returns the branches that the base revision may stand for: the
 // branch itself, or the default branch for a tag or commit.
-func Branches(repository *snapshot.Repository, base string) []string {
+func Branches(repository *git.Clone, base string) []string {
 	known, _, err := repository.Names()
 	name := strings.TrimPrefix(base, "refs/heads/")
 	for _, candidate := range []string{name, afterRemote(name), afterRemote(strings.TrimPrefix(base, "refs/remotes/"))} {
@@ -41,70 +40,34 @@ func afterRemote(name string) string {
 }
 
 // TreeAt returns the tree of the clone at the reference of a GitRepository.
-func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revision.Tree, error) {
-	var names []string
-	remedy := "fetch it with git fetch --tags origin"
-	switch {
-	case reference.Branch != "":
-		names = []string{"refs/remotes/origin/" + reference.Branch, "refs/heads/" + reference.Branch}
-		remedy = "fetch it with " + FetchBranch(reference.Branch)
-	case reference.Tag != "":
-		names = []string{"refs/tags/" + reference.Tag}
-	case reference.SemVer != "":
-		tag, err := newest(repository, reference.SemVer)
-		if err != nil {
-			return nil, err
-		}
-		names = []string{"refs/tags/" + tag}
-	case reference.Name != "":
-		names = []string{reference.Name}
-		remedy = "its name does not begin with refs/"
-		if strings.HasPrefix(reference.Name, "refs/") {
-			remedy = "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
-		}
-	default:
-		names = []string{reference.Commit}
-		remedy = "it is not a full commit SHA"
-		if plumbing.IsHash(reference.Commit) {
-			remedy = "fetch it with git fetch origin " + reference.Commit
-		}
+func TreeAt(repository *git.Clone, reference build.GitReference) (revision.Tree, error) {
+	commit, err := repository.Commit(git.Revision(reference))
+	if errors.As(err, new(*git.UnknownError)) {
+		return nil, errors.New("not in this clone: " + fetchReference(reference))
 	}
-	for _, name := range names {
-		commit, err := repository.Exactly(name)
-		if err != nil {
-			continue
-		}
-		tree, err := repository.At(commit)
-		if err != nil {
-			return nil, err
-		}
-		return tree, nil
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("not in this clone: " + remedy)
+	return repository.At(commit)
 }
 
-// newest returns the tag with the highest version in a range.
-func newest(repository *snapshot.Repository, versions string) (string, error) {
-	wanted, err := budget.Range(versions)
-	if err != nil {
-		return "", fmt.Errorf("invalid version range: %w", err)
+// fetchReference returns the remedy for a reference that the clone does not have.
+func fetchReference(reference build.GitReference) string {
+	switch {
+	case reference.Branch != "":
+		return "fetch it with " + FetchBranch(reference.Branch)
+	case reference.SemVer != "":
+		return "no tag is in the range: fetch tags with git fetch --tags origin"
+	case reference.Tag != "":
+		return "fetch it with git fetch --tags origin"
+	case strings.HasPrefix(reference.Name, "refs/"):
+		return "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
+	case reference.Name != "":
+		return "its name does not begin with refs/"
+	case plumbing.IsHash(reference.Commit):
+		return "fetch it with git fetch origin " + reference.Commit
 	}
-	_, tags, err := repository.Names()
-	if err != nil {
-		return "", err
-	}
-	var best *semver.Version
-	for _, tag := range tags {
-		// source-controller requires three parts, too.
-		version, err := semver.NewVersion(tag)
-		if err == nil && strings.Count(tag, ".") >= 2 && wanted.Check(version) && (best == nil || version.GreaterThan(best)) {
-			best = version
-		}
-	}
-	if best == nil {
-		return "", errors.New("no tag in this clone is in the range: fetch tags with git fetch --tags origin")
-	}
-	return best.Original(), nil
+	return "it is not a full commit SHA"
 }
 
 // FetchBranch returns the command that fetches a branch, whose name is untrusted.
@@ -118,14 +81,14 @@ func FetchBranch(name string) string {
 
 // Submodules returns a function that adds the files of submodules to a tree of the
 // clone.
-func Submodules(ctx context.Context, repository *snapshot.Repository) func(revision.Tree) (revision.Tree, error) {
+func Submodules(ctx context.Context, repository *git.Clone) func(revision.Tree) (revision.Tree, error) {
 	return func(tree revision.Tree) (revision.Tree, error) {
-		own, ok := tree.(*snapshot.Tree)
+		own, ok := tree.(*filetree.Tree)
 		if !ok {
 			return nil, errors.New("their commits are not known")
 		}
 		added, err := repository.Submodules(ctx, own)
-		var missing *snapshot.SubmoduleError
+		var missing *git.SubmoduleError
 		if errors.As(err, &missing) {
 			command := "submodule update --init --recursive -- " + hint.Quote(missing.Top)
 			if missing.Commit != "" {

@@ -2,11 +2,11 @@ package buildflags
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/git/snapshot"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
@@ -17,9 +17,9 @@ import (
 
 // OpenRepository opens the clone in the current directory, or the one that git would use because of
 // its environment variables.
-func OpenRepository(a *app.App) (*snapshot.Repository, error) {
-	repository, err := snapshot.OpenAt(snapshot.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
-	if errors.Is(err, snapshot.ErrNoRepository) {
+func OpenRepository(a *app.App) (*git.Clone, error) {
+	repository, err := git.OpenAt(git.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
+	if errors.Is(err, git.ErrNoRepository) {
 		return nil, hint.Errorf("run the command in a clone of the repository", "the current directory is not in a Git repository")
 	}
 	if err != nil && strings.Contains(err.Error(), "objectformat") {
@@ -29,7 +29,7 @@ func OpenRepository(a *app.App) (*snapshot.Repository, error) {
 }
 
 // Revisions returns the options for building what revisions of a repository deploy to a cluster.
-func (o *Options) Revisions(a *app.App, repository *snapshot.Repository, namespace string, helm desired.HelmOptions) (revision.Options, error) {
+func (o *Options) Revisions(a *app.App, repository *git.Clone, namespace string, helm desired.HelmOptions) (revision.Options, error) {
 	builder, err := o.Builder(a)
 	if err != nil {
 		return revision.Options{}, err
@@ -45,15 +45,11 @@ func (o *Options) Revisions(a *app.App, repository *snapshot.Repository, namespa
 		a.UI.Warning("encrypted documents are not decrypted: %s", build.ErrUntrusted)
 		options.Decrypter = build.Untrusted{}
 	}
-	addresses, err := repository.Remotes()
+	remotes, err := repository.Remotes()
 	if err != nil {
 		return options, err
 	}
-	known := map[string]bool{}
-	for _, address := range addresses {
-		known[workspace.ComparableAddress(address)] = true
-	}
-	options.Local = func(address string) bool { return known[workspace.ComparableAddress(address)] }
+	options.Local = func(address string) bool { return slices.Contains(remotes, git.ComparableAddress(address)) }
 	if options.Vars, options.SecretVars, err = o.Vars(); err != nil {
 		return options, err
 	}

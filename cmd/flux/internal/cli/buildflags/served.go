@@ -2,12 +2,11 @@ package buildflags
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
-	"github.com/fluxkit/flux/internal/git/snapshot"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
@@ -16,43 +15,39 @@ import (
 // revision or, for "", its work tree. Files that Git ignores are not part of a clone.
 func Served(ctx context.Context, folder, revision string) (*testrun.Repository, func() error, error) {
 	done := func() error { return nil }
-	tree, err := workspace.Around(folder)
+	work, err := git.Around(folder)
 	if err != nil {
 		return nil, done, err
 	}
-	r := &testrun.Repository{Tree: tree.Tree()}
+	r := &testrun.Repository{Tree: work.Tree()}
 	if folder != "" {
-		if r.Path, err = tree.Inside(folder); err != nil {
+		if r.Path, err = work.Inside(folder); err != nil {
 			return nil, done, err
 		}
 	}
-	if !tree.Git {
+	if !work.Git {
 		if revision != "" {
-			return nil, done, hint.Errorf("run the command in a clone of the repository", "revision %q: %s is not in a Git repository", revision, filepath.Clean(tree.Root))
+			return nil, done, hint.Errorf("run the command in a clone of the repository", "revision %q: %s is not in a Git repository", revision, filepath.Clean(work.Root))
 		}
 		return r, done, nil
 	}
-	for address := range tree.Remotes() {
-		r.Remotes = append(r.Remotes, address)
-	}
-	clone, err := snapshot.Open(tree.Root)
+	clone, err := git.Open(work.Root)
 	if err != nil {
-		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(tree.Root), err)
+		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(work.Root), err)
+	}
+	if r.Remotes, err = clone.Remotes(); err != nil {
+		return nil, clone.Close, err
 	}
 	r.Tree, err = filesAt(ctx, clone, revision)
 	return r, clone.Close, err
 }
 
 // filesAt returns the files of a revision, or of the work tree.
-func filesAt(ctx context.Context, clone *snapshot.Repository, revision string) (*snapshot.Tree, error) {
+func filesAt(ctx context.Context, clone *git.Clone, revision string) (*filetree.Tree, error) {
 	if revision == "" {
 		return clone.WorkTree(ctx)
 	}
 	commit, err := clone.Resolve(ctx, revision)
-	var unknown *snapshot.UnknownError
-	if errors.As(err, &unknown) {
-		return nil, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -61,7 +56,7 @@ func filesAt(ctx context.Context, clone *snapshot.Repository, revision string) (
 
 // Names returns the branches and tags of the clone in the current directory, for completion.
 func Names() []string {
-	repository, err := snapshot.Open(".")
+	repository, err := git.Open(".")
 	if err != nil {
 		return nil
 	}
