@@ -15,6 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fluxkit/flux/internal/secrets/sshkey"
 )
 
 // connectTimeout is the maximum time to connect to a host.
@@ -47,11 +49,7 @@ func Bearer(token string) transport.AuthMethod { return &githttp.TokenAuth{Token
 
 // SSH authenticates with keys to a server with the given host key.
 func SSH(user string, keys func() ([]ssh.Signer, error), hostKey ssh.PublicKey) transport.AuthMethod {
-	algorithms := []string{hostKey.Type()}
-	if hostKey.Type() == ssh.KeyAlgoRSA {
-		algorithms = []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
-	}
-	return SSHWithCallback(user, keys, ssh.FixedHostKey(hostKey), algorithms)
+	return SSHWithCallback(user, keys, ssh.FixedHostKey(hostKey), sshkey.HostAlgorithms(hostKey.Type()))
 }
 
 // SSHWithCallback authenticates with keys to a server whose host key has one of
