@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/format/packfile"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp"
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/capability"
+	"github.com/go-git/go-git/v5/plumbing/transport"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
 	"github.com/fluxkit/flux/internal/git"
@@ -41,7 +42,7 @@ func (s *store) has(hash plumbing.Hash) bool { return s.files.HasEncodedObject(h
 // fetch stores the objects of a commit without its history, if the server supports shallow fetches. choose selects the
 // commit from the references of the server, zero for none.
 func (r Repository) fetch(ctx context.Context, into *store, choose func(*packp.AdvRefs) (plumbing.Hash, error)) error {
-	return exchange(ctx, r, Repository.openUpload, func(ctx context.Context, session uploader, adv *packp.AdvRefs) error {
+	return exchange(ctx, r, transport.UploadPackServiceName, func(ctx context.Context, session uploader, adv *packp.AdvRefs) error {
 		hash, err := choose(adv)
 		if err != nil || hash.IsZero() || into.has(hash) {
 			return err
@@ -87,7 +88,7 @@ func (r Repository) fetchResolved(ctx context.Context, revision git.Revision, in
 
 // fetchAll stores the history of all branches and tags.
 func (r Repository) fetchAll(ctx context.Context, into *store) error {
-	return exchange(ctx, r, Repository.openUpload, func(ctx context.Context, session uploader, adv *packp.AdvRefs) error {
+	return exchange(ctx, r, transport.UploadPackServiceName, func(ctx context.Context, session uploader, adv *packp.AdvRefs) error {
 		wants := hashes(adv, branches, tags)
 		if len(wants) == 0 {
 			return nil

@@ -19,7 +19,7 @@ import (
 // new commit if another push came first or the server rejected this one.
 func (r Repository) update(ctx context.Context, branch plumbing.ReferenceName, from, to plumbing.Hash, pack func(io.Writer) error) (plumbing.Hash, error) {
 	now := from
-	err := exchange(ctx, r, Repository.openReceive, func(ctx context.Context, session receiver, adv *packp.AdvRefs) error {
+	err := exchange(ctx, r, transport.ReceivePackServiceName, func(ctx context.Context, session receiver, adv *packp.AdvRefs) error {
 		if now = adv.References[branch.String()]; now != from {
 			return nil
 		}

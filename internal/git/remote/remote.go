@@ -81,14 +81,14 @@ func (a *keyAuth) config() *ssh.ClientConfig {
 
 // Probe returns an error unless the credentials can read the repository.
 func (r Repository) Probe(ctx context.Context) error {
-	err := exchange(ctx, r, Repository.openUpload, func(context.Context, uploader, *packp.AdvRefs) error { return nil })
+	err := exchange(ctx, r, transport.UploadPackServiceName, func(context.Context, uploader, *packp.AdvRefs) error { return nil })
 	return r.explain(ctx, "checking read access to", err)
 }
 
 // ProbePush returns an error unless the credentials can push to the repository.
 // A hook may still reject the push.
 func (r Repository) ProbePush(ctx context.Context) error {
-	err := exchange(ctx, r, Repository.openReceive, func(context.Context, receiver, *packp.AdvRefs) error { return nil })
+	err := exchange(ctx, r, transport.ReceivePackServiceName, func(context.Context, receiver, *packp.AdvRefs) error { return nil })
 	return r.explain(ctx, "checking push access to", err)
 }
 

@@ -118,42 +118,31 @@ type receiver interface {
 	ReceivePack(context.Context, *packp.ReferenceUpdateRequest) (*packp.ReportStatus, error)
 }
 
-func (r Repository) openUpload(ctx context.Context, stop context.CancelCauseFunc) (uploader, error) {
+// open starts a Git service.
+func (r Repository) open(ctx context.Context, stop context.CancelCauseFunc, service string) (session, error) {
 	endpoint, err := transport.NewEndpoint(r.URL)
 	if err != nil {
 		return nil, err
 	}
 	if endpoint.Protocol == "ssh" {
-		return r.dialSSH(ctx, stop, endpoint, transport.UploadPackServiceName)
+		return r.dialSSH(ctx, stop, endpoint, service)
 	}
 	client, err := r.client(ctx, stop)
 	if err != nil {
 		return nil, err
+	}
+	if service == transport.ReceivePackServiceName {
+		return client.NewReceivePackSession(endpoint, r.Auth)
 	}
 	return client.NewUploadPackSession(endpoint, r.Auth)
 }
 
-func (r Repository) openReceive(ctx context.Context, stop context.CancelCauseFunc) (receiver, error) {
-	endpoint, err := transport.NewEndpoint(r.URL)
-	if err != nil {
-		return nil, err
-	}
-	if endpoint.Protocol == "ssh" {
-		return r.dialSSH(ctx, stop, endpoint, transport.ReceivePackServiceName)
-	}
-	client, err := r.client(ctx, stop)
-	if err != nil {
-		return nil, err
-	}
-	return client.NewReceivePackSession(endpoint, r.Auth)
-}
-
 // exchange opens a session and calls do with it and the references of the server. If an error has
 // ended the session, exchange returns that error instead of its consequence.
-func exchange[S session](ctx context.Context, r Repository, open func(Repository, context.Context, context.CancelCauseFunc) (S, error), do func(context.Context, S, *packp.AdvRefs) error) error {
+func exchange[S session](ctx context.Context, r Repository, service string, do func(context.Context, S, *packp.AdvRefs) error) error {
 	transfer, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	err := converse(transfer, r, stop, open, do)
+	err := converse(transfer, r, stop, service, do)
 	if err != nil && ctx.Err() == nil && transfer.Err() != nil {
 		ended := context.Cause(transfer)
 		if errors.As(err, new(*unconfirmedError)) {
@@ -164,8 +153,8 @@ func exchange[S session](ctx context.Context, r Repository, open func(Repository
 	return err
 }
 
-func converse[S session](ctx context.Context, r Repository, stop context.CancelCauseFunc, open func(Repository, context.Context, context.CancelCauseFunc) (S, error), do func(context.Context, S, *packp.AdvRefs) error) error {
-	s, err := open(r, ctx, stop)
+func converse[S session](ctx context.Context, r Repository, stop context.CancelCauseFunc, service string, do func(context.Context, S, *packp.AdvRefs) error) error {
+	s, err := r.open(ctx, stop, service)
 	if err != nil {
 		return err
 	}
@@ -177,5 +166,5 @@ func converse[S session](ctx context.Context, r Repository, stop context.CancelC
 	if err != nil {
 		return err
 	}
-	return do(ctx, s, adv)
+	return do(ctx, s.(S), adv)
 }

@@ -128,11 +128,7 @@ func (o *options) addRevisions(cmd *cobra.Command, revision, base string) {
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.StringVar(&o.revision, "revision", "", revision)
 	fs.StringVar(&o.base, "base", "", base)
-	for _, flag := range []string{"revision", "base"} {
-		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
+	buildflags.CompleteRevisions(cmd, "revision", "base")
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {

@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
@@ -54,16 +57,20 @@ func filesAt(ctx context.Context, clone *git.Clone, revision string) (*filetree.
 	return clone.At(commit)
 }
 
-// Names returns the branches and tags of the clone in the current directory, for completion.
-func Names() []string {
-	repository, err := git.Open(".")
-	if err != nil {
-		return nil
+// CompleteRevisions completes flags with the branches and tags of the clone in the current directory.
+func CompleteRevisions(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			clone, err := git.Open(".")
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			defer func() { _ = clone.Close() }() // read-only
+			branches, tags, err := clone.Names()
+			if err != nil || flag == "branch" {
+				tags = nil
+			}
+			return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
+		})
 	}
-	defer func() { _ = repository.Close() }() // read-only
-	branches, tags, err := repository.Names()
-	if err != nil {
-		return nil
-	}
-	return append(branches, tags...)
 }
