@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-git/go-billy/v5/osfs"
 	gogit "github.com/go-git/go-git/v5"
+	"github.com/go-git/go-git/v5/config"
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/storage/filesystem"
@@ -109,17 +110,21 @@ func (c *Clone) At(commit plumbing.Hash) (*filetree.Tree, error) { return c.obje
 
 // Remotes returns the addresses of the remotes in comparable form.
 func (c *Clone) Remotes() ([]string, error) {
-	remotes, err := c.git.Remotes()
+	found, err := c.objects.store.Config()
 	if err != nil {
 		return nil, fmt.Errorf("reading the remotes: %w", err)
 	}
-	var addresses []string
-	for _, remote := range remotes {
-		for _, address := range remote.Config().URLs {
+	return remotesIn(found), nil
+}
+
+func remotesIn(c *config.Config) (addresses []string) {
+	for _, remote := range c.Remotes {
+		for _, address := range remote.URLs {
 			addresses = append(addresses, ComparableAddress(address))
 		}
 	}
-	return addresses, nil
+	slices.Sort(addresses)
+	return addresses
 }
 
 // Of reports whether the repository at an address is one of the remotes.

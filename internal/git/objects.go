@@ -20,6 +20,9 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
+// maxEntries is the maximum number of entries in the directories of one tree: a few objects can stand for any number.
+const maxEntries = 1_000_000
+
 // ErrPartial is returned if a partial clone does not contain the content of a file.
 var ErrPartial = errors.New("the partial clone does not have the content of this file")
 
@@ -101,12 +104,13 @@ func (o *Objects) Tree(commit plumbing.Hash) (*filetree.Tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	return filetree.New(o.directory(".", found.TreeHash)), nil
+	return filetree.New(o.directory(".", found.TreeHash, new(int))), nil
 }
 
-// directory returns a tree object that is read on first access.
-func (o *Objects) directory(name string, hash plumbing.Hash) *filetree.Node {
-	return &filetree.Node{Name: name, Mode: fs.ModeDir, Identity: known(hash), List: func() ([]*filetree.Node, error) { return o.list(hash) }}
+// directory returns a tree object that is read on first access. It adds to the number of entries of the whole tree.
+func (o *Objects) directory(name string, hash plumbing.Hash, entries *int) *filetree.Node {
+	list := func() ([]*filetree.Node, error) { return o.list(hash, entries) }
+	return &filetree.Node{Name: name, Mode: fs.ModeDir, Identity: known(hash), List: list}
 }
 
 func known(hash plumbing.Hash) func() (plumbing.Hash, error) {
@@ -114,25 +118,31 @@ func known(hash plumbing.Hash) func() (plumbing.Hash, error) {
 }
 
 // list returns the entries of a tree object.
-func (o *Objects) list(hash plumbing.Hash) ([]*filetree.Node, error) {
+func (o *Objects) list(hash plumbing.Hash, entries *int) ([]*filetree.Node, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	found, err := object.GetTree(o.store, hash)
 	if err != nil {
 		return nil, o.missing("tree", hash, err)
 	}
+	if *entries += len(found.Entries); *entries > maxEntries {
+		return nil, budget.TooMany("", "the repository", "entries", maxEntries)
+	}
 	nodes := make([]*filetree.Node, len(found.Entries))
 	for i, entry := range found.Entries {
-		nodes[i] = o.node(entry.Name, entry.Mode, entry.Hash)
+		if !fs.ValidPath(entry.Name) || strings.Contains(entry.Name, "/") || entry.Name == "." {
+			return nil, fmt.Errorf("an entry of tree %s has the invalid name %q", hash, entry.Name)
+		}
+		nodes[i] = o.node(entry.Name, entry.Mode, entry.Hash, entries)
 	}
 	return nodes, nil
 }
 
 // node returns an entry of a tree object or of the index.
-func (o *Objects) node(name string, mode filemode.FileMode, hash plumbing.Hash) *filetree.Node {
+func (o *Objects) node(name string, mode filemode.FileMode, hash plumbing.Hash, entries *int) *filetree.Node {
 	switch mode {
 	case filemode.Dir:
-		return o.directory(name, hash)
+		return o.directory(name, hash, entries)
 	case filemode.Symlink:
 		return &filetree.Node{Name: name, Mode: fs.ModeSymlink, Identity: known(hash)}
 	case filemode.Submodule:

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-git/go-git/v5/config"
+
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
@@ -75,14 +77,21 @@ func (w Workspace) Inside(folder string) (string, error) {
 
 // Remotes returns the addresses of the remotes in comparable form, none outside of Git.
 func (w Workspace) Remotes() []string {
-	clone, err := Open(w.Root)
-	if !w.Git || err != nil {
+	if !w.Git {
 		return nil
 	}
-	defer func() { _ = clone.Close() }() // opened read-only
-	addresses, err := clone.Remotes()
+	data := filepath.Join(w.Root, ".git")
+	if linked, err := gitFolder(data); err == nil {
+		data = commonFolder(linked)
+	}
+	file, err := os.Open(filepath.Join(data, "config"))
 	if err != nil {
 		return nil
 	}
-	return addresses
+	defer func() { _ = file.Close() }() // opened read-only
+	c, err := config.ReadConfig(file)
+	if err != nil {
+		return nil
+	}
+	return remotesIn(c)
 }

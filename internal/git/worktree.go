@@ -34,12 +34,13 @@ func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 		return nil, fmt.Errorf("reading the Git index: %w", err)
 	}
 	w := &walk{ctx: ctx, clone: c, tracked: map[string]bool{}, hidden: map[string]map[string]*filetree.Node{}}
+	var listed int
 	for _, entry := range index.Entries {
 		name := path.Clean(entry.Name)
 		for at := name; at != "."; at = path.Dir(at) {
 			w.tracked[at] = true
 		}
-		n := c.objects.node(path.Base(name), entry.Mode, entry.Hash)
+		n := c.objects.node(path.Base(name), entry.Mode, entry.Hash, &listed)
 		if n.Mode == filetree.Submodule {
 			n.Identity = func() (plumbing.Hash, error) { return c.checkedOut(name, entry.Hash) }
 		}

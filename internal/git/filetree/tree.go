@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/fluxkit/flux/internal/budget"
@@ -46,7 +47,7 @@ func (t *Tree) Has(name string) bool {
 
 // ReadFile implements fs.ReadFileFS.
 func (t *Tree) ReadFile(name string) ([]byte, error) {
-	n, err := t.find("read", name)
+	n, err := t.find("open", name)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +63,7 @@ func (t *Tree) ReadFile(name string) ([]byte, error) {
 
 // ReadDir implements fs.ReadDirFS.
 func (t *Tree) ReadDir(name string) ([]fs.DirEntry, error) {
-	n, err := t.find("list", name)
+	n, err := t.find("open", name)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +130,7 @@ func (t *Tree) lookup(op, name string) (*Node, error) {
 		}
 		next, err := at.child(part)
 		if err == nil && next == nil {
-			err = fs.ErrNotExist
+			err = syscall.ENOENT
 		}
 		if err != nil {
 			return nil, located(op, name, err)
@@ -158,7 +159,7 @@ var ErrSpecial = errors.New("neither a regular file nor a directory")
 // special returns the error for an entry that is neither a regular file nor a directory.
 func special(name string, mode fs.FileMode) error {
 	if mode == Submodule {
-		return fs.ErrNotExist
+		return syscall.ENOENT
 	}
 	return &specialError{name, mode}
 }

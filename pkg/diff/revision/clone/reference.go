@@ -43,7 +43,7 @@ func afterRemote(name string) string {
 func TreeAt(repository *git.Clone, reference build.GitReference) (revision.Tree, error) {
 	commit, err := repository.Commit(git.Revision(reference))
 	if errors.As(err, new(*git.UnknownError)) {
-		return nil, errors.New("not in this clone: " + fetchReference(reference))
+		return nil, errors.New(missing(reference))
 	}
 	if err != nil {
 		return nil, err
@@ -51,23 +51,24 @@ func TreeAt(repository *git.Clone, reference build.GitReference) (revision.Tree,
 	return repository.At(commit)
 }
 
-// fetchReference returns the remedy for a reference that the clone does not have.
-func fetchReference(reference build.GitReference) string {
+// missing describes a reference that the clone does not have, with the remedy.
+func missing(reference build.GitReference) string {
+	remedy := "it is not a full commit SHA"
 	switch {
-	case reference.Branch != "":
-		return "fetch it with " + FetchBranch(reference.Branch)
 	case reference.SemVer != "":
-		return "no tag is in the range: fetch tags with git fetch --tags origin"
+		return "no tag in this clone is in the range: fetch tags with git fetch --tags origin"
+	case reference.Branch != "":
+		remedy = "fetch it with " + FetchBranch(reference.Branch)
 	case reference.Tag != "":
-		return "fetch it with git fetch --tags origin"
+		remedy = "fetch it with git fetch --tags origin"
 	case strings.HasPrefix(reference.Name, "refs/"):
-		return "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
+		remedy = "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
 	case reference.Name != "":
-		return "its name does not begin with refs/"
+		remedy = "its name does not begin with refs/"
 	case plumbing.IsHash(reference.Commit):
-		return "fetch it with git fetch origin " + reference.Commit
+		remedy = "fetch it with git fetch origin " + reference.Commit
 	}
-	return "it is not a full commit SHA"
+	return "not in this clone: " + remedy
 }
 
 // FetchBranch returns the command that fetches a branch, whose name is untrusted.
