@@ -10,10 +10,10 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/compare"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // options has the values of the flags.

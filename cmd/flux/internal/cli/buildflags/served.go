@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -34,39 +35,40 @@ func Served(ctx context.Context, folder, revision string) (*testrun.Repository, 
 		}
 		return r, done, nil
 	}
-	clone, err := git.Open(work.Root)
+	checkout, err := git.Open(work.Root)
 	if err != nil {
 		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(work.Root), err)
 	}
-	if r.Remotes, err = clone.Remotes(); err != nil {
-		return nil, clone.Close, err
+	if r.Remotes, err = checkout.Remotes(); err != nil {
+		return nil, checkout.Close, err
 	}
-	r.Tree, err = filesAt(ctx, clone, revision)
-	return r, clone.Close, err
+	r.Branches = clone.Branches(checkout, revision)
+	r.Tree, err = filesAt(ctx, checkout, revision)
+	return r, checkout.Close, err
 }
 
 // filesAt returns the files of a revision, or of the work tree.
-func filesAt(ctx context.Context, clone *git.Clone, revision string) (*filetree.Tree, error) {
+func filesAt(ctx context.Context, checkout *git.Clone, revision string) (*filetree.Tree, error) {
 	if revision == "" {
-		return clone.WorkTree(ctx)
+		return checkout.WorkTree(ctx)
 	}
-	commit, err := clone.Resolve(ctx, revision)
+	commit, err := checkout.Resolve(ctx, revision)
 	if err != nil {
 		return nil, err
 	}
-	return clone.At(commit)
+	return checkout.At(commit)
 }
 
 // CompleteRevisions completes flags with the branches and tags of the clone in the current directory.
 func CompleteRevisions(cmd *cobra.Command, flags ...string) {
 	for _, flag := range flags {
 		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			clone, err := git.Open(".")
+			checkout, err := git.Open(".")
 			if err != nil {
 				return nil, cobra.ShellCompDirectiveNoFileComp
 			}
-			defer func() { _ = clone.Close() }() // read-only
-			branches, tags, err := clone.Names()
+			defer func() { _ = checkout.Close() }() // read-only
+			branches, tags, err := checkout.Names()
 			if err != nil || flag == "branch" {
 				tags = nil
 			}

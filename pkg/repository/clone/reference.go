@@ -1,5 +1,4 @@
-// Package clone finds the revisions and folders that diff --base compares in a clone of the
-// repository.
+// Package clone finds revisions and directories of clusters in a clone of the repository.
 package clone
 
 import (
@@ -15,20 +14,20 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // Branches returns the branches that the base revision may stand for: the
 // branch itself, or the default branch for a tag or commit.
-func Branches(repository *git.Clone, base string) []string {
-	known, _, err := repository.Names()
+func Branches(clone *git.Clone, base string) []string {
+	known, _, err := clone.Names()
 	name := strings.TrimPrefix(base, "refs/heads/")
 	for _, candidate := range []string{name, afterRemote(name), afterRemote(strings.TrimPrefix(base, "refs/remotes/"))} {
 		if err == nil && slices.Contains(known, candidate) {
 			return []string{candidate}
 		}
 	}
-	if branch := repository.DefaultBranch(); branch != "" {
+	if branch := clone.DefaultBranch(); branch != "" {
 		return []string{branch}
 	}
 	return []string{"main", "master"}
@@ -39,16 +38,47 @@ func afterRemote(name string) string {
 	return branch
 }
 
-// TreeAt returns the tree of the clone at the reference of a GitRepository.
-func TreeAt(repository *git.Clone, reference build.GitReference) (revision.Tree, error) {
-	commit, err := repository.Commit(git.Revision(reference))
+// Contents returns the files that a clone contains of other references of its repository.
+type Contents struct {
+	Clone *git.Clone
+	known map[build.GitReference]known
+}
+
+type known struct {
+	tree repository.Tree
+	err  error
+}
+
+// Content implements repository.Contents.
+func (c *Contents) Content(_ context.Context, r repository.Request) (repository.Content, error) {
+	if !r.Local {
+		return repository.Content{}, build.ErrNotFound
+	}
+	reference := build.GitReferenceOf(r.Object)
+	found, ok := c.known[reference]
+	if !ok {
+		found.tree, found.err = treeAt(c.Clone, reference)
+		if c.known == nil {
+			c.known = map[build.GitReference]known{}
+		}
+		c.known[reference] = found
+	}
+	if found.err != nil {
+		return repository.Content{}, &repository.UnavailableError{Reason: fmt.Sprintf("%s follows %s: %s", r.Source, reference, found.err), Elsewhere: true}
+	}
+	return repository.Content{Files: found.tree}, nil
+}
+
+// treeAt returns the tree of the clone at the reference of a GitRepository.
+func treeAt(clone *git.Clone, reference build.GitReference) (repository.Tree, error) {
+	commit, err := clone.Commit(git.Revision(reference))
 	if errors.As(err, new(*git.UnknownError)) {
 		return nil, errors.New(missing(reference))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return repository.At(commit)
+	return clone.At(commit)
 }
 
 // missing describes a reference that the clone does not have, with the remedy.
@@ -82,13 +112,13 @@ func FetchBranch(name string) string {
 
 // Submodules returns a function that adds the files of submodules to a tree of the
 // clone.
-func Submodules(ctx context.Context, repository *git.Clone) func(revision.Tree) (revision.Tree, error) {
-	return func(tree revision.Tree) (revision.Tree, error) {
+func Submodules(ctx context.Context, clone *git.Clone) func(repository.Tree) (repository.Tree, error) {
+	return func(tree repository.Tree) (repository.Tree, error) {
 		own, ok := tree.(*filetree.Tree)
 		if !ok {
 			return nil, errors.New("their commits are not known")
 		}
-		added, err := repository.Submodules(ctx, own)
+		added, err := clone.Submodules(ctx, own)
 		var missing *git.SubmoduleError
 		if errors.As(err, &missing) {
 			command := "submodule update --init --recursive -- " + hint.Quote(missing.Top)

@@ -31,17 +31,17 @@ type Target struct {
 
 // DetectBase returns what a change is proposed for: the target of the pull
 // request in a CI system, otherwise the default branch of origin.
-func DetectBase(ctx context.Context, env func(string) string, repository *git.Clone) (Target, error) {
+func DetectBase(ctx context.Context, env func(string) string, clone *git.Clone) (Target, error) {
 	request := ci.Read(env)
 	if branch := request.Target; branch != "" {
-		if base := mergedInto(ctx, request, repository); base != "" {
+		if base := mergedInto(ctx, request, clone); base != "" {
 			return Target{Revision: base, Name: branch, Branch: branch, Proposed: true}, nil
 		}
-		name := remoteBranch(repository, branch)
+		name := remoteBranch(clone, branch)
 		return Target{Revision: name, Name: name, Branch: branch, Merged: true, Proposed: true}, nil
 	}
-	if branch := repository.DefaultBranch(); branch != "" {
-		name := remoteBranch(repository, branch)
+	if branch := clone.DefaultBranch(); branch != "" {
+		name := remoteBranch(clone, branch)
 		t := Target{Revision: name, Name: name, Branch: branch, Merged: true}
 		if request.Number > 0 {
 			t.Assumed = request.System
@@ -57,13 +57,13 @@ func DetectBase(ctx context.Context, env func(string) string, repository *git.Cl
 // mergedInto returns the commit of the target branch if a CI system has checked
 // out the merge of the pull request into it, else "". The merge is the commit
 // that the CI system names: any other merge has another first parent.
-func mergedInto(ctx context.Context, request ci.PullRequest, repository *git.Clone) string {
-	head, err := repository.Resolve(ctx, "HEAD")
+func mergedInto(ctx context.Context, request ci.PullRequest, clone *git.Clone) string {
+	head, err := clone.Resolve(ctx, "HEAD")
 	if err != nil || head.String() != request.Commit {
 		return ""
 	}
 	if request.Merge {
-		if parents, err := repository.History().Parents(head); err == nil && len(parents) == 2 {
+		if parents, err := clone.History().Parents(head); err == nil && len(parents) == 2 {
 			return parents[0].String()
 		}
 	}
@@ -73,12 +73,12 @@ func mergedInto(ctx context.Context, request ci.PullRequest, repository *git.Clo
 // Proposed returns the last commit of the pull request: the new revision, or the
 // second parent of the merge that a CI system has checked out. It returns "" if it is not
 // known.
-func Proposed(ctx context.Context, repository *git.Clone, name string, t Target) string {
-	head, err := repository.Resolve(ctx, cmp.Or(name, "HEAD"))
+func Proposed(ctx context.Context, clone *git.Clone, name string, t Target) string {
+	head, err := clone.Resolve(ctx, cmp.Or(name, "HEAD"))
 	if err != nil {
 		return ""
 	}
-	if parents, err := repository.History().Parents(head); err == nil && t.Proposed && len(parents) == 2 && parents[0].String() == t.Revision {
+	if parents, err := clone.History().Parents(head); err == nil && t.Proposed && len(parents) == 2 && parents[0].String() == t.Revision {
 		return parents[1].String()
 	}
 	return head.String()
@@ -86,8 +86,8 @@ func Proposed(ctx context.Context, repository *git.Clone, name string, t Target)
 
 // remoteBranch prefers the branch of origin, because a local one may be
 // outdated.
-func remoteBranch(repository *git.Clone, branch string) string {
-	if _, err := repository.Commit(git.Revision{Name: "refs/remotes/origin/" + branch}); err == nil {
+func remoteBranch(clone *git.Clone, branch string) string {
+	if _, err := clone.Commit(git.Revision{Name: "refs/remotes/origin/" + branch}); err == nil {
 		return "origin/" + branch
 	}
 	return branch

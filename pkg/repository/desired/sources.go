@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // LocalSources returns the sources with a local directory: those of
@@ -98,22 +98,24 @@ func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source 
 	if !work.Git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound
 	}
-	remotes := work.Remotes()
-	if len(remotes) == 0 {
+	identity := repository.Identity{Remotes: work.Remotes()}
+	if len(identity.Remotes) == 0 {
 		return nil, build.ErrNotFound
 	}
-	repository, err := b.findSource(ctx, work, source)
+	o, err := b.findSource(ctx, work, source)
 	if err != nil {
 		return nil, err
 	}
-	if !slices.Contains(remotes, git.ComparableAddress(Text(repository, "spec", "url"))) {
+	if !identity.Local(Text(o, "spec", "url")) {
 		return nil, build.ErrNotFound
 	}
 	if ks != nil {
-		own, err := b.findSource(ctx, work, build.SourceOf(ks))
-		if err == nil && own.GetKind() == "GitRepository" && build.GitReferenceOf(own) != build.GitReferenceOf(repository) {
-			return nil, build.ErrNotFound // another branch or tag of the same repository
+		if own, err := b.findSource(ctx, work, build.SourceOf(ks)); err == nil {
+			identity.Own = own
 		}
+	}
+	if !identity.Is(o) {
+		return nil, build.ErrNotFound // another branch or tag of the same repository
 	}
 	tree, _, err := b.Artifact(ctx, work, source)
 	return tree, err
