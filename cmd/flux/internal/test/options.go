@@ -7,7 +7,6 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -27,11 +26,7 @@ func (o *options) addRevisions(cmd *cobra.Command, revision, base string) {
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.StringVar(&o.revision, "revision", "", revision)
 	fs.StringVar(&o.base, "base", "", base)
-	for _, flag := range []string{"revision", "base"} {
-		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
+	buildflags.CompleteRevisions(cmd, "revision", "base")
 }
 
 // load reads a revision of the repository.
