@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 type options struct {
@@ -78,7 +78,7 @@ and controllers (also with namespace and images).`,
 // checkup is one run of the checks.
 type checkup struct {
 	app         *app.App
-	rollout     *diagnose.Rollout
+	rollout     *rollout.Waiter
 	server      *kubernetes.Version
 	deployments map[string]*appsv1.Deployment
 	crds        []controllers.Object
@@ -100,7 +100,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	defer cancel()
 	c := &checkup{
 		app: a, required: required, named: o.named, report: newReport(),
-		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, AnyCause: true},
+		rollout: &rollout.Waiter{Client: client, Namespace: namespace, AnyCause: true},
 	}
 	a.UI.Action("checking prerequisites")
 	if err := c.fetch(ctx, client, o.pre); err != nil {
@@ -125,7 +125,7 @@ func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) erro
 	}}
 	if !pre {
 		requests = append(requests, func() (err error) {
-			c.deployments, err = c.rollout.Look(ctx)
+			c.deployments, err = c.rollout.List(ctx)
 			return err
 		}, func() error {
 			_, err := client.List(ctx, kube.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {
