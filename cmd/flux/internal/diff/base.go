@@ -12,11 +12,12 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
-	"github.com/fluxkit/flux/pkg/diff/revision/clone"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository/clone"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // baseOptions are the flags of the diff command without a subcommand.
@@ -157,16 +158,16 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	repository, err := buildflags.OpenRepository(a)
+	checkout, err := buildflags.OpenRepository(a)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, repository.Close()) }()
-	options, err := o.Revisions(a, repository, namespace, o.helm)
+	defer func() { err = errors.Join(err, checkout.Close()) }()
+	graph, err := o.Graph(ctx, a, checkout, namespace, o.helm)
 	if err != nil {
 		return err
 	}
-	find := revisions{o, a, repository}
+	find := revisions{o, a, checkout}
 	against, err := find.target(ctx)
 	if err != nil {
 		return err
@@ -175,32 +176,33 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if err != nil {
 		return err
 	}
-	if options.Branches = clone.Branches(repository, against.Revision); against.Branch != "" {
-		options.Branches = []string{against.Branch}
+	if graph.Branches = clone.Branches(checkout, against.Revision); against.Branch != "" {
+		graph.Branches = []string{against.Branch}
 	}
-	options.Submodules = clone.Submodules(ctx, repository)
 	announce := o.announce(a)
-	options.Note = func(text string) { announce("%s", text) }
 	if o.withHelm {
-		if options.Renderer, err = a.Helpers.Charts(a); err != nil {
+		if graph.Charts.Renderer, err = a.Helpers.Charts(a); err != nil {
 			return err
 		}
 	}
-	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, repository, o.head, against))
-	paths, several, err := clone.Paths(ctx, repository, o.paths, base, head)
+	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, checkout, o.head, against))
+	paths, several, err := clone.Paths(ctx, checkout, o.paths, base, head)
 	if err != nil {
 		return err
 	}
-	options.Timeline = o.timeline
+	options := revision.Options{
+		Options: graph, Timeline: o.timeline,
+		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },
+	}
 	results, timelines, failures := compareClusters(ctx, announce, paths, several, base, head, options)
-	if n := repository.Lacking(); n > 0 {
+	if n := checkout.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
 	}
 	if results == nil {
 		return failures
 	}
 	o.timelines = timelines
-	if err := o.verify(ctx, a, options.Hosts, results); err != nil {
+	if err := o.verify(ctx, a, graph.Charts.Hosts, results); err != nil {
 		return err
 	}
 	return o.report(a, gate, results, failures)

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // Options has the values of the flags.
