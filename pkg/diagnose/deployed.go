@@ -125,7 +125,7 @@ func excluded(trace *tree.Trace, word string, e inventory.Exclusion) rules.Findi
 	}
 	return rules.Finding{
 		Object: trace.Object, Code: "disabled", Message: fmt.Sprintf("it has the %s %s: %s: %s", at, e.Key, e.Value, e.Effect),
-		Fixes: []string{fmt.Sprintf("remove the %s in the source, or on the cluster: %s %s %s %s %s-", at, kubectl, command, word, trace.Object.Name, e.Key)},
+		Fixes: []string{fmt.Sprintf("remove the %s in the source, or on the cluster: %s %s %s %s-", at, kubectl, command, rules.KubectlName(word, trace.Object.Name), e.Key)},
 	}
 }
 

@@ -73,7 +73,19 @@ func TestDeletion(t *testing.T) {
 			t.Errorf("%s: blocked %t, object %+v", name, blocked, f.Object)
 		}
 	}
-	if got := Kubectl(controllers.ID{Group: "acme.cert-manager.io", Kind: "Challenge", Name: "a"}, "get"); got != "kubectl get challenge.acme.cert-manager.io a" {
-		t.Errorf("Kubectl = %q", got)
+}
+
+// TestKubectl checks that the name of an object is one argument, and no option: an RBAC object may have any name.
+func TestKubectl(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"a":          "kubectl patch challenge.acme.cert-manager.io a --type=merge",
+		"system:ops": "kubectl patch challenge.acme.cert-manager.io system:ops --type=merge",
+		"$(reboot)":  "kubectl patch challenge.acme.cert-manager.io '$(reboot)' --type=merge",
+		"--all":      "kubectl patch challenge.acme.cert-manager.io/--all --type=merge",
+	} {
+		if got := Kubectl(controllers.ID{Group: "acme.cert-manager.io", Kind: "Challenge", Name: name}, "patch", "--type=merge"); got != want {
+			t.Errorf("%q: %s", name, got)
+		}
 	}
 }

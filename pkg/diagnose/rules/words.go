@@ -103,7 +103,17 @@ func Kubectl(t controllers.ID, verb string, flags ...string) string {
 	if t.Group != "" {
 		resource += "." + t.Group
 	}
-	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, resource, t.Name}, flags...), " ")
+	return strings.Join(append([]string{"kubectl" + inNamespace(t.Namespace), verb, KubectlName(resource, t.Name)}, flags...), " ")
+}
+
+// KubectlName returns the arguments of kubectl for an object. An RBAC object may be named like an option, which kubectl accepts
+// behind a slash.
+func KubectlName(resource, name string) string {
+	separator := " "
+	if strings.HasPrefix(name, "-") {
+		separator = "/"
+	}
+	return hint.Quote(resource) + separator + hint.Quote(name)
 }
 
 // Logs returns the command that prints the controller logs of an object.
