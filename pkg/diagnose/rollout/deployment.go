@@ -66,7 +66,7 @@ func Deployment(d *appsv1.Deployment) (Problem, bool) {
 	return Problem{}, false
 }
 
-// refused returns why the API server rejects the pods of a workload.
+// rejected returns why the API server rejects the pods of a workload.
 func rejected(reason, message string) Problem {
 	f := failure.Parse(message)
 	typ := f.Type
