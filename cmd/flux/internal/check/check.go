@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 type options struct {
@@ -84,7 +84,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	defer cancel()
 	c := &checkup{
 		app: a, required: required, named: o.named, report: newReport(),
-		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, AnyCause: true},
+		rollout: &rollout.Waiter{Client: client, Namespace: namespace, AnyCause: true},
 	}
 	a.UI.Action("checking prerequisites")
 	if err := c.fetch(ctx, client, o.pre); err != nil {

@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -132,7 +133,7 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 	if err != nil {
 		return err
 	}
-	s.commits = report.UnappliedCommits(ctx, s.Verdict.Facts)
+	s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
 	if format != "" {
 		err = a.Encode(format, statusReportOf(s))
 	} else {
@@ -152,7 +153,7 @@ type situation struct {
 }
 
 // well reports whether the object is ready and nothing blocks its changes.
-func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verdict.Cases) == 0 }
+func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Result.Causes) == 0 }
 
 // determined returns the error that sets the exit code: 1 if the object is not
 // well, 2 if a part could not be checked.
@@ -190,9 +191,9 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	}
 	if built != nil {
 		s.tree = built.Root
-		s.Surroundings.Inventory(report.Doctor(a, client), s.tree)
+		s.Surroundings.AddInventory(report.Doctor(a, client), s.tree)
 	}
-	s.unknown = append(s.unknown, s.Verdict.Unknown...)
+	s.unknown = append(s.unknown, s.Result.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)
 	s.outcome = s.Link.Outcome()
 	s.timing = s.Link.Schedule()
@@ -221,15 +222,15 @@ func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	var all []string
 	if noTree != nil {
-		all = append(all, diagnose.Unread("the inventory", noTree))
+		all = append(all, observe.Unread("the inventory", noTree))
 	}
 	if t != nil && noTree == nil {
 		for _, gap := range t.Gaps {
-			all = append(all, diagnose.Unread(gap.Resource, gap.Err))
+			all = append(all, observe.Unread(gap.Resource, gap.Err))
 		}
 	}
 	if noEvents != nil {
-		all = append(all, diagnose.Unread("events", noEvents))
+		all = append(all, observe.Unread("events", noEvents))
 	}
 	return all
 }

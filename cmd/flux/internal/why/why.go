@@ -105,12 +105,12 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	scope := diagnose.Scope{Fallback: namespace, Cases: rootCausesShown}
+	scope := diagnose.Scope{Fallback: namespace, Causes: rootCausesShown}
 	if cmd.Flags().Changed("namespace") && !o.allNamespaces {
-		scope = diagnose.Scope{Namespace: namespace, Cases: rootCausesShown}
+		scope = diagnose.Scope{Namespace: namespace, Causes: rootCausesShown}
 	}
 	if o.all {
-		scope.Cases = 0
+		scope.Causes = 0
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
@@ -124,7 +124,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	if scope.Namespace != "" && ref.Name == "" && verdict.Looked == 0 {
+	if scope.Namespace != "" && ref.Name == "" && verdict.Checked == 0 {
 		return hint.Errorf("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
 	}
 	commits := report.UnappliedCommits(ctx, verdict.Facts)
@@ -140,11 +140,11 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 
 // determined returns the error that sets the exit code: 1 for a problem, 2 if
 // a part could not be checked.
-func determined(err error, v diagnose.Verdict) error {
+func determined(err error, v diagnose.Result) error {
 	switch {
 	case err != nil:
 		return err
-	case len(v.Cases) > 0:
+	case len(v.Causes) > 0:
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	case len(v.Unknown) > 0:
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
@@ -152,7 +152,7 @@ func determined(err error, v diagnose.Verdict) error {
 	return nil
 }
 
-func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope diagnose.Scope) (diagnose.Verdict, error) {
+func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref, scope diagnose.Scope) (diagnose.Result, error) {
 	word, namespace, name := ref.Word, ref.Namespace, ref.Name
 	if name == "" {
 		return doctor.Everything(ctx, scope)
@@ -181,22 +181,22 @@ func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope 
 
 // printVerdict prints the root causes, those that block the most objects
 // first.
-func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
+func printVerdict(a *app.App, v diagnose.Result, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
 	if ref.Name == "" && v.Problems > 1 {
 		p.B.WriteString(p.Strong(output.Amount(v.Problems, "problem")+", "+output.Amount(v.RootCauses, "root cause")) + "\n\n")
 	}
-	for i, c := range v.Cases {
+	for i, c := range v.Causes {
 		if i > 0 {
 			p.B.WriteString("\n")
 		}
-		p.Case(c)
+		p.Problem(c)
 	}
-	if more := v.RootCauses - len(v.Cases); more > 0 {
+	if more := v.RootCauses - len(v.Causes); more > 0 {
 		p.B.WriteString("\n")
 		p.Line(0, fmt.Sprintf("and %s: flux why --all", output.Amount(more, "more root cause")))
 	}
-	if len(v.Cases) == 0 {
+	if len(v.Causes) == 0 {
 		p.Line(0, nothingFound(v, ref, scope))
 		p.Progress(v.Progress)
 		for _, line := range report.FactLines(a, v.Facts) {
@@ -209,8 +209,8 @@ func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose
 }
 
 // nothingFound returns the message for a diagnosis without problems.
-func nothingFound(v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope) string {
-	what := output.Amount(v.Looked, "Flux resource")
+func nothingFound(v diagnose.Result, ref objref.Ref, scope diagnose.Scope) string {
+	what := output.Amount(v.Checked, "Flux resource")
 	if scope.Namespace != "" {
 		what += " in namespace " + scope.Namespace
 	}

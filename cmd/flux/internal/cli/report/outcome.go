@@ -60,7 +60,7 @@ func (e *UnreadyError) report() *Cause {
 	if e.cause == nil {
 		return nil
 	}
-	r := &Cause{Finding: findingOf(e.cause.Root)}
+	r := &Cause{Finding: findingOf(*e.cause.Root())}
 	if e.cause.Object == e.subject() && len(e.cause.Chain) > 1 {
 		for _, f := range e.cause.Chain {
 			r.Chain = append(r.Chain, f.Object)
