@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
@@ -182,7 +183,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	announce := o.announce(a)
 	options.Note = func(text string) { announce("%s", text) }
 	if o.withHelm {
-		if options.Renderer, err = a.Helpers.Charts(a); err != nil {
+		if options.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/rehearse"
 )
@@ -112,7 +114,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
-	if r.Program, err = app.FindSandbox(a); err != nil {
+	if r.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
 		return err
 	}
 	progress, end := progressOf(a)
@@ -157,9 +159,8 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 			return nil, err
 		}
 	}
-	r := &rehearse.Rehearsal{To: to, Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork}
-	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
-		return nil, err
+	r := &rehearse.Rehearsal{
+		To: to, Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
 	}
 	if !o.fromCluster { // which has stubs
 		if r.AgeKey, err = o.AgeKey(a); err != nil {

@@ -184,7 +184,7 @@ func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bund
 		return nil, fmt.Errorf("finding the cache directory: %w", err)
 	}
 	return func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error {
-		err := sigstore.Verify(ctx, a.Helpers.Signatures(a), sigstore.Request{
+		err := sigstore.Verify(ctx, a.Helpers, sigstore.Request{
 			File: file, Bundle: bundle, Identity: by, TrustedRoot: trusted, Cache: filepath.Join(cache, "flux", "sigstore"), Agent: agent(a),
 		})
 		if err == nil {
@@ -203,7 +203,7 @@ func report(a *app.App, r pulled) {
 	} else {
 		a.UI.Success("the sandbox of flux %s is already in %s", r.Version, r.Directory)
 	}
-	if used, err := app.FindSandbox(a); err == nil && filepath.Dir(used) != r.Directory {
+	if used, err := sandboxrelease.Program(a.Build.Version); err == nil && filepath.Dir(used) != r.Directory {
 		a.UI.Warning("flux %s uses %s instead", a.Build.Version, used)
 	} else if err != nil {
 		a.UI.Warning("flux %s does not use it: it uses the sandbox of its own version", a.Build.Version)

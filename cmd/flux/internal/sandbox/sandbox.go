@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 )
 
 // NewCommand returns the sandbox command.
@@ -48,7 +49,7 @@ of flux, and then on PATH.`,
 // completeSandbox completes the commands and flags of flux-sandbox by running it.
 func completeSandbox(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		program, err := app.FindSandbox(a)
+		program, err := sandboxrelease.Program(a.Build.Version)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -70,7 +71,7 @@ func completeSandbox(a *app.App) cobra.CompletionFunc {
 }
 
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
-	program, err := app.FindSandbox(a)
+	program, err := sandboxrelease.Program(a.Build.Version)
 	if err != nil && len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		return cmd.Help()
 	}

@@ -15,9 +15,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
@@ -191,7 +193,9 @@ func load(ctx context.Context, path, revision string) (*testrun.Repository, func
 
 // newRun returns the run without its repository.
 func (o *options) newRun(a *app.App) (*testrun.Run, error) {
-	r := &testrun.Run{FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now}
+	r := &testrun.Run{
+		FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
+	}
 	for _, text := range o.mappings {
 		m, err := testrun.ParseMapping(text)
 		if err != nil {
@@ -203,10 +207,7 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	if r.AgeKey, err = o.AgeKey(a); err != nil {
 		return nil, err
 	}
-	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
-		return nil, err
-	}
-	r.Program, err = app.FindSandbox(a)
+	r.Program, err = sandboxrelease.Program(a.Build.Version)
 	return r, err
 }
 

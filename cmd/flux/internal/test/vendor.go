@@ -14,11 +14,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
 )
@@ -93,10 +93,8 @@ func runVendor(a *app.App, cmd *cobra.Command, o *options, access *buildflags.Op
 	f := &vendored.Fetcher{
 		Options: options, Login: builder.LoginFor(access.Provider), Git: desired.GitAccess{Provider: access.Provider, Login: builder.GitLogin},
 		Progress: func(step string) { line.Set("%s", step) },
-		Buckets: func(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error) {
-			return a.Helpers.Bucket(ctx, a, r)
-		},
-		Charts: func(folder string) vendored.ClosingFetcher { return a.Helpers.ChartFetcher(a, folder) },
+		Buckets:  buildflags.Identity(a).Bucket,
+		Charts:   func(folder string) vendored.ClosingFetcher { return isolated.NewCharts(a.Helpers, folder) },
 	}
 	result, err := f.Fetch(ctx, folder, repositories...)
 	line.Done()
@@ -151,7 +149,6 @@ func (o *options) building(a *app.App) (build.Options, error) {
 	if _, err := o.AgeKey(a); err != nil {
 		return build.Options{}, err
 	}
-	kustomizer, err := a.Kustomizer(app.RemoteBases{})
 	decryption := buildflags.Decryption(a)
 	decryption.Env = func(name string) string {
 		if name == "SOPS_AGE_KEY_FILE" && o.AgeKeyFile != "" {
@@ -159,12 +156,12 @@ func (o *options) building(a *app.App) (build.Options, error) {
 		}
 		return a.Env(name)
 	}
-	return build.Options{Kustomizer: kustomizer, Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
+	return build.Options{Kustomizer: isolated.NewKustomizer(a.Helpers, nil), Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
 		if o.Untrusted {
 			return build.Untrusted{}
 		}
 		return decryption.Decrypter(build.FromObjects(nil))
-	}}, err
+	}}, nil
 }
 
 // useVendored serves the sources in the folder of --vendor, unless --map serves others in their place.

@@ -19,9 +19,11 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/desired"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/diff/revision/clone"
@@ -158,7 +160,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	base.Branches, base.Submodules = clone.Branches(repository, o.revision), clone.Submodules(ctx, repository)
 	base.Warn = nil // the findings have what is missing
 	if o.withHelm {
-		if base.Renderer, err = a.Helpers.Charts(a); err != nil {
+		if base.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}
@@ -166,9 +168,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	if err != nil {
 		return err
 	}
-	schemas := a.Helpers.Schemas()
+	var schemas verdict.Schemas = verdict.New(a.Helpers)
 	if o.sandbox {
-		if asked.Program, err = app.FindSandbox(a); err != nil {
+		if asked.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
 			return err
 		}
 		asked.Schemas, asked.Announce = schemas, a.UI.Action

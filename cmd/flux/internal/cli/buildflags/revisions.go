@@ -8,6 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -71,5 +72,5 @@ func (o *Options) Revisions(a *app.App, repository *snapshot.Repository, namespa
 
 // Decryption decrypts with the helper and the keys of the user.
 func Decryption(a *app.App) *desired.Decryption {
-	return &desired.Decryption{Process: a.Decryption(), Env: a.Env, Warn: a.UI.Warning}
+	return &desired.Decryption{Process: sops.NewProcess(a.Helpers), Env: a.Env, Warn: a.UI.Warning}
 }

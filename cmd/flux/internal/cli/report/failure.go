@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
@@ -195,7 +196,8 @@ func brief(d time.Duration) string {
 
 // Doctor returns the diagnosis of the cluster.
 func Doctor(a *app.App, client *kube.Client) diagnose.Doctor {
-	d := diagnose.Doctor{Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording()}
-	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // fails for invalid hosts only
-	return d
+	return diagnose.Doctor{
+		Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording(),
+		Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
+	}
 }
