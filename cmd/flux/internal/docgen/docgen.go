@@ -3,8 +3,11 @@
 package docgen
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,7 +28,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := doc.GenMarkdownTree
+			write := writeMarkdown
 			if man {
 				write = func(root *cobra.Command, path string) error { return writeManual(root, path, a.Build) }
 			}
@@ -46,6 +49,46 @@ func writeReference(root *cobra.Command, path string, write func(*cobra.Command,
 		return fmt.Errorf("writing the reference to %s: %w", path, err)
 	}
 	return nil
+}
+
+// seeAlso is the last heading of a page.
+const seeAlso = "### SEE ALSO"
+
+// writeMarkdown writes a page for each command. Only the page of flux lists the global flags and
+// --help; the others link to it.
+func writeMarkdown(root *cobra.Command, path string) error {
+	if err := writePage(root, path, "### Options\n", "### Global flags\n"); err != nil {
+		return err
+	}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	var below func(*cobra.Command) error
+	below = func(cmd *cobra.Command) error {
+		for _, child := range cmd.Commands() {
+			if !child.IsAvailableCommand() || child.IsAdditionalHelpTopicCommand() {
+				continue
+			}
+			child.InitDefaultHelpFlag()
+			child.Flags().Lookup("help").Hidden = true
+			if err := writePage(child, path, seeAlso, "The [global flags](flux.md#global-flags) apply, too.\n\n"+seeAlso); err != nil {
+				return err
+			}
+			if err := below(child); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return below(root)
+}
+
+// writePage writes the page of a command with a replacement for one part of cobra's text.
+func writePage(cmd *cobra.Command, path, part, replacement string) error {
+	var page bytes.Buffer
+	if err := doc.GenMarkdown(cmd, &page); err != nil {
+		return err
+	}
+	name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
+	return os.WriteFile(filepath.Join(path, name), []byte(strings.Replace(page.String(), part, replacement, 1)), 0o644)
 }
 
 // writeManual writes manual pages with the date of the build, which is that of its commit: builds are
