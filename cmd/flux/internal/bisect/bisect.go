@@ -37,11 +37,15 @@ it. --timeout limits the time of each test.
 
 The good and the bad commit are tested first. Commits whose result could not be
 determined (exit code 2 of 'flux test') are skipped; if the first bad commit is
-among them, all candidates are reported, and the exit code is 1.
+among them, all candidates are reported.
 
 JSON and YAML have the fields first (the commit), files (changed by it), good
 (the commit before it), causes (root causes of the first bad commit), candidates
 (skipped commits, one of which or first is the first bad one) and tested.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "the first bad commit was found",
+			clierr.ExitFailed:  "it was not found: the good commit is bad, the bad one is good, skipped commits leave several candidates, or bisect failed",
+		}.Annotations(),
 		Example: `  # Find the commit that broke the cluster since the last release
   flux bisect --good v1.4.0
 

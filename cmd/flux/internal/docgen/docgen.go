@@ -15,12 +15,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 )
 
 // NewCommand returns the docgen command. It is hidden because only developers
 // of flux need it.
 func NewCommand(a *app.App) *cobra.Command {
-	var path string
+	var path, exits string
 	var man bool
 	cmd := &cobra.Command{
 		Use:    "docgen",
@@ -32,10 +33,16 @@ func NewCommand(a *app.App) *cobra.Command {
 			if man {
 				write = func(root *cobra.Command, path string) error { return writeManual(root, path, a.Build) }
 			}
+			if exits != "" {
+				if err := os.WriteFile(exits, []byte(command.ExitDocument(cmd.Root(), 0)), 0o644); err != nil {
+					return err
+				}
+			}
 			return writeReference(cmd.Root(), path, write)
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "output directory")
+	cmd.Flags().StringVar(&exits, "exit-codes", "", "also write a document about the exit codes to this file")
 	cmd.Flags().BoolVar(&man, "man", false, "write manual pages instead of Markdown")
 	return cmd
 }
@@ -69,7 +76,11 @@ func writeMarkdown(root *cobra.Command, path string) error {
 			}
 			child.InitDefaultHelpFlag()
 			child.Flags().Lookup("help").Hidden = true
-			if err := writePage(child, path, seeAlso, "The [global flags](flux.md#global-flags) apply, too.\n\n"+seeAlso); err != nil {
+			rest := "The [global flags](flux.md#global-flags) apply, too.\n\n"
+			if exits := command.ExitReference(child); exits != "" {
+				rest += exits + "\n"
+			}
+			if err := writePage(child, path, seeAlso, rest+seeAlso); err != nil {
 				return err
 			}
 			if err := below(child); err != nil {

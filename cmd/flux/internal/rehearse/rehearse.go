@@ -60,10 +60,14 @@ is only read.
 The sandboxes run the controllers that were built with flux-sandbox. The report
 lists controllers that do not have the version of the next Flux, and what is
 unknown because of it. The sandboxes need 2 GiB of memory; they are removed at
-the end, also after Ctrl-C.
-
-The exit code is 0 if nothing differs, 1 if something differs, and 2 if the
-rehearsal failed, or if nothing differs but something could not be rehearsed.`,
+the end, also after Ctrl-C.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "nothing differs between the two versions of Flux; notices, suspended resources, and controllers that did not run in the " +
+				"version of the next Flux do not change the exit code",
+			clierr.ExitFailed: "something breaks, has to be migrated or changes",
+			clierr.ExitUndetermined: "the rehearsal failed, the command line is invalid, or nothing differs but something could not be rehearsed, such as a " +
+				"source that is not ready with either version",
+		}.Annotations(),
 		Example: `  # Rehearse the upgrade of the only cluster in the repository to the newest embedded version
   flux rehearse
 

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
@@ -46,6 +47,10 @@ func newPull(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull",
 		Short: "Download the programs of the sandbox",
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "the sandbox was downloaded, or was there already",
+			clierr.ExitFailed:  "the sandbox could not be downloaded, its signature is missing, invalid or could not be verified, or its checksum differs",
+		}.Annotations(),
 		Long: `Download flux-sandbox, kubectl and the Flux controllers from the release of this
 version of flux, for this platform, to the cache directory of the user. There,
 'flux sandbox', 'flux test', 'flux bisect', 'flux rehearse' and 'flux validate

@@ -15,6 +15,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
@@ -23,8 +24,9 @@ import (
 // NewCommand returns the sandbox command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "sandbox COMMAND",
-		Short: "Run a local Kubernetes API and Flux without containers",
+		Use:         "sandbox COMMAND",
+		Short:       "Run a local Kubernetes API and Flux without containers",
+		Annotations: command.Exits{command.OtherExit: "the exit code of flux-sandbox"}.Annotations(),
 		Long: `Run flux-sandbox: a real Kubernetes API with the real Flux controllers, a Git
 server and a registry, all on loopback. The program is searched for in the
 directory of flux, then where 'flux sandbox pull' downloads that of this version

@@ -38,11 +38,12 @@ HelmRelease, or else a resource of any other kind of Flux.
 
 Objects in the inventory that were changed outside Flux (drift), that another
 resource applies as well or that have values encrypted by SOPS are not
-reported: flux why checks them.
-
-Exit codes: 0 if the resource is ready, nothing blocks new changes and all
-objects in its inventory exist, 1 if not, 2 if that could not be determined. What
-could not be checked is listed.`,
+reported: flux why checks them. What could not be checked is listed.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess:      "the resource is ready, nothing blocks new changes, and all objects in its inventory exist",
+			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
+			clierr.ExitUndetermined: "undetermined: the resource does not exist, relevant objects could not be read, or the command line is invalid",
+		}.Annotations(),
 		Example: `  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps

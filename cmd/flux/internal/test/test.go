@@ -79,11 +79,14 @@ deleted or recreated, workloads whose pods restart, failures also if they are
 temporary, and releases of Helm. Test files are those of the head, and are run
 after it was reconciled.
 
-The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.
-
-The exit code is 0 if all resources are ready and all assertions hold, 1 if one
-does not or if two owners apply an object differently, and 2 if that could not be
-determined.`,
+The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "all Flux resources are ready and all assertions of test files hold; suspended resources, their missing Secrets, " +
+				"warnings of the API server, and objects in no inventory do not change the exit code",
+			clierr.ExitFailed: "a resource is not ready, an assertion does not hold, or two Kustomizations or HelmReleases apply an object with different contents",
+			clierr.ExitUndetermined: "undetermined: the sandbox could not be started, the command line is invalid, resources were still being reconciled " +
+				"at the end of --timeout, or resources apply to another cluster",
+		}.Annotations(),
 		Example: `  # Test the only cluster in the repository
   flux test
 

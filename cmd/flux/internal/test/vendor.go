@@ -45,11 +45,15 @@ what is no longer referenced is removed. If a source cannot be fetched, the fold
 remains as it is.
 
 Buckets of Azure and Google Cloud, and sources that are created by charts, are not
-fetched. The exit code is 1 if the folder therefore lacks something, and 2 if
-fetching fails.
+fetched.
 
 JSON and YAML have the fields folder, sources (kind, url, ref, chart, version,
 revision, file, and action: fetched, kept or removed) and incomplete.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess:      "the directory contains all sources",
+			clierr.ExitFailed:       "some sources are of a kind that is not fetched",
+			clierr.ExitUndetermined: "fetching failed, or the command line is invalid",
+		}.Annotations(),
 		Example: `  # Fetch the sources of the only cluster into .fluxtest
   flux test vendor
 

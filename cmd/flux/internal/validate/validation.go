@@ -75,11 +75,14 @@ What cannot be validated is listed: objects without a known schema, and
 Kustomizations and HelmReleases whose source, chart, variables or values are not
 available. Secrets
 and ConfigMaps that are not in Git are noted, because they may be created on the
-cluster.
-
-The exit code is 0 if all objects were validated and are valid, 1 if an object is
-invalid, and 2 if something could not be validated. Warnings and notes do not
-change it.`,
+cluster.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "all objects were validated and are valid; warnings and notes do not change the exit code",
+			clierr.ExitFailed:  "an object is invalid",
+			clierr.ExitUndetermined: "something could not be validated: the schema of a kind is unknown (accepted by --allow-missing-schemas), a Kustomization or " +
+				"HelmRelease could not be rendered, or only without variables or values that are not in Git (accepted by --allow-missing-sources), or the " +
+				"command line is invalid",
+		}.Annotations(),
 		Example: `  # Validate what is deployed to production
   flux validate --path clusters/production
 

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
@@ -62,11 +63,13 @@ func NewCommand(a *app.App) *cobra.Command {
 		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
 	})
 	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Annotations = command.Exits{
+		clierr.ExitSuccess: "all objects have reached the state",
+		clierr.ExitFailed: "the time of --timeout is over, or an object cannot reach the state: it is stalled (its controller does not retry until something " +
+			"changes), suspended, or does not exist",
+	}.Annotations()
 	cmd.Long = `Wait until objects are ready, suspended or deleted.
 
-The exit code is 0 when all objects have reached the state. It is 1 after
---timeout, or as soon as an object cannot reach it: the object is stalled (its
-controller does not retry until something changes), suspended, or does not exist.
 A failure does not end the wait while another attempt follows: the controller
 retries, or a new revision of the source, a reconciliation request or a change of
 the owner was not attempted yet. With --revision, failures of other revisions are
