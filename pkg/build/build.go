@@ -48,9 +48,6 @@ type Options struct {
 	// Filter excludes files by the .sourceignore files of the folder. Artifacts do not need it:
 	// source-controller has already excluded the files.
 	Filter bool
-	// Generate renders sources from the objects of a recursive build, before they are looked up.
-	// It may be nil.
-	Generate Generate
 	// Decrypt returns the decrypter of a Kustomization, whose keys are in a Secret that the lookup
 	// finds. Nil keeps the values that SOPS encrypted.
 	Decrypt func(ks *unstructured.Unstructured, lookup Lookup) Decrypter
@@ -70,6 +67,14 @@ type Result struct {
 	Objects []Object
 	// SecretValues holds the values of variables that come from Secrets.
 	SecretValues []string
+}
+
+// Add adds the objects and the secret values of another build.
+func (r *Result) Add(other *Result) {
+	r.Objects = append(r.Objects, other.Objects...)
+	r.SecretValues = append(r.SecretValues, other.SecretValues...)
+	slices.Sort(r.SecretValues)
+	r.SecretValues = slices.Compact(r.SecretValues)
 }
 
 // Unstructured returns the objects without the facts about their origin.

@@ -13,33 +13,16 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // Desired holds the build of a Kustomization or a HelmRelease before and after a change of its
 // source. One side is nil for an owner that is added or removed.
 type Desired struct {
-	Before, After *Side
+	Before, After *repository.Rendering
 	// Kept reports whether the owner remains on the cluster although it is no longer in the source,
 	// because nothing prunes it.
 	Kept bool
-}
-
-// Side is one side of a Desired.
-type Side struct {
-	// Owner is the Kustomization or HelmRelease.
-	Owner *unstructured.Unstructured
-	Build *build.Result
-	// Namespace is the namespace of objects without one, as in charts.
-	Namespace string
-}
-
-// key returns the identity of an object, the same on both sides.
-func (s *Side) key(o build.Object) controllers.ID {
-	ref := controllers.IDOf(o.Unstructured.Object)
-	if ref.Namespace == "" {
-		ref.Namespace = s.Namespace
-	}
-	return ref
 }
 
 // Builds compares builds with builds, without a cluster: it does not include the defaults of a
@@ -58,13 +41,13 @@ func Builds(all []Desired) []*Result {
 // identified holds the objects of a build by identity.
 type identified map[controllers.ID]build.Object
 
-func (s *Side) objects() identified {
+func objectsOf(r *repository.Rendering) identified {
 	found := identified{}
-	if s == nil {
+	if r == nil {
 		return found
 	}
-	for _, o := range s.Build.Objects {
-		found[s.key(o)] = o
+	for _, o := range r.Build.Objects {
+		found[r.ID(o)] = o
 	}
 	return found
 }
@@ -78,7 +61,7 @@ type move struct {
 func movesOf(all []Desired) map[controllers.ID]move {
 	removed, added := map[controllers.ID]move{}, map[controllers.ID]controllers.VersionedID{}
 	for _, d := range all {
-		before, after := d.Before.objects(), d.After.objects()
+		before, after := objectsOf(d.Before), objectsOf(d.After)
 		for ref, o := range before {
 			if _, stays := after[ref]; !stays {
 				removed[ref] = move{object: o, from: controllers.VersionedIDOf(d.Before.Owner.Object)}
@@ -109,12 +92,12 @@ func (d Desired) owner() *unstructured.Unstructured {
 
 func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
 	result := &Result{Owner: controllers.VersionedIDOf(d.owner().Object), Builds: true}
-	before, after := d.Before.objects(), d.After.objects()
+	before, after := objectsOf(d.Before), objectsOf(d.After)
 	c := &between{secrets: d.secrets(), renamed: renamed(before, after)}
 	if d.After != nil {
 		for _, o := range d.After.Build.Objects {
 			ref := known.ref(d.After, o)
-			key := d.After.key(o)
+			key := d.After.ID(o)
 			old, was := before[key]
 			var note string
 			var from *controllers.VersionedID
@@ -130,7 +113,7 @@ func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
 	if d.Before != nil {
 		for _, o := range d.Before.Build.Objects {
 			ref := known.ref(d.Before, o)
-			key := d.Before.key(o)
+			key := d.Before.ID(o)
 			if _, stays := after[key]; stays {
 				continue
 			}
@@ -158,7 +141,7 @@ func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
 // secrets returns the values of both sides that come from Secrets.
 func (d Desired) secrets() []string {
 	var all []string
-	for _, s := range []*Side{d.Before, d.After} {
+	for _, s := range []*repository.Rendering{d.Before, d.After} {
 		if s != nil {
 			all = append(all, s.Build.SecretValues...)
 		}

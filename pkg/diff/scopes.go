@@ -7,6 +7,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // scopes maps the kinds whose CRDs are built to whether they are namespaced.
@@ -15,7 +16,7 @@ type scopes map[schema.GroupKind]bool
 func scopesOf(all []Desired) scopes {
 	known := scopes{}
 	for _, d := range all {
-		for _, side := range []*Side{d.Before, d.After} {
+		for _, side := range []*repository.Rendering{d.Before, d.After} {
 			if side == nil {
 				continue
 			}
@@ -31,7 +32,7 @@ func scopesOf(all []Desired) scopes {
 
 // ref returns the Ref of an object, with the namespace of the side if its manifest has none.
 // Without a cluster, the scope is known only for kinds of Kubernetes, of Flux and of the builds.
-func (s scopes) ref(side *Side, o build.Object) controllers.VersionedID {
+func (s scopes) ref(side *repository.Rendering, o build.Object) controllers.VersionedID {
 	ref := controllers.VersionedIDOf(o.Unstructured.Object)
 	if ref.Namespace == "" && s.namespaced(ref) {
 		ref.Namespace = side.Namespace
@@ -41,7 +42,7 @@ func (s scopes) ref(side *Side, o build.Object) controllers.VersionedID {
 
 // note adds a note to the change of an object of a release whose scope is not known: the namespace
 // that the object has if its kind is namespaced.
-func (s scopes) note(side *Side, change Change) Change {
+func (s scopes) note(side *repository.Rendering, change Change) Change {
 	_, known := s.scope(change.Object)
 	if change.Different() && !known && side.Namespace != "" && change.Object.Namespace == "" {
 		change.Notes = append(change.Notes, fmt.Sprintf("in namespace %s if its kind is namespaced, which is unknown: no CRD in the builds defines it", side.Namespace))
@@ -51,7 +52,7 @@ func (s scopes) note(side *Side, change Change) Change {
 
 // complete sets the namespace of the objects of a release that have none and whose kinds are known
 // to be namespaced.
-func (s scopes) complete(side *Side) {
+func (s scopes) complete(side *repository.Rendering) {
 	if side == nil || side.Namespace == "" {
 		return
 	}

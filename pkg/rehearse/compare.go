@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -140,7 +141,7 @@ func (c *comparison) compareObjects() {
 	owners := map[controllers.ID]*diff.Desired{}
 	var order []controllers.ID
 	seen := map[controllers.ID]bool{}
-	add := func(s *testrun.Run, side func(*diff.Desired) **diff.Side) {
+	add := func(s *testrun.Run, side func(*diff.Desired) **repository.Rendering) {
 		for _, ref := range sorted(s.Objects) {
 			o := s.Objects[ref]
 			seen[ref] = true
@@ -152,13 +153,13 @@ func (c *comparison) compareObjects() {
 			}
 			at := side(owners[key])
 			if *at == nil {
-				*at = &diff.Side{Owner: owner, Build: &build.Result{}}
+				*at = &repository.Rendering{Owner: owner, Build: &build.Result{}}
 			}
 			(*at).Build.Objects = append((*at).Build.Objects, build.Object{Unstructured: c.normalized(s, o)})
 		}
 	}
-	add(c.from, func(d *diff.Desired) **diff.Side { return &d.Before })
-	add(c.to, func(d *diff.Desired) **diff.Side { return &d.After })
+	add(c.from, func(d *diff.Desired) **repository.Rendering { return &d.Before })
+	add(c.to, func(d *diff.Desired) **repository.Rendering { return &d.After })
 	c.report.Objects = len(seen)
 	slices.SortFunc(order, func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) })
 	var all []diff.Desired

@@ -15,7 +15,9 @@ import (
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // policyName is the name of the admission policies of a run.
@@ -75,10 +77,10 @@ func (f Flux) Suspended() *Suspension {
 // isolate makes the API server redirect sources of the repository to the address at which it is
 // served, and mapped sources to theirs, and suspend what would act outside of the sandbox. Policies
 // see every object as it is applied, whichever patch, chart or variable has produced it.
-func (r *Run) isolate(ctx context.Context, o own, mapped []redirect) error {
+func (r *Run) isolate(ctx context.Context, i repository.Identity, mapped []redirect) error {
 	var objects []*unstructured.Unstructured
-	if len(o.remotes) > 0 {
-		objects = append(objects, mutation("source", "source.toolkit.fluxcd.io", "gitrepositories", o.expression(), redirection(r.Address))...)
+	if len(i.Remotes) > 0 || i.Own != nil {
+		objects = append(objects, mutation("source", "source.toolkit.fluxcd.io", "gitrepositories", selects(i), redirection(r.Address))...)
 	}
 	for i, m := range mapped {
 		objects = append(objects, m.policy(i)...)
@@ -108,42 +110,43 @@ func (r *Run) isolate(ctx context.Context, o own, mapped []redirect) error {
 	return waitIsolated(ctx, r.Sandbox.Client)
 }
 
-// own selects the sources that are the repository at the served revision.
-type own struct {
-	// remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
-	remotes []string
-	// ref is the spec.ref of the source of the cluster, nil for any. A source at another revision is
-	// not the working tree: it is fetched from its server like all others.
-	ref map[string]any
-}
-
 // references are the fields of spec.ref.
 var references = []string{"branch", "tag", "semver", "name", "commit"}
 
-// expression returns the CEL expression that is true for these sources.
-func (o own) expression() string {
-	all := []string{"object.spec.url.matches(" + strconv.Quote(addressPattern(o.remotes)) + ")"}
-	for _, field := range references {
-		if value, _ := o.ref[field].(string); o.ref != nil {
-			all = append(all, fmt.Sprintf("(has(object.spec.ref) && has(object.spec.ref.%s) ? object.spec.ref.%[1]s : '') == %s", field, strconv.Quote(value)))
+// selects returns the CEL expression that is true for the sources that are a repository. A source at another revision is
+// fetched from its server like all others.
+func selects(i repository.Identity) string {
+	remotes := slices.Clone(i.Remotes)
+	if i.Own != nil {
+		remotes = append(remotes, workspace.ComparableAddress(controllers.Path{"spec.url"}.String(i.Own.Object)))
+	}
+	slices.Sort(remotes)
+	address := "object.spec.url.matches(" + strconv.Quote(addressPattern(slices.Compact(remotes))) + ")"
+	if i.Own != nil && i.Own.GetKind() == "GitRepository" {
+		ref, _, _ := unstructured.NestedMap(i.Own.Object, "spec", "ref")
+		return address + " && " + follows(ref)
+	}
+	var alternatives []string
+	for _, branch := range i.Branches {
+		alternatives = append(alternatives, follows(map[string]any{"branch": branch}))
+		if (build.GitReferenceOf(&unstructured.Unstructured{}) == build.GitReference{Branch: branch}) {
+			alternatives = append(alternatives, follows(nil))
 		}
 	}
-	return strings.Join(all, " && ")
+	if len(alternatives) == 0 {
+		return address
+	}
+	return address + " && (" + strings.Join(alternatives, " || ") + ")"
 }
 
-// is reports whether a GitRepository is one of these sources.
-func (o own) is(source *unstructured.Unstructured) bool {
-	url, _, _ := unstructured.NestedString(source.Object, "spec", "url")
-	if !slices.Contains(o.remotes, workspace.ComparableAddress(url)) {
-		return false
-	}
+// follows returns the CEL expression that is true for sources with a reference.
+func follows(ref map[string]any) string {
+	var all []string
 	for _, field := range references {
-		value, _, _ := unstructured.NestedString(source.Object, "spec", "ref", field)
-		if wanted, _ := o.ref[field].(string); o.ref != nil && value != wanted {
-			return false
-		}
+		value, _ := ref[field].(string)
+		all = append(all, fmt.Sprintf("(has(object.spec.ref) && has(object.spec.ref.%s) ? object.spec.ref.%[1]s : '') == %s", field, strconv.Quote(value)))
 	}
-	return true
+	return strings.Join(all, " && ")
 }
 
 // addressPattern matches the URLs of repositories in each of the forms that

@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/sandbox"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // Mapping is a folder or file that is served in place of the sources with a URL.
@@ -224,7 +225,11 @@ func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string
 	}
 	address, err := r.Sandbox.Serve(ctx, name, files, r.Now())
 	git := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
-	git.when = own{remotes: []string{workspace.ComparableAddress(m.URL)}, ref: m.Ref}.expression()
+	identity := repository.Identity{Remotes: []string{workspace.ComparableAddress(m.URL)}}
+	if m.Ref != nil {
+		identity.Own = &unstructured.Unstructured{Object: map[string]any{"kind": "GitRepository", "spec": map[string]any{"url": m.URL, "ref": m.Ref}}}
+	}
+	git.when = selects(identity)
 	return git, err
 }
 

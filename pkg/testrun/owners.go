@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // owners returns the Flux objects by the objects in their inventories.
@@ -117,8 +118,8 @@ func (r examination) compareOwners(c *Conflict, owners []controllers.ID, states 
 
 // differing returns the paths of the fields that differ.
 func differing(a, b *unstructured.Unstructured) []string {
-	side := func(o *unstructured.Unstructured) *diff.Side {
-		return &diff.Side{Owner: &unstructured.Unstructured{Object: map[string]any{}}, Build: &build.Result{Objects: []build.Object{{Unstructured: o}}}}
+	side := func(o *unstructured.Unstructured) *repository.Rendering {
+		return &repository.Rendering{Owner: &unstructured.Unstructured{Object: map[string]any{}}, Build: &build.Result{Objects: []build.Object{{Unstructured: o}}}}
 	}
 	var fields []string
 	for _, result := range diff.Builds([]diff.Desired{{Before: side(a), After: side(b)}}) {

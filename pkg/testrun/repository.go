@@ -20,12 +20,7 @@ import (
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-)
-
-// The files that bootstrap writes into the folder of a cluster.
-const (
-	componentsFile = "gotk-components.yaml"
-	syncFile       = "gotk-sync.yaml"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // VendorFolder is the default folder of vendored sources. It is not served.
@@ -37,8 +32,8 @@ type Repository struct {
 	Tree fs.FS
 	// Path is the folder of the cluster in Tree, or "" for the only one that was bootstrapped.
 	Path string
-	// Remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
-	Remotes []string
+	// Remotes and Branches are as in repository.Identity.
+	Remotes, Branches []string
 
 	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the
 	// folder of the cluster has none.
@@ -69,7 +64,7 @@ func (r *Repository) Load(ctx context.Context) error {
 		return fmt.Errorf("reading the repository: %w", err)
 	}
 	maps.DeleteFunc(r.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, VendorFolder+"/") })
-	if err := r.find(); err != nil {
+	if err := r.find(ctx); err != nil {
 		return err
 	}
 	return r.readInstallation()
@@ -93,21 +88,12 @@ func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
 	return files, err
 }
 
-// find sets the folder of the cluster and that of its installation.
-func (r *Repository) find() error {
-	var clusters []string
-	for name := range r.files {
-		if path.Base(name) != syncFile {
-			continue
-		}
-		folder := path.Dir(name)
-		cluster := path.Dir(folder)
-		clusters = append(clusters, cluster)
-		if r.Path == "" || cluster == path.Clean(r.Path) {
-			r.folder = folder
-		}
+// find sets the directory of the cluster and that of its installation.
+func (r *Repository) find(ctx context.Context) error {
+	clusters, _, err := repository.Roots(ctx, r.Tree)
+	if err != nil {
+		return err
 	}
-	slices.Sort(clusters)
 	switch {
 	case r.Path != "":
 		if info, err := fs.Stat(r.Tree, path.Clean(r.Path)); err != nil || !info.IsDir() {
@@ -117,9 +103,14 @@ func (r *Repository) find() error {
 	case len(clusters) == 1:
 		r.Path = clusters[0]
 	case len(clusters) == 0:
-		return hint.Errorf("set it with --path", "no %s found: the directory of the cluster is not known", syncFile)
+		return hint.Errorf("set it with --path", "no %s found: the directory of the cluster is not known", repository.SyncFile)
 	default:
 		return hint.Errorf("select one with --path", "the repository has several clusters: %s", strings.Join(clusters, ", "))
+	}
+	for name := range r.files {
+		if folder := path.Dir(name); path.Base(name) == repository.SyncFile && path.Dir(folder) == r.Path {
+			r.folder = folder
+		}
 	}
 	return nil
 }
@@ -131,10 +122,10 @@ var header = regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`)
 func (r *Repository) readInstallation() error {
 	r.Namespace, r.Components, r.WatchAll = manifests.Defaults().Namespace, controllers.Names(func(controllers.Controller) bool { return true }), true
 	if r.folder == "" {
-		r.Sync = defaultSync(r.Namespace, r.Path)
+		r.Sync = r.defaultSync()
 		return nil
 	}
-	components := r.files[path.Join(r.folder, componentsFile)]
+	components := r.files[path.Join(r.folder, repository.ComponentsFile)]
 	for _, m := range header.FindAllSubmatch(components, 2) {
 		value := strings.TrimSpace(string(m[2]))
 		if string(m[1]) == "Flux Version" {
@@ -144,13 +135,13 @@ func (r *Repository) readInstallation() error {
 		r.Components = strings.Split(value, ",")
 	}
 	r.WatchAll = !bytes.Contains(components, []byte("--watch-all-namespaces=false"))
-	name := path.Join(r.folder, syncFile)
+	name := path.Join(r.folder, repository.SyncFile)
 	var err error
 	if r.Sync, err = build.ReadManifests(bytes.NewReader(r.files[name])); err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(r.Sync) == 0 { // bootstrap has not written it yet
-		r.assumed, r.Sync = true, defaultSync(r.Namespace, r.Path)
+		r.assumed, r.Sync = true, r.defaultSync()
 		r.files[name] = nil
 		for _, o := range r.Sync {
 			text, err := output.YAML(o.Object)
@@ -169,55 +160,31 @@ func (r *Repository) readInstallation() error {
 	return nil
 }
 
-// Is reports whether a GitRepository is the repository at the served revision.
-func (r *Repository) Is(o *unstructured.Unstructured) bool { return r.own().is(o) }
-
-// own returns what identifies the sources that are the repository.
-func (r *Repository) own() own {
-	o := own{remotes: slices.Clone(r.Remotes)}
+// Identity identifies the sources that are the repository at the served revision.
+func (r *Repository) Identity() repository.Identity {
+	i := repository.Identity{Remotes: slices.Clone(r.Remotes), Branches: r.Branches}
 	for _, source := range r.Sync {
 		url, is, _ := unstructured.NestedString(source.Object, "spec", "url")
 		if _, applies, _ := unstructured.NestedString(source.Object, "spec", "path"); !is || applies {
 			continue
 		}
-		o.remotes = append(o.remotes, workspace.ComparableAddress(url))
 		if r.folder != "" && !r.assumed {
-			o.ref, _, _ = unstructured.NestedMap(source.Object, "spec", "ref")
-			o.ref = nonNil(o.ref)
+			i.Own = source
+		} else {
+			i.Remotes = append(i.Remotes, workspace.ComparableAddress(url))
 		}
 	}
-	slices.Sort(o.remotes)
-	o.remotes = slices.Compact(o.remotes)
-	return o
+	return i
 }
 
-// nonNil returns an empty map for nil: a source without spec.ref is not one at any revision.
-func nonNil(ref map[string]any) map[string]any {
-	if ref == nil {
-		return map[string]any{}
+// defaultSync returns the objects that bootstrap creates for the cluster.
+func (r *Repository) defaultSync() []*unstructured.Unstructured {
+	branch := "main"
+	if len(r.Branches) > 0 {
+		branch = r.Branches[0]
 	}
-	return ref
-}
-
-// placeholder is the address of a repository without a remote.
-const placeholder = "https://repository.invalid/rehearsed"
-
-// defaultSync returns the source and the Kustomization that bootstrap creates for a folder.
-func defaultSync(namespace, folder string) []*unstructured.Unstructured {
-	metadata := func() map[string]any { return map[string]any{"name": "flux-system", "namespace": namespace} }
-	return []*unstructured.Unstructured{
-		{Object: map[string]any{
-			"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "GitRepository", "metadata": metadata(),
-			"spec": map[string]any{"interval": "1m0s", "url": placeholder, "ref": map[string]any{"branch": "main"}},
-		}},
-		{Object: map[string]any{
-			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": metadata(),
-			"spec": map[string]any{
-				"interval": "10m0s", "path": "./" + folder, "prune": true,
-				"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
-			},
-		}},
-	}
+	source, root := repository.DefaultSync(r.Namespace, r.Path, branch)
+	return []*unstructured.Unstructured{source, root}
 }
 
 // Add serves a file with those of Tree.
@@ -230,7 +197,7 @@ func (r *Repository) at(set *manifests.Set) (map[string][]byte, error) {
 		return files, nil
 	}
 	text, err := set.YAML()
-	files[path.Join(r.folder, componentsFile)] = text
+	files[path.Join(r.folder, repository.ComponentsFile)] = text
 	return files, err
 }
 

@@ -25,6 +25,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // MaxRequests is the maximum number of concurrent requests for single objects.
@@ -177,7 +178,7 @@ func (r *Run) install(ctx context.Context) error {
 
 // serve makes the repository available and applies the first objects.
 func (r *Run) serve(ctx context.Context) error {
-	var selected own
+	var selected repository.Identity
 	if r.Exported == nil {
 		files, err := r.files()
 		if err != nil {
@@ -186,7 +187,7 @@ func (r *Run) serve(ctx context.Context) error {
 		if r.Address, err = r.Sandbox.Serve(ctx, "fleet", files, r.Now()); err != nil {
 			return err
 		}
-		selected = r.Repository.own()
+		selected = r.Repository.Identity()
 	}
 	mapped, err := mapper{r}.serveMappings(ctx)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // references reports the Flux objects that objects refer to and that are not deployed, and Secrets and
@@ -23,7 +23,7 @@ func (c *cluster) references() {
 		c.checkReferences(o, kind)
 		c.checkSecrets(o)
 	}
-	for _, b := range c.Blocked {
+	for _, b := range c.deployed.Blocked {
 		if o := c.byRef[b.Object.ID]; o != nil && !remote(o.side.Owner) {
 			c.add(o, Finding{Severity: Invalid, Rule: RuleDependency, Field: dependsOn, Message: strings.TrimPrefix(strings.Replace(b.Reason, "circular "+dependsOn, "circular", 1), dependsOn+" ")})
 		}
@@ -50,7 +50,7 @@ func (c *cluster) checkReferences(o *object, kind controllers.Kind) {
 			continue // missing and circular dependencies are in Blocked
 		}
 		for _, target := range r.Targets(o.Object.Object) {
-			if c.deployed(target) {
+			if c.deploys(target) {
 				continue
 			}
 			f := Finding{Severity: Invalid, Rule: RuleReference, Field: fieldOf(r, o), Message: fmt.Sprintf("refers to %s, which is not deployed", target)}
@@ -59,7 +59,7 @@ func (c *cluster) checkReferences(o *object, kind controllers.Kind) {
 				f.Severity, f.Message = Note, fmt.Sprintf("refers to %s, which no ArtifactGenerator in Git produces", target)
 			case substituted(target.Name) || substituted(target.Namespace):
 				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, whose variables are not known", target)
-			case !c.Complete:
+			case !c.deployed.Complete:
 				f.Severity, f.Message = Unknown, f.Message+", unless by what was not rendered"
 			}
 			c.add(o, f)
@@ -77,15 +77,15 @@ func fieldOf(r controllers.Ref, o *object) string {
 	return strings.TrimSuffix(r.Path[0], "[]")
 }
 
-// deployed reports whether an object is deployed, or whether that is not a question of Flux.
-func (c *cluster) deployed(t controllers.ID) bool {
+// deploys reports whether an object is deployed, or whether that is not a question of Flux.
+func (c *cluster) deploys(t controllers.ID) bool {
 	if _, ok := t.Flux(); !ok || t.Name == "" || t.Name == "*" {
 		return true
 	}
 	if c.byRef[t] != nil {
 		return true
 	}
-	if build.SourceOf(c.Root) == t || controllers.IDOf(c.Root.Object) == t {
+	if build.SourceOf(c.graph.Root()) == t || controllers.IDOf(c.graph.Root().Object) == t {
 		return true // bootstrap or an operator creates them
 	}
 	return c.generated(t)
@@ -126,7 +126,7 @@ func (c *cluster) checkSecrets(o *object) {
 			c.notInGit(o, ref, s.Field)
 		}
 	}
-	for _, lack := range c.Lacking[controllers.IDOf(o.Unstructured.Object)] {
+	for _, lack := range c.graph.Lacking(controllers.IDOf(o.Unstructured.Object)) {
 		c.notInGit(o, lack.Object, "")
 	}
 }
@@ -140,7 +140,7 @@ func (c *cluster) notInGit(o *object, ref controllers.ID, field string) {
 	c.add(o, Finding{Severity: Note, Rule: RuleReference, Field: field, Message: fmt.Sprintf("refers to %s, which is not in Git", ref)})
 }
 
-func names(lacking []revision.Lack) string {
+func names(lacking []repository.Lack) string {
 	var all []string
 	for _, l := range lacking {
 		all = append(all, l.Object.String())

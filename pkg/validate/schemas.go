@@ -105,8 +105,8 @@ func (c *cluster) judge(o *object, v verdict.Verdict) {
 		}
 		c.add(o, f)
 	}
-	if v.Assumed && c.Note != nil {
-		c.Note("the repository has no CustomResourceDefinitions of Flux: using those of Flux " + c.FluxVersion)
+	if v.Assumed {
+		c.note("the repository has no CustomResourceDefinitions of Flux: using those of Flux " + c.FluxVersion)
 	}
 	for _, p := range v.Problems {
 		f := c.finding(o, p)
@@ -149,7 +149,7 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	case !sensitive && p.Value != "":
 		f.Message += " (value: " + shortened(p.Value) + ")"
 	}
-	lacking := c.Lacking[controllers.IDOf(o.side.Owner.Object)]
+	lacking := c.graph.Lacking(controllers.IDOf(o.side.Owner.Object))
 	switch {
 	case len(lacking) == 0 || p.Rule == verdict.RuleUnknownField && build.IsKustomization(o.side.Owner):
 	case !build.IsKustomization(o.side.Owner):

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
-	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -90,7 +90,7 @@ func (r *Result) Count(s Severity) int {
 
 // Options configure a validation.
 type Options struct {
-	revision.Options
+	repository.Options
 	// Schemas validates objects with schemas.
 	Schemas verdict.Schemas
 	// Kubernetes is the minor version, such as 1.36.
@@ -102,17 +102,16 @@ type Options struct {
 	Assumed bool
 	// FluxVersion is the version of Flux that CRDs are of.
 	FluxVersion string
+	// Note is called for each assumption. It may be nil.
+	Note func(text string)
 }
 
 // Run renders what a revision deploys to a cluster, and validates it.
-func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) {
+func Run(ctx context.Context, at repository.Revision, o Options) (*Result, error) {
 	c := &cluster{Options: o, unset: map[unset]bool{}, missing: map[controllers.ID]bool{}}
-	c.Unset = c.recordUnset
-	rendered, err := revision.Render(ctx, at, c.Options.Options)
-	if err != nil {
+	if err := c.render(ctx, at); err != nil {
 		return nil, err
 	}
-	c.Rendered = rendered
 	c.collect()
 	if err := c.schemas(ctx); err != nil {
 		return nil, err
@@ -127,8 +126,8 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {
 		return cmp.Compare(slices.Index(severities[:], a.Severity), slices.Index(severities[:], b.Severity))
 	})
-	result := &Result{Path: o.Path, Owners: len(rendered.Sides), Objects: len(c.objects), Findings: c.findings}
-	rendered.Concealed.Conceal(result.Findings)
+	result := &Result{Path: o.Path, Owners: len(c.deployed.Renderings), Objects: len(c.objects), Findings: c.findings}
+	c.concealed.Conceal(result.Findings)
 	budget.ShortenTexts(result.Findings)
 	if result.Findings == nil {
 		result.Findings = []Finding{}
@@ -144,19 +143,53 @@ func Run(ctx context.Context, at revision.Revision, o Options) (*Result, error) 
 // cluster validates the objects of a cluster.
 type cluster struct {
 	Options
-	*revision.Rendered
-	objects  []*object
-	byRef    map[controllers.ID]*object
-	findings []Finding
-	unset    map[unset]bool
-	order    []unset
-	missing  map[controllers.ID]bool
+	graph    *repository.Graph
+	deployed *repository.Deployed
+	// concealed replaces what is derived from secret values in messages and names.
+	concealed diff.Concealment
+	objects   []*object
+	byRef     map[controllers.ID]*object
+	findings  []Finding
+	unset     map[unset]bool
+	order     []unset
+	missing   map[controllers.ID]bool
+}
+
+// render renders everything that the revision deploys. Nothing in it is trusted.
+func (c *cluster) render(ctx context.Context, at repository.Revision) error {
+	c.Build.Unset, c.Rendered, c.Untrusted = c.recordUnset, c.concealed.Add, true
+	c.Missing = func(*unstructured.Unstructured, controllers.ID, error) bool { return true }
+	var err error
+	if c.graph, err = repository.Open(ctx, at, c.Options.Options); err != nil {
+		return err
+	}
+	if c.graph.Root() == nil {
+		return &build.PathError{Path: c.Path, Problem: "not found in " + at.Name}
+	}
+	if c.deployed, err = c.graph.Deploy(); err != nil {
+		return err
+	}
+	for _, text := range c.graph.Assumptions() {
+		c.note(c.concealed.Text(text))
+	}
+	all := make([]diff.Desired, len(c.deployed.Renderings))
+	for i, rendering := range c.deployed.Renderings {
+		all[i].After = rendering
+	}
+	diff.Complete(all)
+	return nil
+}
+
+func (c *cluster) note(text string) {
+	if c.Note != nil {
+		c.Note(text)
+	}
 }
 
 // object is an object with what applies it.
 type object struct {
 	build.Object
-	side *diff.Side
+	side *repository.Rendering
 	ref  controllers.VersionedID
 	// unknown is set if the object could not be validated.
 	unknown bool
@@ -165,7 +198,7 @@ type object struct {
 // collect collects the objects of all Kustomizations and HelmReleases.
 func (c *cluster) collect() {
 	c.byRef = map[controllers.ID]*object{}
-	for _, side := range c.Sides {
+	for _, side := range c.deployed.Renderings {
 		for _, o := range side.Build.Objects {
 			found := &object{Object: o, side: side, ref: controllers.VersionedIDOf(o.Unstructured.Object)}
 			c.objects = append(c.objects, found)
@@ -180,15 +213,15 @@ func (c *cluster) add(o *object, f Finding) {
 	if f.Severity == Unknown {
 		o.unknown = true
 	}
-	f.Message, f.Field = c.Concealed.Text(masked(f.Message, o.side.Build.SecretValues)), c.Concealed.Text(f.Field)
+	f.Message, f.Field = c.concealed.Text(masked(f.Message, o.side.Build.SecretValues)), c.concealed.Text(f.Field)
 	c.findings = append(c.findings, f)
 }
 
 // omissions reports the Kustomizations and HelmReleases that were not rendered.
 func (c *cluster) omissions() {
-	for _, omitted := range c.Omitted {
+	for _, omitted := range c.deployed.Omitted {
 		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: omitted.Owner, Owner: omitted.Owner, Message: omitted.Reason}
-		if omitted.Err != nil && c.conclusive(omitted) {
+		if !omitted.Unavailable && c.conclusive(omitted) {
 			f.Severity, f.Rule = Invalid, RuleBuild
 		}
 		var remote *build.RemoteError
@@ -201,10 +234,10 @@ func (c *cluster) omissions() {
 
 // conclusive reports whether a build fails because of the files of the repository: not because of a
 // chart, which may need a cluster or the network, or because of what is not known.
-func (c *cluster) conclusive(omitted revision.Omitted) bool {
+func (c *cluster) conclusive(omitted repository.Omitted) bool {
 	ref := omitted.Owner
 	var remote *build.RemoteError
-	if ref.Kind != c.Root.GetKind() || len(c.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.Lacking[ref.ID]) > 0 {
+	if ref.Kind != c.graph.Root().GetKind() || len(c.Charts.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.graph.Lacking(ref.ID)) > 0 {
 		return false
 	}
 	definition := c.byRef[ref.ID]

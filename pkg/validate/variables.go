@@ -34,7 +34,7 @@ func (c *cluster) recordUnset(o *unstructured.Unstructured, names []string) {
 func (c *cluster) variables() {
 	for _, u := range c.order {
 		o := c.byRef[u.object]
-		if o == nil || len(c.Lacking[controllers.IDOf(o.side.Owner.Object)]) > 0 {
+		if o == nil || len(c.graph.Lacking(controllers.IDOf(o.side.Owner.Object))) > 0 {
 			continue
 		}
 		c.add(o, Finding{
@@ -47,8 +47,8 @@ func (c *cluster) variables() {
 // lacking reports the Kustomizations and HelmReleases that were rendered without variables or values
 // that are not known. What they deploy differs.
 func (c *cluster) lacking() {
-	for _, side := range c.Sides {
-		lacking := c.Lacking[controllers.IDOf(side.Owner.Object)]
+	for _, side := range c.deployed.Renderings {
+		lacking := c.graph.Lacking(controllers.IDOf(side.Owner.Object))
 		if len(lacking) == 0 {
 			continue
 		}
@@ -93,7 +93,7 @@ func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
 		}
 	}
 	for i, f := range c.findings {
-		if files := wanted[nameOf(f.Object.ID)]; len(files) == 1 && (f.Owner == f.Object || f.Owner.Kind == c.Root.GetKind()) {
+		if files := wanted[nameOf(f.Object.ID)]; len(files) == 1 && (f.Owner == f.Object || f.Owner.Kind == c.graph.Root().GetKind()) {
 			c.findings[i].File = files[0]
 		}
 	}

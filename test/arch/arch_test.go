@@ -29,7 +29,7 @@ var (
 	}
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{
-		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "diff", "diagnose", "record", "replay", "bootstrap", "validate",
+		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "record", "replay", "bootstrap", "validate",
 		"testrun", "rehearse",
 	}
 	// rooms are the packages below internal.

@@ -74,18 +74,6 @@ func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Un
 	return nil, build.ErrNotFound
 }
 
-// Generate implements build.Generate for ArtifactGenerators.
-func Generate(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources build.Sources) (fs.FS, error) {
-	if source.Kind != "ExternalArtifact" {
-		return nil, build.ErrNotFound
-	}
-	tree, err := Find(ctx, source, objects, func(source controllers.ID) (fs.FS, error) { return sources(ctx, source) })
-	if err != nil {
-		return nil, err
-	}
-	return tree, nil
-}
-
 // New reads an ArtifactGenerator.
 func New(o *unstructured.Unstructured) (*Generator, error) {
 	g := &Generator{

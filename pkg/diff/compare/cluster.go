@@ -16,8 +16,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // Settings are the flags of kustomize-controller that affect a reconciliation.

@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // revised plans the build of another revision of the source. Children with the

@@ -30,6 +30,8 @@ type Summary struct {
 	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
 	NotCompared int `json:"notCompared"`
+	// Affected counts those of them that the change may affect.
+	Affected int `json:"affected,omitempty"`
 	// Dangers are the IDs of the dangers of all changes, without duplicates.
 	Dangers []string `json:"dangers"`
 }
@@ -51,6 +53,9 @@ func Sum(results []*diff.Result) Summary {
 		s.Ignored += r.Count(diff.Ignored)
 		if r.NotCompared != nil {
 			s.NotCompared++
+			if r.NotCompared.Affected {
+				s.Affected++
+			}
 		}
 		s.addDangers(r.Dangers)
 		for _, c := range r.Changes {

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/review"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // object decodes a YAML document; "" is no object.
@@ -40,8 +41,8 @@ spec: {prune: true}
 // compared compares two versions of an object in a Kustomization that prunes.
 func compared(t testing.TB, owner, before, after string) []*diff.Result {
 	t.Helper()
-	side := func(text string) *diff.Side {
-		s := &diff.Side{Owner: object(t, owner), Build: &build.Result{}}
+	side := func(text string) *repository.Rendering {
+		s := &repository.Rendering{Owner: object(t, owner), Build: &build.Result{}}
 		if o := object(t, text); o != nil {
 			s.Build.Objects = []build.Object{{Unstructured: o}}
 		}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // Cluster is the comparison of one of several clusters.
@@ -18,10 +20,9 @@ type Cluster struct {
 // Clusters compares two revisions for several clusters, and sets the cluster of each result. What
 // the clusters have in common is rendered once. Objects that cannot be built are omitted and named
 // in the error, which is then returned together with the clusters.
-func Clusters(ctx context.Context, base, head Revision, paths []string, o Options) ([]Cluster, error) {
+func Clusters(ctx context.Context, base, head repository.Revision, paths []string, o Options) ([]Cluster, error) {
 	said := &messages{clusters: map[string][]string{}}
-	o.shared = newShared(o.At)
-	o.At = o.shared.at
+	o.Memo = repository.NewMemo()
 	var all []Cluster
 	var failed []*BuildError
 	for _, path := range paths {

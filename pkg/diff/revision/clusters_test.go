@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // counting counts the charts that it renders.
@@ -103,8 +104,8 @@ func TestClustersShare(t *testing.T) {
 	single := newCounting()
 	for _, path := range paths {
 		o := options(false)
-		o.Path, o.Renderer = path, single
-		outcome, err := revision.Compare(t.Context(), revision.Revision{Tree: treeOf(base), Name: "base"}, revision.Revision{Tree: treeOf(head), Name: "head"}, o)
+		o.Path, o.Charts.Renderer = path, single
+		outcome, err := revision.Compare(t.Context(), repository.Revision{Tree: treeOf(base), Name: "base"}, repository.Revision{Tree: treeOf(head), Name: "head"}, o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -112,8 +113,8 @@ func TestClustersShare(t *testing.T) {
 	}
 	together := newCounting()
 	o := options(false)
-	o.Renderer = together
-	all, err := revision.Clusters(t.Context(), revision.Revision{Tree: treeOf(base), Name: "base"}, revision.Revision{Tree: treeOf(head), Name: "head"}, paths, o)
+	o.Charts.Renderer = together
+	all, err := revision.Clusters(t.Context(), repository.Revision{Tree: treeOf(base), Name: "base"}, repository.Revision{Tree: treeOf(head), Name: "head"}, paths, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +173,7 @@ func TestClustersDiffer(t *testing.T) {
 			paths := []string{"clusters/a", "clusters/b"}
 			base, head := clusters("a", "b"), clusters("a", "b")
 			edit(head)
-			from, to := revision.Revision{Tree: treeOf(base), Name: "base"}, revision.Revision{Tree: treeOf(head), Name: "head"}
+			from, to := repository.Revision{Tree: treeOf(base), Name: "base"}, repository.Revision{Tree: treeOf(head), Name: "head"}
 			alone, wrong := map[string][]string{}, 0
 			for _, path := range paths {
 				o := options(false)
@@ -212,7 +213,7 @@ func TestClusterMessages(t *testing.T) {
 	var warned, noted []string
 	o := options(false)
 	o.Warn, o.Note = func(text string) { warned = append(warned, text) }, func(text string) { noted = append(noted, text) }
-	_, err := revision.Clusters(t.Context(), revision.Revision{Tree: treeOf(base), Name: "base"}, revision.Revision{Tree: treeOf(head), Name: "head"},
+	_, err := revision.Clusters(t.Context(), repository.Revision{Tree: treeOf(base), Name: "base"}, repository.Revision{Tree: treeOf(head), Name: "head"},
 		[]string{"clusters/a", "clusters/b", "clusters/c"}, o)
 	var failed *revision.BuildError
 	if !errors.As(err, &failed) || strings.Count(err.Error(), "\n") != 0 || !strings.HasPrefix(err.Error(), "in clusters/a, clusters/b, clusters/c: at head: building Kustomization/flux-system/base: ") {
@@ -243,8 +244,8 @@ func TestMatch(t *testing.T) {
 		"clusters/**":     nil,
 		"clusters/[":      nil,
 	} {
-		got, err := revision.Match(base, head, pattern)
-		var problem *revision.PatternError
+		got, err := repository.Match(base, head, pattern)
+		var problem *repository.PatternError
 		if (want == nil) != errors.As(err, &problem) {
 			t.Errorf("%s: error %v", pattern, err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // tree is a tree of files in memory.
@@ -56,15 +57,15 @@ func (charts) Render(_ context.Context, r build.Release) (*build.Rendered, error
 }
 
 func options(all bool) revision.Options {
-	return revision.Options{
-		Path: "clusters/production", Namespace: "flux-system", Renderer: charts{}, All: all,
-		Local: func(address string) bool { return address == "https://example.com/fleet" }, Branches: []string{"master"},
-	}
+	return revision.Options{All: all, Options: repository.Options{
+		Path: "clusters/production", Namespace: "flux-system", Charts: build.HelmOptions{Renderer: charts{}}, Build: build.Options{KeepUnset: true},
+		Remotes: []string{"example.com/fleet"}, Branches: []string{"master"},
+	}}
 }
 
 func compare(t *testing.T, base, head map[string]string, all bool) (*revision.Outcome, error) {
 	t.Helper()
-	return revision.Compare(t.Context(), revision.Revision{Tree: treeOf(base), Name: "base"}, revision.Revision{Tree: treeOf(head), Name: "head"}, options(all))
+	return revision.Compare(t.Context(), repository.Revision{Tree: treeOf(base), Name: "base"}, repository.Revision{Tree: treeOf(head), Name: "head"}, options(all))
 }
 
 // summary returns each change as a line.

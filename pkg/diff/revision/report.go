@@ -2,14 +2,12 @@ package revision
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // report collects what a comparison could not do, and passes on messages, each once.
@@ -20,10 +18,6 @@ type report struct {
 	// omitted are the owners that could not be compared, in the order of omissions.
 	omitted   map[controllers.VersionedID]*diff.Omission
 	omissions []controllers.VersionedID
-	// causes are the errors of owners that cannot be built.
-	causes map[controllers.VersionedID]error
-	// lacking are the ConfigMaps and Secrets without which owners were built.
-	lacking map[controllers.ID][]Lack
 	// concealed replaces what is derived from secret values in messages and names.
 	concealed diff.Concealment
 	// blocked are the objects that are not reconciled because of their dependencies.
@@ -31,7 +25,7 @@ type report struct {
 }
 
 func newReport(o Options) report {
-	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}, causes: map[controllers.VersionedID]error{}, lacking: map[controllers.ID][]Lack{}}
+	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}}
 }
 
 // note reports an assumption.
@@ -49,27 +43,16 @@ func (r *report) once(to func(text string), text string) {
 }
 
 // fail records that an owner cannot be built. Its objects are not compared.
-func (r *report) fail(s *side, owner *unstructured.Unstructured, err error) {
+func (r *report) fail(g *repository.Graph, owner *unstructured.Unstructured, err error) {
 	err = r.concealed.Error(err)
-	// A report names the owner before the reason.
-	cause := strings.TrimPrefix(err.Error(), "building "+controllers.IDOf(owner.Object).String()+": ")
-	r.omit(owner, "cannot be built: "+redact.Text(cause), true)
-	r.causes[controllers.VersionedIDOf(owner.Object)] = err
+	r.omit(owner, repository.CannotBuild(owner, err), true)
 	for _, known := range r.failed {
 		if known.err.Error() == err.Error() {
-			known.Revisions = append(known.Revisions, s.Name)
+			known.Revisions = append(known.Revisions, g.Name)
 			return
 		}
 	}
-	r.failed = append(r.failed, &BuildError{Revisions: []string{s.Name}, err: err})
-}
-
-// lack records that an owner is built without a ConfigMap or Secret.
-func (r *report) lack(owner *unstructured.Unstructured, object controllers.ID, err error) {
-	ref, lack := controllers.IDOf(owner.Object), Lack{object, err}
-	if !slices.ContainsFunc(r.lacking[ref], func(known Lack) bool { return known.Object == object }) {
-		r.lacking[ref] = append(r.lacking[ref], lack)
-	}
+	r.failed = append(r.failed, &BuildError{Revisions: []string{g.Name}, err: err})
 }
 
 // omit records that the objects of an owner could not be compared.

@@ -6,12 +6,13 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // withhold records that a Kustomization or HelmRelease is created, changed or removed by a
 // Kustomization that is suspended, or that is withheld itself. One whose spec stays the same is
 // reconciled as before, whatever is suspended above it.
-func (w *walker) withhold(before, after *diff.Side, p pair) {
+func (w *walker) withhold(before, after *repository.Rendering, p pair) {
 	parent := after
 	if parent == nil {
 		parent = before

@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // predict adds what an owner does.
@@ -155,7 +156,7 @@ func (p *prediction) created(o *owner, e Entry) Entry {
 }
 
 // find returns an object of a build.
-func find(s *diff.Side, ref controllers.ID) *unstructured.Unstructured {
+func find(s *repository.Rendering, ref controllers.ID) *unstructured.Unstructured {
 	if s == nil {
 		return nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // revision has the definition of each owner, and what it applies.
@@ -34,13 +35,13 @@ func parse(t *testing.T, text string) []build.Object {
 }
 
 // owned returns one side of an owner, nil if it does not exist.
-func owned(t *testing.T, r revision, name string) *diff.Side {
+func owned(t *testing.T, r revision, name string) *repository.Rendering {
 	t.Helper()
 	of, ok := r[name]
 	if !ok {
 		return nil
 	}
-	return &diff.Side{Owner: parse(t, of[0])[0].Unstructured, Build: &build.Result{Objects: parse(t, of[1])}}
+	return &repository.Rendering{Owner: parse(t, of[0])[0].Unstructured, Build: &build.Result{Objects: parse(t, of[1])}}
 }
 
 // predicted returns the timeline of a change as lines.

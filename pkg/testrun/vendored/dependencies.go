@@ -2,6 +2,7 @@ package vendored
 
 import (
 	"context"
+	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -82,7 +83,7 @@ type place struct {
 
 // dependencies reads the charts that source-controller would fetch for a chart in a source.
 func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, chart *build.Chart) error {
-	from, all, have := find(w.applied, source), dependenciesOf(chart), contained(chart)
+	from, all, have := w.find(source), dependenciesOf(chart), contained(chart)
 	if source.Kind != gitRepository && source.Kind != bucketKind || from == nil || len(all) == len(have) {
 		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
 	}
@@ -104,14 +105,14 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 		fetched := &build.Chart{URL: repository, Name: d.Name, Version: d.Version}
 		var err error
 		if fetched.Access, err = w.accessTo(ctx, source.Namespace, repository); err != nil {
-			return named(ref, err)
+			return fmt.Errorf("%s: %w", ref, err)
 		}
 		at := place{from, path.Join(chart.Folder, "charts") + "/"}
 		if d.Alias != "" {
 			at.prefix += d.Alias + "-" // the same chart may have several
 		}
 		if err := w.dependency(ctx, at, Source{Kind: helmRepository, URL: repository, Chart: d.Name, Version: d.Version}, fetched); err != nil {
-			return named(ref, err)
+			return fmt.Errorf("%s: %w", ref, err)
 		}
 	}
 	return nil
@@ -132,7 +133,7 @@ func (w *walk) accessTo(ctx context.Context, namespace, url string) (build.Acces
 	for _, o := range w.applied {
 		if controllers.IDOf(o.Object).Kind == helmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
 			return build.AccessOf(ctx, o, build.HelmOptions{
-				Lookup: build.FromObjects(w.applied), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
+				Lookup: w.lookup(), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 			})
 		}
 	}
@@ -156,7 +157,7 @@ func (c *checker) dependency(_ context.Context, at place, wanted Source, _ *buil
 		return err
 	}
 	name := at.prefix + path.Base(s.File)
-	if c.repository.Is(at.source) {
+	if c.repository.Identity().Is(at.source) {
 		c.repository.Add(name, content)
 		return nil
 	}

@@ -3,7 +3,6 @@ package vendored
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/desired"
-	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -40,56 +39,42 @@ type walk struct {
 	options    build.Options
 	// login returns credentials for registries. It may be nil.
 	login build.Login
-	// applied are the objects of the Kustomizations that were built.
+
+	graph *repository.Graph
+	// applied are the objects of the Kustomizations that were rendered.
 	applied []*unstructured.Unstructured
-	trees   map[string]tree
 	// incomplete describes what was not read, and cannot be.
 	incomplete []string
 }
 
-type tree struct {
-	fs.FS
-	err error
-}
-
-// run builds the Kustomizations from the cluster's folder on, reading their sources, and reads all
-// other sources among their objects.
+// run renders the Kustomizations of the cluster, reading their sources, and reads all other sources among their objects.
 func (w *walk) run(ctx context.Context) error {
-	w.trees = map[string]tree{}
-	w.applied = slices.Clone(w.repository.Sync)
-	w.options.Missing = func(controllers.ID, error) bool { return true }
+	identity := w.repository.Identity()
 	w.options.KeepUnset = true
-	w.options.Lookup = build.FromObjects(nil)
-	w.options.Generate = func(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, _ build.Sources) (fs.FS, error) {
-		return w.tree(ctx, source, slices.Concat(w.applied, objects))
+	var err error
+	w.graph, err = repository.Open(ctx, repository.Revision{Tree: repository.TreeOf(w.repository.Tree), Name: "the repository"}, repository.Options{
+		Path: w.repository.Path, Namespace: w.repository.Namespace, Remotes: identity.Remotes, Branches: identity.Branches,
+		Contents: w, Build: w.options,
+		Missing: func(*unstructured.Unstructured, controllers.ID, error) bool { return true },
+	})
+	if err != nil {
+		return err
+	}
+	deployed, err := w.graph.Deploy()
+	if err != nil {
+		return err
 	}
 	var failures []error
-	for _, ks := range w.repository.Sync {
-		if !build.IsKustomization(ks) {
-			continue
+	for _, o := range deployed.Omitted {
+		if o.Unavailable {
+			w.omit("%s: %s", o.Owner, o.Reason)
+		} else {
+			failures = append(failures, o.Err)
 		}
-		from, err := w.tree(ctx, build.SourceOf(ks), w.applied)
-		if err != nil {
-			return fmt.Errorf("reading the source of %s: %w", controllers.IDOf(ks.Object), err)
-		}
-		result, err := build.Recursive(ctx, from, ks, w.options, func(context.Context, controllers.ID) (fs.FS, error) { return nil, build.ErrNotFound })
-		if result == nil {
-			return err
-		}
-		failures = append(failures, w.unavailable(err))
-		w.applied = append(w.applied, result.Unstructured()...)
 	}
-	last := map[controllers.ID]*unstructured.Unstructured{}
-	var order []controllers.ID
+	w.applied = deployed.Objects()
 	for _, o := range w.applied {
-		ref := controllers.IDOf(o.Object)
-		if last[ref] == nil {
-			order = append(order, ref)
-		}
-		last[ref] = o
-	}
-	for _, ref := range order {
-		if err := w.visit(ctx, last[ref]); err != nil {
+		if err := w.visit(ctx, o); err != nil {
 			failures = append(failures, err)
 		}
 	}
@@ -99,33 +84,16 @@ func (w *walk) run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// unavailable notes the Kustomizations whose sources no object defines, and returns the other errors.
-func (w *walk) unavailable(err error) error {
-	failures := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { // what Recursive has joined
-		failures = joined.Unwrap()
-	}
-	return errors.Join(slices.DeleteFunc(slices.Clone(failures), func(err error) bool {
-		var child *build.ChildError
-		var variables *build.VariablesError
-		missing := errors.As(err, &child) && errors.Is(err, build.ErrNotFound) && !errors.As(err, &variables)
-		if missing {
-			w.omit("%s", err)
-		}
-		return missing
-	})...)
-}
-
 // visit reads what an object refers to, unless it is suspended or applies to another cluster.
 func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
-	k, known := controllers.KindOf(o.GroupVersionKind().Group, o.GetKind())
+	id := controllers.IDOf(o.Object)
+	k, known := id.Flux()
 	if _, remote, _ := unstructured.NestedMap(o.Object, "spec", "kubeConfig"); !known || remote || k.Suspension.Is(o.Object) {
 		return nil
 	}
-	ref := controllers.IDOf(o.Object)
-	switch ref.Kind {
+	switch id.Kind {
 	case gitRepository, ociRepository, bucketKind:
-		_, err := w.tree(ctx, ref, w.applied)
+		_, err := w.graph.Content(id)
 		var unsupported *unsupportedError
 		if errors.As(err, &unsupported) {
 			w.omit("%s", err)
@@ -148,133 +116,88 @@ func (w *walk) omit(format string, args ...any) {
 
 // release reads the chart of a HelmRelease or HelmChart.
 func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error {
-	ref := controllers.IDOf(o.Object)
+	id := controllers.IDOf(o.Object)
 	if part, ok, _ := unstructured.NestedMap(o.Object, "spec", "chart"); ok && part["kind"] == ociRepository {
 		spec, _, _ := unstructured.NestedMap(part, "spec")
 		source := &unstructured.Unstructured{Object: map[string]any{"kind": ociRepository, "spec": spec}}
 		source.SetNamespace(o.GetNamespace())
 		source.SetName(o.GetNamespace() + "-" + o.GetName())
-		_, err := w.read(ctx, source, w.applied)
+		_, err := w.Content(ctx, repository.Request{Source: controllers.IDOf(source.Object), Object: source, Lookup: w.lookup()})
 		return err
 	}
 	var from controllers.ID
 	chart, err := build.ChartOf(ctx, o, build.HelmOptions{
-		Lookup: build.FromObjects(w.applied), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
+		Lookup: w.lookup(), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 		Find: func(_ context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
-			if found := find(w.applied, wanted); found != nil {
-				return found, nil
-			}
-			return nil, build.ErrNotFound
+			return w.graph.Object(wanted)
 		},
-		Sources: func(ctx context.Context, source controllers.ID) (fs.FS, error) {
+		Sources: func(_ context.Context, source controllers.ID) (fs.FS, error) {
 			from = source
-			return w.tree(ctx, source, w.applied)
+			return w.graph.Content(source)
 		},
 	})
 	switch {
 	case errors.Is(err, build.ErrNotFound) || errors.Is(err, build.ErrNoChart):
-		w.omit("%s: %s", ref, err)
+		w.omit("%s: %s", id, err)
 		return nil
 	case err != nil:
-		return fmt.Errorf("%s: %w", ref, err)
+		return fmt.Errorf("%s: %w", id, err)
 	case chart.URL == "":
-		return w.dependencies(ctx, ref, from, chart)
+		return w.dependencies(ctx, id, from, chart)
 	case chart.Name == "": // the chart of an OCIRepository
 		return nil
 	}
 	if err := w.helm(ctx, Source{Kind: helmRepository, URL: strings.TrimRight(chart.URL, "/"), Chart: chart.Name, Version: chart.Version}, chart); err != nil {
-		return fmt.Errorf("%s: %w", ref, err)
+		return fmt.Errorf("%s: %w", id, err)
 	}
 	return nil
 }
 
-// tree returns the artifact of a source.
-func (w *walk) tree(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured) (fs.FS, error) {
-	if source.Kind == "ExternalArtifact" {
-		return generator.Generate(ctx, source, objects, func(ctx context.Context, s controllers.ID) (fs.FS, error) { return w.tree(ctx, s, objects) })
+// lookup returns the ConfigMaps and Secrets of the repository, whose values may be encrypted.
+func (w *walk) lookup() build.Lookup { return build.FromObjects(w.applied) }
+
+// Content implements repository.Contents with the reader.
+func (w *walk) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
+	if r.Object == nil {
+		return repository.Content{}, build.ErrNotFound
 	}
-	o := find(objects, source)
-	if o == nil {
-		return nil, build.ErrNotFound
+	files, err := w.files(ctx, sourceOf(r.Object), r.Object, r.Lookup)
+	if err != nil && !strings.HasPrefix(err.Error(), r.Source.String()) {
+		err = fmt.Errorf("%s: %w", r.Source, err)
 	}
-	spec, err := json.Marshal(o.Object["spec"])
-	if err != nil {
-		return nil, err
-	}
-	key := source.String() + "\n" + string(spec)
-	if known, ok := w.trees[key]; ok {
-		return known.FS, known.err
-	}
-	w.trees[key] = tree{err: fmt.Errorf("%s includes itself", source)}
-	found, err := w.read(ctx, o, objects)
-	w.trees[key] = tree{found, err}
-	return found, err
+	return repository.Content{Files: files}, err
 }
 
-// read returns the artifact of a source, and reads it with the reader unless it is the repository.
-func (w *walk) read(ctx context.Context, o *unstructured.Unstructured, objects []*unstructured.Unstructured) (fs.FS, error) {
-	ref, ignore, lookup := controllers.IDOf(o.Object), desired.Text(o, "spec", "ignore"), build.FromObjects(objects)
-	wanted := sourceOf(o)
+// files returns the files of a source.
+func (w *walk) files(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (fs.FS, error) {
 	if strings.Contains(wanted.URL, "${") {
-		return nil, fmt.Errorf("%s: its URL has a variable without a value: %s", ref, wanted.URL)
+		return nil, fmt.Errorf("its URL has a variable without a value: %s", wanted.URL)
 	}
-	switch ref.Kind {
+	read := w.bucket
+	switch wanted.Kind {
 	case gitRepository:
-		files := w.repository.Tree
-		if !w.repository.Is(o) {
-			content, err := w.git(ctx, wanted, o, lookup)
-			if err != nil {
-				return nil, named(ref, err)
-			}
-			files = build.NewTree(content)
-		}
-		included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) {
-			tree, err := w.tree(ctx, other, objects)
-			if err != nil {
-				return nil, fmt.Errorf("%s: reading %s of spec.include: %w", ref, other.Name, err)
-			}
-			return tree, nil
-		})
-		if err != nil {
-			return nil, err
-		}
-		return build.Select(ctx, append([]build.Part{{Tree: files, Only: build.SparseCheckout(o)}}, included...), ignore)
+		read = w.git
 	case ociRepository:
 		layer, err := w.oci(ctx, wanted, o, lookup)
 		if err != nil {
-			return nil, named(ref, err)
+			return nil, err
 		}
-		content, err := build.Archive(bytes.NewReader(layer))
-		if err != nil || desired.Text(o, "spec", "layerSelector", "operation") == "copy" {
-			return content, err
-		}
-		return build.Select(ctx, []build.Part{{Tree: content}}, ignore)
+		return build.Archive(bytes.NewReader(layer))
 	case bucketKind:
-		objects, err := w.bucket(ctx, wanted, o, lookup)
-		if err != nil {
-			return nil, named(ref, err)
-		}
-		return build.Select(ctx, []build.Part{{Tree: build.NewTree(objects)}}, ignore)
+	default:
+		return nil, fmt.Errorf("it cannot be vendored: %w", build.ErrNotFound)
 	}
-	return nil, fmt.Errorf("%s cannot be vendored: %w", ref, build.ErrNotFound)
+	files, err := read(ctx, wanted, o, lookup)
+	return build.NewTree(files), err
 }
 
-// named adds an object to an error, unless it begins with it.
-func named(ref controllers.ID, err error) error {
-	if strings.HasPrefix(err.Error(), ref.String()) {
-		return err
+// find returns an object of the repository, or nil.
+func (w *walk) find(wanted controllers.ID) *unstructured.Unstructured {
+	o, err := w.graph.Object(wanted)
+	if err != nil {
+		return nil
 	}
-	return fmt.Errorf("%s: %w", ref, err)
-}
-
-// find returns the last object with a reference, nil if there is none.
-func find(objects []*unstructured.Unstructured, wanted controllers.ID) *unstructured.Unstructured {
-	for _, o := range slices.Backward(objects) {
-		if controllers.IDOf(o.Object) == wanted && o.GroupVersionKind().Group == "source.toolkit.fluxcd.io" {
-			return o
-		}
-	}
-	return nil
+	return o
 }
 
 func urlOf(o *unstructured.Unstructured) string {

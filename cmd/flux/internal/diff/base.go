@@ -13,12 +13,13 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
-	"github.com/fluxkit/flux/pkg/diff/revision/clone"
+	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository/clone"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // baseOptions are the flags of the diff command without a subcommand.
@@ -84,7 +85,7 @@ definition or its source changes.`
 		clierr.ExitSuccess: "there are no changes, or with --fail-on=danger no dangerous ones; --fail-on=error and --exit-code=false accept all changes",
 		clierr.ExitFailed:  "there are changes, or with --fail-on=danger dangerous ones",
 		clierr.ExitUndetermined: "the comparison failed, the controller would fail, the command line is invalid, the comment or the status of --comment and " +
-			"--status could not be written, or with --strict something was not compared",
+			"--status could not be written, or something was not compared that the change may affect, with --strict anything",
 	}.Annotations()
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
@@ -163,16 +164,16 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	repository, err := buildflags.OpenRepository(a)
+	checkout, err := buildflags.OpenRepository(a)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, repository.Close()) }()
-	options, err := o.Revisions(a, repository, namespace, o.helm)
+	defer func() { err = errors.Join(err, checkout.Close()) }()
+	graph, err := o.Graph(ctx, a, checkout, namespace, o.helm)
 	if err != nil {
 		return err
 	}
-	find := revisions{o, a, repository}
+	find := revisions{o, a, checkout}
 	against, err := find.target(ctx)
 	if err != nil {
 		return err
@@ -181,32 +182,33 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if err != nil {
 		return err
 	}
-	if options.Branches = clone.Branches(repository, against.Revision); against.Branch != "" {
-		options.Branches = []string{against.Branch}
+	if graph.Branches = clone.Branches(checkout, against.Revision); against.Branch != "" {
+		graph.Branches = []string{against.Branch}
 	}
-	options.Submodules = clone.Submodules(ctx, repository)
 	announce := o.announce(a)
-	options.Note = func(text string) { announce("%s", text) }
 	if o.withHelm {
-		if options.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
+		if graph.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}
-	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, repository, o.head, against))
-	paths, several, err := clone.Paths(ctx, repository, o.paths, base, head)
+	gate.Revisions(base.Name, head.Name, clone.Proposed(ctx, checkout, o.head, against))
+	paths, several, err := clone.Paths(ctx, checkout, o.paths, base, head)
 	if err != nil {
 		return err
 	}
-	options.Timeline = o.timeline
+	options := revision.Options{
+		Options: graph, Timeline: o.timeline,
+		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },
+	}
 	results, timelines, failures := compareClusters(ctx, announce, paths, several, base, head, options)
-	if n := repository.Lacking(); n > 0 {
+	if n := checkout.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
 	}
 	if results == nil {
 		return failures
 	}
 	o.timelines = timelines
-	if err := o.verify(ctx, a, options.Hosts, results); err != nil {
+	if err := o.verify(ctx, a, graph.Charts.Hosts, results); err != nil {
 		return err
 	}
 	return o.report(a, gate, results, failures)

@@ -8,10 +8,11 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // compareClusters compares one cluster, or several. It returns a timeline for each if the options request it.
-func compareClusters(ctx context.Context, announce func(string, ...any), paths []string, several bool, base, head revision.Revision, options revision.Options) ([]*diff.Result, []*timeline.Prediction, error) {
+func compareClusters(ctx context.Context, announce func(string, ...any), paths []string, several bool, base, head repository.Revision, options revision.Options) ([]*diff.Result, []*timeline.Prediction, error) {
 	var clusters []revision.Cluster
 	var failures error
 	if several {

@@ -17,12 +17,12 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/ui"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // NewCommand returns the diff command.
@@ -201,6 +201,9 @@ func conclude(a *app.App, o *options, results []*diff.Result, failed error) erro
 	switch {
 	case failed != nil:
 		return failed
+	case render.Sum(results).Affected > 0:
+		a.UI.Failure("not compared, although the change may affect them: %d; exiting with 2", render.Sum(results).Affected)
+		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	case !different && o.failOn == failOnDanger && len(review.Blocking(results)) > 0:
 		return verdict(a, o, results) // orphans
 	case !different && render.Sum(results).NotCompared > 0:

@@ -13,10 +13,10 @@ import (
 	"github.com/fluxkit/flux/internal/git/repo"
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/compare"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // options has the values of the flags.

@@ -11,22 +11,22 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/diff/revision"
-	"github.com/fluxkit/flux/pkg/diff/revision/clone"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/clone"
 )
 
 // revisions finds the two revisions to compare, and fetches them if that is
 // allowed.
 type revisions struct {
 	*baseOptions
-	app        *app.App
-	repository *snapshot.Repository
+	app      *app.App
+	checkout *snapshot.Repository
 }
 
 // target returns what the flags select as the base.
 func (r revisions) target(ctx context.Context) (clone.Target, error) {
 	if r.base == clone.Auto {
-		t, err := clone.DetectBase(ctx, r.app.Env, r.repository)
+		t, err := clone.DetectBase(ctx, r.app.Env, r.checkout)
 		if t.Assumed != "" {
 			r.app.UI.Warning("%s does not pass the target branch of the pull request: comparing with %s", t.Assumed, t.Name)
 		}
@@ -36,12 +36,12 @@ func (r revisions) target(ctx context.Context) (clone.Target, error) {
 }
 
 // find returns the base and the new revision.
-func (r revisions) find(ctx context.Context, t clone.Target) (base, head revision.Revision, err error) {
+func (r revisions) find(ctx context.Context, t clone.Target) (base, head repository.Revision, err error) {
 	from, err := r.commit(ctx, t.Revision)
 	if err != nil {
 		return base, head, err
 	}
-	name, bare := r.head, r.repository.Root() == ""
+	name, bare := r.head, r.checkout.Root() == ""
 	if name == "" && (bare || t.Merged) {
 		name = "HEAD"
 	}
@@ -58,14 +58,14 @@ func (r revisions) find(ctx context.Context, t clone.Target) (base, head revisio
 		}
 	}
 	if r.head == "" && !bare {
-		work, err := r.repository.WorkTree(ctx)
+		work, err := r.checkout.WorkTree(ctx)
 		if err != nil {
 			return base, head, err
 		}
 		head.Tree, name = work, "the work tree"
 	}
 	tree, err := r.tree(ctx, from)
-	return revision.Revision{Tree: tree, Name: t.Name}, revision.Revision{Tree: head.Tree, Name: name}, err
+	return repository.Revision{Tree: tree, Name: t.Name}, repository.Revision{Tree: head.Tree, Name: name}, err
 }
 
 // mergedAt returns the merge base of two commits if the base is one, else the first.
@@ -73,12 +73,12 @@ func (r revisions) mergedAt(ctx context.Context, t clone.Target, name string, fr
 	if !t.Merged {
 		return from, nil
 	}
-	search := r.repository.MergeBase
+	search := r.checkout.MergeBase
 	if r.fetch {
-		search = r.repository.Fetcher().MergeBase
+		search = r.checkout.Fetcher().MergeBase
 	}
 	base, err := search(ctx, from, to)
-	if errors.Is(err, snapshot.ErrUnrelated) && r.repository.Shallow() {
+	if errors.Is(err, snapshot.ErrUnrelated) && r.checkout.Shallow() {
 		return base, hint.Errorf("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.Name, err)
 	}
 	if err != nil {
@@ -109,19 +109,19 @@ func (r revisions) contained(t clone.Target, name string) error {
 
 // tree returns the tree of a commit, with the files that a partial clone does
 // not have yet.
-func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (revision.Tree, error) {
-	if r.fetch && r.repository.Partial() {
+func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (repository.Tree, error) {
+	if r.fetch && r.checkout.Partial() {
 		r.announce(r.app)("fetching the files of commit %s", commit)
-		if err := r.repository.Fetcher().Files(ctx, commit); err != nil {
+		if err := r.checkout.Fetcher().Files(ctx, commit); err != nil {
 			return nil, hint.Errorf(fetchAgain(err), "fetching the files of commit %s: %w", commit, err)
 		}
 	}
-	return r.repository.At(commit)
+	return r.checkout.At(commit)
 }
 
 // commit resolves a revision.
 func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, error) {
-	found, err := r.repository.Resolve(ctx, name)
+	found, err := r.checkout.Resolve(ctx, name)
 	var unknown *snapshot.UnknownError
 	if !errors.As(err, &unknown) {
 		return found, err
@@ -133,7 +133,7 @@ func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, erro
 	if err := r.fetchRevision(ctx, name); err != nil {
 		return found, hint.Errorf(fetchAgain(err), "fetching %s: %w", name, err)
 	}
-	if found, err = r.repository.Resolve(ctx, name); err != nil {
+	if found, err = r.checkout.Resolve(ctx, name); err != nil {
 		return found, hint.Errorf("name a branch, tag or commit of origin", "%w", err)
 	}
 	return found, nil
@@ -145,11 +145,11 @@ func (r revisions) fetchRevision(ctx context.Context, name string) error {
 	branch := strings.TrimPrefix(strings.TrimPrefix(name, "refs/heads/"), "origin/")
 	switch {
 	case plumbing.IsHash(name):
-		return r.repository.Fetcher().Commit(ctx, name)
+		return r.checkout.Fetcher().Commit(ctx, name)
 	case !relative(name):
-		return r.repository.Fetcher().Branch(ctx, branch)
-	case r.repository.Shallow():
-		return r.repository.Fetcher().Deepen(ctx, 0)
+		return r.checkout.Fetcher().Branch(ctx, branch)
+	case r.checkout.Shallow():
+		return r.checkout.Fetcher().Deepen(ctx, 0)
 	}
 	return nil
 }

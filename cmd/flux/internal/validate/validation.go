@@ -22,11 +22,11 @@ import (
 	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff/revision"
-	"github.com/fluxkit/flux/pkg/diff/revision/clone"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/clone"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/validate"
 	"github.com/fluxkit/flux/pkg/validate/server"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
@@ -147,27 +147,26 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	repository, err := buildflags.OpenRepository(a)
+	checkout, err := buildflags.OpenRepository(a)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, repository.Close()) }()
-	at, err := o.at(ctx, repository)
+	defer func() { err = errors.Join(err, checkout.Close()) }()
+	at, err := o.at(ctx, checkout)
 	if err != nil {
 		return err
 	}
-	base, err := o.Revisions(a, repository, namespace, o.helm)
+	base, err := o.Graph(ctx, a, checkout, namespace, o.helm)
 	if err != nil {
 		return err
 	}
-	base.Branches, base.Submodules = clone.Branches(repository, o.revision), clone.Submodules(ctx, repository)
-	base.Warn = nil // the findings have what is missing
+	base.Branches = clone.Branches(checkout, o.revision)
 	if o.withHelm {
-		if base.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
+		if base.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}
-	paths, err := o.clusters(ctx, repository, at)
+	paths, err := o.clusters(ctx, checkout, at)
 	if err != nil {
 		return err
 	}
@@ -186,7 +185,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	if err != nil {
 		return err
 	}
-	if n := repository.Lacking(); n > 0 {
+	if n := checkout.Lacking(); n > 0 {
 		return hint.Errorf("fetch them: git checkout, or a clone without --filter", "this partial clone does not have %d of the files", n)
 	}
 	if err := write(a, o, minor, results); err != nil {
@@ -205,34 +204,34 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 }
 
 // at returns the revision to validate.
-func (o *options) at(ctx context.Context, repository *snapshot.Repository) (revision.Revision, error) {
+func (o *options) at(ctx context.Context, checkout *snapshot.Repository) (repository.Revision, error) {
 	name := o.revision
-	if name == "" && repository.Root() != "" {
-		tree, err := repository.WorkTree(ctx)
-		return revision.Revision{Tree: tree, Name: "the work tree"}, err
+	if name == "" && checkout.Root() != "" {
+		tree, err := checkout.WorkTree(ctx)
+		return repository.Revision{Tree: tree, Name: "the work tree"}, err
 	}
 	if name == "" {
 		name = "HEAD"
 	}
-	commit, err := repository.Resolve(ctx, name)
+	commit, err := checkout.Resolve(ctx, name)
 	var unknown *snapshot.UnknownError
 	if errors.As(err, &unknown) {
-		return revision.Revision{}, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
+		return repository.Revision{}, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
 	}
 	if err != nil {
-		return revision.Revision{}, err
+		return repository.Revision{}, err
 	}
-	tree, err := repository.At(commit)
-	return revision.Revision{Tree: tree, Name: name}, err
+	tree, err := checkout.At(commit)
+	return repository.Revision{Tree: tree, Name: name}, err
 }
 
 // clusters returns the directories of the clusters.
-func (o *options) clusters(ctx context.Context, repository *snapshot.Repository, at revision.Revision) ([]string, error) {
+func (o *options) clusters(ctx context.Context, checkout *snapshot.Repository, at repository.Revision) ([]string, error) {
 	if len(o.paths) > 0 {
-		paths, _, err := clone.Paths(ctx, repository, o.paths, at, at)
+		paths, _, err := clone.Paths(ctx, checkout, o.paths, at, at)
 		return paths, err
 	}
-	found, others, err := revision.Roots(ctx, at.Tree)
+	found, others, err := repository.Roots(ctx, at.Tree)
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +248,7 @@ func (o *options) clusters(ctx context.Context, repository *snapshot.Repository,
 }
 
 // validateAll validates all clusters.
-func validateAll(ctx context.Context, a *app.App, paths []string, at revision.Revision, o validate.Options) ([]*validate.Result, error) {
+func validateAll(ctx context.Context, a *app.App, paths []string, at repository.Revision, o validate.Options) ([]*validate.Result, error) {
 	noted := map[string]bool{}
 	var results []*validate.Result
 	for _, path := range paths {

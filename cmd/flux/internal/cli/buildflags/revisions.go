@@ -1,8 +1,11 @@
 package buildflags
 
 import (
+	"context"
 	"errors"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/git/snapshot"
@@ -10,10 +13,10 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/desired"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff/revision"
-	"github.com/fluxkit/flux/pkg/diff/revision/clone"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/clone"
+	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // OpenRepository opens the clone in the current directory, or the one that git would use because of
@@ -29,43 +32,48 @@ func OpenRepository(a *app.App) (*snapshot.Repository, error) {
 	return repository, err
 }
 
-// Revisions returns the options for building what revisions of a repository deploy to a cluster.
-func (o *Options) Revisions(a *app.App, repository *snapshot.Repository, namespace string, helm desired.HelmOptions) (revision.Options, error) {
+// Graph returns the options for following what revisions of a clone deploy to a cluster, without a cluster.
+func (o *Options) Graph(ctx context.Context, a *app.App, at *snapshot.Repository, namespace string, helm desired.HelmOptions) (repository.Options, error) {
+	options := repository.Options{
+		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{},
+		Contents: &clone.Contents{Clone: at}, Submodules: clone.Submodules(ctx, at),
+	}
 	builder, err := o.Builder(a)
 	if err != nil {
-		return revision.Options{}, err
+		return options, err
 	}
-	options := revision.Options{
-		Namespace: namespace, Strict: o.Strict, KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions,
-		Warn: func(text string) { a.UI.Warning("%s", text) }, Folders: map[controllers.ID]string{},
-		Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
-		Decrypter: Decryption(a).Decrypter(build.FromObjects(nil)), // local keys only
-		At:        func(reference build.GitReference) (revision.Tree, error) { return clone.TreeAt(repository, reference) },
-	}
+	decrypter := Decryption(a).Decrypter(build.FromObjects(nil)) // local keys only
 	if o.Untrusted {
 		a.UI.Warning("encrypted documents are not decrypted: %s", build.ErrUntrusted)
-		options.Decrypter = build.Untrusted{}
+		decrypter = build.Untrusted{}
 	}
-	addresses, err := repository.Remotes()
+	options.Build = build.Options{
+		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer,
+		Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return decrypter },
+	}
+	options.Charts = build.HelmOptions{
+		KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions, Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
+	}
+	if options.Build.Vars, options.Build.SecretVars, err = o.Vars(); err != nil {
+		return options, err
+	}
+	addresses, err := at.Remotes()
 	if err != nil {
 		return options, err
 	}
-	known := map[string]bool{}
 	for _, address := range addresses {
-		known[workspace.ComparableAddress(address)] = true
-	}
-	options.Local = func(address string) bool { return known[workspace.ComparableAddress(address)] }
-	if options.Vars, options.SecretVars, err = o.Vars(); err != nil {
-		return options, err
+		options.Remotes = append(options.Remotes, workspace.ComparableAddress(address))
 	}
 	for source, folder := range o.Sources {
-		reference, err := desired.ParseSource(source)
+		id, err := desired.ParseSource(source)
 		if err != nil {
 			return options, err
 		}
-		if options.Folders[reference], err = clone.Inside(repository, folder); err != nil {
+		inside, err := clone.Inside(at, folder)
+		if err != nil {
 			return options, err
 		}
+		options.Folders[id] = repository.Folder{Path: inside}
 	}
 	return options, nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -35,20 +36,21 @@ func Served(ctx context.Context, folder, revision string) (*testrun.Repository, 
 	for address := range tree.Remotes() {
 		r.Remotes = append(r.Remotes, address)
 	}
-	clone, err := snapshot.Open(tree.Root)
+	checkout, err := snapshot.Open(tree.Root)
 	if err != nil {
 		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(tree.Root), err)
 	}
-	r.Tree, err = filesAt(ctx, clone, revision)
-	return r, clone.Close, err
+	r.Branches = clone.Branches(checkout, revision)
+	r.Tree, err = filesAt(ctx, checkout, revision)
+	return r, checkout.Close, err
 }
 
 // filesAt returns the files of a revision, or of the work tree.
-func filesAt(ctx context.Context, clone *snapshot.Repository, revision string) (*snapshot.Tree, error) {
+func filesAt(ctx context.Context, checkout *snapshot.Repository, revision string) (*snapshot.Tree, error) {
 	if revision == "" {
-		return clone.WorkTree(ctx)
+		return checkout.WorkTree(ctx)
 	}
-	commit, err := clone.Resolve(ctx, revision)
+	commit, err := checkout.Resolve(ctx, revision)
 	var unknown *snapshot.UnknownError
 	if errors.As(err, &unknown) {
 		return nil, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
@@ -56,7 +58,7 @@ func filesAt(ctx context.Context, clone *snapshot.Repository, revision string) (
 	if err != nil {
 		return nil, err
 	}
-	return clone.At(commit)
+	return checkout.At(commit)
 }
 
 // Names returns the branches and tags of the clone in the current directory, for completion.

@@ -32,17 +32,17 @@ type Target struct {
 
 // DetectBase returns what a change is proposed for: the target of the pull
 // request in a CI system, otherwise the default branch of origin.
-func DetectBase(ctx context.Context, env func(string) string, repository *snapshot.Repository) (Target, error) {
+func DetectBase(ctx context.Context, env func(string) string, clone *snapshot.Repository) (Target, error) {
 	request := ci.Read(env)
 	if branch := request.Target; branch != "" {
-		if base := mergedInto(ctx, request, repository); base != "" {
+		if base := mergedInto(ctx, request, clone); base != "" {
 			return Target{Revision: base, Name: branch, Branch: branch, Proposed: true}, nil
 		}
-		name := remoteBranch(repository, branch)
+		name := remoteBranch(clone, branch)
 		return Target{Revision: name, Name: name, Branch: branch, Merged: true, Proposed: true}, nil
 	}
-	if branch := repository.DefaultBranch(); branch != "" {
-		name := remoteBranch(repository, branch)
+	if branch := clone.DefaultBranch(); branch != "" {
+		name := remoteBranch(clone, branch)
 		t := Target{Revision: name, Name: name, Branch: branch, Merged: true}
 		if request.Number > 0 {
 			t.Assumed = request.System
@@ -58,13 +58,13 @@ func DetectBase(ctx context.Context, env func(string) string, repository *snapsh
 // mergedInto returns the commit of the target branch if a CI system has checked
 // out the merge of the pull request into it, else "". The merge is the commit
 // that the CI system names: any other merge has another first parent.
-func mergedInto(ctx context.Context, request ci.PullRequest, repository *snapshot.Repository) string {
-	head, err := repository.Resolve(ctx, "HEAD")
+func mergedInto(ctx context.Context, request ci.PullRequest, clone *snapshot.Repository) string {
+	head, err := clone.Resolve(ctx, "HEAD")
 	if err != nil || head.String() != request.Commit {
 		return ""
 	}
 	if request.Merge {
-		if parents, err := repository.Parents(head); err == nil && len(parents) == 2 {
+		if parents, err := clone.Parents(head); err == nil && len(parents) == 2 {
 			return parents[0].String()
 		}
 	}
@@ -74,12 +74,12 @@ func mergedInto(ctx context.Context, request ci.PullRequest, repository *snapsho
 // Proposed returns the last commit of the pull request: the new revision, or the
 // second parent of the merge that a CI system has checked out. It returns "" if it is not
 // known.
-func Proposed(ctx context.Context, repository *snapshot.Repository, name string, t Target) string {
-	head, err := repository.Resolve(ctx, cmp.Or(name, "HEAD"))
+func Proposed(ctx context.Context, clone *snapshot.Repository, name string, t Target) string {
+	head, err := clone.Resolve(ctx, cmp.Or(name, "HEAD"))
 	if err != nil {
 		return ""
 	}
-	if parents, err := repository.Parents(head); err == nil && t.Proposed && len(parents) == 2 && parents[0].String() == t.Revision {
+	if parents, err := clone.Parents(head); err == nil && t.Proposed && len(parents) == 2 && parents[0].String() == t.Revision {
 		return parents[1].String()
 	}
 	return head.String()
@@ -87,9 +87,9 @@ func Proposed(ctx context.Context, repository *snapshot.Repository, name string,
 
 // remoteBranch prefers the branch of origin, because a local one may be
 // outdated.
-func remoteBranch(repository *snapshot.Repository, branch string) string {
+func remoteBranch(clone *snapshot.Repository, branch string) string {
 	name := fmt.Sprintf("refs/remotes/origin/%s", branch)
-	if _, err := repository.Exactly(name); err == nil {
+	if _, err := clone.Exactly(name); err == nil {
 		return "origin/" + branch
 	}
 	return branch

@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/generator"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // NewPlan locates the Kustomization, its directory and its variables.
@@ -106,16 +108,91 @@ type Plan struct {
 	// Sources is nil unless child Kustomizations are built.
 	Sources build.Sources
 	Work    workspace.WorkTree
+
+	// deployed is what the Kustomization and its children apply.
+	deployed *repository.Deployed
 }
 
-// Run builds the Kustomization, and its children if Sources is set.
+// Run builds the Kustomization, and its children if Sources is set. A child that cannot be built is skipped and reported by
+// a ChildError in the error, which is then returned together with a result.
 func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
-	p.Options.Generate = generator.Generate
 	if p.Sources == nil {
 		return build.Kustomization(ctx, p.Tree, p.Ks, p.Options)
 	}
-	return build.Recursive(ctx, p.Tree, p.Ks, p.Options, p.Sources)
+	options := repository.Options{
+		Path: p.Options.Path, Root: p.Ks, Build: p.Options, Contents: stored(p.Sources),
+		Folders: map[controllers.ID]repository.Folder{build.SourceOf(p.Ks): {Tree: p.Tree, Artifact: true}},
+	}
+	if missing := p.Options.Missing; missing != nil {
+		options.Missing = func(_ *unstructured.Unstructured, object controllers.ID, err error) bool { return missing(object, err) }
+	}
+	options.Build.Budget = budget.New(budget.Default()) // all builds share one
+	graph, err := repository.Open(ctx, repository.Revision{Tree: repository.TreeOf(p.Tree)}, options)
+	if err != nil {
+		return nil, err
+	}
+	if p.deployed, err = graph.Deploy(); err != nil {
+		return nil, err
+	}
+	result := &build.Result{}
+	for _, rendering := range p.deployed.Renderings {
+		result.Add(rendering.Build)
+	}
+	if len(p.deployed.Renderings) == 0 {
+		return nil, p.deployed.Omitted[0].Err // of the Kustomization itself
+	}
+	return result, errors.Join(p.failures(0)...)
 }
+
+// failures returns the errors of the children that cannot be built, without the first ones.
+func (p *Plan) failures(known int) []error {
+	var failed []error
+	for _, o := range p.deployed.Omitted[known:] {
+		failed = append(failed, &ChildError{o.Alias, o.Source, o.Err})
+	}
+	return failed
+}
+
+// follow builds the Kustomizations that a HelmRelease installs, and returns what they apply.
+func (p *Plan) follow(hr *unstructured.Unstructured, rendered *build.HelmResult) (*build.Result, []error) {
+	added := &build.Result{}
+	if p.deployed == nil {
+		return added, nil
+	}
+	known := len(p.deployed.Omitted)
+	for _, rendering := range p.deployed.Follow(&repository.Rendering{Owner: hr, Build: &rendered.Result, Namespace: rendered.Namespace}) {
+		added.Add(rendering.Build)
+	}
+	return added, p.failures(known)
+}
+
+// stored contains the artifacts of sources.
+type stored build.Sources
+
+// Content implements repository.Contents.
+func (s stored) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
+	tree, err := s(ctx, r.Source)
+	return repository.Content{Files: tree, Artifact: true}, err
+}
+
+// ChildError is returned for a child Kustomization that cannot be built.
+type ChildError struct {
+	Child, Source controllers.ID
+	err           error
+}
+
+func (e *ChildError) Error() string {
+	if errors.Is(e.err, build.ErrNotFound) {
+		return fmt.Sprintf("building %s: its source %s is not available", e.Child, e.Source)
+	}
+	if prefix := fmt.Sprintf("building %s: ", e.Child); !strings.HasPrefix(e.err.Error(), prefix) {
+		return prefix + e.err.Error()
+	}
+	return e.err.Error()
+}
+
+// Unwrap returns the underlying error.
+func (e *ChildError) Unwrap() error { return e.err }
 
 // ExplainBuild adds a remedy to a build error.
 func ExplainBuild(err error) error {
@@ -135,7 +212,7 @@ func ExplainBuild(err error) error {
 
 // ExplainChild adds a remedy to the error of a child Kustomization that failed to build.
 func ExplainChild(err error) error {
-	var child *build.ChildError
+	var child *ChildError
 	if errors.As(err, &child) && errors.Is(err, build.ErrNotFound) && child.Source.Name != "" {
 		err = hint.Errorf(fmt.Sprintf("set its directory with --local-sources %s=PATH", hint.Quote(child.Source.String())), "%w", err)
 	}

@@ -1,4 +1,4 @@
-package revision
+package repository
 
 import (
 	"bytes"
@@ -11,52 +11,11 @@ import (
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// sameInputs reports whether a Kustomization renders to the same objects on both sides, without
-// rendering it: it has the same spec, variables and files. A leaf contains no Kustomization or
-// HelmRelease to follow.
-func (w *walker) sameInputs(p pair) (same, leaf bool) {
-	if !equality.Semantic.DeepEqual(p.base.Object, p.head.Object) {
-		return false, false
-	}
-	source := build.SourceOf(p.head)
-	was, wasErr := w.base.content(source)
-	is, isErr := w.head.content(source)
-	if wasErr != nil || isErr != nil || !w.sameReferences(p.head) {
-		return false, false
-	}
-	in := newInputs(was, is)
-	same = in.kustomization(p.head, w.head.pathOf(p.head))
-	return same, in.leaf
-}
-
-// sameReferences reports whether the ConfigMaps and Secrets with the variables of a Kustomization,
-// or the values of a HelmRelease, are the same on both sides.
-func (w *walker) sameReferences(o *unstructured.Unstructured) bool {
-	for _, object := range build.DataReferences(o) {
-		if !w.sameData(object) {
-			return false
-		}
-	}
-	return true
-}
-
-func (w *walker) sameData(object controllers.ID) bool {
-	was, wasErr := w.base.find(object)
-	is, isErr := w.head.find(object)
-	if wasErr != nil || isErr != nil {
-		return wasErr != nil && isErr != nil && wasErr.Error() == isErr.Error()
-	}
-	return equality.Semantic.DeepEqual(was.Object, is.Object)
-}
 
 // inputs follows the files that the build of a folder reads, as long as they are the same in both
 // trees.
@@ -174,13 +133,13 @@ func (r *inputs) folder(name string) bool {
 // fluxMarkers matches text of a file that may contain a Kustomization or HelmRelease: an API
 // version of Flux, or an API version or kind that is substituted, escaped or an alias.
 var fluxMarkers = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v|fluxcd\.controlplane\.io/v|(apiVersion|kind)["']?\s*:[\s"'>|+-]*([^\n]*(\$\{|\\)|\*)|/(apiVersion|kind)\b|replacements`)
 })
 
 // mayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
 // is slow, so texts without any of its parts are excluded first.
 func mayContainFlux(text []byte) bool {
-	for _, part := range []string{"toolkit.fluxcd.io/v", "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
+	for _, part := range []string{"toolkit.fluxcd.io/v", operatorGroup, "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
 		if bytes.Contains(text, []byte(part)) {
 			return fluxMarkers().Match(text)
 		}
@@ -256,9 +215,9 @@ func (r *inputs) refers(folder, value string, kustomization bool) bool {
 		if name == "" || !keyed && name == file || !strings.Contains(name, "..") && !path.IsAbs(name) {
 			continue
 		}
-		target := clean(path.Join(folder, name))
+		target := Clean(path.Join(folder, name))
 		if path.IsAbs(name) {
-			target = clean(name)
+			target = Clean(name)
 		}
 		if !within(folder, target) || path.IsAbs(name) {
 			same = same && r.entry(target)

@@ -13,26 +13,26 @@ import (
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // Paths returns the folders of the clusters that --path names, and whether it may name
 // several: then the results name their cluster.
-func Paths(ctx context.Context, repository *snapshot.Repository, paths []string, base, head revision.Revision) (all []string, several bool, err error) {
+func Paths(ctx context.Context, clone *snapshot.Repository, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
 	seen := map[string]bool{}
 	for _, name := range paths {
-		inside, err := Inside(repository, name)
+		inside, err := Inside(clone, name)
 		if err != nil {
 			return nil, false, err
 		}
 		found := []string{inside}
-		if revision.IsPattern(inside) {
+		if repository.IsPattern(inside) {
 			several = true
-			found, err = revision.Match(base.Tree, head.Tree, inside)
+			found, err = repository.Match(base.Tree, head.Tree, inside)
 		} else if !isFolder(base, inside) && !isFolder(head, inside) {
-			return nil, false, notFound(ctx, repository, name, base, head)
+			return nil, false, notFound(ctx, clone, name, base, head)
 		}
-		var problem *revision.PatternError
+		var problem *repository.PatternError
 		if errors.As(err, &problem) {
 			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
 		}
@@ -49,35 +49,35 @@ func Paths(ctx context.Context, repository *snapshot.Repository, paths []string,
 	return all, several || len(paths) > 1, nil
 }
 
-func isFolder(at revision.Revision, name string) bool {
+func isFolder(at repository.Revision, name string) bool {
 	info, err := fs.Stat(at.Tree, name)
 	return err == nil && info.IsDir()
 }
 
 // notFound returns the error for a folder that neither revision has, with the folders of the
 // clusters as the remedy.
-func notFound(ctx context.Context, repository *snapshot.Repository, name string, base, head revision.Revision) error {
+func notFound(ctx context.Context, clone *snapshot.Repository, name string, base, head repository.Revision) error {
 	where := "either revision"
 	if base.Name == head.Name {
 		where = head.Name
 	}
-	clusters, _, err := revision.Roots(ctx, head.Tree)
+	clusters, _, err := repository.Roots(ctx, head.Tree)
 	if err != nil {
 		clusters = nil // the remedy has an example instead
 	}
 	for i, cluster := range clusters {
-		clusters[i] = fromHere(repository, cluster)
+		clusters[i] = fromHere(clone, cluster)
 	}
 	return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in %s", hint.Quote(name), where)
 }
 
 // fromHere returns a path in the repository relative to the current directory, as in --path.
-func fromHere(repository *snapshot.Repository, name string) string {
+func fromHere(clone *snapshot.Repository, name string) string {
 	here, err := os.Getwd()
-	if err != nil || repository.Root() == "" {
+	if err != nil || clone.Root() == "" {
 		return name
 	}
-	relative, err := filepath.Rel(realPath(here), filepath.Join(realPath(repository.Root()), filepath.FromSlash(name)))
+	relative, err := filepath.Rel(realPath(here), filepath.Join(realPath(clone.Root()), filepath.FromSlash(name)))
 	if err != nil {
 		return name
 	}
@@ -86,8 +86,8 @@ func fromHere(repository *snapshot.Repository, name string) string {
 
 // Inside returns the path of folder, which need not exist, relative to the
 // root of the repository.
-func Inside(repository *snapshot.Repository, folder string) (string, error) {
-	if repository.Root() == "" {
+func Inside(clone *snapshot.Repository, folder string) (string, error) {
+	if clone.Root() == "" {
 		return path.Clean(filepath.ToSlash(folder)), nil
 	}
 	here, err := os.Getwd()
@@ -97,7 +97,7 @@ func Inside(repository *snapshot.Repository, folder string) (string, error) {
 	if !filepath.IsAbs(folder) {
 		folder = filepath.Join(here, folder)
 	}
-	root := repository.Root()
+	root := clone.Root()
 	for _, root := range []string{root, realPath(root)} {
 		relative, err := filepath.Rel(root, folder)
 		if err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator)) {

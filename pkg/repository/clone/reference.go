@@ -1,5 +1,4 @@
-// Package clone finds the revisions and folders that diff --base compares in a clone of the
-// repository.
+// Package clone finds revisions and directories of clusters in a clone of the repository.
 package clone
 
 import (
@@ -16,20 +15,20 @@ import (
 	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/diff/revision"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // Branches returns the branches that the base revision may stand for: the
 // branch itself, or the default branch for a tag or commit.
-func Branches(repository *snapshot.Repository, base string) []string {
-	known, _, err := repository.Names()
+func Branches(clone *snapshot.Repository, base string) []string {
+	known, _, err := clone.Names()
 	name := strings.TrimPrefix(base, "refs/heads/")
 	for _, candidate := range []string{name, afterRemote(name), afterRemote(strings.TrimPrefix(base, "refs/remotes/"))} {
 		if err == nil && slices.Contains(known, candidate) {
 			return []string{candidate}
 		}
 	}
-	if branch := repository.DefaultBranch(); branch != "" {
+	if branch := clone.DefaultBranch(); branch != "" {
 		return []string{branch}
 	}
 	return []string{"main", "master"}
@@ -40,8 +39,39 @@ func afterRemote(name string) string {
 	return branch
 }
 
-// TreeAt returns the tree of the clone at the reference of a GitRepository.
-func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revision.Tree, error) {
+// Contents returns the files that a clone contains of other references of its repository.
+type Contents struct {
+	Clone *snapshot.Repository
+	known map[build.GitReference]known
+}
+
+type known struct {
+	tree repository.Tree
+	err  error
+}
+
+// Content implements repository.Contents.
+func (c *Contents) Content(_ context.Context, r repository.Request) (repository.Content, error) {
+	if !r.Local {
+		return repository.Content{}, build.ErrNotFound
+	}
+	reference := build.GitReferenceOf(r.Object)
+	found, ok := c.known[reference]
+	if !ok {
+		found.tree, found.err = treeAt(c.Clone, reference)
+		if c.known == nil {
+			c.known = map[build.GitReference]known{}
+		}
+		c.known[reference] = found
+	}
+	if found.err != nil {
+		return repository.Content{}, &repository.UnavailableError{Reason: fmt.Sprintf("%s follows %s: %s", r.Source, reference, found.err), Elsewhere: true}
+	}
+	return repository.Content{Files: found.tree}, nil
+}
+
+// treeAt returns the tree of the clone at the reference of a GitRepository.
+func treeAt(clone *snapshot.Repository, reference build.GitReference) (repository.Tree, error) {
 	var names []string
 	remedy := "fetch it with git fetch --tags origin"
 	switch {
@@ -51,7 +81,7 @@ func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 	case reference.Tag != "":
 		names = []string{"refs/tags/" + reference.Tag}
 	case reference.SemVer != "":
-		tag, err := newest(repository, reference.SemVer)
+		tag, err := newest(clone, reference.SemVer)
 		if err != nil {
 			return nil, err
 		}
@@ -70,11 +100,11 @@ func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 		}
 	}
 	for _, name := range names {
-		commit, err := repository.Exactly(name)
+		commit, err := clone.Exactly(name)
 		if err != nil {
 			continue
 		}
-		tree, err := repository.At(commit)
+		tree, err := clone.At(commit)
 		if err != nil {
 			return nil, err
 		}
@@ -84,12 +114,12 @@ func TreeAt(repository *snapshot.Repository, reference build.GitReference) (revi
 }
 
 // newest returns the tag with the highest version in a range.
-func newest(repository *snapshot.Repository, versions string) (string, error) {
+func newest(clone *snapshot.Repository, versions string) (string, error) {
 	wanted, err := budget.Range(versions)
 	if err != nil {
 		return "", fmt.Errorf("invalid version range: %w", err)
 	}
-	_, tags, err := repository.Names()
+	_, tags, err := clone.Names()
 	if err != nil {
 		return "", err
 	}
@@ -118,13 +148,13 @@ func FetchBranch(name string) string {
 
 // Submodules returns a function that adds the files of submodules to a tree of the
 // clone.
-func Submodules(ctx context.Context, repository *snapshot.Repository) func(revision.Tree) (revision.Tree, error) {
-	return func(tree revision.Tree) (revision.Tree, error) {
+func Submodules(ctx context.Context, clone *snapshot.Repository) func(repository.Tree) (repository.Tree, error) {
+	return func(tree repository.Tree) (repository.Tree, error) {
 		own, ok := tree.(*snapshot.Tree)
 		if !ok {
 			return nil, errors.New("their commits are not known")
 		}
-		added, err := repository.Submodules(ctx, own)
+		added, err := clone.Submodules(ctx, own)
 		var missing *snapshot.SubmoduleError
 		if errors.As(err, &missing) {
 			command := "submodule update --init --recursive -- " + hint.Quote(missing.Top)

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // LocalSources returns the sources with a local directory: those of
@@ -97,22 +100,24 @@ func (b *Builder) treeByAddress(ctx context.Context, work workspace.WorkTree, so
 	if !work.Git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound
 	}
-	remotes := work.Remotes()
-	if len(remotes) == 0 {
+	identity := repository.Identity{Remotes: slices.Collect(maps.Keys(work.Remotes()))}
+	if len(identity.Remotes) == 0 {
 		return nil, build.ErrNotFound
 	}
-	repository, err := b.findSource(ctx, work, source)
+	o, err := b.findSource(ctx, work, source)
 	if err != nil {
 		return nil, err
 	}
-	if !remotes[workspace.ComparableAddress(Text(repository, "spec", "url"))] {
+	if !identity.Local(Text(o, "spec", "url")) {
 		return nil, build.ErrNotFound
 	}
 	if ks != nil {
-		own, err := b.findSource(ctx, work, build.SourceOf(ks))
-		if err == nil && own.GetKind() == "GitRepository" && build.GitReferenceOf(own) != build.GitReferenceOf(repository) {
-			return nil, build.ErrNotFound // another branch or tag of the same repository
+		if own, err := b.findSource(ctx, work, build.SourceOf(ks)); err == nil {
+			identity.Own = own
 		}
+	}
+	if !identity.Is(o) {
+		return nil, build.ErrNotFound // another branch or tag of the same repository
 	}
 	tree, _, err := b.Artifact(ctx, work, source)
 	return tree, err

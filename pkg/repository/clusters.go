@@ -1,4 +1,4 @@
-package revision
+package repository
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/git/workspace"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -37,7 +38,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 	}
 	found := map[string]bool{}
 	for _, tree := range []Tree{base, head} {
-		if err := match(tree, ".", strings.Split(clean(pattern), "/"), found); err != nil {
+		if err := match(tree, ".", strings.Split(Clean(pattern), "/"), found); err != nil {
 			return nil, err
 		}
 	}
@@ -94,20 +95,26 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the folders that a Kustomization in them applies, as bootstrap makes them, and the
-// other folders with Kustomizations.
-func Roots(ctx context.Context, tree Tree) (roots, others []string, err error) {
+// Roots returns the directories of clusters: those that a Kustomization in them applies, and those in which bootstrap has
+// begun. others are the other directories with Kustomizations.
+func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
+	applied, elsewhere, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := build.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, nil, err
 	}
-	applied, elsewhere := map[string]bool{}, map[string]bool{}
 	for _, m := range found {
-		at, folder := path.Dir(m.File), folderOf(m.Unstructured)
-		elsewhere[at] = true
+		at, folder := path.Dir(m.File), pathOf(m.Unstructured)
+		elsewhere[at], synced[m.File] = true, true
 		if folder == at || folder == path.Dir(at) {
 			applied[folder] = true
 		}
 	}
-	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), nil
+	err = workspace.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+		if path.Base(name) == SyncFile && !synced[name] && !strings.HasPrefix(name, ".") {
+			applied[path.Dir(path.Dir(name))] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), err
 }

@@ -1,0 +1,283 @@
+package revision
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/repository"
+)
+
+// pair is an object in both revisions, or in one of them.
+type pair struct{ base, head *unstructured.Unstructured }
+
+func (p pair) either() *unstructured.Unstructured {
+	if p.head != nil {
+		return p.head
+	}
+	return p.base
+}
+
+// both reports whether the object is in both revisions.
+func (p pair) both() bool { return p.base != nil && p.head != nil }
+
+// walker follows the Kustomizations and HelmReleases of both revisions, parents first.
+type walker struct {
+	Options
+	graphs   repository.Pair
+	ctx      context.Context // of the comparison
+	seen     map[controllers.ID]bool
+	withheld map[controllers.ID]*diff.Withholding
+	found    []diff.Desired
+	followed int
+	// unfetched are the HelmReleases that are the same in both revisions, and whose charts were not fetched.
+	unfetched []pair
+	// depth is the number of releases on the way to the current one that charts install.
+	depth int
+	report
+}
+
+// side is a graph with an object in it.
+type side struct {
+	*repository.Graph
+	object *unstructured.Unstructured
+}
+
+// sides returns the revisions that contain an object.
+func (w *walker) sides(p pair) []side {
+	var all []side
+	for _, s := range []side{{w.graphs.Base, p.base}, {w.graphs.Head, p.head}} {
+		if s.object != nil {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// kustomization compares the objects of a Kustomization and follows the Kustomizations and HelmReleases among them.
+func (w *walker) kustomization(p pair, kept bool) {
+	w.followed++
+	if w.unavailable(p) {
+		return
+	}
+	if p.both() && !w.All {
+		same, leaf := w.graphs.SameKustomization(p.base, p.head)
+		if same && leaf {
+			return
+		}
+		if same {
+			w.unchanged(p)
+			return
+		}
+	}
+	before, beforeOK := w.kustomize(w.graphs.Base, p.base)
+	after, afterOK := w.kustomize(w.graphs.Head, p.head)
+	if !beforeOK || !afterOK {
+		return
+	}
+	w.encryptedVariables(p)
+	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	w.children(before, after, kept)
+}
+
+// unavailable reports whether the source of a Kustomization is not in this repository, and records it. A change does not
+// affect such a Kustomization if its spec, its variables and its source stay the same, and either the source is elsewhere or
+// it is not defined and the files at its path in this repository stay the same, too.
+func (w *walker) unavailable(p pair) bool {
+	reason, elsewhere, undefined := "", true, true
+	for _, s := range w.sides(p) {
+		_, err := s.Content(build.SourceOf(s.object))
+		var missing *repository.UnavailableError
+		if errors.As(err, &missing) {
+			reason, elsewhere, undefined = missing.Reason, elsewhere && missing.Elsewhere, undefined && missing.Undefined
+		}
+	}
+	if reason == "" {
+		return false
+	}
+	same := p.both() && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
+	w.omit(p.either(), reason, !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head)))
+	return true
+}
+
+// encryptedVariables records that the variables of a Kustomization change and are encrypted.
+func (w *walker) encryptedVariables(p pair) {
+	if !p.both() {
+		return
+	}
+	for _, object := range build.DataReferences(p.head) {
+		var encrypted *build.EncryptedError
+		_, err := w.graphs.Head.Data(w.ctx, object)
+		if errors.As(err, &encrypted) && !w.graphs.SameData(object) {
+			w.omit(p.head, fmt.Sprintf("its variables in %s change and are encrypted", object), true)
+		}
+	}
+}
+
+// unchanged renders a Kustomization that is the same in both revisions once, to find its Kustomizations and HelmReleases.
+func (w *walker) unchanged(p pair) {
+	built, ok := w.kustomize(w.graphs.Head, p.head)
+	if ok && built != nil {
+		w.graphs.Base.Adopt(p.base, built)
+		w.children(built, built, false)
+	}
+}
+
+// kustomize renders a Kustomization in one revision. It returns nil and true if the revision does not contain it.
+func (w *walker) kustomize(g *repository.Graph, ks *unstructured.Unstructured) (*repository.Rendering, bool) {
+	if ks == nil || w.err() != nil {
+		return nil, w.err() == nil
+	}
+	built, err := g.Kustomize(ks)
+	if err != nil {
+		w.fail(g, ks, err)
+		return nil, false
+	}
+	return built, true
+}
+
+// missing lets an owner be rendered without data that may exist only on the cluster.
+func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID, err error) bool {
+	what, remedy := "values", ""
+	if build.IsKustomization(owner) {
+		what, remedy = "variables", ": set them with --vars-file"
+	}
+	w.warn("%s of %s omitted: %s%s", what, object, err, remedy)
+	return true
+}
+
+// children follows the Kustomizations and HelmReleases among the objects of both revisions: those of the new revision in
+// its order, then those that are removed.
+func (w *walker) children(before, after *repository.Rendering, kept bool) {
+	for _, p := range pairs(before, after) {
+		id := controllers.IDOf(p.either().Object)
+		if w.seen[id] || w.err() != nil {
+			continue
+		}
+		w.seen[id] = true
+		w.withhold(before, after, p)
+		stays := kept || p.head == nil && after != nil && !prunes(after.Owner, p.base)
+		if build.IsKustomization(p.either()) {
+			w.kustomization(p, stays)
+		} else if w.Charts.Renderer != nil {
+			w.release(p, stays)
+		}
+	}
+}
+
+// prunes reports whether an object that its owner no longer has is pruned.
+func prunes(owner, o *unstructured.Unstructured) bool {
+	k, _ := controllers.IDOf(owner.Object).Flux()
+	prune, _, _ := unstructured.NestedBool(owner.Object, "spec", "prune")
+	return (prune || k.Release) && o.GetAnnotations()[k.Keep.Key] != k.Keep.Value
+}
+
+func pairs(before, after *repository.Rendering) []pair {
+	var all []pair
+	at := map[controllers.ID]int{}
+	for i, rendering := range []*repository.Rendering{after, before} {
+		if rendering == nil {
+			continue
+		}
+		for _, o := range rendering.Build.Objects {
+			if !build.IsKustomization(o.Unstructured) && !build.IsHelmRelease(o.Unstructured) {
+				continue
+			}
+			id := controllers.IDOf(o.Unstructured.Object)
+			if _, known := at[id]; !known {
+				at[id] = len(all)
+				all = append(all, pair{})
+			}
+			if i == 0 {
+				all[at[id]].head = o.Unstructured
+			} else {
+				all[at[id]].base = o.Unstructured
+			}
+		}
+	}
+	return all
+}
+
+// release compares the objects that a HelmRelease installs, and follows the Kustomizations and HelmReleases among them.
+func (w *walker) release(p pair, kept bool) {
+	w.followed++
+	if p.both() && !w.All && w.graphs.SameRelease(p.base, p.head) {
+		w.unchangedRelease(p)
+		return
+	}
+	revision := repository.Install
+	if p.both() {
+		revision = repository.Upgrade // in both, so that only the change differs
+	}
+	before, beforeOK := w.render(w.graphs.Base, p.base, revision, repository.First)
+	after, afterOK := w.render(w.graphs.Head, p.head, revision, repository.First)
+	if !beforeOK || !afterOK {
+		return
+	}
+	if before != nil && after != nil {
+		w.markUnstable(p, before, after, revision)
+	}
+	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	w.installed(before, after, kept)
+}
+
+// unchangedRelease renders a HelmRelease that is the same in both revisions once if it may install Kustomizations or
+// HelmReleases, and follows these.
+func (w *walker) unchangedRelease(p pair) {
+	if !w.graphs.Head.MayInstallFlux(p.head) {
+		w.unfetched = append(w.unfetched, p)
+		return
+	}
+	if built, ok := w.render(w.graphs.Head, p.head, repository.Upgrade, repository.First); ok && built != nil {
+		w.installed(built, built, false)
+	}
+}
+
+// installed follows the Kustomizations and HelmReleases that a HelmRelease installs.
+func (w *walker) installed(before, after *repository.Rendering, kept bool) {
+	w.depth++
+	defer func() { w.depth-- }()
+	for _, rendering := range []*repository.Rendering{before, after} {
+		if rendering != nil && repository.CheckDepth(w.graphs.Head, rendering.Owner, w.depth) != nil {
+			return
+		}
+	}
+	w.children(w.graphs.Base.Installed(before), w.graphs.Head.Installed(after), kept)
+}
+
+// markUnstable renders a release that changes again, to find values that differ on every rendering.
+func (w *walker) markUnstable(p pair, before, after *repository.Rendering, revision int) {
+	if equality.Semantic.DeepEqual(before.Build.Unstructured(), after.Build.Unstructured()) {
+		return
+	}
+	again, ok := w.render(w.graphs.Head, p.head, revision, repository.Second)
+	if !ok || !build.MarkUnstable(after.Build, again.Build) {
+		return
+	}
+	if again, ok = w.render(w.graphs.Base, p.base, revision, repository.Second); ok {
+		build.MarkUnstable(before.Build, again.Build)
+	}
+}
+
+// render renders a HelmRelease in one revision. It returns nil and true if the revision does not contain it.
+func (w *walker) render(g *repository.Graph, hr *unstructured.Unstructured, revision int, attempt repository.Attempt) (*repository.Rendering, bool) {
+	if hr == nil || w.err() != nil {
+		return nil, w.err() == nil
+	}
+	rendering, err := g.Release(hr, revision, attempt)
+	if reason, ok := repository.ChartUnavailable(err); ok {
+		w.omit(hr, reason, true)
+		return nil, false
+	}
+	if err != nil {
+		w.fail(g, hr, err)
+		return nil, false
+	}
+	return rendering, true
+}

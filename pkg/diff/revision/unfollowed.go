@@ -1,0 +1,61 @@
+package revision
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+)
+
+// checkUnfollowed reports the objects that may create Flux objects, which are not rendered. The change may affect them if
+// such an object changes, or a file that nothing else reads in a directory that they may read.
+func (w *walker) checkUnfollowed() {
+	was, is := w.graphs.Base.Unfollowed(), w.graphs.Head.Unfollowed()
+	if len(was)+len(is)+len(w.unfetched) == 0 || w.err() != nil {
+		return
+	}
+	unread, err := w.graphs.Unread()
+	if err != nil {
+		w.failed = append(w.failed, &BuildError{Revisions: []string{w.graphs.Base.Name, w.graphs.Head.Name}, err: err})
+		return
+	}
+	w.installers(unread)
+	both := maps.Clone(was)
+	maps.Copy(both, is)
+	for _, id := range slices.SortedFunc(maps.Keys(both), controllers.ID.Compare) {
+		object := both[id].Object
+		const reason = "it may create Flux objects, which are not rendered"
+		if was[id].Object == nil || is[id].Object == nil || !equality.Semantic.DeepEqual(was[id].Object.Object, is[id].Object.Object) {
+			w.omit(object, reason, true)
+			continue
+		}
+		files := slices.DeleteFunc(slices.Clone(unread), func(name string) bool {
+			return !slices.ContainsFunc(both[id].Directories, func(folder string) bool { return repository.Within(folder, name) })
+		})
+		if len(files) > 0 {
+			w.omit(object, fmt.Sprintf("%s, and they may read files that change: %s", reason, budget.List(files, budget.Directories)), true)
+			continue
+		}
+		w.omit(object, reason, false)
+	}
+}
+
+// installers follows the HelmReleases whose charts were not fetched because they are the same in both revisions, if their
+// charts may install Kustomizations that read files that nothing else reads.
+func (w *walker) installers(unread []string) {
+	if len(unread) == 0 {
+		return
+	}
+	for _, p := range w.unfetched {
+		if w.graphs.Head.Mentions(p.head, unread) {
+			if built, ok := w.render(w.graphs.Head, p.head, repository.Upgrade, repository.First); ok && built != nil {
+				w.installed(built, built, false)
+			}
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package repository
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Dependencies contains the objects in spec.dependsOn of the Kustomizations and HelmReleases of a graph.
+type Dependencies struct {
+	// Objects are the objects of the graph, and Needs the dependencies of each.
+	Objects map[controllers.ID]*unstructured.Unstructured
+	Needs   map[controllers.ID][]controllers.ID
+	// Complete is set if all Kustomizations were rendered, so that an object that was not found does not exist.
+	Complete bool
+}
+
+// Dependencies returns the dependencies between the objects that were rendered.
+func (g *Graph) Dependencies() *Dependencies {
+	d := &Dependencies{Objects: map[controllers.ID]*unstructured.Unstructured{}, Needs: map[controllers.ID][]controllers.ID{}, Complete: true}
+	for id, o := range g.found.objects {
+		d.Objects[id] = o.Unstructured
+	}
+	for id, n := range g.found.byID {
+		if d.Objects[id] == nil {
+			d.Objects[id] = n.owner
+		}
+		// A leaf is not rendered, and applies nothing that others depend on.
+		_, err := g.Content(build.SourceOf(n.owner))
+		d.Complete = d.Complete && n.err == nil && err == nil
+	}
+	for id, o := range d.Objects {
+		if kind, ok := controllers.IDOf(o.Object).Flux(); ok {
+			d.Needs[id] = kind.DependenciesOf(o.Object)
+		}
+	}
+	return d
+}
+
+// Blocked is an object that is never reconciled because of its dependencies.
+type Blocked struct {
+	Object controllers.VersionedID
+	Reason string
+}
+
+// Problem is why an object is never reconciled: a dependency does not exist, or is circular.
+type Problem struct {
+	Missing controllers.ID
+	// Cycle leads from the object through its dependencies back to it.
+	Cycle []controllers.ID
+}
+
+// Equal reports whether both problems are the same.
+func (p Problem) Equal(other Problem) bool {
+	return p.Missing == other.Missing && slices.Equal(p.Cycle, other.Cycle)
+}
+
+// Text describes the problem. Removed is set if a change removes the missing dependency.
+func (p Problem) Text(removed bool) string {
+	switch {
+	case p.Cycle != nil:
+		return "circular spec.dependsOn: " + Names(p.Cycle, " → ")
+	case removed:
+		return "spec.dependsOn names " + p.Missing.String() + ", which this change removes"
+	}
+	return "spec.dependsOn names " + p.Missing.String() + ", which does not exist"
+}
+
+// Names joins the names of objects.
+func Names(objects []controllers.ID, separator string) string {
+	all := make([]string, len(objects))
+	for i, id := range objects {
+		all[i] = id.String()
+	}
+	return strings.Join(all, separator)
+}
+
+// Problems returns why an object is never reconciled, in the order of its dependencies.
+func (d *Dependencies) Problems(of controllers.ID) []Problem {
+	var found []Problem
+	for _, needed := range d.Needs[of] {
+		if d.Objects[needed] == nil {
+			found = append(found, Problem{Missing: needed})
+		}
+	}
+	if cycle := d.cycle(of); cycle != nil {
+		found = append(found, Problem{Cycle: cycle})
+	}
+	return found
+}
+
+// all returns the objects that are never reconciled. A missing dependency may be among what was not rendered.
+func (d *Dependencies) all() []Blocked {
+	var found []Blocked
+	for _, id := range slices.SortedFunc(maps.Keys(d.Needs), controllers.ID.Compare) {
+		for _, p := range d.Problems(id) {
+			if p.Cycle != nil || d.Complete {
+				found = append(found, Blocked{controllers.VersionedIDOf(d.Objects[id].Object), p.Text(false)})
+			}
+		}
+	}
+	return found
+}
+
+// cycle returns the shortest way from an object through its dependencies back to it, or nil.
+func (d *Dependencies) cycle(from controllers.ID) []controllers.ID {
+	before := map[controllers.ID]controllers.ID{}
+	for queue := []controllers.ID{from}; len(queue) > 0; queue = queue[1:] {
+		for _, needed := range d.Needs[queue[0]] {
+			if _, seen := before[needed]; seen {
+				continue
+			}
+			before[needed] = queue[0]
+			if needed != from {
+				queue = append(queue, needed)
+				continue
+			}
+			way := []controllers.ID{from}
+			for at := before[from]; at != from; at = before[at] {
+				way = append(way, at)
+			}
+			way = append(way, from)
+			slices.Reverse(way)
+			return way
+		}
+	}
+	return nil
+}
+
+// Dependents returns the objects that depend on an object, directly or not.
+func (d *Dependencies) Dependents(on controllers.ID) []controllers.ID {
+	dependents := map[controllers.ID][]controllers.ID{}
+	for id, needs := range d.Needs {
+		for _, needed := range needs {
+			dependents[needed] = append(dependents[needed], id)
+		}
+	}
+	seen := map[controllers.ID]bool{on: true}
+	var found []controllers.ID
+	for queue := []controllers.ID{on}; len(queue) > 0; queue = queue[1:] {
+		for _, id := range dependents[queue[0]] {
+			if !seen[id] {
+				seen[id] = true
+				found = append(found, id)
+				queue = append(queue, id)
+			}
+		}
+	}
+	slices.SortFunc(found, controllers.ID.Compare)
+	return found
+}

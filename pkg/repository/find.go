@@ -1,0 +1,67 @@
+package repository
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Object returns an object that the cluster applies, or that Options.Find returns. It renders the Kustomizations that may
+// apply it, and returns build.ErrNotFound if none does.
+func (g *Graph) Object(wanted controllers.ID) (*unstructured.Unstructured, error) {
+	there := func(*node) bool { return g.found.objects[wanted].by != nil }
+	if !there(nil) && !g.found.absent[wanted] {
+		complete, err := g.expand([]string{wanted.Name}, there)
+		if err != nil {
+			return nil, err
+		}
+		g.found.absent[wanted] = complete && !there(nil)
+	}
+	switch {
+	case there(nil):
+		return g.found.objects[wanted].Unstructured, nil
+	case g.Find != nil:
+		return g.Find(g.ctx, wanted)
+	}
+	return nil, build.ErrNotFound
+}
+
+// expand renders the Kustomizations that may apply an object with all of the words, parents first, and calls visit for
+// every Kustomization until it returns true. It reports whether no Kustomization was being rendered meanwhile.
+func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, err error) {
+	busy, before := false, g.cycles
+	for i := 0; i < len(g.found.nodes); i++ { // nodes grows in the loop
+		if g.Err() != nil {
+			return false, g.Err()
+		}
+		n := g.found.nodes[i]
+		busy = busy || n.state == building
+		if n.state == pending && mayApply(g, n, words) {
+			_, _ = g.build(n) // its error is reported when it is followed
+		}
+		if visit(n) {
+			g.cycles = before
+			return true, nil
+		}
+	}
+	if busy {
+		g.cycles++
+	}
+	return g.cycles == before, nil
+}
+
+// mayApply reports whether a Kustomization that is not rendered may apply an object with all of the words, or
+// Kustomizations that do.
+func mayApply(g *Graph, n *node, words []string) bool {
+	if n.inputs == nil {
+		tree, err := g.Content(build.SourceOf(n.owner))
+		if err != nil {
+			return false
+		}
+		n.inputs = newInputs(tree, tree)
+		n.inputs.kustomization(n.owner, folderOf(g, n.owner))
+		n.leaf = n.inputs.leaf
+	}
+	return !n.leaf || n.inputs.contains(words)
+}

@@ -1,0 +1,219 @@
+package repository_test
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+)
+
+func treeOf(files map[string]string) fs.FS {
+	tree := fstest.MapFS{}
+	for name, text := range files {
+		tree[name] = &fstest.MapFile{Data: []byte(text), Mode: 0o444}
+	}
+	return tree
+}
+
+const ownSource = `apiVersion: source.toolkit.fluxcd.io/v1
+kind: GitRepository
+metadata: {name: flux-system, namespace: flux-system}
+spec: {url: "ssh://git@example.com/acme/fleet", ref: {branch: main}}
+---
+`
+
+func kustomization(name, path, kind, source string) string {
+	return fmt.Sprintf("apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: %s, namespace: flux-system}\nspec: {path: %q, sourceRef: {kind: %s, name: %s}}\n---\n", name, path, kind, source)
+}
+
+func configMap(name string) string {
+	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + ", namespace: apps}\n"
+}
+
+// deploy returns the objects that a cluster applies, with their owners, and what was not rendered.
+func deploy(t *testing.T, files map[string]string, o repository.Options) (objects, omitted []string) {
+	t.Helper()
+	if o.Path == "" {
+		o.Path = "cluster"
+	}
+	o.Namespace = "flux-system"
+	g, err := repository.Open(t.Context(), repository.Revision{Tree: repository.TreeOf(treeOf(files)), Name: "head"}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	deployed, err := g.Deploy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rendering := range deployed.Renderings {
+		for _, object := range rendering.Build.Objects {
+			objects = append(objects, fmt.Sprintf("%s by %s", controllers.IDOf(object.Unstructured.Object), controllers.IDOf(rendering.Owner.Object)))
+		}
+	}
+	for _, o := range deployed.Omitted {
+		omitted = append(omitted, fmt.Sprintf("%s: %s", o.Owner, o.Reason))
+	}
+	return objects, omitted
+}
+
+// TestRoots finds the clusters of repositories by each convention.
+func TestRoots(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"bootstrapped": {map[string]string{
+			"clusters/a/flux-system/gotk-sync.yaml": ownSource + kustomization("flux-system", "./clusters/a", "GitRepository", "flux-system"),
+			"clusters/a/apps.yaml":                  kustomization("apps", "./apps", "GitRepository", "flux-system"),
+			"apps/kustomization.yaml":               "resources: []\n",
+		}, []string{"clusters/a"}},
+		"bootstrap has begun":     {map[string]string{"clusters/a/flux-system/gotk-sync.yaml": "", "clusters/b/flux-system/gotk-sync.yaml": "# empty\n"}, []string{"clusters/a", "clusters/b"}},
+		"applies its directory":   {map[string]string{"prod/root.yaml": kustomization("root", "./prod/", "OCIRepository", "fleet")}, []string{"prod"}},
+		"the root of the files":   {map[string]string{"root.yaml": kustomization("root", "./", "GitRepository", "flux-system")}, []string{"."}},
+		"a source beside it":      {map[string]string{"prod/sync/root.yaml": kustomization("root", "prod", "Bucket", "fleet")}, []string{"prod"}},
+		"none":                    {map[string]string{"apps/ks.yaml": kustomization("apps", "./other", "GitRepository", "flux-system")}, nil},
+		"a template of text":      {map[string]string{"docs/readme.md": kustomization("docs", "./docs", "GitRepository", "flux-system")}, nil},
+		"a kustomization of SIGs": {map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: apps}\nresources: [apps]\n"}, nil},
+	} {
+		got, _, err := repository.Roots(t.Context(), treeOf(c.files))
+		if d := cmp.Diff(c.want, got); d != "" || err != nil {
+			t.Errorf("%s: %v\n%s", name, err, d)
+		}
+	}
+}
+
+// TestIdentity decides which GitRepositories are the repository.
+func TestIdentity(t *testing.T) {
+	t.Parallel()
+	source := func(url string, ref map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{"kind": "GitRepository", "spec": map[string]any{"url": url, "ref": ref}}}
+	}
+	main, master := map[string]any{"branch": "main"}, map[string]any{"branch": "master"}
+	own := repository.Identity{Remotes: []string{"example.com/acme/fork"}, Own: source("https://example.com/acme/fleet.git", main)}
+	branches := repository.Identity{Remotes: []string{"example.com/acme/fleet"}, Branches: []string{"master"}}
+	for _, c := range []struct {
+		name     string
+		identity repository.Identity
+		source   *unstructured.Unstructured
+		want     bool
+	}{
+		{"the same", own, source("https://example.com/acme/fleet.git", main), true},
+		{"over SSH", own, source("ssh://git@example.com:22/acme/fleet", main), true},
+		{"a remote", own, source("https://example.com/acme/fork", main), true},
+		{"another branch", own, source("https://example.com/acme/fleet.git", map[string]any{"branch": "dev"}), false},
+		{"a tag of the same name", own, source("https://example.com/acme/fleet.git", map[string]any{"tag": "main"}), false},
+		{"a commit on the branch", own, source("https://example.com/acme/fleet.git", map[string]any{"branch": "main", "commit": strings.Repeat("a", 40)}), false},
+		{"the default branch", own, source("https://example.com/acme/fleet.git", nil), false},
+		{"another repository", own, source("https://example.com/acme/fleets", main), false},
+		{"a branch", branches, source("https://example.com/acme/fleet", master), true},
+		{"the default branch of source-controller", branches, source("https://example.com/acme/fleet", nil), true},
+		{"not the branch", branches, source("https://example.com/acme/fleet", main), false},
+		{"without branches", repository.Identity{Remotes: []string{"example.com/acme/fleet"}}, source("https://example.com/acme/fleet", main), true},
+	} {
+		if got := c.identity.Is(c.source); got != c.want {
+			t.Errorf("%s: %t, want %t", c.name, got, c.want)
+		}
+	}
+}
+
+// TestAssumedSource uses the repository for the source of a cluster that something else installs, whatever its kind.
+func TestAssumedSource(t *testing.T) {
+	t.Parallel()
+	files := func(kind, source string) map[string]string {
+		return map[string]string{"cluster/apps.yaml": kustomization("apps", "./apps", kind, source), "apps/cm.yaml": configMap("app")}
+	}
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  bool
+	}{
+		"GitRepository": {files("GitRepository", "flux-system"), true},
+		"OCIRepository": {files("OCIRepository", "flux-system"), true},
+		"another name":  {files("OCIRepository", "apps"), false},
+		"a source that is elsewhere": {func() map[string]string {
+			f := files("OCIRepository", "flux-system")
+			f["cluster/source.yaml"] = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: flux-system, namespace: flux-system}\nspec: {url: oci://ghcr.io/acme/fleet}\n"
+			return f
+		}(), false},
+	} {
+		objects, omitted := deploy(t, c.files, repository.Options{})
+		if got := slices.Contains(objects, "ConfigMap/apps/app by Kustomization/flux-system/apps"); got != c.want || (len(omitted) == 0) != c.want {
+			t.Errorf("%s: %v, omitted %v", name, objects, omitted)
+		}
+	}
+}
+
+// contents contains the files of one source.
+type contents struct {
+	of       string
+	files    map[string]string
+	requests []string
+}
+
+func (c *contents) Content(_ context.Context, r repository.Request) (repository.Content, error) {
+	c.requests = append(c.requests, r.Source.String())
+	if r.Source.String() != c.of {
+		return repository.Content{}, build.ErrNotFound
+	}
+	return repository.Content{Files: treeOf(c.files)}, nil
+}
+
+// TestContents follows a Kustomization into another repository and back, and requests the content of each source once.
+func TestContents(t *testing.T) {
+	t.Parallel()
+	other := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: other, namespace: flux-system}\nspec: {url: https://example.com/acme/other, ignore: \"/docs\\n\"}\n---\n"
+	files := map[string]string{
+		"cluster/flux-system/gotk-sync.yaml": ownSource + kustomization("flux-system", "./cluster", "GitRepository", "flux-system"),
+		"cluster/other.yaml":                 other + kustomization("other", "./deploy", "GitRepository", "other") + kustomization("docs", "./docs", "GitRepository", "other") + kustomization("gone", "./", "GitRepository", "gone"),
+		"back/cm.yaml":                       configMap("back"),
+	}
+	there := &contents{of: "GitRepository/flux-system/other", files: map[string]string{
+		"deploy/ks.yaml": kustomization("back", "./back", "GitRepository", "flux-system"), "docs/cm.yaml": configMap("docs"),
+	}}
+	objects, omitted := deploy(t, files, repository.Options{Contents: there})
+	for _, want := range []string{"Kustomization/flux-system/back by Kustomization/flux-system/other", "ConfigMap/apps/back by Kustomization/flux-system/back"} {
+		if !slices.Contains(objects, want) {
+			t.Errorf("%s is missing in %v", want, objects)
+		}
+	}
+	if d := cmp.Diff([]string{
+		"Kustomization/flux-system/docs: cannot be built: cannot build \"docs\": there is no such directory",
+		"Kustomization/flux-system/gone: GitRepository/flux-system/gone not found in what Kustomization/flux-system/flux-system applies",
+	}, omitted); d != "" {
+		t.Error(d)
+	}
+	slices.Sort(there.requests)
+	if d := cmp.Diff([]string{"GitRepository/flux-system/gone", "GitRepository/flux-system/other"}, there.requests); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestCycles ends for Kustomizations that apply each other, and for sources that depend on themselves.
+func TestCycles(t *testing.T) {
+	t.Parallel()
+	include := "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: %s, namespace: flux-system}\nspec: {url: \"ssh://git@example.com/acme/fleet\", ref: {branch: main}, include: [{repository: {name: %s}}]}\n---\n"
+	files := map[string]string{
+		"cluster/flux-system/gotk-sync.yaml": ownSource + kustomization("flux-system", "./cluster", "GitRepository", "flux-system"),
+		"cluster/all.yaml": kustomization("one", "./one", "GitRepository", "flux-system") + kustomization("three", "./one", "GitRepository", "left") +
+			fmt.Sprintf(include, "left", "right") + fmt.Sprintf(include, "right", "left"),
+		"one/ks.yaml": kustomization("two", "./two", "GitRepository", "flux-system"),
+		"two/ks.yaml": kustomization("one", "./one", "GitRepository", "flux-system") + configMap("two"),
+	}
+	objects, omitted := deploy(t, files, repository.Options{})
+	if n := strings.Count(strings.Join(objects, "\n"), "ConfigMap/apps/two by"); n != 1 {
+		t.Errorf("%d ConfigMaps in %v", n, objects)
+	}
+	if len(omitted) != 1 || !strings.HasPrefix(omitted[0], "Kustomization/flux-system/three: ") || !strings.Contains(omitted[0], "depends on itself") {
+		t.Errorf("omitted: %v", omitted)
+	}
+}

@@ -1,0 +1,40 @@
+package repository
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/pkg/build"
+)
+
+// Identity identifies the GitRepositories that are a repository at one of its revisions.
+type Identity struct {
+	// Remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
+	Remotes []string
+	// Own is the source of the cluster's directory, or nil if the repository does not contain it.
+	Own *unstructured.Unstructured
+	// Branches are the branches whose head the revision is of, if the repository does not contain the source of the
+	// cluster's directory. Without branches, the revision is that of all references.
+	Branches []string
+}
+
+// Local reports whether an address is that of the repository.
+func (i Identity) Local(address string) bool {
+	address = workspace.ComparableAddress(address)
+	return slices.Contains(i.Remotes, address) || i.Own != nil && workspace.ComparableAddress(text(i.Own, "spec", "url")) == address
+}
+
+// Follows reports whether the revision is that of a reference.
+func (i Identity) Follows(reference build.GitReference) bool {
+	if i.Own != nil && i.Own.GetKind() == "GitRepository" {
+		return build.GitReferenceOf(i.Own) == reference
+	}
+	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == build.GitReference{Branch: branch} })
+}
+
+// Is reports whether a GitRepository is the repository at the revision.
+func (i Identity) Is(o *unstructured.Unstructured) bool {
+	return i.Local(text(o, "spec", "url")) && i.Follows(build.GitReferenceOf(o))
+}

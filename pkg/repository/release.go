@@ -1,0 +1,183 @@
+package repository
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The values of .Release.Revision for an installation and for an upgrade.
+const (
+	Install = 1
+	Upgrade = 2
+)
+
+// Attempt distinguishes renderings of a chart, whose generated values differ.
+type Attempt string
+
+// The first and the second rendering of a chart.
+const (
+	First  Attempt = "first"
+	Second Attempt = "second"
+)
+
+// Release renders the objects that a HelmRelease installs. It returns a build.SourceError if the chart is not available.
+func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt) (*Rendering, error) {
+	reads := &reader{graph: g, lookup: g.lookup(nil)}
+	options := g.Charts
+	options.Twin, options.Revision = g.found.objects[controllers.IDOf(hr.Object)].Twin, revision
+	options.Lookup, options.Missing = reads, reads.missing(hr)
+	options.Find, options.Sources, options.Untrusted = reads.find, reads.files, reads.untrusted
+	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d", attempt, revision), func() (*Rendering, error) {
+		result, err := build.HelmRelease(g.ctx, hr, options)
+		if err != nil {
+			return nil, err
+		}
+		built := result.Result
+		built.Objects = append(result.CRDs, built.Objects...)
+		return &Rendering{Owner: hr, Build: &built, Namespace: result.Namespace}, nil
+	})
+	if err == nil && g.Rendered != nil {
+		g.Rendered(rendered.Build)
+	}
+	return rendered, err
+}
+
+// untrusted reports whether the host of a repository is not trusted. Nil is a repository in a chart.
+func untrusted(g *Graph, repository *unstructured.Unstructured) bool {
+	if g.Untrusted || g.Reviewed == nil || repository == nil {
+		return g.Untrusted || g.Reviewed != nil
+	}
+	before, err := g.Reviewed.Object(controllers.IDOf(repository.Object))
+	return err != nil || !build.SameHost(before, repository)
+}
+
+// Installed adds the Flux objects of a HelmRelease to the graph, and returns a rendering with only these.
+func (g *Graph) Installed(release *Rendering) *Rendering {
+	if release == nil {
+		return nil
+	}
+	n := &node{owner: release.Owner, state: done, leaf: true, built: &Rendering{Owner: release.Owner, Build: &build.Result{}, Namespace: release.Namespace}}
+	for _, o := range release.Build.Objects {
+		if _, ok := controllers.IDOf(o.Unstructured.Object).Flux(); !ok && !mayCreateFlux(o.Unstructured) {
+			continue
+		}
+		if o.GetNamespace() == "" {
+			o.Unstructured = o.DeepCopy()
+			o.SetNamespace(release.Namespace)
+		}
+		n.built.Build.Objects = append(n.built.Build.Objects, o)
+	}
+	if g.count(release.Owner, n.built.Build) == nil {
+		g.take(n)
+	}
+	return n.built
+}
+
+// chart is the location of the chart of a HelmRelease.
+type chart struct {
+	source controllers.ID
+	// names are the chart and the files with values, in the source.
+	names []string
+	// spec is that of the HelmChart, or nil if the source is the chart.
+	spec map[string]any
+}
+
+// chartOf returns the chart of a HelmRelease. It returns false if the HelmChart is not in the repository, or is invalid.
+func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
+	spec, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
+	namespace := hr.GetNamespace()
+	if referred, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
+		source := referenceIn(referred, namespace)
+		if _, err := g.Content(source); err == nil || source.Kind != "HelmChart" {
+			return chart{source: source, names: []string{"."}}, true
+		}
+		o, err := g.Object(source)
+		if err != nil {
+			return chart{}, false
+		}
+		spec, _, _ = unstructured.NestedMap(o.Object, "spec")
+		namespace = source.Namespace
+	}
+	var part struct {
+		Chart       string            `json:"chart"`
+		ValuesFiles []string          `json:"valuesFiles"`
+		SourceRef   map[string]string `json:"sourceRef"`
+	}
+	text, err := json.Marshal(spec)
+	if err != nil || json.Unmarshal(text, &part) != nil {
+		return chart{}, false
+	}
+	return chart{referenceIn(part.SourceRef, namespace), append([]string{part.Chart}, part.ValuesFiles...), spec}, true
+}
+
+// referenceIn returns the object of a reference, which is in a namespace unless it has its own.
+func referenceIn(reference map[string]string, namespace string) controllers.ID {
+	if reference["namespace"] != "" {
+		namespace = reference["namespace"]
+	}
+	return controllers.FluxID(reference["kind"], namespace, reference["name"])
+}
+
+// MayInstallFlux reports whether a HelmRelease may install Kustomizations or HelmReleases: its spec or its values contain
+// some, or its chart is in this repository and its templates contain some. Charts of other repositories are not fetched.
+func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
+	if inValues(g, hr, fluxVersions().Match) {
+		return true
+	}
+	c, ok := chartOf(g, hr)
+	if !ok {
+		return false
+	}
+	tree, err := g.Content(c.source)
+	if err != nil {
+		return false // it is not in this repository
+	}
+	files, err := build.ChartIn(tree, c.names[0])
+	if err != nil || files.Archive != nil {
+		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
+	}
+	for name, text := range files.Files {
+		if strings.HasSuffix(name, ".tgz") || fluxTemplates().Match(text) {
+			return true
+		}
+	}
+	return false
+}
+
+// inValues reports whether the spec or a value of a HelmRelease matches.
+func inValues(g *Graph, hr *unstructured.Unstructured, matches func([]byte) bool) bool {
+	spec, err := json.Marshal(hr.Object["spec"])
+	if err != nil || matches(spec) {
+		return true
+	}
+	for _, object := range build.DataReferences(hr) {
+		data, err := g.lookup(nil).Data(g.ctx, object)
+		for _, value := range data {
+			if err == nil && matches(value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// fluxVersions matches the API versions of Kustomizations and HelmReleases, but not labels of Flux.
+var fluxVersions = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io/v\d|fluxcd\.controlplane\.io/v\d`)
+})
+
+// fluxTemplates matches a template that may contain a Kustomization or HelmRelease: an API group of Flux, or a template in
+// place of an API version or a kind.
+var fluxTemplates = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(kustomize|helm)\.toolkit\.fluxcd\.io|fluxcd\.controlplane\.io|(apiVersion|kind)["']?\s*:[^\n]*\{\{`)
+})

@@ -1,0 +1,163 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The files that bootstrap writes into the directory flux-system of a cluster.
+const (
+	ComponentsFile = "gotk-components.yaml"
+	SyncFile       = "gotk-sync.yaml"
+)
+
+// rootOf returns the Kustomization that applies a directory, or nil if there is no such directory: one in the directory
+// whose path is the directory, or else the one that bootstrap creates, which is assumed.
+func rootOf(ctx context.Context, tree Tree, folder, namespace string) (root *unstructured.Unstructured, assumed bool, err error) {
+	info, err := fs.Stat(tree, folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	if !info.IsDir() {
+		return nil, false, &build.PathError{Path: folder, Problem: "not a directory"}
+	}
+	below, err := fs.Sub(tree, folder)
+	if err != nil {
+		return nil, false, err
+	}
+	// Every spelling of the path contains its last element.
+	found, err := build.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+		return build.IsKustomization(o) && pathOf(o) == folder
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if len(found) == 0 {
+		_, root = DefaultSync(namespace, folder, "main")
+		return root, true, nil
+	}
+	root = found[0].Unstructured
+	if root.GetNamespace() == "" {
+		root.SetNamespace(namespace)
+	}
+	return root, false, nil
+}
+
+// DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
+func DefaultSync(namespace, folder, branch string) (source, root *unstructured.Unstructured) {
+	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": version, "kind": kind, "spec": spec,
+			"metadata": map[string]any{"name": "flux-system", "namespace": namespace},
+		}}
+	}
+	source = object("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{
+		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": branch},
+	})
+	return source, object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
+		"interval": "10m0s", "path": "./" + folder, "prune": true,
+		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
+	})
+}
+
+// noRemote is the address of a repository without a remote.
+const noRemote = "https://repository.invalid/rehearsed"
+
+// pathOf returns the directory in the spec of a Kustomization.
+func pathOf(ks *unstructured.Unstructured) string { return Clean(text(ks, "spec", "path")) }
+
+// Revision is a revision of a repository.
+type Revision struct {
+	Tree Tree
+	// Name is the name of the revision in messages.
+	Name string
+}
+
+// OpenBoth returns the graphs of two revisions. The sources of the cluster's directory in either revision are the
+// repository in both. Only the addresses in the base are trusted.
+func OpenBoth(ctx context.Context, base, head Revision, o Options) (was, is *Graph, err error) {
+	if was, err = open(ctx, base, o); err != nil {
+		return nil, nil, err
+	}
+	o.Reviewed = was
+	if is, err = open(ctx, head, o); err != nil {
+		return nil, nil, err
+	}
+	if was.root == nil && is.root == nil {
+		return nil, nil, &build.PathError{Path: was.Path, Problem: "not found in either revision"}
+	}
+	for _, g := range []*Graph{is, was} { // the work tree first: the commit takes what is the same from it
+		for _, other := range []*Graph{is, was} {
+			if other.root != nil {
+				g.artifacts.own[build.SourceOf(other.root)] = true
+			}
+		}
+		g.begin()
+	}
+	return was, is, nil
+}
+
+// begin finds the source of the cluster's directory among the objects that the directory contains. If its spec selects
+// files of the repository, the graph begins again with these files.
+func (g *Graph) begin() {
+	if g.root == nil {
+		return
+	}
+	if _, err := g.build(g.found.add(g.root)); err != nil {
+		return // it is reported when the root is followed
+	}
+	g.artifacts.object = g.found.objects[build.SourceOf(g.root)].Unstructured
+	if g.artifacts.object == nil {
+		return
+	}
+	for _, field := range []string{"ignore", "include", "sparseCheckout", "recurseSubmodules"} {
+		if _, set, _ := unstructured.NestedFieldNoCopy(g.artifacts.object.Object, "spec", field); set {
+			g.reset()
+			g.found.add(g.root)
+			return
+		}
+	}
+}
+
+// reset forgets everything that was rendered.
+func (g *Graph) reset() {
+	g.found, g.rendered, g.cycles = newIndex(), 0, 0
+	g.artifacts.known = map[controllers.ID]*content{}
+}
+
+// OwnSource returns the object of the source of the cluster's directory, or nil if the repository does not contain it. The
+// error is that of building the root.
+func (g *Graph) OwnSource() (*unstructured.Unstructured, error) {
+	if g.artifacts.object != nil && controllers.IDOf(g.artifacts.object.Object) == build.SourceOf(g.root) {
+		return g.artifacts.object, nil
+	}
+	return nil, g.found.add(g.root).err
+}
+
+// Assumptions describes what is assumed of the source of the cluster's directory: that it is this repository at the
+// revision of the graph.
+func (g *Graph) Assumptions() []string {
+	o, err := g.OwnSource()
+	source := build.SourceOf(g.root)
+	if g.artifacts.referred != (controllers.ID{}) {
+		source = g.artifacts.referred
+	}
+	switch {
+	case err != nil: // it is reported where the root is followed
+	case o == nil:
+		return []string{source.String() + " is not in the repository: it is assumed to be this repository"}
+	case source.Kind == "GitRepository" && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
+		return []string{source.String() + " is assumed to be this repository, although the clone has no remote with its URL"}
+	}
+	return nil
+}

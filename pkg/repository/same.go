@@ -1,0 +1,121 @@
+package repository
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Pair contains the graphs of two revisions.
+type Pair struct{ Base, Head *Graph }
+
+// SameKustomization reports whether a Kustomization renders to the same objects in both revisions, without rendering it: it
+// has the same spec, variables and files. A leaf contains no Kustomization or HelmRelease to follow.
+func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, leaf bool) {
+	if !equality.Semantic.DeepEqual(base.Object, head.Object) {
+		return false, false
+	}
+	source := build.SourceOf(head)
+	was, wasErr := p.Base.Content(source)
+	is, isErr := p.Head.Content(source)
+	if wasErr != nil || isErr != nil || !p.SameReferences(head) {
+		return false, false
+	}
+	in := newInputs(was, is)
+	same = in.kustomization(head, folderOf(p.Head, head))
+	return same, in.leaf
+}
+
+// SameFiles reports whether the trees of both revisions have the same files for a Kustomization, or none, as if its source
+// were the repository.
+func (p Pair) SameFiles(ks *unstructured.Unstructured) bool {
+	in := newInputs(p.Base.Tree, p.Head.Tree)
+	folder := pathOf(ks)
+	same, there := in.sameHash(folder)
+	return same && (!there || in.kustomization(ks, folder))
+}
+
+// SameReferences reports whether the ConfigMaps and Secrets with the variables of a Kustomization, or the values of a
+// HelmRelease, are the same in both revisions.
+func (p Pair) SameReferences(o *unstructured.Unstructured) bool {
+	return !slices.ContainsFunc(build.DataReferences(o), func(object controllers.ID) bool { return !p.SameData(object) })
+}
+
+// SameData reports whether a ConfigMap or Secret is the same in both revisions.
+func (p Pair) SameData(object controllers.ID) bool {
+	was, wasErr := p.Base.Object(object)
+	is, isErr := p.Head.Object(object)
+	if wasErr != nil || isErr != nil {
+		return wasErr != nil && isErr != nil && wasErr.Error() == isErr.Error()
+	}
+	return equality.Semantic.DeepEqual(was.Object, is.Object)
+}
+
+// SameSource reports whether a source has the same spec in both revisions, or is missing in both.
+func (p Pair) SameSource(source controllers.ID) bool {
+	was, wasErr := p.Base.Object(source)
+	is, isErr := p.Head.Object(source)
+	if wasErr != nil || isErr != nil {
+		return wasErr != nil && isErr != nil
+	}
+	return equality.Semantic.DeepEqual(was.Object["spec"], is.Object["spec"])
+}
+
+// SameRelease reports whether a HelmRelease renders to the same objects in both revisions.
+func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
+	if !equality.Semantic.DeepEqual(base.Object, head.Object) || !p.SameReferences(head) {
+		return false
+	}
+	was, wasOK := chartOf(p.Base, base)
+	is, isOK := chartOf(p.Head, head)
+	if !wasOK || !isOK || !equality.Semantic.DeepEqual(was.spec, is.spec) {
+		return false
+	}
+	for _, name := range is.names {
+		same, local := p.sameChart(is.source, name)
+		if !local {
+			_, err := p.Head.Object(is.source)
+			return err == nil && p.SameSource(is.source)
+		}
+		if !same {
+			return false
+		}
+	}
+	return true
+}
+
+// sameChart reports whether a chart in this repository, with its dependencies, is the same in both revisions.
+func (p Pair) sameChart(source controllers.ID, name string) (same, local bool) {
+	was, wasErr := p.Base.Content(source)
+	is, isErr := p.Head.Content(source)
+	if wasErr != nil && isErr != nil {
+		return false, false
+	}
+	if wasErr != nil || isErr != nil {
+		return false, true
+	}
+	return newInputs(was, is).charts(Clean(name)), true
+}
+
+// charts reports whether a chart and the charts that it depends on are the same in both trees.
+func (r *inputs) charts(folder string) bool {
+	if r.done[folder] {
+		return true
+	}
+	r.done[folder] = true
+	if same, _ := r.sameHash(folder); !same {
+		return false
+	}
+	text, err := fs.ReadFile(r.head, path.Join(folder, "Chart.yaml"))
+	if err != nil {
+		return true // an archive, or an error for Helm to report
+	}
+	dependencies, err := build.LocalCharts("Chart.yaml", text)
+	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(Clean(path.Join(folder, d))) })
+}

@@ -1,0 +1,347 @@
+package repository
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/generator"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Contents returns the files of sources that are not in the tree of a graph.
+type Contents interface {
+	// Content returns the files of a source, or build.ErrNotFound if it has none. An error that wraps build.ErrNotFound says
+	// why.
+	Content(ctx context.Context, r Request) (Content, error)
+}
+
+// Request is a source whose files are requested.
+type Request struct {
+	Source controllers.ID
+	// Object is the source, or nil if the graph does not contain it.
+	Object *unstructured.Unstructured
+	// Local is set if the address of a GitRepository is that of the repository of the graph.
+	Local bool
+	// Lookup returns the Secrets that the source refers to.
+	Lookup build.Lookup
+}
+
+// Content contains the files of a source.
+type Content struct {
+	Files fs.FS
+	// Artifact is set if the files are those of the artifact, so that no ignore rules apply.
+	Artifact bool
+}
+
+// Folder is a directory that is used as the content of a source.
+type Folder struct {
+	// Tree contains the directory. Nil is the tree of the graph.
+	Tree fs.FS
+	Path string
+	// Artifact is set if the files are those of an artifact, so that no ignore rules apply.
+	Artifact bool
+}
+
+// UnavailableError is returned for a source whose files are not in the repository. Builds handle such a source like a
+// missing one.
+type UnavailableError struct {
+	Reason string
+	// Elsewhere is set if the source is another repository, or another reference of this one: changes of files do not
+	// affect it.
+	Elsewhere bool
+	// Undefined is set if the repository does not contain the source.
+	Undefined bool
+}
+
+func (e *UnavailableError) Error() string { return e.Reason }
+
+// Is reports whether target is build.ErrNotFound.
+func (e *UnavailableError) Is(target error) bool { return target == build.ErrNotFound }
+
+func unavailable(format string, args ...any) error {
+	return &UnavailableError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// SourceError is returned for a Kustomization whose source has no files.
+type SourceError struct {
+	Owner, Source controllers.ID
+	err           error
+}
+
+func (e *SourceError) Error() string {
+	return fmt.Sprintf("building %s: rendering its source %s: %s", e.Owner, e.Source, e.err)
+}
+
+// Unwrap returns the underlying error.
+func (e *SourceError) Unwrap() error { return e.err }
+
+// artifacts contains the artifacts of sources.
+type artifacts struct {
+	graph *Graph
+	known map[controllers.ID]*content
+	// own are the sources of the root: they are this repository. object is the object of one of them, or nil if the
+	// repository does not contain it. referred is the source of another kind that is the repository, if the root is assumed.
+	own      map[controllers.ID]bool
+	object   *unstructured.Unstructured
+	referred controllers.ID
+	// foreign are the answers of Contents, which is called once for each object of a source.
+	foreign map[foreignKey]foreignContent
+}
+
+type foreignKey struct {
+	source controllers.ID
+	object *unstructured.Unstructured
+}
+
+type foreignContent struct {
+	Content
+	err error
+}
+
+// content is the result of rendering a source.
+type content struct {
+	tree     Tree
+	err      error
+	attempts int
+	// state is building while the source is rendered, and pending if it has to be rendered again.
+	state state
+}
+
+// Content returns the files of a source, as in its artifact.
+func (g *Graph) Content(source controllers.ID) (Tree, error) {
+	c := g.artifacts.known[source]
+	if c == nil {
+		c = &content{}
+		g.artifacts.known[source] = c
+	}
+	switch c.state {
+	case building:
+		g.cycles++
+		return nil, unavailable("%s depends on itself", source)
+	case done:
+		return c.tree, c.err
+	}
+	c.state, c.attempts = building, c.attempts+1
+	before := g.cycles
+	c.tree, c.err = g.artifacts.render(source)
+	if c.state = done; c.err != nil && g.cycles != before && c.attempts < maxAttempts {
+		c.state = pending
+	}
+	return c.tree, c.err
+}
+
+func (a *artifacts) render(source controllers.ID) (Tree, error) {
+	if folder, ok := a.graph.Folders[source]; ok {
+		return a.folder(source, folder)
+	}
+	if source.Kind == "ExternalArtifact" {
+		tree, err := a.generated(source)
+		if errors.Is(err, build.ErrNotFound) && a.graph.Contents != nil {
+			return a.elsewhere(Request{Source: source}, err)
+		}
+		return tree, err
+	}
+	o, err := a.source(source)
+	switch {
+	case a.isOwn(source, err):
+		return a.artifact(o, a.graph.Tree)
+	case errors.Is(err, build.ErrNotFound):
+		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found in what %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true})
+	case err != nil:
+		return nil, err
+	}
+	identity := Identity{a.graph.Remotes, a.object, a.graph.Branches}
+	local := source.Kind == "GitRepository" && identity.Local(text(o, "spec", "url"))
+	if local && identity.Follows(build.GitReferenceOf(o)) {
+		return a.artifact(o, a.graph.Tree)
+	}
+	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, local))
+}
+
+// notInTree returns the error for a source whose files are not in the tree.
+func notInTree(o *unstructured.Unstructured, local bool) error {
+	source := controllers.IDOf(o.Object)
+	switch {
+	case local:
+		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, build.GitReferenceOf(o)), Elsewhere: true}
+	case source.Kind == "GitRepository":
+		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
+	}
+	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), Elsewhere: true}
+}
+
+// elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents has none.
+func (a *artifacts) elsewhere(r Request, otherwise error) (Tree, error) {
+	if a.graph.Contents == nil {
+		return nil, otherwise
+	}
+	key := foreignKey{r.Source, r.Object}
+	found, known := a.foreign[key]
+	if !known {
+		r.Lookup = a.graph.lookup(nil)
+		found.Content, found.err = a.graph.Contents.Content(a.graph.ctx, r)
+		a.foreign[key] = found
+	}
+	switch {
+	case found.err == build.ErrNotFound: //nolint:errorlint // others say why it is not found
+		return nil, otherwise
+	case found.err != nil:
+		return nil, found.err
+	case found.Artifact:
+		return TreeOf(found.Files), nil
+	}
+	return a.artifact(r.Object, found.Files)
+}
+
+// source returns the object of a source.
+func (a *artifacts) source(source controllers.ID) (*unstructured.Unstructured, error) {
+	if a.object != nil && controllers.IDOf(a.object.Object) == source {
+		return a.object, nil
+	}
+	if a.own[source] {
+		return nil, build.ErrNotFound
+	}
+	return a.graph.Object(source)
+}
+
+// isOwn reports whether a source is that of the cluster's directory. If the repository contains no such Kustomization,
+// something else installs the source: then it is the one that Kustomizations refer to by the name that is assumed.
+func (a *artifacts) isOwn(source controllers.ID, err error) bool {
+	assumed := build.SourceOf(a.graph.root)
+	if a.graph.assumed && !a.own[source] && errors.Is(err, build.ErrNotFound) && source.Name == assumed.Name && source.Namespace == assumed.Namespace {
+		a.own[source], a.referred = true, source
+	}
+	return a.own[source]
+}
+
+// folder returns the files of a directory as the artifact of a source.
+func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
+	part := build.Part{Tree: a.graph.Tree, From: Clean(folder.Path)}
+	if folder.Tree != nil {
+		part.Tree = folder.Tree
+	}
+	ignore := ""
+	if o, err := a.source(source); err == nil {
+		ignore = text(o, "spec", "ignore")
+	}
+	return a.selected([]build.Part{part}, ignore, folder.Artifact)
+}
+
+// artifact returns the artifact of a source with the files of a tree: of a GitRepository also those of its submodules and
+// of spec.include.
+func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
+	if o == nil {
+		return a.selected([]build.Part{{Tree: files}}, "", false)
+	}
+	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
+		if _, err := fs.Stat(files, ".gitmodules"); err == nil {
+			own, ok := files.(Tree)
+			if a.graph.Submodules == nil || !ok {
+				return nil, unavailable("%s has submodules, which are not in this clone's history", controllers.IDOf(o.Object))
+			}
+			if files, err = a.graph.Submodules(own); err != nil {
+				return nil, unavailable("%s has submodules: %s", controllers.IDOf(o.Object), err)
+			}
+		}
+	}
+	included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) { return a.graph.Content(other) })
+	if err != nil {
+		return nil, err
+	}
+	parts := append([]build.Part{{Tree: files, Only: build.SparseCheckout(o)}}, included...)
+	return a.selected(parts, text(o, "spec", "ignore"), text(o, "spec", "layerSelector", "operation") == "copy")
+}
+
+// selected returns the files of parts. An artifact, which is a single part, is not filtered again.
+func (a *artifacts) selected(parts []build.Part, ignore string, artifact bool) (Tree, error) {
+	return a.graph.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
+		if artifact {
+			return hashed(parts[0].Tree, parts[0].From)
+		}
+		tree, err := build.Select(a.graph.ctx, parts, ignore)
+		if err != nil {
+			return nil, err // a typed nil is not nil
+		}
+		return tree, nil
+	})
+}
+
+// hashed returns a directory of a tree.
+func hashed(files fs.FS, folder string) (Tree, error) {
+	if folder == "" || folder == "." {
+		return TreeOf(files), nil
+	}
+	below, err := fs.Sub(files, folder)
+	return TreeOf(below), err
+}
+
+// TreeOf returns files as a tree, which is hashed by its content unless it has hashes.
+func TreeOf(files fs.FS) Tree {
+	if tree, ok := files.(Tree); ok {
+		return tree
+	}
+	return &hashedTree{files}
+}
+
+// hashedTree hashes the content of files when their hash is requested.
+type hashedTree struct{ fs.FS }
+
+// Hash implements Tree.
+func (t *hashedTree) Hash(name string) (string, error) {
+	sum := sha256.New()
+	err := fs.WalkDir(t.FS, name, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(t.FS, file)
+		sum.Write(fmt.Appendf(nil, "%q %x\n", strings.TrimPrefix(file, name), sha256.Sum256(content)))
+		return err
+	})
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// generators returns the ArtifactGenerators that the cluster applies.
+func (a *artifacts) generators() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	_, err := a.graph.expand([]string{"ArtifactGenerator"}, func(n *node) bool {
+		if n.built != nil {
+			all = append(all, slices.DeleteFunc(n.built.Build.Unstructured(), func(o *unstructured.Unstructured) bool { return !generator.Is(o) })...)
+		}
+		return false
+	})
+	return all, err
+}
+
+// generated returns the files of an ExternalArtifact, which an ArtifactGenerator in its namespace produces.
+func (a *artifacts) generated(source controllers.ID) (Tree, error) {
+	generators, err := a.generators()
+	if err != nil {
+		return nil, err
+	}
+	tree, err := generator.Find(a.graph.ctx, source, generators, func(source controllers.ID) (fs.FS, error) { return a.graph.Content(source) })
+	var inner *UnavailableError
+	switch {
+	case err == nil:
+		return a.graph.Memo.canonical(tree), nil
+	case errors.As(err, &inner):
+		return nil, &UnavailableError{Reason: err.Error(), Elsewhere: inner.Elsewhere}
+	case errors.Is(err, build.ErrNotFound):
+		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", controllers.IDOf(a.graph.root.Object), source)
+	}
+	return nil, err
+}
+
+func text(o *unstructured.Unstructured, fields ...string) string {
+	value, _, _ := unstructured.NestedString(o.Object, fields...)
+	return value
+}

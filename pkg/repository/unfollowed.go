@@ -1,0 +1,177 @@
+package repository
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// operatorGroup is the API group of flux-operator, whose objects create Flux objects.
+const operatorGroup = "fluxcd.controlplane.io"
+
+// Unfollowed is an object that may create Flux objects, which the graph does not contain.
+type Unfollowed struct {
+	Object *unstructured.Unstructured
+	// Directories are those of the repository that the Flux objects may read.
+	Directories []string
+}
+
+// Unfollowed returns the objects of the graph that may create Flux objects and that the graph cannot render, by ID.
+func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
+	all := map[controllers.ID]Unfollowed{}
+	for id, o := range g.found.objects {
+		if mayCreateFlux(o.Unstructured) {
+			all[id] = Unfollowed{o.Unstructured, mentioned(g, o.Unstructured)}
+		}
+	}
+	return all
+}
+
+// mayCreateFlux reports whether an object of a kind that is neither of Kubernetes nor of Flux may create Flux objects: it is
+// of flux-operator, or contains their manifests.
+func mayCreateFlux(o *unstructured.Unstructured) bool {
+	gvk := o.GroupVersionKind()
+	_, builtIn := build.Scope(gvk)
+	if _, flux := controllers.KindOf(gvk.Group, gvk.Kind); flux || builtIn || gvk.Group == "apiextensions.k8s.io" {
+		return false
+	}
+	if gvk.Group == operatorGroup && (gvk.Kind == "FluxInstance" || gvk.Kind == "ResourceSet") {
+		return true
+	}
+	spec, err := json.Marshal(o.Object["spec"])
+	return err != nil || embeddedManifests().Match(spec)
+}
+
+// embeddedManifests matches the API version of a Kustomization or HelmRelease in JSON, and in YAML within it.
+var embeddedManifests = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`apiVersion\\*["']?\s*:\s*\\*["']?(kustomize|helm)\.toolkit\.fluxcd\.io/v`)
+})
+
+// paths matches the paths in manifests of Kustomizations, and of charts in a directory.
+var paths = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?:path|chart)\\*["']?\s*:\s*\\*["']?([^"',\\\n}]+)`)
+})
+
+// mentioned returns the directories of the tree in an object, "." if their beginning is not known.
+func mentioned(g *Graph, o *unstructured.Unstructured) []string {
+	spec, err := json.Marshal(o.Object["spec"])
+	if err != nil {
+		return []string{"."}
+	}
+	found := map[string]bool{}
+	for _, match := range paths().FindAllSubmatch(spec, -1) {
+		literal := string(match[1])
+		if at := strings.IndexAny(literal, "<{$*"); at >= 0 {
+			literal = path.Dir(literal[:at] + "x")
+		}
+		folder := Clean(strings.TrimSpace(literal))
+		if folder == Clean(g.Path) && o.GroupVersionKind().Kind == "FluxInstance" {
+			continue // it installs the root
+		}
+		if _, err := fs.Stat(g.Tree, folder); !errors.Is(err, fs.ErrNotExist) {
+			found[folder] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// Unread returns the files that differ between both revisions and that nothing in the graphs reads.
+func (p Pair) Unread() ([]string, error) {
+	changed, err := differing(p.Base.Tree, p.Head.Tree, ".")
+	if err != nil || len(changed) == 0 {
+		return nil, err
+	}
+	read := map[string]bool{}
+	var charts []string
+	for _, g := range []*Graph{p.Base, p.Head} {
+		for _, n := range g.found.nodes {
+			if tree, err := g.Content(build.SourceOf(n.owner)); err == nil {
+				in := newInputs(tree, tree)
+				in.kustomization(n.owner, folderOf(g, n.owner))
+				for _, name := range in.read {
+					read[name] = true
+				}
+			}
+		}
+		for _, o := range g.found.objects {
+			if build.IsHelmRelease(o.Unstructured) {
+				if c, ok := chartOf(g, o.Unstructured); ok {
+					for _, name := range c.names {
+						charts = append(charts, Clean(name))
+					}
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(changed, func(name string) bool {
+		return read[name] || slices.ContainsFunc(charts, func(chart string) bool { return chart != "." && within(chart, name) })
+	}), nil
+}
+
+// differing returns the files in a directory that differ between two trees.
+func differing(base, head Tree, folder string) ([]string, error) {
+	names := map[string]bool{} // and whether it is a directory
+	for _, tree := range []Tree{base, head} {
+		entries, err := fs.ReadDir(tree, folder)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		for _, entry := range entries {
+			names[entry.Name()] = names[entry.Name()] || entry.IsDir()
+		}
+	}
+	var all []string
+	for _, entry := range slices.Sorted(maps.Keys(names)) {
+		name := path.Join(folder, entry)
+		was, wasErr := base.Hash(name)
+		is, isErr := head.Hash(name)
+		missing := errors.Is(wasErr, fs.ErrNotExist) || errors.Is(isErr, fs.ErrNotExist)
+		switch err := cmp.Or(wasErr, isErr); {
+		case err != nil && !missing:
+			return nil, err
+		case err == nil && was == is:
+		case names[entry]:
+			below, err := differing(base, head, name)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, below...)
+		default:
+			all = append(all, name)
+		}
+	}
+	return all, nil
+}
+
+// Mentions reports whether the spec or the values of a HelmRelease contain the directory of one of the files, or an address
+// of the repository. The chart of such a release may install a Kustomization that reads the files.
+func (g *Graph) Mentions(hr *unstructured.Unstructured, files []string) bool {
+	var words []string
+	for _, name := range files {
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			words = append(words, "./"+folder)
+			if strings.Contains(folder, "/") {
+				words = append(words, folder)
+			}
+		}
+	}
+	words = append(words, g.Remotes...)
+	return inValues(g, hr, func(text []byte) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(string(text), word) })
+	})
+}
+
+// Within reports whether a name is a directory or in it.
+func Within(folder, name string) bool { return within(folder, name) }
