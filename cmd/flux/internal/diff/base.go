@@ -85,7 +85,7 @@ definition or its source changes.`
 		clierr.ExitSuccess: "there are no changes, or with --fail-on=danger no dangerous ones; --fail-on=error and --exit-code=false accept all changes",
 		clierr.ExitFailed:  "there are changes, or with --fail-on=danger dangerous ones",
 		clierr.ExitUndetermined: "the comparison failed, the controller would fail, the command line is invalid, the comment or the status of --comment and " +
-			"--status could not be written, or something was not compared that the change may affect, with --strict anything",
+			"--status could not be written, or something that the change may affect, with --strict anything, was not compared",
 	}.Annotations()
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
