@@ -19,7 +19,7 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -140,9 +140,9 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 }
 
 // Remote returns the repository at an address of Serve as this program uses it.
-func (s *Sandbox) Remote(address string) repo.Remote {
+func (s *Sandbox) Remote(address string) remote.Repository {
 	address = strings.Replace(address, s.Credentials()+"@", "", 1)
-	return repo.Remote{URL: address, Auth: repo.Basic(s.user, s.password)}
+	return remote.Repository{URL: address, Auth: remote.Basic(s.user, s.password)}
 }
 
 // Credentials returns the user and the password of the Git server and of the registry.
@@ -202,12 +202,12 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 		return "", err
 	}
 	address = s.GitURL + "/" + name + ".git"
-	repository, err := repo.New(s.Remote(address), Branch)
+	repository, err := remote.New(s.Remote(address), Branch)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, repository.Close()) }()
-	commit := repo.Change{Message: "Serve the working tree", AuthorName: "flux", AuthorEmail: "flux@localhost", When: now, Files: files}
+	commit := remote.Change{Message: "Serve the working tree", AuthorName: "flux", AuthorEmail: "flux@localhost", When: now, Files: files}
 	if _, err := repository.Commit(commit); err != nil {
 		return "", err
 	}
@@ -217,12 +217,12 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 // Replace makes a commit with other files in a repository that Serve has returned. There is none if
 // the files are the same.
 func (s *Sandbox) Replace(ctx context.Context, address string, before, files map[string][]byte, now time.Time) (err error) {
-	repository, err := repo.Open(ctx, s.Remote(address), Branch)
+	repository, err := remote.Open(ctx, s.Remote(address), Branch)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, repository.Close()) }()
-	commit := repo.Change{Message: "Serve another revision", AuthorName: "flux", AuthorEmail: "flux@localhost", When: now, Files: files}
+	commit := remote.Change{Message: "Serve another revision", AuthorName: "flux", AuthorEmail: "flux@localhost", When: now, Files: files}
 	for name := range before {
 		if _, kept := files[name]; !kept {
 			commit.Removed = append(commit.Removed, name)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -78,7 +78,7 @@ func (c *commits) add(ctx context.Context) error {
 func (c *commits) retryPush(branch string, push, update func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := push()
-		if !errors.Is(err, repo.ErrNonFastForward) {
+		if !errors.Is(err, remote.ErrNonFastForward) {
 			return err
 		}
 		if attempt == pushAttempts {
@@ -94,7 +94,7 @@ func (c *commits) retryPush(branch string, push, update func() error) error {
 func (c *commits) push(ctx context.Context) error {
 	c.progress.Action("pushing manifests to %q", redact.URL(c.repository.Access.URL))
 	err := c.repository.clone.Push(ctx, func(lost error) {
-		c.progress.Warning("%s: branch %q has the commits", redact.Text(repo.Unconfirmed(lost)), c.plan.Branch)
+		c.progress.Warning("%s: branch %q has the commits", redact.Text(remote.Unconfirmed(lost)), c.plan.Branch)
 	})
 	if err == nil {
 		c.progress.Success("pushed manifests")
@@ -127,7 +127,7 @@ func (c *commits) commitFiles(what, message string, files map[string][]byte) (bo
 		message += "\n\n" + appendix
 	}
 	clone := c.repository.clone
-	changed, err := clone.Commit(repo.Change{
+	changed, err := clone.Commit(remote.Change{
 		Message: message, Files: files, When: c.plan.Now(), Sign: c.plan.Commit.Sign,
 		AuthorName: c.plan.Commit.AuthorName, AuthorEmail: c.plan.Commit.AuthorEmail,
 	})

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/hint"
 )
 
@@ -81,8 +81,14 @@ func (f *files) build() ([]*unstructured.Unstructured, error) {
 		f.built = append(f.plan.Components.Unstructured(), f.syncObjects()...)
 		return slices.Clone(f.built), nil
 	}
-	changed := map[string][]byte{f.in(componentsFile): f.components, f.in(syncFile): sync, name: text}
-	if f.built, err = buildFolder(overlay{f.repository.clone, changed}, f.plan.folder()); err != nil {
+	changed, err := f.repository.clone.Files()
+	if err == nil {
+		changed, err = changed.With(map[string][]byte{f.in(componentsFile): f.components, f.in(syncFile): sync, name: text})
+	}
+	if err == nil {
+		f.built, err = buildFolder(changed, f.plan.folder())
+	}
+	if err != nil {
 		return nil, hint.Errorf("fix it in the repository: flux only adds resources to it and keeps your changes", "building %s from the repository: %w", name, err)
 	}
 	return slices.Clone(f.built), nil
@@ -105,7 +111,7 @@ func listsOnlyFluxFiles(text []byte) bool {
 }
 
 // pending reports whether the branch of a clone lacks a manifest of this run.
-func (f *files) pending(clone *repo.Repository) (bool, error) {
+func (f *files) pending(clone *remote.Branch) (bool, error) {
 	if !clone.BranchExists() {
 		return true, nil
 	}
@@ -128,7 +134,7 @@ func (f *files) pending(clone *repo.Repository) (bool, error) {
 
 // syncFiles returns the files of the second commit: the sync manifests, and the
 // kustomization of the repository with the two files as resources.
-func (f *files) syncFiles(clone *repo.Repository) (map[string][]byte, error) {
+func (f *files) syncFiles(clone *remote.Branch) (map[string][]byte, error) {
 	sync, err := f.syncManifests()
 	if err != nil {
 		return nil, err
@@ -142,7 +148,7 @@ func (f *files) syncFiles(clone *repo.Repository) (map[string][]byte, error) {
 
 // kustomization returns the path of the folder's kustomization and its content
 // with the two files as resources.
-func (f *files) kustomization(clone *repo.Repository) (string, []byte, error) {
+func (f *files) kustomization(clone *remote.Branch) (string, []byte, error) {
 	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {
 		file := f.in(name)
 		data, err := clone.ReadFile(file)

@@ -118,14 +118,14 @@ func (h *hostKeys) knownToCluster(ctx context.Context, key sshkey.HostKey) (bool
 	if err != nil {
 		return false, ctx.Err() // survey reports the problem with the cluster
 	}
-	known, _ := sshkey.Known([]byte(secretData(secret)[knownHostsKey]), key)
-	return known, nil
+	match, err := sshkey.Check([]byte(secretData(secret)[knownHostsKey]), key)
+	return err == nil && match == sshkey.Match, nil
 }
 
 // entry returns the known_hosts entry of the source Secret.
 func (h *hostKeys) entry(key sshkey.HostKey) string {
 	stored := secretData(h.cluster.secret)[knownHostsKey]
-	if known, _ := sshkey.Known([]byte(stored), key); known {
+	if match, err := sshkey.Check([]byte(stored), key); err == nil && match == sshkey.Match {
 		return stored
 	}
 	return key.Line() + "\n"
@@ -134,9 +134,9 @@ func (h *hostKeys) entry(key sshkey.HostKey) string {
 // checkStored returns an error if the source Secret has another host key
 // of the server, and neither the host nor the user's file confirms the new one.
 func (h *hostKeys) checkStored(key sshkey.HostKey) error {
-	_, other := sshkey.Known([]byte(secretData(h.cluster.secret)[knownHostsKey]), key)
+	match, err := sshkey.Check([]byte(secretData(h.cluster.secret)[knownHostsKey]), key)
 	_, published := sshkey.Published(key)
-	if !other || published || h.plan.Key.HostKeysFile != "" {
+	if err != nil || match != sshkey.Mismatch || published || h.plan.Key.HostKeysFile != "" {
 		return nil
 	}
 	return hostKeyMismatch(key, fmt.Sprintf("not the one in Secret %s/%s", h.plan.namespace(), h.plan.Sync.SecretName),

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -21,14 +21,14 @@ func (a *access) storedAccessWorks(ctx context.Context) bool {
 		return false
 	}
 	secret := fmt.Sprintf("Secret %s/%s", a.plan.namespace(), a.plan.Sync.SecretName)
-	remote, err := a.storedRemote()
+	stored, err := a.storedRemote()
 	if err == nil {
-		err = remote.Probe(ctx)
+		err = stored.Probe(ctx)
 	}
 	switch {
 	case err == nil:
 		return true
-	case repo.AccessDenied(err):
+	case remote.AccessDenied(err):
 		if a.plan.DeployToken {
 			a.progress.Warning("the token in %s has no access to the repository and will be replaced", secret)
 		} else {
@@ -41,23 +41,23 @@ func (a *access) storedAccessWorks(ctx context.Context) bool {
 }
 
 // storedRemote returns the repository with the credentials of the source Secret.
-func (a *access) storedRemote() (repo.Remote, error) {
+func (a *access) storedRemote() (remote.Repository, error) {
 	data := secretData(a.cluster.secret)
-	remote := repo.Remote{URL: a.repository.SyncURL, CABundle: []byte(data[caKey])}
+	target := remote.Repository{URL: a.repository.SyncURL, CABundle: []byte(data[caKey])}
 	if !a.plan.bySSH() {
-		remote.Auth = repo.Basic(data[usernameKey], data[passwordKey])
-		return remote, nil
+		target.Auth = remote.Basic(data[usernameKey], data[passwordKey])
+		return target, nil
 	}
 	u, err := url.Parse(a.repository.SyncURL)
 	if err != nil {
-		return remote, err
+		return target, err
 	}
 	signer, err := sshkey.Signer([]byte(data[identityKey]), data[passwordKey])
 	if err != nil {
-		return remote, err
+		return target, err
 	}
-	remote.Auth = repo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, a.hostKeys.scanned.PublicKey)
-	return remote, nil
+	target.Auth = remote.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, a.hostKeys.scanned.PublicKey)
+	return target, nil
 }
 
 // deployToken is a token that a host created for the cluster.

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -32,7 +33,7 @@ type repository struct {
 	// onHost is the state on the host before this run.
 	onHost githost.Survey
 	// clone is nil before survey.
-	clone *repo.Repository
+	clone *remote.Branch
 	// signer is the last result of parseKey, for the private key signerKey.
 	signer    ssh.Signer
 	signerKey []byte
@@ -52,7 +53,7 @@ func (r *repository) survey(ctx context.Context) error {
 	r.reportToken()
 	if !r.onHost.Exists {
 		r.progress.Action("repository %q does not exist yet", redact.URL(r.Access.URL))
-		r.clone, err = repo.New(repo.Remote{URL: r.Access.URL}, r.plan.Branch)
+		r.clone, err = remote.New(remote.Repository{URL: r.Access.URL}, r.plan.Branch)
 		return err
 	}
 	r.progress.Action("cloning branch %q from Git repository %q", r.plan.Branch, redact.URL(r.Access.URL))
@@ -96,47 +97,47 @@ func (r *repository) ensure(ctx context.Context) (before githost.Repository, err
 }
 
 // open clones a branch.
-func (r *repository) open(ctx context.Context, branch string) (*repo.Repository, error) {
-	remote, err := r.remote(ctx)
+func (r *repository) open(ctx context.Context, branch string) (*remote.Branch, error) {
+	target, err := r.remote(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return repo.Open(ctx, remote, branch)
+	return remote.Open(ctx, target, branch)
 }
 
 // remote returns the address and credentials of the repository for this run.
 // Over SSH it verifies the host key first.
-func (r *repository) remote(ctx context.Context) (repo.Remote, error) {
+func (r *repository) remote(ctx context.Context) (remote.Repository, error) {
 	a := r.Access
-	remote := repo.Remote{URL: a.URL, CABundle: a.CABundle}
+	target := remote.Repository{URL: a.URL, CABundle: a.CABundle}
 	u, err := url.Parse(a.URL)
 	if err != nil {
-		return remote, fmt.Errorf("invalid URL of the repository: %w", err)
+		return target, fmt.Errorf("invalid URL of the repository: %w", err)
 	}
 	switch {
 	case u.Scheme != "ssh" && a.BearerToken != "":
-		remote.Auth = repo.Bearer(a.BearerToken)
-		return remote, nil
+		target.Auth = remote.Bearer(a.BearerToken)
+		return target, nil
 	case u.Scheme != "ssh" && a.Password == "":
-		return remote, nil
+		return target, nil
 	case u.Scheme != "ssh":
-		remote.Auth = repo.Basic(a.Username, a.Password)
-		return remote, nil
+		target.Auth = remote.Basic(a.Username, a.Password)
+		return target, nil
 	}
 	keys, err := r.signers()
 	if err != nil {
-		return remote, err
+		return target, err
 	}
 	hostKey, err := r.hostKeys.scan(ctx, sshkey.Address(u.Host))
 	if err != nil {
-		return remote, err
+		return target, err
 	}
 	user := u.User.Username()
 	if user == "" {
 		user = a.Username
 	}
-	remote.Auth = repo.SSH(user, keys, hostKey.PublicKey)
-	return remote, nil
+	target.Auth = remote.SSH(user, keys, hostKey.PublicKey)
+	return target, nil
 }
 
 // signers returns a function that returns the SSH keys of the private key file
@@ -177,7 +178,9 @@ func (r *repository) parseKey(private []byte, passphrase string) (ssh.Signer, er
 }
 
 // headRevision returns the newest commit of the branch as a Flux revision.
-func (r *repository) headRevision() string { return r.plan.Branch + "@sha1:" + r.clone.Head() }
+func (r *repository) headRevision() string {
+	return git.Revision{Name: r.plan.Branch, Commit: r.clone.Head()}.Flux()
+}
 
 func (r *repository) close() error {
 	if r.clone == nil {

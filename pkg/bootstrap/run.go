@@ -7,7 +7,8 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -175,11 +176,11 @@ func (r *run) prepareRepository(ctx context.Context) error {
 		return nil
 	}
 	// The host may have created the repository with a first commit.
-	remote, err := r.repository.remote(ctx)
+	target, err := r.repository.remote(ctx)
 	if err != nil {
 		return err
 	}
-	r.repository.clone.SetRemote(remote)
+	r.repository.clone.SetRepository(target)
 	r.files.built = nil
 	return r.repository.clone.Refresh(ctx)
 }
@@ -187,8 +188,8 @@ func (r *run) prepareRepository(ctx context.Context) error {
 // withHint returns errors of Git and the cluster with their remedy.
 func withHint(err error) error {
 	var known *hint.Error
-	var git *repo.Error
-	var conflict *repo.PathConflictError
+	var git *remote.Error
+	var conflict *filetree.ConflictError
 	var denied *kube.DeniedError
 	switch {
 	case errors.As(err, &known):

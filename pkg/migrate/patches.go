@@ -1,13 +1,6 @@
 package migrate
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -166,61 +159,4 @@ func (f removedField) in(operation *yaml.Node) int {
 		}
 	}
 	return 0
-}
-
-// addPatches adds the removed fields in the files with patches to which the files of a folder refer,
-// and the patches that could not be read. A patch outside of the folder is not read.
-func addPatches(ctx context.Context, found []File, folder string, referring map[string][]patchFile) (all []File, err error) {
-	root, err := os.OpenRoot(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, root.Close()) }()
-	for _, name := range slices.Sorted(maps.Keys(referring)) {
-		for _, patch := range referring[name] {
-			if ctx.Err() != nil {
-				return nil, context.Cause(ctx)
-			}
-			path := filepath.Join(filepath.Dir(name), filepath.FromSlash(patch.path))
-			i := slices.IndexFunc(found, func(f File) bool { return f.Path == path })
-			if i < 0 {
-				i, found = len(found), append(found, File{Path: path})
-			}
-			text, err := readPatch(root, folder, path)
-			if err != nil {
-				found[i].Skipped = err.Error()
-				continue
-			}
-			for _, f := range textFields(text, patch.removed) {
-				if !slices.Contains(found[i].Fields, f) {
-					found[i].Fields = append(found[i].Fields, f)
-				}
-			}
-		}
-	}
-	return slices.DeleteFunc(found, func(f File) bool { return !f.reported() }), nil
-}
-
-func readPatch(root *os.Root, folder, path string) (string, error) {
-	relative, err := filepath.Rel(folder, path)
-	if err != nil || !filepath.IsLocal(relative) {
-		return "", fmt.Errorf("outside of %s", folder)
-	}
-	info, err := root.Stat(relative)
-	var located *os.PathError
-	switch {
-	case errors.As(err, &located):
-		return "", located.Err
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", errors.New("not a regular file")
-	case info.Size() > sizeMax:
-		return "", errors.New("larger than " + budget.Size(sizeMax))
-	}
-	text, err := root.ReadFile(relative)
-	if err == nil {
-		err = budget.YAML("", text)
-	}
-	return string(text), err
 }

@@ -24,8 +24,6 @@ const (
 	mostRelatives = 16
 )
 
-func secrets() kube.Resource { return kube.BuiltIn("v1", "Secret") }
-
 // builtIn are the kinds of Kubernetes of which commands list all objects, with the fields that no
 // command reads.
 var builtIn = []struct {

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
@@ -110,7 +110,7 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 			applied[folder] = true
 		}
 	}
-	err = workspace.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+	err = filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
 		if path.Base(name) == SyncFile && !synced[name] && !strings.HasPrefix(name, ".") {
 			applied[path.Dir(path.Dir(name))] = true
 		}

@@ -5,13 +5,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
 // Identity identifies the GitRepositories that are a repository at one of its revisions.
 type Identity struct {
-	// Remotes are the addresses of the repository, as workspace.ComparableAddress returns them.
+	// Remotes are the addresses of the repository, as git.ComparableAddress returns them.
 	Remotes []string
 	// Own is the source of the cluster's directory, or nil if the repository does not contain it.
 	Own *unstructured.Unstructured
@@ -22,8 +22,8 @@ type Identity struct {
 
 // Local reports whether an address is that of the repository.
 func (i Identity) Local(address string) bool {
-	address = workspace.ComparableAddress(address)
-	return slices.Contains(i.Remotes, address) || i.Own != nil && workspace.ComparableAddress(text(i.Own, "spec", "url")) == address
+	address = git.ComparableAddress(address)
+	return slices.Contains(i.Remotes, address) || i.Own != nil && git.ComparableAddress(text(i.Own, "spec", "url")) == address
 }
 
 // Follows reports whether the revision is that of a reference.
@@ -37,4 +37,12 @@ func (i Identity) Follows(reference build.GitReference) bool {
 // Is reports whether a GitRepository is the repository at the revision.
 func (i Identity) Is(o *unstructured.Unstructured) bool {
 	return i.Local(text(o, "spec", "url")) && i.Follows(build.GitReferenceOf(o))
+}
+
+// pathOf returns the directory in the spec of a Kustomization.
+func pathOf(ks *unstructured.Unstructured) string { return Clean(text(ks, "spec", "path")) }
+
+func text(o *unstructured.Unstructured, fields ...string) string {
+	value, _, _ := unstructured.NestedString(o.Object, fields...)
+	return value
 }

@@ -73,9 +73,6 @@ func DefaultSync(namespace, folder, branch string) (source, root *unstructured.U
 // noRemote is the address of a repository without a remote.
 const noRemote = "https://repository.invalid/rehearsed"
 
-// pathOf returns the directory in the spec of a Kustomization.
-func pathOf(ks *unstructured.Unstructured) string { return Clean(text(ks, "spec", "path")) }
-
 // Revision is a revision of a repository.
 type Revision struct {
 	Tree Tree

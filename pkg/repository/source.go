@@ -340,8 +340,3 @@ func (a *artifacts) generated(source controllers.ID) (Tree, error) {
 	}
 	return nil, err
 }
-
-func text(o *unstructured.Unstructured, fields ...string) string {
-	value, _, _ := unstructured.NestedString(o.Object, fields...)
-	return value
-}

@@ -23,7 +23,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 )
 
@@ -59,7 +59,7 @@ func chartsIn(ctx context.Context, name string) ([]chart, error) {
 		}
 		return []chart{*c}, nil
 	}
-	files, err := ReadFiles(ctx, workspace.Folder(name))
+	files, err := ReadFiles(ctx, filetree.Folder(name))
 	if err != nil {
 		return nil, err
 	}

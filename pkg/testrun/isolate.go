@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
 	"github.com/fluxkit/flux/pkg/build"
@@ -118,7 +118,7 @@ var references = []string{"branch", "tag", "semver", "name", "commit"}
 func selects(i repository.Identity) string {
 	remotes := slices.Clone(i.Remotes)
 	if i.Own != nil {
-		remotes = append(remotes, workspace.ComparableAddress(controllers.Path{"spec.url"}.String(i.Own.Object)))
+		remotes = append(remotes, git.ComparableAddress(controllers.Path{"spec.url"}.String(i.Own.Object)))
 	}
 	slices.Sort(remotes)
 	address := "object.spec.url.matches(" + strconv.Quote(addressPattern(slices.Compact(remotes))) + ")"
@@ -150,7 +150,7 @@ func follows(ref map[string]any) string {
 }
 
 // addressPattern matches the URLs of repositories in each of the forms that
-// workspace.ComparableAddress considers the same.
+// git.ComparableAddress considers the same.
 func addressPattern(remotes []string) string {
 	var all []string
 	for _, remote := range remotes {

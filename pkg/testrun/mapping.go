@@ -16,7 +16,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/sandbox"
@@ -58,7 +59,7 @@ func ParseMapping(text string) (Mapping, error) {
 func (m Mapping) Serves(ctx context.Context, kind, url string) bool {
 	switch kind {
 	case gitKind:
-		return workspace.ComparableAddress(url) == workspace.ComparableAddress(m.URL)
+		return git.ComparableAddress(url) == git.ComparableAddress(m.URL)
 	case bucketKind:
 		return place(url) == place(m.URL)
 	}
@@ -175,11 +176,11 @@ func (r mapper) serveFolder(ctx context.Context, m Mapping, name string) ([]redi
 		}
 		return found, err
 	}
-	git, err := r.serveGit(ctx, m, workspace.Folder(m.Path), name)
+	git, err := r.serveGit(ctx, m, filetree.Folder(m.Path), name)
 	if found = append(found, git); err != nil || !strings.HasPrefix(m.URL, "http") {
 		return found, err
 	}
-	bucket, err := r.serveBucket(ctx, m, workspace.Folder(m.Path), name)
+	bucket, err := r.serveBucket(ctx, m, filetree.Folder(m.Path), name)
 	return append(found, bucket), err
 }
 
@@ -224,13 +225,13 @@ func (r mapper) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string
 		return redirect{}, err
 	}
 	address, err := r.Sandbox.Serve(ctx, name, files, r.Now())
-	git := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
-	identity := repository.Identity{Remotes: []string{workspace.ComparableAddress(m.URL)}}
+	served := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
+	identity := repository.Identity{Remotes: []string{git.ComparableAddress(m.URL)}}
 	if m.Ref != nil {
 		identity.Own = &unstructured.Unstructured{Object: map[string]any{"kind": "GitRepository", "spec": map[string]any{"url": m.URL, "ref": m.Ref}}}
 	}
-	git.when = selects(identity)
-	return git, err
+	served.when = selects(identity)
+	return served, err
 }
 
 // access returns the permission to push to the registry of the sandbox.
@@ -314,7 +315,7 @@ func readFile(name string) ([]byte, error) {
 	if folder == "" {
 		folder = "."
 	}
-	tree := workspace.Folder(folder)
+	tree := filetree.Folder(folder)
 	info, err := fs.Stat(tree, path.Clean(base))
 	if err != nil {
 		return nil, err

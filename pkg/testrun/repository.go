@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
@@ -74,7 +75,7 @@ func (r *Repository) Load(ctx context.Context) error {
 func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	limits := budget.New(budget.Default())
-	err := workspace.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
+	err := filetree.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
 		info, err := entry.Info()
 		if err != nil {
 			return err
@@ -171,7 +172,7 @@ func (r *Repository) Identity() repository.Identity {
 		if r.folder != "" && !r.assumed {
 			i.Own = source
 		} else {
-			i.Remotes = append(i.Remotes, workspace.ComparableAddress(url))
+			i.Remotes = append(i.Remotes, git.ComparableAddress(url))
 		}
 	}
 	return i

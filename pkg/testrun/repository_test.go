@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/manifests"
 )
 
@@ -122,7 +122,7 @@ func TestAddressPattern(t *testing.T) {
 		"https://git.example.com.evil.org/acme/fleet", "https://evil.org/git.example.com/acme/fleet", "https://sub.git.example.com/acme/fleet",
 		"oci://git.example.com/acme/fleets", "https://evil.org/@git.example.com/acme/fleet",
 	} {
-		if got, want := pattern.MatchString(address), slices.Contains(remotes, workspace.ComparableAddress(address)); got != want {
+		if got, want := pattern.MatchString(address), slices.Contains(remotes, git.ComparableAddress(address)); got != want {
 			t.Errorf("%s matches: %t, want %t", address, got, want)
 		}
 	}

@@ -18,76 +18,6 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// Severity is how much a finding matters.
-type Severity string
-
-const (
-	// Invalid is a violation: the API server or a controller rejects the object.
-	Invalid Severity = "error"
-	// Unknown is something that could not be validated.
-	Unknown Severity = "unknown"
-	// Warning is a problem that does not prevent the deployment.
-	Warning Severity = "warning"
-	// Note is a fact that cannot be checked in the repository.
-	Note Severity = "note"
-)
-
-// severities are all severities, from the most severe.
-var severities = [...]Severity{Invalid, Unknown, Warning, Note}
-
-// The IDs of the rules that schemas do not have.
-const (
-	RuleBuild         = "build"
-	RuleReference     = "reference"
-	RuleDependency    = "dependency"
-	RuleNamespace     = "namespace"
-	RuleDeprecated    = "deprecated-version"
-	RuleVariable      = "variable"
-	RuleMissingSchema = "missing-schema"
-	RuleNotRendered   = "not-rendered"
-	RuleNotValidated  = "not-validated"
-)
-
-// Finding is a problem of an object.
-type Finding struct {
-	Severity Severity                `json:"severity"`
-	Rule     string                  `json:"rule"`
-	Object   controllers.VersionedID `json:"object"`
-	// Owner is the Kustomization or HelmRelease that applies the object.
-	Owner controllers.VersionedID `json:"owner"`
-	// File is the file that has the object, if exactly one file does.
-	File string `json:"file,omitempty"`
-	// Field is the path of the field, or "".
-	Field   string `json:"field,omitempty"`
-	Message string `json:"message"`
-	// Fix is the remedy, or "".
-	Fix string `json:"fix,omitempty"`
-}
-
-// Result is the result for a cluster.
-type Result struct {
-	// Path is the folder of the cluster.
-	Path string `json:"path"`
-	// Owners, Objects and Validated are the numbers of Kustomizations and HelmReleases that were
-	// rendered, of their objects, and of those that were validated.
-	Owners    int `json:"owners"`
-	Objects   int `json:"objects"`
-	Validated int `json:"validated"`
-	// Findings are sorted by severity.
-	Findings []Finding `json:"findings"`
-}
-
-// Count returns the number of findings of a severity.
-func (r *Result) Count(s Severity) int {
-	n := 0
-	for _, f := range r.Findings {
-		if f.Severity == s {
-			n++
-		}
-	}
-	return n
-}
-
 // Options configure a validation.
 type Options struct {
 	repository.Options
@@ -180,21 +110,6 @@ func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 	return nil
 }
 
-func (c *cluster) note(text string) {
-	if c.Note != nil {
-		c.Note(text)
-	}
-}
-
-// object is an object with what applies it.
-type object struct {
-	build.Object
-	side *repository.Rendering
-	ref  controllers.VersionedID
-	// unknown is set if the object could not be validated.
-	unknown bool
-}
-
 // collect collects the objects of all Kustomizations and HelmReleases.
 func (c *cluster) collect() {
 	c.byRef = map[controllers.ID]*object{}
@@ -205,16 +120,6 @@ func (c *cluster) collect() {
 			c.byRef[found.ref.ID] = found
 		}
 	}
-}
-
-// add adds a finding about an object.
-func (c *cluster) add(o *object, f Finding) {
-	f.Object, f.Owner = o.ref, controllers.VersionedIDOf(o.side.Owner.Object)
-	if f.Severity == Unknown {
-		o.unknown = true
-	}
-	f.Message, f.Field = c.concealed.Text(masked(f.Message, o.side.Build.SecretValues)), c.concealed.Text(f.Field)
-	c.findings = append(c.findings, f)
 }
 
 // omissions reports the Kustomizations and HelmReleases that were not rendered.

@@ -187,7 +187,7 @@ func TestPackageNames(t *testing.T) {
 }
 
 // makesFolders are the functions for tests that create temporary folders, or start programs that do.
-var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|Programs|NewPool)|test(githost|gitea)\.(Start|Open)\w*|repo\.(Open|New|FetchRevision))$`)
+var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|Programs|NewPool)|test(githost|gitea)\.(Start|Open)\w*|remote\.(Open|New))$`)
 
 // TestTemporaryFolders checks that tests that create temporary folders run in one of their own,
 // which has to be empty in the end.

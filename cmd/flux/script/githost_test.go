@@ -13,7 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"golang.org/x/crypto/ssh"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -219,14 +219,14 @@ func (p *player) fetch(ctx context.Context, o controllers.Object) (map[string]an
 	if err != nil {
 		return nil, err
 	}
-	remote, err := opened(controllers.Path{"spec.url"}.String(o), secret)
+	target, err := opened(controllers.Path{"spec.url"}.String(o), secret)
 	if err != nil {
 		return nil, err
 	}
 	branch := controllers.Path{"spec.ref.branch"}.String(o)
 	ctx, cancel := context.WithTimeout(ctx, testlimit.Wait)
 	defer cancel()
-	repository, err := repo.Open(ctx, remote, branch)
+	repository, err := remote.Open(ctx, target, branch)
 	if err != nil {
 		return nil, err
 	}
@@ -238,32 +238,32 @@ func (p *player) fetch(ctx context.Context, o controllers.Object) (map[string]an
 }
 
 // opened returns the authentication of a Secret.
-func opened(address string, secret controllers.Object) (repo.Remote, error) {
+func opened(address string, secret controllers.Object) (remote.Repository, error) {
 	data := map[string]string{}
 	encoded, _ := secret["data"].(map[string]any)
 	for key, value := range encoded {
 		plain, err := base64.StdEncoding.DecodeString(fmt.Sprint(value))
 		if err != nil {
-			return repo.Remote{}, err
+			return remote.Repository{}, err
 		}
 		data[key] = string(plain)
 	}
-	remote := repo.Remote{URL: address, CABundle: []byte(data["ca.crt"])}
+	target := remote.Repository{URL: address, CABundle: []byte(data["ca.crt"])}
 	u, err := url.Parse(address)
 	if err != nil {
-		return remote, err
+		return target, err
 	}
 	if u.Scheme != "ssh" {
-		remote.Auth = repo.Basic(data["username"], data["password"])
-		return remote, nil
+		target.Auth = remote.Basic(data["username"], data["password"])
+		return target, nil
 	}
 	signer, err := sshkey.Signer([]byte(data["identity"]), data["password"])
 	if err != nil {
-		return remote, err
+		return target, err
 	}
 	_, _, known, _, _, err := ssh.ParseKnownHosts([]byte(data["known_hosts"]))
-	remote.Auth = repo.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, known)
-	return remote, err
+	target.Auth = remote.SSH(u.User.Username(), func() ([]ssh.Signer, error) { return []ssh.Signer{signer}, nil }, known)
+	return target, err
 }
 
 // apply reports the artifact of the source as applied, once it exists.

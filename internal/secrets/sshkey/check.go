@@ -3,6 +3,7 @@ package sshkey
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"slices"
@@ -10,6 +11,62 @@ import (
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
 )
+
+// Result is the result of comparing a host key with a known_hosts file.
+type Result int
+
+// The results of Check.
+const (
+	// Unknown means that the file has no key of that type for the server.
+	Unknown Result = iota
+	// Match means that the file has the key.
+	Match
+	// Mismatch means that the file has another key of that type, or revokes the key.
+	Mismatch
+)
+
+// Check compares a host key with the text of a known_hosts file.
+func Check(text []byte, key HostKey) (Result, error) {
+	known, err := parseKnownHosts(text)
+	if err != nil {
+		return Unknown, fmt.Errorf("invalid known_hosts: %w", err)
+	}
+	return compare(known, key)
+}
+
+// CheckFile compares a host key with a known_hosts file. A missing file has no keys.
+func CheckFile(file string, key HostKey) (Result, error) {
+	known, err := knownhosts.New(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Unknown, nil
+	}
+	if err != nil {
+		return Unknown, fmt.Errorf("reading %s: %w", file, err)
+	}
+	return compare(known, key)
+}
+
+func compare(known ssh.HostKeyCallback, key HostKey) (Result, error) {
+	err := lookUp(known, key.Address, key.PublicKey)
+	var mismatch *knownhosts.KeyError
+	switch {
+	case err == nil:
+		return Match, nil
+	case errors.As(err, new(*knownhosts.RevokedError)):
+		return Mismatch, nil
+	case !errors.As(err, &mismatch):
+		return Unknown, err
+	case slices.ContainsFunc(mismatch.Want, func(k knownhosts.KnownKey) bool { return k.Key.Type() == key.Type() }):
+		return Mismatch, nil
+	default:
+		return Unknown, nil
+	}
+}
+
+// lookUp looks a key up by the name of a server. The library also requires a remote address.
+func lookUp(known ssh.HostKeyCallback, address string, key ssh.PublicKey) error {
+	return known(address, &net.TCPAddr{IP: net.IPv4zero}, key)
+}
 
 // ErrUnknownHost is returned when known_hosts has no key of a server.
 var ErrUnknownHost = errors.New("not found in known_hosts")
@@ -21,10 +78,8 @@ func Callback(text []byte, address string) (check ssh.HostKeyCallback, algorithm
 	if err != nil {
 		return nil, nil, fmt.Errorf("invalid known_hosts: %w", err)
 	}
-	// The library looks up the name and also requires a remote address.
-	remote := &net.TCPAddr{IP: net.IPv4zero}
 	check = func(_ string, _ net.Addr, key ssh.PublicKey) error {
-		err := parsed(address, remote, key)
+		err := lookUp(parsed, address, key)
 		var mismatch *knownhosts.KeyError
 		if errors.As(err, &mismatch) {
 			return fmt.Errorf("host key %[2]s of %[1]s does not match known_hosts", address, ssh.FingerprintSHA256(key))
@@ -32,11 +87,11 @@ func Callback(text []byte, address string) (check ssh.HostKeyCallback, algorithm
 		return err
 	}
 	var mismatch *knownhosts.KeyError
-	if !errors.As(parsed(address, remote, noKey{}), &mismatch) || len(mismatch.Want) == 0 {
+	if !errors.As(lookUp(parsed, address, noKey{}), &mismatch) || len(mismatch.Want) == 0 {
 		return nil, nil, ErrUnknownHost
 	}
 	for _, known := range mismatch.Want {
-		for _, algorithm := range hostAlgorithms(known.Key.Type()) {
+		for _, algorithm := range HostAlgorithms(known.Key.Type()) {
 			if !slices.Contains(algorithms, algorithm) {
 				algorithms = append(algorithms, algorithm)
 			}
@@ -45,8 +100,8 @@ func Callback(text []byte, address string) (check ssh.HostKeyCallback, algorithm
 	return check, algorithms, nil
 }
 
-// hostAlgorithms returns the signature algorithms of a key type, strongest first.
-func hostAlgorithms(keyType string) []string {
+// HostAlgorithms returns the signature algorithms of a key type, strongest first.
+func HostAlgorithms(keyType string) []string {
 	if keyType == ssh.KeyAlgoRSA {
 		return []string{ssh.KeyAlgoRSASHA512, ssh.KeyAlgoRSASHA256, ssh.KeyAlgoRSA}
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
-	"slices"
 	"strings"
 	"time"
 
@@ -66,71 +64,6 @@ func Scan(ctx context.Context, address string, algorithms []string) (HostKey, er
 		return HostKey{}, fmt.Errorf("no response from an SSH server at %s: %w", address, context.Cause(ctx))
 	}
 	return HostKey{}, fmt.Errorf("no host key from %s: %w", address, err)
-}
-
-// Known reports whether the text of a known_hosts file has a host key, and
-// whether it has only another key of the same type and server.
-func Known(text []byte, key HostKey) (known, other bool) {
-	host := knownhosts.Normalize(key.Address)
-	for len(text) > 0 {
-		_, hosts, listed, _, rest, err := ssh.ParseKnownHosts(text)
-		if err != nil {
-			return known, other
-		}
-		text = rest
-		for _, h := range hosts {
-			if h != host || listed.Type() != key.Type() {
-				continue
-			}
-			if string(listed.Marshal()) == string(key.Marshal()) {
-				known = true
-			} else {
-				other = true
-			}
-		}
-	}
-	return known, other && !known
-}
-
-// Result is the result of comparing a host key with a known_hosts file.
-type Result int
-
-// The results of CheckFile.
-const (
-	// Unknown means that the file has no key of that type for the server.
-	Unknown Result = iota
-	// Match means that the file has the key.
-	Match
-	// Mismatch means that the file has another key of that type, or revokes the key.
-	Mismatch
-)
-
-// CheckFile compares a host key with a known_hosts file. A missing file has no
-// keys.
-func CheckFile(file string, key HostKey) (Result, error) {
-	check, err := knownhosts.New(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Unknown, nil
-	}
-	if err != nil {
-		return Unknown, fmt.Errorf("reading %s: %w", file, err)
-	}
-	// The library looks up the name and also requires a remote address.
-	err = check(key.Address, &net.TCPAddr{IP: net.IPv4zero}, key.PublicKey)
-	var revoked *knownhosts.RevokedError
-	var mismatch *knownhosts.KeyError
-	switch {
-	case err == nil:
-		return Match, nil
-	case errors.As(err, &revoked):
-		return Mismatch, nil
-	case !errors.As(err, &mismatch):
-		return Unknown, err
-	case slices.ContainsFunc(mismatch.Want, func(k knownhosts.KnownKey) bool { return k.Key.Type() == key.Type() }):
-		return Mismatch, nil
-	default:
-		return Unknown, nil
-	}
 }
 
 // Address returns the host and port of an SSH host, with port 22 by default.

@@ -155,40 +155,8 @@ func TestScanSilentServer(t *testing.T) {
 	}
 }
 
-func TestKnown(t *testing.T) {
-	t.Parallel()
-	address, keys := newServer(t, Kind{Algorithm: "ed25519"})
-	other, err := Generate(Kind{Algorithm: "ed25519"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ecdsa, err := Generate(Kind{Algorithm: "ecdsa", Curve: "p256"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	shown := HostKey{keys[0].PublicKey(), address}
-	host := "[" + strings.Replace(address, ":", "]:", 1) + " "
-	for name, test := range map[string]struct {
-		text         string
-		known, other bool
-	}{
-		"nothing":                  {"", false, false},
-		"itself":                   {shown.Line() + "\n", true, false},
-		"after a comment":          {"# hosts\n\n" + shown.Line() + "\n", true, false},
-		"another key":              {host + string(other.Public), false, true},
-		"another key and itself":   {host + string(other.Public) + shown.Line(), true, false},
-		"another type":             {host + string(ecdsa.Public), false, false},
-		"another host":             {"example.com " + string(other.Public), false, false},
-		"among several host names": {"example.com," + shown.Line(), true, false},
-	} {
-		known, otherKey := Known([]byte(test.text), shown)
-		if known != test.known || otherKey != test.other {
-			t.Errorf("%s: known %t, other %t", name, known, otherKey)
-		}
-	}
-}
-
-func TestCheckFile(t *testing.T) {
+// TestCheck compares with the texts of files, and with the files.
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	address, keys := newServer(t, Kind{Algorithm: "ed25519"})
 	other, err := Generate(Kind{Algorithm: "ed25519"})
@@ -208,6 +176,9 @@ func TestCheckFile(t *testing.T) {
 		"empty":               {"", Unknown},
 		"itself":              {shown.Line() + "\n", Match},
 		"another key":         {host + " " + string(other.Public), Mismatch},
+		"after a comment":     {"# hosts\n\n" + shown.Line() + "\n", Match},
+		"another and itself":  {host + " " + string(other.Public) + shown.Line(), Match},
+		"among host names":    {"example.com," + shown.Line(), Match},
 		"another key, hashed": {knownhosts.HashHostname(host) + " " + string(other.Public), Mismatch},
 		"another type":        {host + " " + string(ecdsa.Public), Unknown},
 		"another host":        {"example.com " + string(other.Public), Unknown},
@@ -220,6 +191,12 @@ func TestCheckFile(t *testing.T) {
 		if got, err := CheckFile(file, shown); err != nil || got != test.want {
 			t.Errorf("%s: %d, %v", name, got, err)
 		}
+		if got, err := Check([]byte(test.text), shown); err != nil || got != test.want {
+			t.Errorf("%s: the text: %d, %v", name, got, err)
+		}
+	}
+	if got, err := Check([]byte("nonsense\n"), shown); got != Unknown || err == nil {
+		t.Errorf("an invalid text: %d, %v", got, err)
 	}
 	if got, err := CheckFile(filepath.Join(t.TempDir(), "missing"), shown); got != Unknown || err != nil {
 		t.Errorf("a missing file: %d, %v", got, err)

@@ -9,8 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/repo"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -26,8 +25,8 @@ type Comparer struct {
 	Decryption *desired.Decryption
 	// IgnoreNotFound treats an object that is not on the cluster as new if Options.File has it.
 	IgnoreNotFound bool
-	// Revision is the revision of the source to compare, empty for the current one.
-	Revision repo.Revision
+	// Revision and Branch select the revision of the source to compare. Both are empty for the current one.
+	Revision, Branch string
 	// Track is called before the objects of an owner are compared. It returns functions for the
 	// progress and the end.
 	Track func(owner controllers.VersionedID) (count func(done, total int), done func())
@@ -108,7 +107,7 @@ func (c *Comparer) withoutLive(err error) error {
 }
 
 // revised reports whether another revision of the source is compared.
-func (c *Comparer) revised() bool { return c.Revision.Name != "" }
+func (c *Comparer) revised() bool { return c.Revision != "" || c.Branch != "" }
 
 // buildOptions returns the build options except Path.
 func (c *Comparer) buildOptions(settings Settings) (build.Options, error) {
@@ -137,11 +136,11 @@ func (c *Comparer) decrypters(settings Settings) func(*unstructured.Unstructured
 // local plans the build of a local directory.
 func (p *Plan) local(ctx context.Context, ks *unstructured.Unstructured) error {
 	c := p.comparer
-	work, err := workspace.Around(c.Path)
+	work, err := git.Around(c.Path)
 	if err != nil {
 		return err
 	}
-	work = work.ForSource(c.Path, ks)
+	work = work.ForSource(c.Path, desired.Text(ks, "spec", "path"))
 	options, err := c.buildOptions(p.settings)
 	if err != nil {
 		return err

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -45,7 +45,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 	if err != nil {
 		return nil, err
 	}
-	work, err := workspace.Around(".")
+	work, err := git.Around(".")
 	if err != nil {
 		return nil, err
 	}

@@ -10,8 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/gitsource"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
@@ -109,13 +108,13 @@ func (p *ReleasePlanner) preferBuild(plan *Plan, built *build.Result) {
 // committed returns the revision of the work tree around a directory, or "" if
 // it is not exactly that of a commit.
 func committed(ctx context.Context, folder string) string {
-	clone, err := snapshot.Open(folder)
+	clone, err := git.Open(folder)
 	if err != nil {
 		return ""
 	}
 	defer func() { _ = clone.Close() }() // read-only
 	if head, clean := clone.Committed(ctx); clean {
-		return gitsource.FormatRevision("", head)
+		return git.Revision{Commit: head.String()}.Flux()
 	}
 	return ""
 }

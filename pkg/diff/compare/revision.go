@@ -1,19 +1,19 @@
 package compare
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/gitsource"
-	"github.com/fluxkit/flux/internal/git/repo"
-	"github.com/fluxkit/flux/internal/git/snapshot"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -51,16 +51,16 @@ func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, 
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
-	c.Announce("fetching %s of %s", c.Revision.Name, source)
+	c.Announce("fetching %s of %s", cmp.Or(c.Branch, c.Revision), source)
 	switch source.Kind {
 	case "GitRepository":
 		return c.gitAt(ctx, stored, &unstructured.Unstructured{Object: t.Object})
 	case "OCIRepository":
-		if c.Revision.Branch {
+		if c.Branch != "" {
 			return desired.StoredSource{}, hint.Errorf("set a tag or digest with --revision", "%s has no branches", source)
 		}
 		repository := &unstructured.Unstructured{Object: t.Object}
-		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), c.Revision.Name), desired.Credentials{
+		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), c.Revision), desired.Credentials{
 			Lookup: build.LookupFunc(c.Data), Login: c.LoginFor(c.Provider),
 		})
 	default:
@@ -71,20 +71,16 @@ func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, 
 // gitAt returns a revision of a GitRepository with the files that
 // source-controller would archive.
 func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, repository *unstructured.Unstructured) (desired.StoredSource, error) {
-	folders, revision, err := c.gitFolders(ctx, repository)
+	fetched, err := c.gitFiles(ctx, repository)
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
-	defer func() { _ = folders.Close() }() // the temporary directory is removed a day later if this fails
+	defer func() { _ = fetched.Close() }() // the temporary directory is removed a day later if this fails
 	only := build.SparseCheckout(repository)
 	for _, dir := range only {
-		if !folders.Has(dir) {
-			return desired.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, revision)
+		if !fetched.Tree.Has(path.Clean(dir)) {
+			return desired.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, fetched.Revision)
 		}
-	}
-	var parts []build.Part
-	for _, f := range folders.Folders {
-		parts = append(parts, build.Part{Tree: f.Tree, At: f.At, Only: only})
 	}
 	included, err := build.Included(repository, func(other controllers.ID) (fs.FS, error) {
 		tree, err := stored.Tree(ctx, other)
@@ -96,15 +92,18 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
-	tree, err := build.Assemble(ctx, append(parts, included...), desired.Text(repository, "spec", "ignore"))
-	return desired.StoredSource{Tree: tree, Revision: revision}, err
+	tree, err := build.Assemble(ctx, append([]build.Part{{Tree: fetched.Tree, Only: only}}, included...), desired.Text(repository, "spec", "ignore"))
+	return desired.StoredSource{Tree: tree, Revision: fetched.Revision}, err
 }
 
-// gitFolders returns the files of a revision from the Git server, or from the
+// gitFiles returns the files of a revision from the Git server, or from the
 // clone in the current directory if it has the exact commit or the server does
 // not know the revision.
-func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unstructured) (*gitsource.Fetched, string, error) {
-	wanted := c.Revision
+func (c *Comparer) gitFiles(ctx context.Context, repository *unstructured.Unstructured) (*remote.Fetched, error) {
+	wanted, local := git.ParseRevision(c.Revision), git.ParseRevision(c.Revision)
+	if c.Branch != "" {
+		wanted, local = git.Revision{Branch: c.Branch}, git.Revision{Name: "refs/heads/" + c.Branch}
+	}
 	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
@@ -114,39 +113,34 @@ func (c *Comparer) gitFolders(ctx context.Context, repository *unstructured.Unst
 	if submodules {
 		clone = nil // the clone does not have the files of submodules
 	}
-	if hash := wanted.Hash(); clone != nil && hash != "" {
-		if local, err := localFolders(clone, wanted.Name, hash); err == nil {
-			return local, local.Revision, nil
+	if clone != nil && wanted.Commit != "" {
+		if found, err := filesIn(clone, wanted, wanted.Name); err == nil {
+			return found, nil
 		}
 	}
 	source, err := desired.GitAccess{Provider: c.Provider, Data: c.Data, Login: c.GitLogin, Remedy: gitRemedy}.Source(ctx, repository)
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	source.Submodules = submodules
-	fetched, err := gitsource.Fetch(ctx, source, wanted)
-	if err == nil {
-		return fetched, fetched.Revision, nil
-	}
-	var unknown *repo.UnknownRevisionError
-	if errors.As(err, &unknown) {
-		if clone != nil && len(unknown.Candidates) == 0 {
-			name := wanted.Name
-			if wanted.Branch {
-				name = "refs/heads/" + name
-			}
-			if local, err := localFolders(clone, wanted.Name, name); err == nil {
-				c.Warn("%s has no revision %q on its server: using %s of the clone in the current directory", controllers.IDOf(repository.Object), wanted.Name, local.Revision)
-				return local, local.Revision, nil
-			}
+	fetched, err := source.Fetch(ctx, wanted)
+	var unknown *remote.UnknownError
+	switch {
+	case err == nil:
+		return fetched, nil
+	case !errors.As(err, &unknown):
+		return nil, explainGit(err, repository)
+	case clone != nil && len(unknown.Candidates) == 0:
+		if found, err := filesIn(clone, local, cmp.Or(wanted.Branch, wanted.Name)); err == nil {
+			c.Warn("%s has no revision %q on its server: using %s of the clone in the current directory", controllers.IDOf(repository.Object), cmp.Or(c.Branch, c.Revision), found.Revision)
+			return found, nil
 		}
-		return nil, "", unknownAt(unknown, repository)
 	}
-	return nil, "", explainGit(err, repository)
+	return nil, unknownAt(unknown, repository)
 }
 
 // unknownAt adds a remedy to an unknown or ambiguous revision.
-func unknownAt(err *repo.UnknownRevisionError, repository *unstructured.Unstructured) error {
+func unknownAt(err *remote.UnknownError, repository *unstructured.Unstructured) error {
 	remedy := "use a branch, a tag, a reference such as refs/pull/1/head, or a full commit SHA"
 	switch {
 	case len(err.Candidates) > 0:
@@ -160,7 +154,7 @@ func unknownAt(err *repo.UnknownRevisionError, repository *unstructured.Unstruct
 }
 
 // branchRemedy returns which branch, or which flag, was probably meant.
-func branchRemedy(err *repo.UnknownRevisionError) string {
+func branchRemedy(err *remote.UnknownError) string {
 	const listed = 5
 	near := hint.Nearest{Word: err.Revision}
 	for _, branch := range err.Branches {
@@ -182,7 +176,7 @@ func branchRemedy(err *repo.UnknownRevisionError) string {
 // explainGit names the object that the URL and credentials come from, unless the
 // server or the network is at fault.
 func explainGit(err error, repository *unstructured.Unstructured) error {
-	var known *repo.Error
+	var known *remote.Error
 	if errors.As(err, &known) && known.Transient {
 		return hint.Errorf(known.Hint, "%w", err)
 	}
@@ -199,35 +193,24 @@ const gitRemedy = "compare a clone with --path, or set a full commit SHA in a cl
 
 // cloneOf returns the clone in the current directory if one of its remotes is
 // address. The caller must close it.
-func cloneOf(address string) (clone *snapshot.Repository, closed func()) {
-	opened, err := snapshot.Open(".")
+func cloneOf(address string) (clone *git.Clone, closed func()) {
+	opened, err := git.Open(".")
 	if err != nil {
 		return nil, func() {}
 	}
 	closed = func() { _ = opened.Close() } // read-only
-	remotes, err := opened.Remotes()
-	if err != nil || !slices.ContainsFunc(remotes, func(r string) bool { return workspace.ComparableAddress(r) == workspace.ComparableAddress(address) }) {
+	if !opened.Of(address) {
 		return nil, closed
 	}
 	return opened, closed
 }
 
-// localFolders returns the files of a revision of a clone.
-func localFolders(clone *snapshot.Repository, name, revision string) (*gitsource.Fetched, error) {
+// filesIn returns the files of a revision of a clone, with the name of its branch or tag.
+func filesIn(clone *git.Clone, revision git.Revision, name string) (*remote.Fetched, error) {
 	commit, err := clone.Commit(revision)
 	if err != nil {
 		return nil, err
 	}
 	tree, err := clone.At(commit)
-	if err != nil {
-		return nil, err
-	}
-	if revision == commit.String() {
-		name, _, _ = strings.Cut(name, "sha1:")
-		name = strings.TrimSuffix(name, "@")
-		if name == revision {
-			name = ""
-		}
-	}
-	return &gitsource.Fetched{Revision: gitsource.FormatRevision(name, commit), Folders: []gitsource.Folder{{Tree: tree}}}, nil
+	return &remote.Fetched{Revision: git.Revision{Name: name, Commit: commit.String()}.Flux(), Tree: tree}, err
 }

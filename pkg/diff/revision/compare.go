@@ -3,7 +3,6 @@
 package revision
 
 import (
-	"cmp"
 	"context"
 	"strings"
 
@@ -89,11 +88,6 @@ func newWalker(ctx context.Context, o Options) *walker {
 	w := &walker{ctx: ctx, Options: o, seen: map[controllers.ID]bool{}, withheld: map[controllers.ID]*diff.Withholding{}, report: newReport(o)}
 	w.Missing, w.Rendered = w.missing, w.concealed.Add
 	return w
-}
-
-// err returns why the comparison cannot be continued, or nil.
-func (w *walker) err() error {
-	return cmp.Or(context.Cause(w.ctx), w.graphs.Base.Err(), w.graphs.Head.Err())
 }
 
 // outcome returns the results of all pairs that were followed.

@@ -1,6 +1,8 @@
 package revision
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -62,4 +64,9 @@ func (r *report) omit(owner *unstructured.Unstructured, reason string, affected 
 		r.omissions = append(r.omissions, ref)
 		r.omitted[ref] = &diff.Omission{Reason: r.concealed.Text(reason), Affected: affected}
 	}
+}
+
+// err returns why the comparison cannot be continued, or nil.
+func (w *walker) err() error {
+	return cmp.Or(context.Cause(w.ctx), w.graphs.Base.Err(), w.graphs.Head.Err())
 }

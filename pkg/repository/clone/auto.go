@@ -3,10 +3,9 @@ package clone
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"github.com/fluxkit/flux/internal/ci"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 )
 
@@ -32,7 +31,7 @@ type Target struct {
 
 // DetectBase returns what a change is proposed for: the target of the pull
 // request in a CI system, otherwise the default branch of origin.
-func DetectBase(ctx context.Context, env func(string) string, clone *snapshot.Repository) (Target, error) {
+func DetectBase(ctx context.Context, env func(string) string, clone *git.Clone) (Target, error) {
 	request := ci.Read(env)
 	if branch := request.Target; branch != "" {
 		if base := mergedInto(ctx, request, clone); base != "" {
@@ -58,13 +57,13 @@ func DetectBase(ctx context.Context, env func(string) string, clone *snapshot.Re
 // mergedInto returns the commit of the target branch if a CI system has checked
 // out the merge of the pull request into it, else "". The merge is the commit
 // that the CI system names: any other merge has another first parent.
-func mergedInto(ctx context.Context, request ci.PullRequest, clone *snapshot.Repository) string {
+func mergedInto(ctx context.Context, request ci.PullRequest, clone *git.Clone) string {
 	head, err := clone.Resolve(ctx, "HEAD")
 	if err != nil || head.String() != request.Commit {
 		return ""
 	}
 	if request.Merge {
-		if parents, err := clone.Parents(head); err == nil && len(parents) == 2 {
+		if parents, err := clone.History().Parents(head); err == nil && len(parents) == 2 {
 			return parents[0].String()
 		}
 	}
@@ -74,12 +73,12 @@ func mergedInto(ctx context.Context, request ci.PullRequest, clone *snapshot.Rep
 // Proposed returns the last commit of the pull request: the new revision, or the
 // second parent of the merge that a CI system has checked out. It returns "" if it is not
 // known.
-func Proposed(ctx context.Context, clone *snapshot.Repository, name string, t Target) string {
+func Proposed(ctx context.Context, clone *git.Clone, name string, t Target) string {
 	head, err := clone.Resolve(ctx, cmp.Or(name, "HEAD"))
 	if err != nil {
 		return ""
 	}
-	if parents, err := clone.Parents(head); err == nil && t.Proposed && len(parents) == 2 && parents[0].String() == t.Revision {
+	if parents, err := clone.History().Parents(head); err == nil && t.Proposed && len(parents) == 2 && parents[0].String() == t.Revision {
 		return parents[1].String()
 	}
 	return head.String()
@@ -87,9 +86,8 @@ func Proposed(ctx context.Context, clone *snapshot.Repository, name string, t Ta
 
 // remoteBranch prefers the branch of origin, because a local one may be
 // outdated.
-func remoteBranch(clone *snapshot.Repository, branch string) string {
-	name := fmt.Sprintf("refs/remotes/origin/%s", branch)
-	if _, err := clone.Exactly(name); err == nil {
+func remoteBranch(clone *git.Clone, branch string) string {
+	if _, err := clone.Commit(git.Revision{Name: "refs/remotes/origin/" + branch}); err == nil {
 		return "origin/" + branch
 	}
 	return branch

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -18,7 +18,7 @@ import (
 
 // Paths returns the folders of the clusters that --path names, and whether it may name
 // several: then the results name their cluster.
-func Paths(ctx context.Context, clone *snapshot.Repository, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
+func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
 	seen := map[string]bool{}
 	for _, name := range paths {
 		inside, err := Inside(clone, name)
@@ -56,7 +56,7 @@ func isFolder(at repository.Revision, name string) bool {
 
 // notFound returns the error for a folder that neither revision has, with the folders of the
 // clusters as the remedy.
-func notFound(ctx context.Context, clone *snapshot.Repository, name string, base, head repository.Revision) error {
+func notFound(ctx context.Context, clone *git.Clone, name string, base, head repository.Revision) error {
 	where := "either revision"
 	if base.Name == head.Name {
 		where = head.Name
@@ -72,7 +72,7 @@ func notFound(ctx context.Context, clone *snapshot.Repository, name string, base
 }
 
 // fromHere returns a path in the repository relative to the current directory, as in --path.
-func fromHere(clone *snapshot.Repository, name string) string {
+func fromHere(clone *git.Clone, name string) string {
 	here, err := os.Getwd()
 	if err != nil || clone.Root() == "" {
 		return name
@@ -86,7 +86,7 @@ func fromHere(clone *snapshot.Repository, name string) string {
 
 // Inside returns the path of folder, which need not exist, relative to the
 // root of the repository.
-func Inside(clone *snapshot.Repository, folder string) (string, error) {
+func Inside(clone *git.Clone, folder string) (string, error) {
 	if clone.Root() == "" {
 		return path.Clean(filepath.ToSlash(folder)), nil
 	}

@@ -8,11 +8,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -20,7 +19,7 @@ import (
 
 // Branches returns the branches that the base revision may stand for: the
 // branch itself, or the default branch for a tag or commit.
-func Branches(clone *snapshot.Repository, base string) []string {
+func Branches(clone *git.Clone, base string) []string {
 	known, _, err := clone.Names()
 	name := strings.TrimPrefix(base, "refs/heads/")
 	for _, candidate := range []string{name, afterRemote(name), afterRemote(strings.TrimPrefix(base, "refs/remotes/"))} {
@@ -41,7 +40,7 @@ func afterRemote(name string) string {
 
 // Contents returns the files that a clone contains of other references of its repository.
 type Contents struct {
-	Clone *snapshot.Repository
+	Clone *git.Clone
 	known map[build.GitReference]known
 }
 
@@ -71,70 +70,35 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 }
 
 // treeAt returns the tree of the clone at the reference of a GitRepository.
-func treeAt(clone *snapshot.Repository, reference build.GitReference) (repository.Tree, error) {
-	var names []string
-	remedy := "fetch it with git fetch --tags origin"
-	switch {
-	case reference.Branch != "":
-		names = []string{"refs/remotes/origin/" + reference.Branch, "refs/heads/" + reference.Branch}
-		remedy = "fetch it with " + FetchBranch(reference.Branch)
-	case reference.Tag != "":
-		names = []string{"refs/tags/" + reference.Tag}
-	case reference.SemVer != "":
-		tag, err := newest(clone, reference.SemVer)
-		if err != nil {
-			return nil, err
-		}
-		names = []string{"refs/tags/" + tag}
-	case reference.Name != "":
-		names = []string{reference.Name}
-		remedy = "its name does not begin with refs/"
-		if strings.HasPrefix(reference.Name, "refs/") {
-			remedy = "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
-		}
-	default:
-		names = []string{reference.Commit}
-		remedy = "it is not a full commit SHA"
-		if plumbing.IsHash(reference.Commit) {
-			remedy = "fetch it with git fetch origin " + reference.Commit
-		}
+func treeAt(clone *git.Clone, reference build.GitReference) (repository.Tree, error) {
+	commit, err := clone.Commit(git.Revision(reference))
+	if errors.As(err, new(*git.UnknownError)) {
+		return nil, errors.New(missing(reference))
 	}
-	for _, name := range names {
-		commit, err := clone.Exactly(name)
-		if err != nil {
-			continue
-		}
-		tree, err := clone.At(commit)
-		if err != nil {
-			return nil, err
-		}
-		return tree, nil
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.New("not in this clone: " + remedy)
+	return clone.At(commit)
 }
 
-// newest returns the tag with the highest version in a range.
-func newest(clone *snapshot.Repository, versions string) (string, error) {
-	wanted, err := budget.Range(versions)
-	if err != nil {
-		return "", fmt.Errorf("invalid version range: %w", err)
+// missing describes a reference that the clone does not have, with the remedy.
+func missing(reference build.GitReference) string {
+	remedy := "it is not a full commit SHA"
+	switch {
+	case reference.SemVer != "":
+		return "no tag in this clone is in the range: fetch tags with git fetch --tags origin"
+	case reference.Branch != "":
+		remedy = "fetch it with " + FetchBranch(reference.Branch)
+	case reference.Tag != "":
+		remedy = "fetch it with git fetch --tags origin"
+	case strings.HasPrefix(reference.Name, "refs/"):
+		remedy = "fetch it with git fetch origin " + hint.Quote(reference.Name+":"+reference.Name)
+	case reference.Name != "":
+		remedy = "its name does not begin with refs/"
+	case plumbing.IsHash(reference.Commit):
+		remedy = "fetch it with git fetch origin " + reference.Commit
 	}
-	_, tags, err := clone.Names()
-	if err != nil {
-		return "", err
-	}
-	var best *semver.Version
-	for _, tag := range tags {
-		// source-controller requires three parts, too.
-		version, err := semver.NewVersion(tag)
-		if err == nil && strings.Count(tag, ".") >= 2 && wanted.Check(version) && (best == nil || version.GreaterThan(best)) {
-			best = version
-		}
-	}
-	if best == nil {
-		return "", errors.New("no tag in this clone is in the range: fetch tags with git fetch --tags origin")
-	}
-	return best.Original(), nil
+	return "not in this clone: " + remedy
 }
 
 // FetchBranch returns the command that fetches a branch, whose name is untrusted.
@@ -148,14 +112,14 @@ func FetchBranch(name string) string {
 
 // Submodules returns a function that adds the files of submodules to a tree of the
 // clone.
-func Submodules(ctx context.Context, clone *snapshot.Repository) func(repository.Tree) (repository.Tree, error) {
+func Submodules(ctx context.Context, clone *git.Clone) func(repository.Tree) (repository.Tree, error) {
 	return func(tree repository.Tree) (repository.Tree, error) {
-		own, ok := tree.(*snapshot.Tree)
+		own, ok := tree.(*filetree.Tree)
 		if !ok {
 			return nil, errors.New("their commits are not known")
 		}
 		added, err := clone.Submodules(ctx, own)
-		var missing *snapshot.SubmoduleError
+		var missing *git.SubmoduleError
 		if errors.As(err, &missing) {
 			command := "submodule update --init --recursive -- " + hint.Quote(missing.Top)
 			if missing.Commit != "" {

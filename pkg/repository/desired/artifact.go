@@ -9,7 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -17,12 +18,12 @@ import (
 // ArtifactOf returns the files of a directory that source-controller packs into
 // the artifact of a source: those that neither .sourceignore files nor
 // spec.ignore of the source nor the defaults exclude.
-func (b *Builder) ArtifactOf(ctx context.Context, work workspace.WorkTree, source controllers.ID, folder string) (fs.FS, error) {
+func (b *Builder) ArtifactOf(ctx context.Context, work git.Workspace, source controllers.ID, folder string) (fs.FS, error) {
 	ignore, err := b.ignoreOf(ctx, work, source)
 	if err != nil {
 		b.Warn("spec.ignore of %s is not known: %s", source, err)
 	}
-	tree, err := build.Select(ctx, []build.Part{{Tree: workspace.Folder(folder)}}, ignore)
+	tree, err := build.Select(ctx, []build.Part{{Tree: filetree.Folder(folder)}}, ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (b *Builder) ArtifactOf(ctx context.Context, work workspace.WorkTree, sourc
 // Artifact returns the files of the work tree as in the artifact of a source.
 // Outside of Git, it returns all files, because the directory may be any part of
 // the source; build.Options.Filter then excludes files of the built directory.
-func (b *Builder) Artifact(ctx context.Context, work workspace.WorkTree, source controllers.ID) (tree fs.FS, filter bool, err error) {
+func (b *Builder) Artifact(ctx context.Context, work git.Workspace, source controllers.ID) (tree fs.FS, filter bool, err error) {
 	if !work.Git {
 		return work.Tree(), true, nil
 	}
@@ -42,7 +43,7 @@ func (b *Builder) Artifact(ctx context.Context, work workspace.WorkTree, source 
 
 // ignoreOf returns spec.ignore of a source: of its manifest in the work tree, or
 // of the live object if the work tree has none or several that differ.
-func (b *Builder) ignoreOf(ctx context.Context, work workspace.WorkTree, source controllers.ID) (string, error) {
+func (b *Builder) ignoreOf(ctx context.Context, work git.Workspace, source controllers.ID) (string, error) {
 	if source.Name == "" {
 		return "", nil
 	}
@@ -76,7 +77,7 @@ func (b *Builder) ignoreOf(ctx context.Context, work workspace.WorkTree, source 
 
 // nearness returns how many directories the path of a file has in common with
 // the directory to build.
-func (b *Builder) nearness(work workspace.WorkTree, file string) int {
+func (b *Builder) nearness(work git.Workspace, file string) int {
 	around := b.Path
 	if b.File != "" && b.File != "-" {
 		around = filepath.Dir(b.File)
@@ -97,7 +98,7 @@ func (b *Builder) nearness(work workspace.WorkTree, file string) int {
 }
 
 // manifestsOf returns the manifests of a source in the work tree.
-func manifestsOf(ctx context.Context, work workspace.WorkTree, source controllers.ID) ([]build.Manifest, error) {
+func manifestsOf(ctx context.Context, work git.Workspace, source controllers.ID) ([]build.Manifest, error) {
 	if !work.Git {
 		return nil, nil
 	}

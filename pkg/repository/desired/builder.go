@@ -9,7 +9,7 @@ import (
 	"sync"
 
 	"github.com/fluxkit/flux/internal/cloud"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
@@ -64,7 +64,7 @@ type Builder struct {
 // lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work
 // tree with Options.DryRun. With Options.Recursive only those count that the built
 // Kustomizations apply: a file elsewhere may be a template, or of another cluster.
-func (b *Builder) lookup(work workspace.WorkTree) build.Lookup {
+func (b *Builder) lookup(work git.Workspace) build.Lookup {
 	switch {
 	case !b.DryRun && b.Untrusted:
 		return build.LookupFunc(b.publicData)

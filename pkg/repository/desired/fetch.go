@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/web/egress"
@@ -22,7 +22,7 @@ import (
 // source-controller has none or no cluster may be accessed.
 type Fetcher struct {
 	*Builder
-	Work   workspace.WorkTree
+	Work   git.Workspace
 	Stored *StoredSources
 }
 

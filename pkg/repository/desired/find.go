@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/build"
@@ -44,7 +44,7 @@ func (b *Builder) HelmReleaseFromFile(ctx context.Context, namespace, name strin
 
 // objectFor returns the object to build: from Options.File, from the work tree with
 // Options.DryRun, or from the cluster.
-func (b *Builder) objectFor(ctx context.Context, want wanted, work workspace.WorkTree, namespace, name string) (*unstructured.Unstructured, error) {
+func (b *Builder) objectFor(ctx context.Context, want wanted, work git.Workspace, namespace, name string) (*unstructured.Unstructured, error) {
 	switch {
 	case b.File != "":
 		return b.manifestFromFile(ctx, want, namespace, name)
@@ -63,7 +63,7 @@ func (b *Builder) objectFor(ctx context.Context, want wanted, work workspace.Wor
 
 // findSource returns the object of a source from the cluster, or from the work
 // tree with Options.DryRun.
-func (b *Builder) findSource(ctx context.Context, work workspace.WorkTree, source controllers.ID) (*unstructured.Unstructured, error) {
+func (b *Builder) findSource(ctx context.Context, work git.Workspace, source controllers.ID) (*unstructured.Unstructured, error) {
 	if b.DryRun {
 		return sourceInWorkTree(ctx, work, source)
 	}
@@ -76,7 +76,7 @@ func (b *Builder) findSource(ctx context.Context, work workspace.WorkTree, sourc
 }
 
 // sourceInWorkTree returns the object of a source from the work tree.
-func sourceInWorkTree(ctx context.Context, work workspace.WorkTree, source controllers.ID) (*unstructured.Unstructured, error) {
+func sourceInWorkTree(ctx context.Context, work git.Workspace, source controllers.ID) (*unstructured.Unstructured, error) {
 	found, err := manifestsOf(ctx, work, source)
 	if err != nil {
 		return nil, err
@@ -138,7 +138,7 @@ func withPath(found []build.Manifest, folder string) []build.Manifest {
 
 // findManifest searches the manifests of the work tree for an object. If there
 // are several, it returns the one whose spec.path is folder.
-func findManifest(ctx context.Context, want wanted, work workspace.WorkTree, namespace, name, folder string) (*unstructured.Unstructured, error) {
+func findManifest(ctx context.Context, want wanted, work git.Workspace, namespace, name, folder string) (*unstructured.Unstructured, error) {
 	remedy := "set its file with " + want.flag
 	if !work.Git {
 		return nil, hint.Errorf(remedy, "cannot find %s %q: no cluster and no Git work tree", want.kind, name)

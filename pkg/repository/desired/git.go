@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cloud"
-	"github.com/fluxkit/flux/internal/git/gitsource"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -27,8 +27,8 @@ type GitAccess struct {
 }
 
 // Source returns the URL of a GitRepository with the credentials from its Secrets or its provider.
-func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstructured) (gitsource.Source, error) {
-	source := gitsource.Source{URL: Text(repository, "spec", "url")}
+func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstructured) (remote.Source, error) {
+	source := remote.Source{URL: Text(repository, "spec", "url")}
 	provider := Text(repository, "spec", "provider")
 	if cloud.Known(provider) && provider != a.Provider {
 		remedy := a.Remedy
@@ -56,7 +56,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 }
 
 // login replaces the credentials in the Secret of a source by those that its provider issues.
-func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructured, provider string, source *gitsource.Source) error {
+func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructured, provider string, source *remote.Source) error {
 	if !cloud.KnownGit(provider) {
 		return hint.Errorf(a.Remedy, "%s has the provider %q, which has no credentials for Git", controllers.IDOf(repository.Object), provider)
 	}

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
@@ -140,7 +140,7 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 		if err != nil {
 			return fmt.Errorf("finding %s: %w", o.Chart, err)
 		}
-		work, err := workspace.Around(filepath.Dir(absolute))
+		work, err := git.Around(filepath.Dir(absolute))
 		if err != nil {
 			return err
 		}
@@ -168,7 +168,7 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 }
 
 // HelmBuild returns the options for rendering HelmReleases.
-func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work workspace.WorkTree) (*build.HelmOptions, error) {
+func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Workspace) (*build.HelmOptions, error) {
 	renderer, err := b.Charts()
 	if err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -24,7 +24,7 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	if err := CheckFolder(b.Path); err != nil {
 		return nil, err
 	}
-	work, err := workspace.Around(cmp.Or(b.Path, "."))
+	work, err := git.Around(cmp.Or(b.Path, "."))
 	if err != nil {
 		return nil, err
 	}
@@ -32,7 +32,7 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	work = work.ForSource(b.Path, ks)
+	work = work.ForSource(b.Path, Text(ks, "spec", "path"))
 	vars, secretVars, err := b.Vars()
 	if err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ type Plan struct {
 	Options build.Options
 	// Sources is nil unless child Kustomizations are built.
 	Sources build.Sources
-	Work    workspace.WorkTree
+	Work    git.Workspace
 
 	// deployed is what the Kustomization and its children apply.
 	deployed *repository.Deployed

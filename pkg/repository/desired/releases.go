@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -19,7 +19,7 @@ const concurrency = 16
 
 // RenderRelease renders the HelmRelease as the revision that is deployed.
 func (b *Builder) RenderRelease(ctx context.Context, h *HelmOptions, chart *ChartOptions, namespace, name string) (*build.HelmResult, error) {
-	work, err := workspace.Around(".")
+	work, err := git.Around(".")
 	if err != nil {
 		return nil, err
 	}

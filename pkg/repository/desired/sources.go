@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -22,7 +20,7 @@ import (
 
 // LocalSources returns the sources with a local directory: those of
 // Options.Sources, and the source of ks in the work tree.
-func (b *Builder) LocalSources(work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+func (b *Builder) LocalSources(work git.Workspace, ks *unstructured.Unstructured) (build.Sources, error) {
 	folders := map[controllers.ID]string{}
 	for source, folder := range b.Sources {
 		reference, err := ParseSource(source)
@@ -43,7 +41,7 @@ func (b *Builder) LocalSources(work workspace.WorkTree, ks *unstructured.Unstruc
 			return b.ArtifactOf(ctx, work, source, folder)
 		}
 		if ks != nil && source == build.SourceOf(ks) {
-			tree, _, err := b.Artifact(ctx, work.ForSource(b.Path, ks), source)
+			tree, _, err := b.Artifact(ctx, work.ForSource(b.Path, Text(ks, "spec", "path")), source)
 			return tree, err
 		}
 		return nil, build.ErrNotFound
@@ -80,7 +78,7 @@ func cached(sources build.Sources) build.Sources {
 // SourcesWithRemotes returns the local sources and uses the work tree for every
 // GitRepository whose URL is one of its remotes and that follows the same
 // reference as the source of ks.
-func (b *Builder) SourcesWithRemotes(work workspace.WorkTree, ks *unstructured.Unstructured) (build.Sources, error) {
+func (b *Builder) SourcesWithRemotes(work git.Workspace, ks *unstructured.Unstructured) (build.Sources, error) {
 	local, err := b.LocalSources(work, ks)
 	if err != nil {
 		return nil, err
@@ -96,11 +94,11 @@ func (b *Builder) SourcesWithRemotes(work workspace.WorkTree, ks *unstructured.U
 
 // treeByAddress returns the files of the work tree if it is a clone of the
 // source.
-func (b *Builder) treeByAddress(ctx context.Context, work workspace.WorkTree, source controllers.ID, ks *unstructured.Unstructured) (fs.FS, error) {
+func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured) (fs.FS, error) {
 	if !work.Git || source.Kind != "GitRepository" {
 		return nil, build.ErrNotFound
 	}
-	identity := repository.Identity{Remotes: slices.Collect(maps.Keys(work.Remotes()))}
+	identity := repository.Identity{Remotes: work.Remotes()}
 	if len(identity.Remotes) == 0 {
 		return nil, build.ErrNotFound
 	}

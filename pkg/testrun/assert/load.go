@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun/expression"
 )
@@ -45,7 +45,7 @@ func Find(ctx context.Context, tree fs.FS) ([]Test, error) {
 	limits := budget.New(budget.Default())
 	var tests []Test
 	var invalid InvalidError
-	err := workspace.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+	err := filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
 		if !strings.HasSuffix(name, Suffix) {
 			return nil
 		}

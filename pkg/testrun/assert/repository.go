@@ -6,7 +6,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/sandbox"
 )
 
@@ -15,13 +15,13 @@ type Repository struct {
 	// URL is the address from which sources fetch it.
 	URL string
 	// Remote is the repository as this program uses it.
-	Remote repo.Remote
+	Remote remote.Repository
 	// Now is the clock.
 	Now func() time.Time
 }
 
-func (r Repository) open(ctx context.Context) (*repo.Repository, error) {
-	return repo.Open(ctx, r.Remote, sandbox.Branch)
+func (r Repository) open(ctx context.Context) (*remote.Branch, error) {
+	return remote.Open(ctx, r.Remote, sandbox.Branch)
 }
 
 // prepare makes a commit, which push sends. In between, faults of the server can begin.
@@ -30,7 +30,7 @@ func (r Repository) prepare(ctx context.Context, s Step) (push func(context.Cont
 	if err != nil {
 		return nil, nil, err
 	}
-	change := repo.Change{Message: s.Commit.Message, AuthorName: "flux", AuthorEmail: "flux@localhost", When: r.Now(), Files: map[string][]byte{}}
+	change := remote.Change{Message: s.Commit.Message, AuthorName: "flux", AuthorEmail: "flux@localhost", When: r.Now(), Files: map[string][]byte{}}
 	if change.Message == "" {
 		change.Message = "Change files for " + s.Name
 	}

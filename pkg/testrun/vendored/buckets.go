@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/cloud"
-	"github.com/fluxkit/flux/internal/git/gitsource"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
@@ -101,7 +101,7 @@ func (f *Fetcher) bucketRequest(ctx context.Context, o *unstructured.Unstructure
 	r.AccessKey, r.SecretKey = string(keys["accesskey"]), string(keys["secretkey"])
 	r.CA, r.Cert, r.Key = tls["ca.crt"], tls["tls.crt"], tls["tls.key"]
 	var err error
-	if r.Proxy, err = (gitsource.Source{Proxy: secrets["proxySecretRef"]}).ProxyURL(); err != nil {
+	if r.Proxy, err = (remote.Source{Proxy: secrets["proxySecretRef"]}).ProxyURL(); err != nil {
 		return r, err
 	}
 	if provider := text("provider"); provider == cloud.AWS && text("secretRef", "name") == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -11,8 +12,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/git/gitsource"
-	"github.com/fluxkit/flux/internal/git/repo"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -32,19 +33,19 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return nil, err
 	}
 	source.URL, source.Submodules = wanted.URL, wanted.Submodules
-	revision := revisionOf(build.GitReferenceOf(o))
-	resolved, err := gitsource.Resolve(ctx, source, revision)
+	revision := git.Revision(build.GitReferenceOf(o))
+	resolved, err := source.Resolve(ctx, revision)
 	if err != nil {
 		return nil, err
 	}
 	if old, known := f.known(wanted); known && old.Revision == resolved {
 		return f.keep(ctx, old)
 	}
-	fetched, err := gitsource.Fetch(ctx, source, revision)
+	fetched, err := source.Fetch(ctx, revision)
 	if err != nil {
 		return nil, err
 	}
-	files, err := filesOf(ctx, fetched)
+	files, err := filesOf(ctx, fetched.Tree)
 	if err := errors.Join(err, fetched.Close()); err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (f *Fetcher) pack(s Source, files map[string][]byte) error {
 const mapRemedy = "serve a folder in its place with 'flux test --map'"
 
 // gitSource returns a GitRepository with its credentials. Without the Secret, it may be public.
-func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (gitsource.Source, error) {
+func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (remote.Source, error) {
 	access := f.Git
 	access.Remedy = mapRemedy
 	access.Data = func(ctx context.Context, secret controllers.ID) (map[string][]byte, error) {
@@ -95,34 +96,12 @@ func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, l
 	return access.Source(ctx, o)
 }
 
-func revisionOf(r build.GitReference) repo.Revision {
-	switch {
-	case r.SemVer != "":
-		return repo.Revision{SemVer: r.SemVer}
-	case r.Branch != "":
-		return repo.Revision{Name: r.Branch, Branch: true}
-	case r.Tag != "":
-		return repo.Revision{Name: r.Tag, Tag: true}
-	}
-	return repo.Revision{Name: r.Name + r.Commit}
-}
-
 // filesOf returns the files of a repository and of its submodules. .gitmodules would refer to commits
 // that are no part of what is served.
-func filesOf(ctx context.Context, fetched *gitsource.Fetched) (map[string][]byte, error) {
-	all := map[string][]byte{}
-	for _, folder := range fetched.Folders {
-		files, err := testrun.ReadFiles(ctx, folder.Tree)
-		if err != nil {
-			return nil, err
-		}
-		for name, content := range files {
-			if name != ".gitmodules" {
-				all[path.Join(folder.At, name)] = content
-			}
-		}
-	}
-	return all, nil
+func filesOf(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
+	files, err := testrun.ReadFiles(ctx, tree)
+	maps.DeleteFunc(files, func(name string, _ []byte) bool { return path.Base(name) == ".gitmodules" })
+	return files, err
 }
 
 func (f *Fetcher) unpack(ctx context.Context, name string) (map[string][]byte, error) {

@@ -14,8 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
@@ -56,11 +55,7 @@ JSON and YAML have the fields first (the commit), files (changed by it), good
 	fs := cmd.Flags()
 	fs.StringVar(&o.good, "good", "", "branch, tag or commit whose resources become ready")
 	fs.StringVar(&o.bad, "bad", "HEAD", "branch, tag or commit whose resources do not become ready")
-	for _, name := range []string{"good", "bad"} {
-		complete.Flag(cmd, name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
+	buildflags.CompleteRevisions(cmd, "good", "bad")
 	command.AddOutput(fs, &o.format, "format of the result", "json", "yaml")
 	return cmd
 }
@@ -70,7 +65,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) (err error) 
 		return err
 	}
 	ctx := cmd.Context()
-	clone, err := snapshot.Open(".")
+	clone, err := git.Open(".")
 	if err != nil {
 		return hint.Errorf("run the command in a clone of the repository", "opening the repository: %w", err)
 	}
@@ -131,14 +126,10 @@ func check(cmd *cobra.Command, o *options, args []string) error {
 }
 
 // history returns the commits from the good to the bad one.
-func (o *options) history(ctx context.Context, clone *snapshot.Repository) ([]plumbing.Hash, error) {
+func (o *options) history(ctx context.Context, clone *git.Clone) ([]plumbing.Hash, error) {
 	var ends []plumbing.Hash
 	for _, name := range []string{o.good, o.bad} {
 		commit, err := clone.Resolve(ctx, name)
-		var unknown *snapshot.UnknownError
-		if errors.As(err, &unknown) {
-			return nil, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -147,11 +138,11 @@ func (o *options) history(ctx context.Context, clone *snapshot.Repository) ([]pl
 	if ends[0] == ends[1] {
 		return nil, fmt.Errorf("--good %s and --bad %s are the same commit %s", o.good, o.bad, short(ends[0].String()))
 	}
-	commits, err := snapshot.Lineage(ctx, clone, ends[0], ends[1])
+	commits, err := clone.History().Lineage(ctx, ends[0], ends[1])
 	switch {
-	case errors.Is(err, snapshot.ErrNoLineage):
+	case errors.Is(err, git.ErrNoLineage):
 		return nil, hint.Errorf("choose an ancestor of "+o.bad+" from git log --first-parent "+o.bad, "--good %s is %w of --bad %s", o.good, err, o.bad)
-	case errors.Is(err, snapshot.ErrIncomplete):
+	case errors.Is(err, git.ErrIncomplete):
 		return nil, hint.Errorf("fetch the history: git fetch --unshallow", "%w", err)
 	}
 	return commits, err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/testrun"
@@ -38,7 +38,7 @@ type commit struct {
 	Skipped string    `json:"skipped,omitempty"`
 }
 
-func commitOf(i snapshot.CommitInfo) commit {
+func commitOf(i git.Commit) commit {
 	return commit{Hash: i.Hash, Subject: i.Subject, Author: i.Author, Time: i.Time}
 }
 
@@ -46,17 +46,21 @@ func commitOf(i snapshot.CommitInfo) commit {
 func (t *tester) result(ctx context.Context, commits []plumbing.Hash, found bisection) (result, error) {
 	first := commits[found.First]
 	r := result{Causes: append([]testrun.Cause{}, t.outcomes[first].report.Causes...), Candidates: []commit{}, Tested: found.Tested + 2}
-	info, files, err := snapshot.Describe(ctx, t.clone, first)
+	info, err := t.clone.History().Describe(first)
+	if err != nil {
+		return r, err
+	}
+	files, err := t.clone.History().Changed(ctx, first)
 	if err != nil {
 		return r, err
 	}
 	r.First, r.Files = commitOf(info), append([]string{}, files...)
-	if info, _, err = snapshot.Describe(ctx, t.clone, commits[found.Good]); err != nil {
+	if info, err = t.clone.History().Describe(commits[found.Good]); err != nil {
 		return r, err
 	}
 	r.Good = commitOf(info)
 	for _, i := range found.Suspects {
-		if info, _, err = snapshot.Describe(ctx, t.clone, commits[i]); err != nil {
+		if info, err = t.clone.History().Describe(commits[i]); err != nil {
 			return r, err
 		}
 		c := commitOf(info)

@@ -16,7 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
@@ -29,7 +29,7 @@ const endTime = time.Minute
 // could leave something of the commit before.
 type tester struct {
 	app      *app.App
-	clone    *snapshot.Repository
+	clone    *git.Clone
 	program  string
 	args     []string
 	outcomes map[plumbing.Hash]outcome
@@ -44,7 +44,7 @@ type outcome struct {
 
 // test tests a commit and reports the verdict.
 func (t *tester) test(ctx context.Context, commit plumbing.Hash) (commitState, error) {
-	info, _, err := snapshot.Describe(ctx, t.clone, commit)
+	info, err := t.clone.History().Describe(commit)
 	if err != nil {
 		return commitSkipped, err
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/config"
-	"github.com/fluxkit/flux/internal/git/gitsign"
+	"github.com/fluxkit/flux/internal/git/signature"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
@@ -171,7 +171,7 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 }
 
 // signer returns the commit signer, or nil if commits are not signed.
-func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, error) {
+func (s *signFlags) signer(privateKey []byte, password string) (signature.Signer, error) {
 	keys := 0
 	for _, set := range []bool{s.ring != "", s.sshFile != "", s.reuse} {
 		if set {
@@ -192,7 +192,7 @@ func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, 
 		if err != nil {
 			return nil, fmt.Errorf("reading --gpg-key-ring: %w", err)
 		}
-		return gitsign.OpenPGP(ring, s.id, s.passphrase)
+		return signature.OpenPGP(ring, s.id, s.passphrase)
 	case s.reuse && privateKey == nil:
 		return nil, errors.New("--ssh-signing-reuse-private-key requires --private-key-file")
 	case s.sshFile != "":
@@ -206,7 +206,7 @@ func (s *signFlags) signer(privateKey []byte, password string) (gitsign.Signer, 
 	if err != nil {
 		return nil, fmt.Errorf("reading the SSH signing key: %w", err)
 	}
-	return gitsign.SSH(key), nil
+	return signature.SSH(key), nil
 }
 
 // confirmKey returns a function that reports the public key and, unless silent, asks

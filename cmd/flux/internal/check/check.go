@@ -5,12 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
-	appsv1 "k8s.io/api/apps/v1"
-	kubernetes "k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
@@ -18,7 +15,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
@@ -79,18 +75,6 @@ and controllers (also with namespace and images).`,
 	return cmd
 }
 
-// checkup is one run of the checks.
-type checkup struct {
-	app         *app.App
-	rollout     *diagnose.Rollout
-	server      *kubernetes.Version
-	deployments map[string]*appsv1.Deployment
-	crds        []controllers.Object
-	required    []string
-	named       bool
-	report      checkReport
-}
-
 func run(a *app.App, cmd *cobra.Command, o *options) error {
 	required, err := o.components.All()
 	if err != nil {
@@ -119,41 +103,6 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		return failed
 	}
 	return errors.Join(a.Encode(o.format, c.report), failed)
-}
-
-// fetch sends all requests concurrently.
-func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) error {
-	requests := []func() error{func() (err error) {
-		c.server, err = client.Discovery().ServerVersion(ctx)
-		return err
-	}}
-	if !pre {
-		requests = append(requests, func() (err error) {
-			c.deployments, err = c.rollout.Look(ctx)
-			return err
-		}, func() error {
-			_, err := client.List(ctx, kube.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {
-				c.crds = append(c.crds, o)
-				return nil
-			})
-			if err != nil {
-				return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
-			}
-			return nil
-		})
-	}
-	failures := make([]error, len(requests))
-	var wg sync.WaitGroup
-	for i, request := range requests {
-		wg.Go(func() { failures[i] = request() })
-	}
-	wg.Wait()
-	for _, err := range failures {
-		if err != nil {
-			return err // further requests would fail for the same reason
-		}
-	}
-	return nil
 }
 
 // run performs the checks and returns the message for success.
@@ -213,14 +162,5 @@ func (c *checkup) prerequisites() error {
 		return nil
 	}
 	c.check(r, "Kubernetes %s %s", c.server, constraint)
-	return nil
-}
-
-func (c *checkup) find(name string) controllers.Object {
-	for _, crd := range c.crds {
-		if controllers.Name(crd) == name {
-			return crd
-		}
-	}
 	return nil
 }

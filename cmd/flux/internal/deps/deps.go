@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -167,7 +167,7 @@ func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, er
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("--path %s is not a directory", path))
 	}
-	found, err := build.Search(ctx, workspace.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
+	found, err := build.Search(ctx, filetree.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
 		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
 		return ok
 	})

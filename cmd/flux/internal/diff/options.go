@@ -9,9 +9,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/git/repo"
-	"github.com/fluxkit/flux/internal/git/snapshot"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/compare"
@@ -56,29 +53,7 @@ func addRevision(cmd *cobra.Command, o *options) {
 	fs := cmd.Flags()
 	fs.StringVar(&o.revision, "revision", "", "revision of the source to compare: Git branch, tag, reference or commit; tag or digest of an OCIRepository")
 	fs.StringVar(&o.branch, "branch", "", "branch of the source to compare")
-	complete.Flag(cmd, "branch", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		branches, _ := namesOfClone()
-		return branches, cobra.ShellCompDirectiveNoFileComp
-	})
-	complete.Flag(cmd, "revision", func(_ *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		branches, tags := namesOfClone()
-		return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
-	})
-}
-
-// namesOfClone returns the branches and tags of the clone in the current
-// directory, for completion.
-func namesOfClone() (branches, tags []string) {
-	clone, err := snapshot.Open(".")
-	if err != nil {
-		return nil, nil
-	}
-	defer func() { _ = clone.Close() }() // read-only
-	branches, tags, err = clone.Names()
-	if err != nil {
-		return nil, nil
-	}
-	return branches, tags
+	buildflags.CompleteRevisions(cmd, "revision", "branch")
 }
 
 // checkRevision returns an error if the flags that select a revision are
@@ -101,14 +76,11 @@ func (o *options) comparer(a *app.App) (*compare.Comparer, error) {
 	}
 	builder.Announce = o.announce(a)
 	c := &compare.Comparer{
-		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: repo.Revision{Name: o.revision}, Decryption: buildflags.Decryption(a),
+		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: o.revision, Branch: strings.TrimPrefix(o.branch, "refs/heads/"), Decryption: buildflags.Decryption(a),
 		Track: func(owner controllers.VersionedID) (count func(done, total int), done func()) {
 			line := a.UI.Progress(a.Now, "comparing the objects of %s", owner)
 			return line.Count, line.Done
 		},
-	}
-	if o.branch != "" {
-		c.Revision = repo.Revision{Name: strings.TrimPrefix(o.branch, "refs/heads/"), Branch: true}
 	}
 	return c, nil
 }

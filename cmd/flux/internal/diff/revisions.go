@@ -9,7 +9,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
@@ -20,7 +20,7 @@ import (
 type revisions struct {
 	*baseOptions
 	app      *app.App
-	checkout *snapshot.Repository
+	checkout *git.Clone
 }
 
 // target returns what the flags select as the base.
@@ -73,12 +73,12 @@ func (r revisions) mergedAt(ctx context.Context, t clone.Target, name string, fr
 	if !t.Merged {
 		return from, nil
 	}
-	search := r.checkout.MergeBase
+	search := r.checkout.History().MergeBase
 	if r.fetch {
 		search = r.checkout.Fetcher().MergeBase
 	}
 	base, err := search(ctx, from, to)
-	if errors.Is(err, snapshot.ErrUnrelated) && r.checkout.Shallow() {
+	if errors.Is(err, git.ErrUnrelated) && r.checkout.Shallow() {
 		return base, hint.Errorf("the clone is shallow; fetch the history: git fetch --unshallow origin, or use --fetch", "finding the merge base of %s and %s: %w", name, t.Name, err)
 	}
 	if err != nil {
@@ -122,7 +122,7 @@ func (r revisions) tree(ctx context.Context, commit plumbing.Hash) (repository.T
 // commit resolves a revision.
 func (r revisions) commit(ctx context.Context, name string) (plumbing.Hash, error) {
 	found, err := r.checkout.Resolve(ctx, name)
-	var unknown *snapshot.UnknownError
+	var unknown *git.UnknownError
 	if !errors.As(err, &unknown) {
 		return found, err
 	}
@@ -158,7 +158,7 @@ func (r revisions) fetchRevision(ctx context.Context, name string) error {
 func relative(name string) bool { return strings.ContainsAny(name, "~^@:{") }
 
 // fetchRemedy returns how to get a revision that the clone does not have.
-func fetchRemedy(unknown *snapshot.UnknownError) string {
+func fetchRemedy(unknown *git.UnknownError) string {
 	branch := strings.TrimPrefix(unknown.Revision, "origin/")
 	remedy := "fetch it: " + clone.FetchBranch(branch)
 	switch {

@@ -25,16 +25,6 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 )
 
-type options struct {
-	buildflags.Secrets
-	path, revision, base string
-	mappings             []string
-	vendor               string
-	allowNetwork         bool
-	// outputs are the formats of the report; none is human on standard output.
-	outputs []command.Output
-}
-
 // NewCommand returns the test command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
@@ -127,19 +117,6 @@ The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`
 	return cmd
 }
 
-// addRevisions adds the flags that select the cluster and the revisions of its repository.
-func (o *options) addRevisions(cmd *cobra.Command, revision, base string) {
-	fs := cmd.Flags()
-	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
-	fs.StringVar(&o.revision, "revision", "", revision)
-	fs.StringVar(&o.base, "base", "", base)
-	for _, flag := range []string{"revision", "base"} {
-		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
-}
-
 func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 	r, err := o.newRun(a)
 	if err != nil {
@@ -183,15 +160,6 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 		return err
 	}
 	return conclude(a, report)
-}
-
-// load reads a revision of the repository.
-func load(ctx context.Context, path, revision string) (*testrun.Repository, func() error, error) {
-	r, done, err := buildflags.Served(ctx, path, revision)
-	if err == nil {
-		err = r.Load(ctx)
-	}
-	return r, done, err
 }
 
 // newRun returns the run without its repository.

@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git/snapshot"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -110,9 +110,7 @@ cluster.`,
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: the directories that a Kustomization in them applies)")
 	fs.StringVar(&o.revision, "revision", "", "revision to validate: branch, tag or commit (default: the work tree)")
-	complete.Flag(cmd, "revision", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return buildflags.Names(), cobra.ShellCompDirectiveNoFileComp
-	})
+	buildflags.CompleteRevisions(cmd, "revision")
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version of the schemas and for chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
 	complete.Flag(cmd, "kube-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return verdict.KubernetesVersions(), cobra.ShellCompDirectiveNoFileComp
@@ -204,7 +202,7 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 }
 
 // at returns the revision to validate.
-func (o *options) at(ctx context.Context, checkout *snapshot.Repository) (repository.Revision, error) {
+func (o *options) at(ctx context.Context, checkout *git.Clone) (repository.Revision, error) {
 	name := o.revision
 	if name == "" && checkout.Root() != "" {
 		tree, err := checkout.WorkTree(ctx)
@@ -214,10 +212,6 @@ func (o *options) at(ctx context.Context, checkout *snapshot.Repository) (reposi
 		name = "HEAD"
 	}
 	commit, err := checkout.Resolve(ctx, name)
-	var unknown *snapshot.UnknownError
-	if errors.As(err, &unknown) {
-		return repository.Revision{}, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
-	}
 	if err != nil {
 		return repository.Revision{}, err
 	}
@@ -226,7 +220,7 @@ func (o *options) at(ctx context.Context, checkout *snapshot.Repository) (reposi
 }
 
 // clusters returns the directories of the clusters.
-func (o *options) clusters(ctx context.Context, checkout *snapshot.Repository, at repository.Revision) ([]string, error) {
+func (o *options) clusters(ctx context.Context, checkout *git.Clone, at repository.Revision) ([]string, error) {
 	if len(o.paths) > 0 {
 		paths, _, err := clone.Paths(ctx, checkout, o.paths, at, at)
 		return paths, err

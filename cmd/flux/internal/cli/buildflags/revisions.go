@@ -8,8 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/git/snapshot"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
@@ -21,9 +20,9 @@ import (
 
 // OpenRepository opens the clone in the current directory, or the one that git would use because of
 // its environment variables.
-func OpenRepository(a *app.App) (*snapshot.Repository, error) {
-	repository, err := snapshot.OpenAt(snapshot.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
-	if errors.Is(err, snapshot.ErrNoRepository) {
+func OpenRepository(a *app.App) (*git.Clone, error) {
+	repository, err := git.OpenAt(git.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
+	if errors.Is(err, git.ErrNoRepository) {
 		return nil, hint.Errorf("run the command in a clone of the repository", "the current directory is not in a Git repository")
 	}
 	if err != nil && strings.Contains(err.Error(), "objectformat") {
@@ -33,7 +32,7 @@ func OpenRepository(a *app.App) (*snapshot.Repository, error) {
 }
 
 // Graph returns the options for following what revisions of a clone deploy to a cluster, without a cluster.
-func (o *Options) Graph(ctx context.Context, a *app.App, at *snapshot.Repository, namespace string, helm desired.HelmOptions) (repository.Options, error) {
+func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespace string, helm desired.HelmOptions) (repository.Options, error) {
 	options := repository.Options{
 		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{},
 		Contents: &clone.Contents{Clone: at}, Submodules: clone.Submodules(ctx, at),
@@ -57,12 +56,8 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *snapshot.Repository
 	if options.Build.Vars, options.Build.SecretVars, err = o.Vars(); err != nil {
 		return options, err
 	}
-	addresses, err := at.Remotes()
-	if err != nil {
+	if options.Remotes, err = at.Remotes(); err != nil {
 		return options, err
-	}
-	for _, address := range addresses {
-		options.Remotes = append(options.Remotes, workspace.ComparableAddress(address))
 	}
 	for source, folder := range o.Sources {
 		id, err := desired.ParseSource(source)

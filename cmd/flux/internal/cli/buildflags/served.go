@@ -2,12 +2,14 @@ package buildflags
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
-	"github.com/fluxkit/flux/internal/git/snapshot"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/testrun"
@@ -17,28 +19,28 @@ import (
 // revision or, for "", its work tree. Files that Git ignores are not part of a clone.
 func Served(ctx context.Context, folder, revision string) (*testrun.Repository, func() error, error) {
 	done := func() error { return nil }
-	tree, err := workspace.Around(folder)
+	work, err := git.Around(folder)
 	if err != nil {
 		return nil, done, err
 	}
-	r := &testrun.Repository{Tree: tree.Tree()}
+	r := &testrun.Repository{Tree: work.Tree()}
 	if folder != "" {
-		if r.Path, err = tree.Inside(folder); err != nil {
+		if r.Path, err = work.Inside(folder); err != nil {
 			return nil, done, err
 		}
 	}
-	if !tree.Git {
+	if !work.Git {
 		if revision != "" {
-			return nil, done, hint.Errorf("run the command in a clone of the repository", "revision %q: %s is not in a Git repository", revision, filepath.Clean(tree.Root))
+			return nil, done, hint.Errorf("run the command in a clone of the repository", "revision %q: %s is not in a Git repository", revision, filepath.Clean(work.Root))
 		}
 		return r, done, nil
 	}
-	for address := range tree.Remotes() {
-		r.Remotes = append(r.Remotes, address)
-	}
-	checkout, err := snapshot.Open(tree.Root)
+	checkout, err := git.Open(work.Root)
 	if err != nil {
-		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(tree.Root), err)
+		return nil, done, fmt.Errorf("opening %s: %w", filepath.Clean(work.Root), err)
+	}
+	if r.Remotes, err = checkout.Remotes(); err != nil {
+		return nil, checkout.Close, err
 	}
 	r.Branches = clone.Branches(checkout, revision)
 	r.Tree, err = filesAt(ctx, checkout, revision)
@@ -46,31 +48,31 @@ func Served(ctx context.Context, folder, revision string) (*testrun.Repository, 
 }
 
 // filesAt returns the files of a revision, or of the work tree.
-func filesAt(ctx context.Context, checkout *snapshot.Repository, revision string) (*snapshot.Tree, error) {
+func filesAt(ctx context.Context, checkout *git.Clone, revision string) (*filetree.Tree, error) {
 	if revision == "" {
 		return checkout.WorkTree(ctx)
 	}
 	commit, err := checkout.Resolve(ctx, revision)
-	var unknown *snapshot.UnknownError
-	if errors.As(err, &unknown) {
-		return nil, hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
-	}
 	if err != nil {
 		return nil, err
 	}
 	return checkout.At(commit)
 }
 
-// Names returns the branches and tags of the clone in the current directory, for completion.
-func Names() []string {
-	repository, err := snapshot.Open(".")
-	if err != nil {
-		return nil
+// CompleteRevisions completes flags with the branches and tags of the clone in the current directory.
+func CompleteRevisions(cmd *cobra.Command, flags ...string) {
+	for _, flag := range flags {
+		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			checkout, err := git.Open(".")
+			if err != nil {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			defer func() { _ = checkout.Close() }() // read-only
+			branches, tags, err := checkout.Names()
+			if err != nil || flag == "branch" {
+				tags = nil
+			}
+			return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
+		})
 	}
-	defer func() { _ = repository.Close() }() // read-only
-	branches, tags, err := repository.Names()
-	if err != nil {
-		return nil
-	}
-	return append(branches, tags...)
 }

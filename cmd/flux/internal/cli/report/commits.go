@@ -5,12 +5,9 @@ package report
 import (
 	"context"
 	"errors"
-	"strings"
-	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/internal/git/snapshot"
-	"github.com/fluxkit/flux/internal/git/workspace"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
@@ -23,7 +20,7 @@ type Unapplied struct {
 	// base and head are the applied and the fetched commit, "" if they are equal
 	// or no Git commits.
 	base, head string
-	commits    []snapshot.CommitInfo
+	commits    []git.Commit
 	total      int
 	// missing describes why the commits could not be read, or is "".
 	missing string
@@ -35,46 +32,29 @@ func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	if f == nil {
 		return Unapplied{}
 	}
-	base, head := revisionCommit(f.Applied), revisionCommit(f.Fetched)
+	base, head := git.ParseRevision(f.Applied).Commit, git.ParseRevision(f.Fetched).Commit
 	if base == "" || head == "" || base == head || f.Address == "" {
 		return Unapplied{}
 	}
 	u := Unapplied{base: base, head: head, missing: "run the command in a clone of " + f.Source.String() + " to list them"}
-	repository, err := snapshot.Open(".")
+	repository, err := git.Open(".")
 	if err != nil {
 		return u
 	}
 	defer func() { _ = repository.Close() }() // opened for reading
-	remotes, err := repository.Remotes()
-	if err != nil {
+	if !repository.Of(f.Address) {
 		return u
 	}
-	for _, remote := range remotes {
-		if workspace.ComparableAddress(remote) != workspace.ComparableAddress(f.Address) {
-			continue
-		}
-		u.commits, u.total, err = repository.Between(ctx, base, head, commitsShown)
-		switch {
-		case errors.Is(err, snapshot.ErrIncomplete):
-			u.missing = "not in this clone: run git fetch"
-		case err != nil:
-			u.missing = "could not be read from this clone: " + err.Error()
-		default:
-			u.missing = ""
-		}
-		return u
+	u.commits, u.total, err = repository.History().Between(ctx, base, head, commitsShown)
+	switch {
+	case errors.Is(err, git.ErrIncomplete):
+		u.missing = "not in this clone: run git fetch"
+	case err != nil:
+		u.missing = "could not be read from this clone: " + err.Error()
+	default:
+		u.missing = ""
 	}
 	return u
-}
-
-// revisionCommit returns the SHA-1 of a Git revision such as main@sha1:…, else "".
-func revisionCommit(revision string) string {
-	const digits = 40
-	_, hash, _ := strings.Cut("@"+revision, "@sha1:")
-	if len(hash) != digits || strings.Trim(hash, "0123456789abcdef") != "" {
-		return ""
-	}
-	return hash
 }
 
 // Lines returns the commits as text, the newest first.
@@ -93,21 +73,13 @@ func (u Unapplied) Lines(a *app.App) []string {
 // UnappliedTitle is the title of the lines.
 const UnappliedTitle = "Commits not applied"
 
-// Commit is a Git commit, for JSON.
-type Commit struct {
-	Hash    string    `json:"hash"`
-	Author  string    `json:"author"`
-	Time    time.Time `json:"time"`
-	Subject string    `json:"subject"`
-}
-
 // Commits has the newest unapplied commits and their number, for JSON.
 type Commits struct {
 	// From is the applied and To the fetched commit.
-	From    string   `json:"from"`
-	To      string   `json:"to"`
-	Total   int      `json:"total"`
-	Commits []Commit `json:"commits"`
+	From    string       `json:"from"`
+	To      string       `json:"to"`
+	Total   int          `json:"total"`
+	Commits []git.Commit `json:"commits"`
 	// Missing is set if the commits could not be read in the current directory:
 	// Total is unknown then.
 	Missing bool `json:"missing,omitempty"`
@@ -118,9 +90,6 @@ func (u Unapplied) Report() *Commits {
 	if u.total == 0 && u.missing == "" {
 		return nil
 	}
-	r := &Commits{From: u.base, To: u.head, Total: u.total, Commits: []Commit{}, Missing: u.missing != ""}
-	for _, c := range u.commits {
-		r.Commits = append(r.Commits, Commit{c.Hash, c.Author, c.Time, c.Subject})
-	}
+	r := &Commits{From: u.base, To: u.head, Total: u.total, Commits: append([]git.Commit{}, u.commits...), Missing: u.missing != ""}
 	return r
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
@@ -74,7 +75,7 @@ func LinkOf(l tree.Link) Link {
 		}
 	}
 	out := l.Outcome()
-	link.Revision, link.Commit, link.Attempted = out.Revision, commitOf(out.Revision), out.Attempted
+	link.Revision, link.Commit, link.Attempted = out.Revision, git.ParseRevision(out.Revision).Commit, out.Attempted
 	link.Ready, link.Reason, link.Message = out.Status, out.Reason, redact.Text(out.Message)
 	link.Since, link.LastSucceeded = TimeOrNil(out.Since), TimeOrNil(out.LastSuccess)
 	link.Suspended = l.Kind.Suspension.Is(l.Live)
@@ -82,16 +83,10 @@ func LinkOf(l tree.Link) Link {
 	if from != (origins{}) {
 		link.Origin = &from
 		if link.Commit == "" {
-			link.Commit = commitOf(from.Revision)
+			link.Commit = git.ParseRevision(from.Revision).Commit
 		}
 	}
 	return link
-}
-
-// commitOf returns the commit of a Git revision such as main@sha1:6f9a…, else "".
-func commitOf(revision string) string {
-	_, commit, _ := strings.Cut(revision, "@sha1:")
-	return commit
 }
 
 // LinkFields are the fields of the spec that are printed before the outcome, in the

@@ -1,0 +1,132 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/fluxkit/flux/internal/secrets/redact"
+)
+
+// ErrNoGit is returned if an operation requires the program git and it is not installed.
+var ErrNoGit = errors.New("the program git is required for this, and is not in PATH")
+
+// gitWait is the time that git has to exit after an interrupt.
+const gitWait = 5 * time.Second
+
+// gitStall is the time after which git closes an HTTP connection without data. Its HTTP process
+// does not exit with git.
+const gitStall = time.Minute
+
+// program is git, run in a repository.
+type program struct{ at Location }
+
+func (c *Clone) program() program { return program{c.at} }
+
+// run runs git without its hooks and monitors. Git itself checks safe.directory.
+func (p program) run(ctx context.Context, input io.Reader, arguments ...string) (string, error) {
+	path, err := exec.LookPath("git")
+	if err != nil {
+		return "", ErrNoGit
+	}
+	always := []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
+	cmd := exec.CommandContext(ctx, path, append(always, arguments...)...)
+	cmd.Dir, cmd.Stdin = p.at.Folder, input
+	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))...)
+	// Git ends its own child processes on this signal. SIGINT is ignored in the background jobs of a shell.
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
+	separate(cmd)
+	cmd.WaitDelay = gitWait
+	var output, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &problems
+	err = cmd.Run()
+	if ctx.Err() != nil {
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		command := arguments[0]
+		if command == "-c" {
+			command = arguments[2]
+		}
+		return "", &programError{command: command, text: causeIn(problems.String()), err: err}
+	}
+	return strings.TrimSpace(output.String()), nil
+}
+
+// stall returns environment variables with which git closes an HTTP connection without data soon
+// after the deadline at the latest, so that the deadline is reported. Variables of the user take
+// precedence.
+func stall(ctx context.Context) []string {
+	wait := gitStall
+	if deadline, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(deadline)+2*time.Second) //nolint:forbidigo // a context has no other clock
+	}
+	return []string{"GIT_HTTP_LOW_SPEED_LIMIT=1", fmt.Sprintf("GIT_HTTP_LOW_SPEED_TIME=%d", max(1, int(wait.Seconds())))}
+}
+
+// environment returns the environment of git without traces, which write credentials to its output
+// or to a file. Credentials of the environment are kept for commands that fetch only: credential
+// helpers of the user read them.
+func (p program) environment(all []string, fetches bool) []string {
+	kept := slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
+		name, value, _ := strings.Cut(entry, "=")
+		switch {
+		case strings.HasPrefix(name, "GIT_TRACE"), name == "GIT_CURL_VERBOSE":
+			return true
+		case name == "GIT_DIR", name == "GIT_WORK_TREE":
+			return p.at.GitDir == "" // the folder of the location selects the repository
+		}
+		return !fetches && (redact.Named(name) || strings.Contains(value, "://"))
+	})
+	return append(kept, "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_ALLOW_PROTOCOL=https:http:ssh:git:file", "LC_ALL=C")
+}
+
+// programError is returned if git fails.
+type programError struct {
+	command, text string
+	err           error
+}
+
+func (e *programError) Error() string {
+	if e.text == "" {
+		return fmt.Sprintf("git %s: %s", e.command, e.err)
+	}
+	return fmt.Sprintf("git %s: %s", e.command, e.text)
+}
+
+// Unwrap returns the error of the process.
+func (e *programError) Unwrap() error { return e.err }
+
+// consequences matches lines of git that only report that a connection has ended, or that give
+// general advice. The cause is in the lines before them, from ssh, curl or the server.
+var consequences = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
+		`protocol error: bad pack header|expected flush after ref listing|[0-9]+ bytes of body are still expected|early EOF|index-pack failed|` +
+		`the remote end hung up( unexpectedly| upon initial contact)?|fetch-pack: (unexpected disconnect while reading sideband packet|invalid index-pack output)|` +
+		`remote: .*|[Ww]arning: .*|)$`)
+})
+
+// causeIn returns the line with the cause from the output of git, without credentials: the last
+// line that does not match consequences.
+func causeIn(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, line := range lines {
+		lines[i] = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "fatal: "), "error: ")
+	}
+	for _, line := range slices.Backward(lines) {
+		if !consequences().MatchString(line) {
+			return redact.Text(line)
+		}
+	}
+	return redact.Text(lines[0])
+}

@@ -1,0 +1,126 @@
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"syscall"
+
+	"github.com/go-git/go-git/v5/plumbing"
+	"github.com/go-git/go-git/v5/plumbing/transport"
+	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+)
+
+// client returns a client of Git over HTTP with bounded responses.
+func (r Repository) client(ctx context.Context, stop context.CancelCauseFunc) (transport.Transport, error) {
+	next, err := r.httpTransport(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return githttp.NewClient(&http.Client{Transport: &boundedTransport{next, r.bounds(), stop}}), nil
+}
+
+// httpTransport returns the default transport, or one with the certificates and
+// the proxy of the remote, whose connections are closed at the end of the context.
+func (r Repository) httpTransport(ctx context.Context) (http.RoundTripper, error) {
+	standard, ok := http.DefaultTransport.(*http.Transport)
+	if !ok || len(r.CABundle)+len(r.Cert)+len(r.Key) == 0 && r.Proxy.URL == "" {
+		return http.DefaultTransport, nil
+	}
+	own := standard.Clone()
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(r.Cert) > 0 && len(r.Key) > 0 {
+		pair, err := tls.X509KeyPair(r.Cert, r.Key)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	if len(r.CABundle) > 0 {
+		roots, err := x509.SystemCertPool()
+		if err != nil {
+			return nil, fmt.Errorf("reading the CA certificates of the system: %w", err)
+		}
+		roots.AppendCertsFromPEM(r.CABundle)
+		config.RootCAs = roots
+	}
+	own.TLSClientConfig = config
+	if r.Proxy.URL != "" {
+		proxy, err := r.Proxy.FullURL()
+		if err != nil {
+			return nil, err
+		}
+		own.Proxy = http.ProxyURL(proxy)
+	}
+	context.AfterFunc(ctx, own.CloseIdleConnections)
+	return own, nil
+}
+
+// boundedTransport bounds the bodies of responses. A lost connection or a body
+// that exceeds its limit ends the session.
+type boundedTransport struct {
+	next   http.RoundTripper
+	limits limits
+	stop   context.CancelCauseFunc
+}
+
+// RoundTrip implements http.RoundTripper.
+func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	if err != nil {
+		if request.Context().Err() == nil && connectionLost(err) {
+			t.stop(&lostError{err})
+		}
+		return nil, err
+	}
+	switch {
+	case response.StatusCode >= http.StatusMultipleChoices:
+		response.Body = cut{io.LimitReader(response.Body, t.limits.message), response.Body}
+	case strings.HasSuffix(request.URL.Path, "/"+transport.UploadPackServiceName):
+		response.Body = newBounded(response.Body, objects, t.limits.pack, t.stop)
+	case strings.HasSuffix(request.URL.Path, "/"+transport.ReceivePackServiceName):
+		response.Body = newBounded(response.Body, reports, t.limits.report, t.stop)
+	default:
+		response.Body = newBounded(response.Body, references, t.limits.references, t.stop)
+	}
+	return response, nil
+}
+
+// Names of responses in errors.
+const (
+	references = "references"
+	objects    = "objects"
+	reports    = "messages about the push"
+)
+
+// cut is the beginning of a body.
+type cut struct {
+	io.Reader
+	io.Closer
+}
+
+// connectionLost reports whether a connection that was open has been closed or
+// reset by the server.
+func connectionLost(err error) bool {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Op == "dial" {
+		return false
+	}
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+// statusOf returns the HTTP status of an error, or 0 for other errors.
+func statusOf(err error) int {
+	var unexpected *plumbing.UnexpectedError
+	var status *githttp.Err
+	if errors.As(err, &unexpected) && errors.As(unexpected.Err, &status) {
+		return status.StatusCode()
+	}
+	return 0
+}

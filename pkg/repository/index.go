@@ -1,0 +1,147 @@
+package repository
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// index contains what a graph has found.
+type index struct {
+	// nodes are the known Kustomizations, parents first, and byID contains them by their ID.
+	nodes []*node
+	byID  map[controllers.ID]*node
+	// objects are the objects of all Kustomizations that were rendered, and the Flux objects of HelmReleases.
+	objects map[controllers.ID]applied
+	// absent are the objects that were searched and not found.
+	absent map[controllers.ID]bool
+	// lacking are the ConfigMaps and Secrets without which owners were rendered.
+	lacking map[controllers.ID][]Lack
+}
+
+func newIndex() index {
+	return index{byID: map[controllers.ID]*node{}, objects: map[controllers.ID]applied{}, absent: map[controllers.ID]bool{}, lacking: map[controllers.ID][]Lack{}}
+}
+
+// Rendering contains the objects that a Kustomization or HelmRelease applies.
+type Rendering struct {
+	// Owner is the Kustomization or HelmRelease.
+	Owner *unstructured.Unstructured
+	Build *build.Result
+	// Namespace is the namespace of objects without one, as in charts.
+	Namespace string
+}
+
+// ID returns the identity of an object of the rendering.
+func (r *Rendering) ID(o build.Object) controllers.ID {
+	id := controllers.IDOf(o.Unstructured.Object)
+	if id.Namespace == "" {
+		id.Namespace = r.Namespace
+	}
+	return id
+}
+
+// Lack is a ConfigMap or Secret that was not found, or that cannot be read.
+type Lack struct {
+	Object controllers.ID
+	Err    error
+}
+
+// applied is an object and the node that applies it.
+type applied struct {
+	build.Object
+	by *node
+}
+
+// node is a Kustomization, or a HelmRelease that applies Flux objects.
+type node struct {
+	owner *unstructured.Unstructured
+	state state
+	// attempts is the number of builds.
+	attempts int
+	built    *Rendering
+	err      error
+	// leaf is set if nothing that the Kustomization applies has to be followed. It is known once inputs is set.
+	leaf   bool
+	inputs *inputs
+}
+
+type state int
+
+// Err returns why the graph cannot be followed any further, or nil: a limit is exceeded, or the context is done.
+func (g *Graph) Err() error {
+	if g.err != nil {
+		return g.err
+	}
+	return context.Cause(g.ctx)
+}
+
+// lack records that an owner is rendered without a ConfigMap or Secret.
+func (i *index) lack(owner *unstructured.Unstructured, object controllers.ID, err error) {
+	id := controllers.IDOf(owner.Object)
+	if !slices.ContainsFunc(i.lacking[id], func(known Lack) bool { return known.Object == object }) {
+		i.lacking[id] = append(i.lacking[id], Lack{object, err})
+	}
+}
+
+// Lacking returns the ConfigMaps and Secrets without which an owner was rendered.
+func (g *Graph) Lacking(owner controllers.ID) []Lack { return g.found.lacking[owner] }
+
+// Clean returns the path of a directory in a repository, "." for its root.
+func Clean(folder string) string {
+	if folder = strings.TrimPrefix(path.Clean("/"+folder), "/"); folder == "" {
+		return "."
+	}
+	return folder
+}
+
+// isRoot reports whether a Kustomization is that of the cluster's directory.
+func isRoot(g *Graph, ks *unstructured.Unstructured) bool {
+	return g.root != nil && controllers.IDOf(ks.Object) == controllers.IDOf(g.root.Object)
+}
+
+// folderOf returns the directory that a Kustomization builds.
+func folderOf(g *Graph, ks *unstructured.Unstructured) string {
+	if isRoot(g, ks) && g.Build.Path != "" {
+		return Clean(g.Build.Path)
+	}
+	return pathOf(ks)
+}
+
+// add adds a Kustomization unless it is known.
+func (i *index) add(ks *unstructured.Unstructured) *node {
+	id := controllers.IDOf(ks.Object)
+	if known := i.byID[id]; known != nil {
+		return known
+	}
+	n := &node{owner: ks}
+	i.byID[id] = n
+	i.nodes = append(i.nodes, n)
+	return n
+}
+
+// take adds the objects of a node. The first node that applies an object is its owner.
+func (i *index) take(n *node) {
+	for _, o := range n.built.Build.Objects {
+		id := controllers.IDOf(o.Unstructured.Object)
+		if known := i.objects[id]; known.by == nil || known.by == n {
+			i.objects[id] = applied{o, n}
+		}
+		if build.IsKustomization(o.Unstructured) {
+			i.add(o.Unstructured)
+		}
+	}
+}
+
+const (
+	pending state = iota
+	// building is the state during a build, which may search objects itself.
+	building
+	done
+)

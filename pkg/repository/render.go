@@ -1,0 +1,136 @@
+package repository
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// count counts the objects of a rendering. It ends the graph if there are too many.
+func (g *Graph) count(owner *unstructured.Unstructured, result *build.Result) error {
+	if g.rendered += len(result.Objects); g.rendered > maxObjects {
+		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("the Kustomizations of one revision have more than %d objects", maxObjects)}
+	}
+	return g.err
+}
+
+// take adds the objects of a node to the graph.
+func (g *Graph) take(n *node) {
+	g.found.take(n)
+	if g.Rendered != nil {
+		g.Rendered(n.built.Build)
+	}
+}
+
+// Kustomize renders a Kustomization and adds its objects to the graph.
+func (g *Graph) Kustomize(ks *unstructured.Unstructured) (*Rendering, error) {
+	return g.build(g.found.add(ks))
+}
+
+// Adopt takes over the rendering of a Kustomization with the same inputs at another revision.
+func (g *Graph) Adopt(ks *unstructured.Unstructured, built *Rendering) {
+	if n := g.found.add(ks); n.state == pending {
+		n.state, n.built = done, built
+		g.take(n)
+	}
+}
+
+func (g *Graph) build(n *node) (*Rendering, error) {
+	switch {
+	case n.state == building:
+		g.cycles++
+		return nil, unavailable("%s depends on what it applies itself", controllers.IDOf(n.owner.Object))
+	case n.state == done:
+		return n.built, n.err
+	case g.Err() != nil:
+		return nil, g.Err()
+	}
+	n.state, n.attempts = building, n.attempts+1
+	before := g.cycles
+	result, err := g.kustomize(n.owner, &reader{graph: g, lookup: g.lookup(n)})
+	n.state, n.err = done, err
+	if g.cycles != before && n.attempts < maxAttempts {
+		n.state = pending
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := g.count(n.owner, result); err != nil {
+		return nil, err
+	}
+	n.built = &Rendering{Owner: n.owner, Build: result}
+	g.take(n)
+	return n.built, nil
+}
+
+// kustomize renders the objects of a Kustomization. Without a lookup, variables are not substituted.
+func (g *Graph) kustomize(ks *unstructured.Unstructured, reads *reader) (*build.Result, error) {
+	id, source := controllers.IDOf(ks.Object), build.SourceOf(ks)
+	tree, err := g.Content(source)
+	options := g.Build
+	options.Twin = g.found.objects[id].Twin
+	if err != nil && options.Twin != nil {
+		return nil, build.Hide(err)
+	}
+	if err != nil {
+		return nil, &SourceError{Owner: id, Source: source, err: err}
+	}
+	options.Missing, options.Lookup = reads.missing(ks), nil
+	if reads.lookup != nil {
+		options.Lookup = reads
+	}
+	if !isRoot(g, ks) {
+		options.Path, options.Ignore, options.Filter = "", nil, false
+	}
+	rendered, err := g.Memo.render(reads, ks, options.Twin, g.Memo.keyOf(tree, options), func() (*Rendering, error) {
+		result, err := build.Kustomization(g.ctx, tree, ks, options)
+		return &Rendering{Owner: ks, Build: result}, err
+	})
+	var folder *build.PathError
+	if errors.As(err, &folder) {
+		err = fmt.Errorf("building %s: %w", id, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return rendered.Build, nil
+}
+
+// lookup returns the ConfigMaps and Secrets that the cluster applies, for the build of a Kustomization. One that the
+// Kustomization applies itself has the values of its last reconciliation: those before substitution.
+func (g *Graph) lookup(n *node) build.Lookup {
+	var own build.Lookup
+	return build.LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
+		data, err := g.Data(ctx, object)
+		if n == nil || n.state != building || !errors.Is(err, build.ErrNotFound) {
+			return data, err
+		}
+		if own == nil {
+			own = build.FromObjects(nil)
+			plain := n.owner.DeepCopy()
+			unstructured.RemoveNestedField(plain.Object, "spec", "postBuild")
+			if result, err := g.kustomize(plain, &reader{graph: g}); err == nil {
+				own = result.Lookup(build.DataOf)
+			}
+		}
+		return own.Data(ctx, object)
+	})
+}
+
+// Data returns the data of a ConfigMap or Secret.
+func (g *Graph) Data(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
+	_, err := g.Object(object)
+	switch {
+	case err == nil:
+		return g.found.objects[object].Data(ctx)
+	case errors.Is(err, build.ErrNotFound) && g.Build.Lookup != nil:
+		return g.Build.Lookup.Data(ctx, object)
+	}
+	return nil, err
+}
