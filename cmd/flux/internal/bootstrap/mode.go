@@ -101,7 +101,7 @@ func explainUnready(ctx context.Context, a *app.App, namespace string, err error
 		k, _ := controllers.FindKind(object.Kind)
 		failure := report.Unready(objref.Target{Kind: k, Namespace: object.Namespace, Name: object.Name}, object.Object, "%s", object)
 		failure.Remedies = []string{known.Hint}
-		doctor := report.Doctor(a, client)
+		doctor := report.Diagnoser(a, client)
 		doctor.Home = namespace
 		return report.Fail(ctx, a, doctor, failure)
 	default:

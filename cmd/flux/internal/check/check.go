@@ -33,6 +33,10 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check prerequisites, controllers and CRDs",
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "no problem was found; there may be warnings, such as a controller that is scaled to zero",
+			clierr.ExitFailed:  "a problem was found, or with --strict a warning",
+		}.Annotations(),
 		Long: `Check prerequisites, controllers and CRDs.
 
 Controllers that are starting are waited for within --timeout. All other problems

@@ -39,11 +39,12 @@ HelmRelease, or else a resource of any other kind of Flux.
 
 Objects in the inventory that were changed outside Flux (drift), that another
 resource applies as well or that have values encrypted by SOPS are not
-reported: flux why checks them.
-
-Exit codes: 0 if the resource is ready, nothing blocks new changes and all
-objects in its inventory exist, 1 if not, 2 if that could not be determined. What
-could not be checked is listed.`,
+reported: flux why checks them. What could not be checked is listed.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess:      "the resource is ready, nothing blocks new changes, and all objects in its inventory exist",
+			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
+			clierr.ExitUndetermined: "undetermined: the resource does not exist, relevant objects could not be read, or the command line is invalid",
+		}.Annotations(),
 		Example: `  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
@@ -176,7 +177,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	var noTree error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Surroundings, err = report.Doctor(a, client).Around(ctx, k, o)
+		s.Surroundings, err = report.Diagnoser(a, client).Around(ctx, k, o)
 		return err
 	})
 	if k.Inventory != nil {
@@ -191,7 +192,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	}
 	if built != nil {
 		s.tree = built.Root
-		s.Surroundings.AddInventory(report.Doctor(a, client), s.tree)
+		s.Surroundings.AddInventory(report.Diagnoser(a, client), s.tree)
 	}
 	s.unknown = append(s.unknown, s.Result.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)
@@ -203,9 +204,9 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 // likeliest reads the object from the first kind that has one.
 func likeliest(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
-	k, o, err := report.Doctor(a, client).Find(ctx, kinds[:first], namespace, name)
+	k, o, err := report.Diagnoser(a, client).Find(ctx, kinds[:first], namespace, name)
 	if apierrors.IsNotFound(err) && len(kinds) > first {
-		k, o, err = report.Doctor(a, client).Find(ctx, kinds[first:], namespace, name)
+		k, o, err = report.Diagnoser(a, client).Find(ctx, kinds[first:], namespace, name)
 	}
 	if apierrors.IsNotFound(err) {
 		err = notFoundOf(kinds, namespace, name)

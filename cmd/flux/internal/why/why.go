@@ -56,9 +56,8 @@ problem, the report has the applied and the fetched revision, and the time of th
 next fetch. In a clone of the source, it lists the commits that were fetched but
 not applied with their authors; elsewhere it has only their range.
 
-Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
-not be determined. What could not be checked is listed. Resources that have been
-reconciling for less than a minute are listed as progress, not as problems.
+What could not be checked is listed. Resources that have been reconciling for less
+than a minute are listed as progress, not as problems.
 
 JSON and YAML have the fields healthy, looked (resources that were checked),
 summary (problems, rootCauses, shown), cases, progress (cases that are not a
@@ -66,6 +65,13 @@ problem yet), facts (the revisions of the resource), unapplied (commits that are
 not live) and unknown (what could not be checked). A case has the object, its
 root cause (code, message, details, remedies), the chain of findings from the
 object to it, and the objects that it blocks.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "no problem was found; a resource that has been reconciling for less than a minute, or being deleted for less than half " +
+				"a minute, is not a problem unless its controller is in a crash loop",
+			clierr.ExitFailed: "there is a problem",
+			clierr.ExitUndetermined: "undetermined: the object does not exist, the cluster does not respond, the command line is invalid, or no problem was " +
+				"found but relevant objects could not be read",
+		}.Annotations(),
 		Example: `  # Check all Flux resources
   flux why
 
@@ -116,7 +122,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	defer cancel()
 	ref.Namespace = ref.NamespaceOr(namespace)
 	line := a.UI.Progress(a.Now, "checking")
-	verdict, err := verdict(ctx, report.Doctor(a, client), ref, scope)
+	verdict, err := verdict(ctx, report.Diagnoser(a, client), ref, scope)
 	line.Done()
 	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
 		return interrupted // a report of what was read until then could name another root cause

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
@@ -193,9 +194,10 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// Doctor returns the diagnosis of the cluster.
-func Doctor(a *app.App, client *kube.Client) diagnose.Diagnoser {
-	d := diagnose.Diagnoser{Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording()}
-	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // fails for invalid hosts only
-	return d
+// Diagnoser returns the diagnosis of the cluster.
+func Diagnoser(a *app.App, client *kube.Client) diagnose.Diagnoser {
+	return diagnose.Diagnoser{
+		Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording(),
+		Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
+	}
 }

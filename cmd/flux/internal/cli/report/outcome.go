@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -67,15 +66,4 @@ func (e *UnreadyError) report() *Cause {
 		}
 	}
 	return r
-}
-
-// PrintOutcomes writes the outcomes to standard output, always as a list.
-func PrintOutcomes(a *app.App, format string, outcomes []Outcome) error {
-	if format == "" {
-		return nil
-	}
-	if outcomes == nil {
-		outcomes = []Outcome{}
-	}
-	return a.Encode(format, outcomes)
 }

@@ -1,4 +1,4 @@
-package reconciler
+package requests
 
 import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
@@ -13,7 +13,7 @@ const (
 	resetAnnotation = "reconcile.fluxcd.io/resetAt"
 )
 
-// Options select what a Reconciler requests and waits for.
+// Options select what Run requests and waits for.
 type Options struct {
 	// WithSource also reconciles the upstream objects.
 	WithSource bool
@@ -31,4 +31,12 @@ type Options struct {
 func SuspendedError(t objref.Target, o controllers.Object) error {
 	return hint.Errorf(hint.Command("flux resume "+t.Kind.Noun()+" %[1]s -n %[2]s, or once: flux reconcile "+t.Kind.Noun()+" %[1]s -n %[2]s --once", t.Name, t.Namespace),
 		"%s is suspended%s", t, report.SuspendNote(o))
+}
+
+// resumption returns the patch that resumes an object and removes the reason and
+// the author of its suspension.
+func resumption(k controllers.Kind) map[string]any {
+	change := k.Suspension.Change(false)
+	controllers.Annotate(change, map[string]any{controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil})
+	return change
 }

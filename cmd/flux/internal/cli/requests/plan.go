@@ -1,4 +1,4 @@
-package reconciler
+package requests
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 // plan creates a node for each target and, with WithSource, for its upstream
 // objects, each of which is reconciled once. Targets of several kinds are sorted
 // by their references. An error about an object is stored in its node.
-func (r *Reconciler) plan(ctx context.Context, targets []objref.Target) {
-	for _, t := range targets {
+func (r *runner) plan(ctx context.Context) {
+	for _, t := range r.act.Targets {
 		n, _ := r.node(t)
 		n.requested, n.wanted = true, true
 		r.order = append(r.order, n)
@@ -51,7 +51,7 @@ func kindsOf(nodes []*node) int {
 
 // link orders an object after its sources and dependencies among the targets. An
 // object that cannot be read is not ordered: its request returns the error.
-func (r *Reconciler) link(ctx context.Context, n *node) {
+func (r *runner) link(ctx context.Context, n *node) {
 	if err := r.readOne(ctx, n); err != nil {
 		return
 	}
@@ -71,7 +71,7 @@ func (r *Reconciler) link(ctx context.Context, n *node) {
 }
 
 // node returns the node of an object, and whether it was created.
-func (r *Reconciler) node(t objref.Target) (*node, bool) {
+func (r *runner) node(t objref.Target) (*node, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if n, ok := r.nodes[t.Key()]; ok {
@@ -83,7 +83,7 @@ func (r *Reconciler) node(t objref.Target) (*node, bool) {
 }
 
 // expand adds the upstream objects of an object, recursively.
-func (r *Reconciler) expand(ctx context.Context, n *node) {
+func (r *runner) expand(ctx context.Context, n *node) {
 	if !n.Kind.HasUpstream() {
 		return
 	}
@@ -107,7 +107,7 @@ func (r *Reconciler) expand(ctx context.Context, n *node) {
 
 // above returns the direct upstream objects of an object. A HelmRelease that is
 // not reconciled yet has no HelmChart: its repository is used instead.
-func (r *Reconciler) above(ctx context.Context, n *node) ([]objref.Target, error) {
+func (r *runner) above(ctx context.Context, n *node) ([]objref.Target, error) {
 	refs := n.Kind.Upstream(n.Object)
 	if n.Kind.Kind == "HelmRelease" && len(refs) == 1 && refs[0].Kind == "HelmChart" {
 		k, _ := controllers.FindKind("HelmChart")
@@ -133,10 +133,10 @@ func (r *Reconciler) above(ctx context.Context, n *node) ([]objref.Target, error
 	return list, nil
 }
 
-func (r *Reconciler) readOne(ctx context.Context, n *node) error {
+func (r *runner) readOne(ctx context.Context, n *node) error {
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
-	return n.Target.Read(ctx, r.env.Client)
+	return n.Target.Read(ctx, r.act.Client)
 }
 
 // requestable reports whether the controller of a kind handles reconciliation

@@ -1,4 +1,4 @@
-package reconciler
+package requests
 
 import (
 	"context"
@@ -26,13 +26,13 @@ const attempts = 3
 
 // await waits for the controller's answer to a request, from the version of the
 // patch on, so that no answer is missed and nothing is requested twice.
-func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt int) error {
+func (r *runner) await(ctx context.Context, n *node, token string, attempt int) error {
 	if n.Kind.Static != nil && n.Kind.Static(n.last) {
 		r.printDone(n, "reconciliation not supported by the object")
 		return nil
 	}
-	if attempt == 0 && !r.many {
-		r.env.UI.Waiting("waiting for %s reconciliation", n.Kind.Kind)
+	if attempt == 0 && !r.act.Many() {
+		r.act.App.UI.Waiting("waiting for %s reconciliation", n.Kind.Kind)
 	}
 	goal := reconcile.Goal{State: reconcile.Ready, Attempt: true, Token: token, Answer: true}
 	subject := n.Target
@@ -62,22 +62,22 @@ func (r *Reconciler) await(ctx context.Context, n *node, token string, attempt i
 }
 
 // update shows the state of an object that its controller reconciles.
-func (r *Reconciler) update(p reconcile.Progress) {
+func (r *runner) update(p reconcile.Progress) {
 	if k := p.Subject.Kind; k.Ready(p.Object).Status == "Unknown" || k.Pending(p.Object) {
 		r.states.Update(p.Subject, p.Object, report.Condition(k, p.Object))
 	}
 }
 
-func (r *Reconciler) printDone(n *node, done string) {
-	if r.many {
+func (r *runner) printDone(n *node, done string) {
+	if r.act.Many() {
 		done = n.String() + ": " + done
 	}
-	r.env.UI.Success("%s", done)
+	r.act.App.UI.Success("%s", done)
 }
 
 // tooLate replaces the error of an exceeded deadline by one with the state of the
 // object.
-func (r *Reconciler) tooLate(n *node, err error) error {
+func (r *runner) tooLate(n *node, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -85,7 +85,7 @@ func (r *Reconciler) tooLate(n *node, err error) error {
 	if n.last != nil {
 		state = report.Condition(n.Kind, n.last)
 	}
-	failure := report.Unready(n.Target, n.last, "%s", report.TimedOut(r.env.Timeout, n.Named(), "be reconciled", state))
+	failure := report.Unready(n.Target, n.last, "%s", report.TimedOut(r.act.App.Global.Timeout, n.Named(), "be reconciled", state))
 	failure.Late = true
 	return failure
 }
@@ -105,7 +105,7 @@ func stale(n *node) bool {
 // so a controller may reconcile an object before its dependency, and postpones
 // it until its interval. It is a failure if the message names another
 // dependency, or if the named one has failed.
-func (r *Reconciler) blocked(n *node) bool {
+func (r *runner) blocked(n *node) bool {
 	ready := n.Kind.Ready(n.last)
 	if ready.Reason != "DependencyNotReady" {
 		return false
@@ -119,7 +119,7 @@ func (r *Reconciler) blocked(n *node) bool {
 }
 
 // dependencies returns the nodes of the dependencies of an object.
-func (r *Reconciler) dependencies(n *node) []*node {
+func (r *runner) dependencies(n *node) []*node {
 	var list []*node
 	for _, t := range n.Kind.DependenciesOf(n.last) {
 		d, ok := r.nodes[objref.Target{Kind: n.Kind, Namespace: t.Namespace, Name: t.Name}.Key()]
@@ -132,7 +132,7 @@ func (r *Reconciler) dependencies(n *node) []*node {
 
 // awaitDependencies waits until the dependencies of an object are reconciled. For
 // a circular dependency it returns at the deadline.
-func (r *Reconciler) awaitDependencies(ctx context.Context, n *node) error {
+func (r *runner) awaitDependencies(ctx context.Context, n *node) error {
 	for _, d := range r.dependencies(n) {
 		select {
 		case <-ctx.Done():

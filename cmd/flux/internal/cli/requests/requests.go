@@ -1,6 +1,6 @@
-// Package reconciler requests reconciliations in the order of sources and
+// Package requests sends requests for reconciliations in the order of sources and
 // dependencies, and reports their outcomes.
-package reconciler
+package requests
 
 import (
 	"context"
@@ -11,26 +11,21 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// Reconciler requests the reconciliation of objects, sources and dependencies
+// runner requests the reconciliation of objects, sources and dependencies
 // first, and waits for the results.
-type Reconciler struct {
-	env     Env
+type runner struct {
+	act     *kinds.Act
 	options Options
-	// user is the context of the command, without the deadline of the operation:
-	// failures are diagnosed after it.
-	user context.Context
 	// started is the time in the requests.
 	started time.Time
-	// many is set if messages have to name the object.
-	many bool
 
 	watches *reconcile.Watches
 	waiter  *reconcile.Waiter
@@ -76,34 +71,30 @@ func (e edge) failed(n *node) error {
 // requestsAtOnce is the maximum number of parallel requests.
 const requestsAtOnce = 16
 
-// New returns a Reconciler. user is the context of the command, without the
-// deadline of the operation.
-func New(user context.Context, env Env, o Options) *Reconciler {
-	r := &Reconciler{
-		env: env, options: o, user: user, started: env.Now(),
-		watches: reconcile.NewWatches(env.Client), slots: make(chan struct{}, requestsAtOnce), nodes: map[string]*node{},
+// Run reconciles the targets of a verb, with their sources if requested. It reports each failure as soon as it
+// occurs, and sets the results of the verb.
+func Run(ctx context.Context, act *kinds.Act, o Options) error {
+	r := &runner{
+		act: act, options: o, started: act.App.Now(),
+		watches: reconcile.NewWatches(act.Client), slots: make(chan struct{}, requestsAtOnce), nodes: map[string]*node{},
 	}
 	r.waiter = &reconcile.Waiter{Watches: r.watches, Progress: r.update}
-	return r
+	defer r.record()
+	return r.run(ctx)
 }
 
-// Run reconciles the targets, with their sources if requested, and reports each
-// failure as soon as it occurs.
-func (r *Reconciler) Run(ctx context.Context, targets []objref.Target) error {
-	r.many = len(targets) > 1
-	r.plan(ctx, targets)
-	if r.env.Share != nil {
-		r.env.Share(r.watches)
-	}
+func (r *runner) run(ctx context.Context) error {
+	r.plan(ctx)
+	r.act.Share(r.watches)
 	r.subscribe()
 	defer r.watches.Wait()
 	watching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r.watches.Start(watching)
-	if r.many && !r.options.Resume {
-		r.env.UI.Action("reconciling %s", objref.Count(targets))
+	if r.act.Many() && !r.options.Resume {
+		r.act.App.UI.Action("reconciling %s", objref.Count(r.act.Targets))
 	}
-	r.states = report.NewProgress(r.env.UI, r.env.Now, len(r.nodes), "reconciled")
+	r.states = report.NewProgress(r.act.App.UI, r.act.App.Now, len(r.nodes), "reconciled")
 	var wg sync.WaitGroup
 	for _, n := range r.nodes {
 		wg.Go(func() {
@@ -112,14 +103,14 @@ func (r *Reconciler) Run(ctx context.Context, targets []objref.Target) error {
 			if n.err == nil {
 				n.err = r.reconcile(ctx, n)
 			}
-			if n.err != nil && r.user.Err() == nil {
-				r.env.Report(n.err)
+			if n.err != nil && r.act.User.Err() == nil {
+				r.act.App.Report(n.err)
 			}
 		})
 	}
 	wg.Wait()
 	r.states.Close()
-	r.env.Explain(r.user, r.failures())
+	report.PrintRootCauses(r.act.User, r.act.App, report.Diagnoser(r.act.App, r.act.Client), r.failures())
 	for _, n := range r.order {
 		if n.err != nil {
 			return clierr.ErrReported
@@ -129,7 +120,7 @@ func (r *Reconciler) Run(ctx context.Context, targets []objref.Target) error {
 }
 
 // failures returns the failures, those of the targets first.
-func (r *Reconciler) failures() []*report.UnreadyError {
+func (r *runner) failures() []*report.UnreadyError {
 	var list []*report.UnreadyError
 	add := func(n *node) {
 		var failure *report.UnreadyError
@@ -147,7 +138,7 @@ func (r *Reconciler) failures() []*report.UnreadyError {
 }
 
 // subscribe creates the watches, before the first request.
-func (r *Reconciler) subscribe() {
+func (r *runner) subscribe() {
 	var subjects []objref.Target
 	for _, n := range r.nodes {
 		if n.requested {
@@ -162,34 +153,27 @@ func (r *Reconciler) subscribe() {
 	}
 }
 
-// Result is the outcome for a target.
-type Result struct {
-	Target objref.Target
-	// Last is the last known state, nil before the request.
-	Last controllers.Object
-	Err  error
-}
-
-// Results returns the results of the targets, in their order.
-func (r *Reconciler) Results() []Result {
-	var list []Result
+// record sets the results of the command: the outcomes, and with Resume whether each object was resumed.
+func (r *runner) record() {
+	var outcomes []report.Outcome
+	var resumed []objref.Target
 	for _, n := range r.order {
-		list = append(list, Result{n.Target, n.last, n.err})
+		outcome := report.OutcomeOf(n.Target, n.last, n.err)
+		switch {
+		case !r.options.Resume:
+		case n.last != nil && !n.Kind.Suspension.Is(n.last):
+			outcome.Result = report.ResultResumed
+			resumed = append(resumed, n.Target)
+		default:
+			outcome.Result = report.ResultFailed
+		}
+		outcomes = append(outcomes, outcome)
 	}
-	return list
-}
-
-// Outcomes returns the outcomes of the targets, in their order.
-func (r *Reconciler) Outcomes() []report.Outcome {
-	var list []report.Outcome
-	for _, n := range r.order {
-		list = append(list, report.OutcomeOf(n.Target, n.last, n.err))
-	}
-	return list
+	r.act.Outcomes(outcomes, resumed)
 }
 
 // reconcile reconciles one object after those before it.
-func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
+func (r *runner) reconcile(ctx context.Context, n *node) (err error) {
 	for _, e := range n.before {
 		select {
 		case <-ctx.Done():
@@ -208,7 +192,7 @@ func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
 	case r.options.Resume:
 		change = resumption(n.Kind)
 	case r.options.Once && n.wanted:
-		if err := n.Target.Read(ctx, r.env.Client); err != nil {
+		if err := n.Target.Read(ctx, r.act.Client); err != nil {
 			return err
 		}
 		if n.Kind.Suspension.Is(n.Object) {
@@ -221,7 +205,7 @@ func (r *Reconciler) reconcile(ctx context.Context, n *node) (err error) {
 
 // requestAndWait repeats a request if its result is stale, or if the controller
 // has postponed the object until its interval because of a dependency.
-func (r *Reconciler) requestAndWait(ctx context.Context, n *node, change map[string]any) error {
+func (r *runner) requestAndWait(ctx context.Context, n *node, change map[string]any) error {
 	for attempt := range attempts {
 		token := r.started.Add(time.Duration(attempt) * time.Millisecond).Format(time.RFC3339Nano)
 		patched, err := r.request(ctx, n, token, maps.Clone(change), attempt)
@@ -250,7 +234,7 @@ func (r *Reconciler) requestAndWait(ctx context.Context, n *node, change map[str
 }
 
 // request sends the patch that requests a reconciliation, together with change.
-func (r *Reconciler) request(ctx context.Context, n *node, token string, change map[string]any, attempt int) (patched controllers.Object, err error) {
+func (r *runner) request(ctx context.Context, n *node, token string, change map[string]any, attempt int) (patched controllers.Object, err error) {
 	annotations := map[string]any{}
 	if requestable(n.Kind) {
 		annotations[controllers.RequestAnnotation] = token
@@ -261,41 +245,38 @@ func (r *Reconciler) request(ctx context.Context, n *node, token string, change 
 	if r.options.Reset && n.Kind.Kind == "HelmRelease" {
 		annotations[resetAnnotation] = token
 	}
-	Annotate(change, annotations)
+	controllers.Annotate(change, annotations)
 	r.slots <- struct{}{}
 	defer func() { <-r.slots }()
 	if attempt == 0 {
 		r.printRequest(n)
 	}
-	err = r.env.Client.WithServedVersion(ctx, n.Kind, func(served kube.Resource) error {
-		patched, err = r.env.Client.MergePatch(ctx, served, n.Namespace, n.Name, change)
-		return err
-	})
+	patched, err = n.Target.Patch(ctx, r.act.Client, change)
 	if err == nil && attempt == 0 && !n.Kind.Suspension.Is(patched) {
 		r.printRequested(n)
 	}
-	return patched, objref.NotFound(err, n.Target)
+	return patched, err
 }
 
-func (r *Reconciler) printRequest(n *node) {
+func (r *runner) printRequest(n *node) {
 	switch {
 	case r.options.Resume:
-		r.env.UI.Action("resuming %s %s in %s namespace", n.Kind.Noun(), n.Name, n.Namespace)
-	case !r.many:
-		r.env.UI.Action("annotating %s %s in %s namespace", n.Kind.Kind, n.Name, n.Namespace)
+		r.act.App.UI.Action("resuming %s %s in %s namespace", n.Kind.Noun(), n.Name, n.Namespace)
+	case !r.act.Many():
+		r.act.App.UI.Action("annotating %s %s in %s namespace", n.Kind.Kind, n.Name, n.Namespace)
 	}
 }
 
-func (r *Reconciler) printRequested(n *node) {
+func (r *runner) printRequested(n *node) {
 	switch {
-	case r.options.Resume && r.many:
-		r.env.UI.Success("%s %s/%s resumed", n.Kind.Noun(), n.Namespace, n.Name)
+	case r.options.Resume && r.act.Many():
+		r.act.App.UI.Success("%s %s/%s resumed", n.Kind.Noun(), n.Namespace, n.Name)
 	case r.options.Resume:
-		r.env.UI.Success("%s resumed", n.Kind.Noun())
-	case r.many && !r.options.Wait:
-		r.env.UI.Success("%s annotated", n.Target)
-	case !r.many:
-		r.env.UI.Success("%s annotated", n.Kind.Kind)
+		r.act.App.UI.Success("%s resumed", n.Kind.Noun())
+	case r.act.Many() && !r.options.Wait:
+		r.act.App.UI.Success("%s annotated", n.Target)
+	case !r.act.Many():
+		r.act.App.UI.Success("%s annotated", n.Kind.Kind)
 	}
 }
 
@@ -304,16 +285,13 @@ func (r *Reconciler) printRequested(n *node) {
 const suspendTime = 5 * time.Second
 
 // suspendAgain suspends an object, also after the deadline and Ctrl-C.
-func (r *Reconciler) suspendAgain(n *node) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.user), suspendTime)
+func (r *runner) suspendAgain(n *node) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.act.User), suspendTime)
 	defer cancel()
-	err := r.env.Client.WithServedVersion(ctx, n.Kind, func(res kube.Resource) error {
-		_, err := r.env.Client.MergePatch(ctx, res, n.Namespace, n.Name, n.Kind.Suspension.Change(true))
-		return err
-	})
+	_, err := n.Target.Patch(ctx, r.act.Client, n.Kind.Suspension.Change(true))
 	if err != nil {
 		return hint.Errorf(hint.Command("flux suspend "+n.Kind.Noun()+" %s -n %s", n.Name, n.Namespace), "suspending %s again: %w", n.Target, err)
 	}
-	r.env.UI.Success("%s is suspended again", n.Target)
+	r.act.App.UI.Success("%s is suspended again", n.Target)
 	return nil
 }
