@@ -135,8 +135,8 @@ lint: manifests ## Run the linters over every module
 	$$(tools/build actionlint)
 
 .PHONY: docs
-docs: build ## Generate docs/cmd from the help of the commands
-	rm -rf docs/cmd && $(BIN)/flux docgen --path docs/cmd
+docs: build ## Generate docs/cmd and docs/exit-codes.md from the commands
+	rm -rf docs/cmd && $(BIN)/flux docgen --path docs/cmd --exit-codes docs/exit-codes.md
 
 .PHONY: site
 site: ## Build the documentation as a static site with a search in bin/site; needs npm
@@ -147,15 +147,15 @@ site-check: site ## Follow all links of the site and use its search in headless 
 	rm -rf $(BIN)/site-pictures && tools/site/check $(BIN)/site $(BIN)/site-pictures
 
 .PHONY: verify
-verify: build ## Check formatting, go.mod files, vet, and that docs/cmd is current
+verify: build ## Check formatting, go.mod files, vet, and that generated documents are current
 	test -z "$$(gofmt -l cmd internal pkg manifests test sandbox tools | tee /dev/stderr)"
 	$(GO) mod tidy -diff
 	cd sandbox && $(GO) mod tidy -diff
 	cd test/outside && $(GO) mod tidy -diff
 	cd test/outside && $(GO) vet ./...
 	$(GO) vet ./...
-	rm -rf $(BIN)/cmd && $(BIN)/flux docgen --path $(BIN)/cmd
-	diff -r docs/cmd $(BIN)/cmd || { echo "✗ docs/cmd is outdated: run make docs" >&2; exit 1; }
+	rm -rf $(BIN)/cmd && $(BIN)/flux docgen --path $(BIN)/cmd --exit-codes $(BIN)/exit-codes.md
+	diff -r docs/cmd $(BIN)/cmd && diff docs/exit-codes.md $(BIN)/exit-codes.md || { echo "✗ docs/cmd or docs/exit-codes.md is outdated: run make docs" >&2; exit 1; }
 
 .PHONY: licenses
 licenses: ## Collect the license texts of all linked modules in bin/licenses

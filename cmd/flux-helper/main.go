@@ -36,12 +36,12 @@ func start(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	log.SetFlags(0) // flux prints what libraries log
-	jobs, err := jobsOf(args)
+	handlers, err := handlersOf(args)
 	if err == nil {
 		err = helper.LimitMemory(ctx, os.Exit)
 	}
 	if err == nil {
-		err = helper.Serve(ctx, jobs, os.Stdin, os.Stdout)
+		err = helper.Serve(ctx, handlers, os.Stdin, os.Stdout)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "✗", err)
@@ -50,25 +50,29 @@ func start(args []string) int {
 	return 0
 }
 
-// jobsOf returns the jobs that the arguments select. A process has one job, so that a chart cannot
-// reach the keys of another.
-func jobsOf(args []string) (map[string]helper.Job, error) {
+// handlersOf returns the handlers that the arguments select. A process has one job, so that a chart
+// cannot reach the keys of another.
+func handlersOf(args []string) ([]helper.Handler, error) {
+	job := ""
+	if len(args) > 0 {
+		job = args[0]
+	}
 	switch {
-	case len(args) == 2 && args[0] == isolated.RenderJob:
-		renderer := &helm.Renderer{Cache: args[1]}
-		return map[string]helper.Job{isolated.RenderJob: isolated.Render(renderer), isolated.FetchJob: isolated.Fetch(renderer)}, nil
-	case len(args) == 1 && args[0] == isolated.KustomizeJob:
-		return map[string]helper.Job{isolated.KustomizeJob: isolated.Kustomize}, isolated.RestrictNetwork(os.Getenv)
-	case len(args) == 1 && args[0] == sops.Job:
-		return map[string]helper.Job{sops.Job: decrypt.NewJob(os.Getenv)}, nil
-	case len(args) == 1 && args[0] == verdict.Job:
-		return map[string]helper.Job{verdict.Job: schema.NewValidator().Job}, nil
-	case len(args) == 1 && args[0] == expression.Job:
-		return map[string]helper.Job{expression.Job: cel.New().Job}, nil
-	case len(args) == 1 && args[0] == cloud.Job:
-		return map[string]helper.Job{cloud.Job: login.Job, cloud.GitJob: login.GitJob, cloud.BucketJob: bucket.Job}, nil
-	case len(args) == 1 && args[0] == sigstore.Job:
-		return map[string]helper.Job{sigstore.Job: verifier.NewJob(verifier.Public())}, nil
+	case len(args) == 2 && job == string(isolated.RenderJob):
+		return isolated.Handlers(&helm.Renderer{Cache: args[1]}), nil
+	case len(args) != 1:
+	case job == string(isolated.KustomizeJob):
+		return []helper.Handler{isolated.KustomizeJob.AskingHandler(isolated.Kustomize)}, isolated.RestrictNetwork(os.Getenv)
+	case job == string(sops.Job):
+		return []helper.Handler{sops.Job.Handler(decrypt.New(os.Getenv))}, nil
+	case job == string(verdict.Job):
+		return []helper.Handler{verdict.Job.Handler(schema.NewValidator().Validate)}, nil
+	case job == string(expression.Job):
+		return []helper.Handler{expression.Job.Handler(cel.New().Evaluate)}, nil
+	case job == string(cloud.Job):
+		return []helper.Handler{cloud.Job.Handler(login.Login), cloud.GitJob.Handler(login.Git), cloud.BucketJob.Handler(bucket.Fetch)}, nil
+	case job == string(sigstore.Job):
+		return []helper.Handler{sigstore.Job.Handler(verifier.Public().Verify)}, nil
 	}
 	return nil, fmt.Errorf("%s is started by flux and has no commands of its own", helper.Program)
 }

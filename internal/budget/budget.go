@@ -71,6 +71,10 @@ const HelperMemory = 512 << 20
 // allocates faster than HelperMemory is checked.
 const HelperData = 896 << 20
 
+// HelperOutput is the maximum size of the output of a job in the helper process, such as a build or a
+// rendered chart.
+const HelperOutput = 64 << 20
+
 // HelperGrace is the time that the helper process has to stop by itself.
 const HelperGrace = 200 * time.Millisecond
 

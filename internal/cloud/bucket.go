@@ -11,8 +11,9 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// BucketJob is the job that fetches the objects of a bucket, in the process of Job.
-const BucketJob = "bucket"
+// BucketJob is the job that fetches the objects of a bucket, in the process of Job. They are in the
+// order of their keys.
+const BucketJob helper.Call[BucketRequest, []BucketObject] = "bucket"
 
 // KnownBucket reports whether buckets of a provider can be fetched: those with the API of S3.
 func KnownBucket(provider string) bool {
@@ -50,13 +51,6 @@ type BucketObject struct {
 	ETag string `json:"etag"`
 }
 
-// BucketResult is the output of BucketJob: the objects in the order of their keys, or the reason why
-// there are none.
-type BucketResult struct {
-	Objects []BucketObject `json:"objects"`
-	Failure *Error         `json:"failure,omitempty"`
-}
-
 // BucketRevision returns the revision of a Bucket with these objects. It is that of source-controller
 // if none of them is ignored, nor the file with the patterns, which it does not count.
 func BucketRevision(objects []BucketObject) string {
@@ -69,14 +63,11 @@ func BucketRevision(objects []BucketObject) string {
 
 // Bucket fetches the objects of a bucket.
 func (c *Client) Bucket(ctx context.Context, r BucketRequest) ([]BucketObject, error) {
-	c.Mask(r.AccessKey, r.SecretKey)
-	var result BucketResult
+	c.mask(r.AccessKey, r.SecretKey)
 	title := fmt.Sprintf("fetching bucket %s of %s", r.Name, r.Endpoint)
-	if err := c.Process.Do(ctx, helper.Call{Job: BucketJob, Title: title, Input: r}, &result); err != nil {
-		return nil, fmt.Errorf("%s: %w", title, err)
+	objects, err := BucketJob.Do(ctx, c.process, title, r)
+	if err != nil {
+		return nil, failed(Request{AWS, r.Endpoint}, title, err)
 	}
-	if result.Failure != nil {
-		return nil, result.Failure
-	}
-	return result.Objects, nil
+	return objects, nil
 }

@@ -6,14 +6,15 @@ package cloud
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// Job is the job that gets credentials, and the argument of its process.
-const Job = "login"
+// Job is the job that gets credentials for a registry, and the argument of its process.
+const Job helper.Call[Request, Credentials] = "login"
 
 // The providers, as in the spec of sources.
 const (
@@ -28,7 +29,7 @@ func Known(provider string) bool { return provider == AWS || provider == Azure |
 // titles has the names of providers in messages.
 var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud", GitHub: "GitHub"}
 
-// Request is the input of Job.
+// Request has a registry or a server for which credentials are requested.
 type Request struct {
 	Provider string `json:"provider"`
 	// Registry is the host of the registry, in errors also that of the Git server.
@@ -39,12 +40,6 @@ type Request struct {
 type Credentials struct {
 	Username string `json:"username,omitempty"`
 	Password string `json:"password,omitempty"`
-}
-
-// Result is the output of Job: credentials, or the reason why there are none.
-type Result struct {
-	Credentials
-	Failure *Error `json:"failure,omitempty"`
 }
 
 // Step is the step of a login that failed.
@@ -69,8 +64,17 @@ const (
 // Error is returned if there are no credentials for a registry.
 type Error struct {
 	Request
-	Step   Step   `json:"step"`
-	Detail string `json:"detail,omitempty"`
+	Step   Step
+	Detail string
+}
+
+// failed returns the error of a job.
+func failed(r Request, title string, err error) error {
+	var failure *helper.Error
+	if errors.As(err, &failure) && failure.Step != "" {
+		return &Error{r, Step(failure.Step), failure.Text}
+	}
+	return fmt.Errorf("%s: %w", title, err)
 }
 
 func (e *Error) Error() string {
@@ -91,39 +95,40 @@ func (e *Error) Error() string {
 
 // Client gets credentials, once for each registry.
 type Client struct {
-	// Process runs Job with the environment of the user.
-	Process *helper.Process
-	// Mask receives the credentials, to mask them in output.
-	Mask func(username, password string)
+	process *helper.Process
+	// mask receives the credentials, to mask them in output.
+	mask func(username, password string)
 
 	mu    sync.Mutex
 	known map[Request]Credentials
 }
 
-// Close ends the process.
-func (c *Client) Close() error { return c.Process.Close() }
+// New returns the client of a pool. Its process has the environment of flux, where the clients of the
+// providers look for an identity. mask receives the credentials.
+func New(pool *helper.Pool, mask func(username, password string)) *Client {
+	return helper.Shared(pool, string(Job), func() *Client {
+		environment := func(context.Context) ([]string, error) { return pool.Environ(), nil }
+		return &Client{process: pool.Process("", environment, string(Job)), mask: mask, known: map[Request]Credentials{}} // the client of AWS logs on stderr
+	})
+}
 
-// Credentials returns credentials of a provider for a registry. They are valid for some hours or
-// less, and are not stored.
-func (c *Client) Credentials(ctx context.Context, provider, registry string) (Credentials, error) {
+// Close stops the process.
+func (c *Client) Close() error { return c.process.Close() }
+
+// Login returns credentials of a provider for a registry. They are valid for some hours or less, and
+// are not stored.
+func (c *Client) Login(ctx context.Context, provider, registry string) (username, password string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	r := Request{provider, registry}
-	if known, ok := c.known[r]; ok {
-		return known, nil
+	got, known := c.known[r]
+	if !known {
+		title := fmt.Sprintf("getting credentials of %s for %s", titles[provider], registry)
+		if got, err = Job.Do(ctx, c.process, title, r); err != nil {
+			return "", "", failed(r, title, err)
+		}
+		c.mask(got.Username, got.Password)
+		c.known[r] = got
 	}
-	var result Result
-	title := fmt.Sprintf("getting credentials of %s for %s", titles[provider], registry)
-	if err := c.Process.Do(ctx, helper.Call{Job: Job, Title: title, Input: r}, &result); err != nil {
-		return Credentials{}, fmt.Errorf("%s: %w", title, err)
-	}
-	if result.Failure != nil {
-		return Credentials{}, result.Failure
-	}
-	c.Mask(result.Username, result.Password)
-	if c.known == nil {
-		c.known = map[Request]Credentials{}
-	}
-	c.known[r] = result.Credentials
-	return result.Credentials, nil
+	return got.Username, got.Password, nil
 }

@@ -14,7 +14,7 @@ import (
 const GitHub = "github"
 
 // GitJob is the job that gets credentials for a Git repository, in the process of Job.
-const GitJob = "git-login"
+const GitJob helper.Call[GitRequest, GitCredentials] = "git-login"
 
 // KnownGit reports whether provider issues credentials for Git repositories.
 func KnownGit(provider string) bool {
@@ -39,12 +39,6 @@ type GitCredentials struct {
 	Token string `json:"token,omitempty"`
 }
 
-// GitResult is the output of GitJob: credentials, or the reason why there are none.
-type GitResult struct {
-	GitCredentials
-	Failure *Error `json:"failure,omitempty"`
-}
-
 // GitCredentials returns credentials of a provider for a Git repository. They are valid for some
 // hours or less, and are not stored.
 func (c *Client) GitCredentials(ctx context.Context, r GitRequest) (GitCredentials, error) {
@@ -52,17 +46,14 @@ func (c *Client) GitCredentials(ctx context.Context, r GitRequest) (GitCredentia
 	if err != nil {
 		return GitCredentials{}, errors.New("invalid URL") // the parse error may contain credentials
 	}
-	var result GitResult
 	title := fmt.Sprintf("getting credentials of %s for %s", titles[r.Provider], u.Host)
-	if err := c.Process.Do(ctx, helper.Call{Job: GitJob, Title: title, Input: r}, &result); err != nil {
-		return GitCredentials{}, fmt.Errorf("%s: %w", title, err)
+	got, err := GitJob.Do(ctx, c.process, title, r)
+	if err != nil {
+		return GitCredentials{}, failed(Request{r.Provider, u.Host}, title, err)
 	}
-	if result.Failure != nil {
-		return GitCredentials{}, result.Failure
-	}
-	c.Mask(result.Username, result.Password)
-	c.Mask("", result.Token)
-	_, session, _ := strings.Cut(result.Username, "%") // AWS puts the session token there
-	c.Mask("", session)
-	return result.GitCredentials, nil
+	c.mask(got.Username, got.Password)
+	c.mask("", got.Token)
+	_, session, _ := strings.Cut(got.Username, "%") // AWS puts the session token there
+	c.mask("", session)
+	return got, nil
 }

@@ -62,15 +62,3 @@ func Network() []string {
 		"TMPDIR", "SystemRoot", "TEMP", "TMP", // the last three on Windows
 	}
 }
-
-// Environment returns the environment of a process that gets named variables only, and so none of the
-// tokens of a pipeline.
-func Environment(lookup func(string) (string, bool), names ...string) []string {
-	env := []string{}
-	for _, name := range names {
-		if value, ok := lookup(name); ok {
-			env = append(env, name+"="+value)
-		}
-	}
-	return env
-}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/helper"
 )
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		fmt.Println(path, errors.Is(err, helper.ErrNotFound))
 		return
 	case len(os.Args) == 2 && os.Args[1] == "jobs":
-		if err := helper.Serve(context.Background(), jobs(), os.Stdin, os.Stdout); err != nil {
+		if err := helper.Serve(context.Background(), handlers(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return
@@ -34,34 +35,43 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func jobs() map[string]helper.Job {
-	return map[string]helper.Job{
-		"sum": func(ctx context.Context, input json.RawMessage, ask helper.Ask) (any, error) {
-			var count, sum int
-			if err := json.Unmarshal(input, &count); err != nil {
-				return nil, err
-			}
+const (
+	sum     helper.Call[int, int]       = "sum"
+	garbage helper.Call[string, string] = "garbage"
+	repeat  helper.Call[string, string] = "repeat"
+)
+
+func handlers() []helper.Handler {
+	return []helper.Handler{
+		sum.AskingHandler(func(ctx context.Context, count int, ask helper.Ask) (sum int, err error) {
 			for i := range count {
 				var n int
 				if err := ask(ctx, i, &n); err != nil {
-					return nil, fmt.Errorf("number %d: %w", i, err)
+					return 0, fmt.Errorf("number %d: %w", i, err)
 				}
 				sum += n
 			}
 			return sum, nil
-		},
-		"garbage": func(context.Context, json.RawMessage, helper.Ask) (any, error) {
+		}),
+		garbage.Handler(func(context.Context, string) (string, error) {
 			fmt.Println("not JSON")
-			return nil, nil
-		},
+			return "", nil
+		}),
+		repeat.Handler(func(_ context.Context, text string) (string, error) {
+			if text == "" {
+				return "", &helper.Error{Step: "reading", Text: "no text"}
+			}
+			return strings.Repeat(text, budget.HelperOutput/8), nil
+		}),
 	}
 }
 
 func newProcess() *helper.Process {
-	return &helper.Process{
-		Find: os.Executable, Arguments: []string{"jobs"}, Report: func(line string) { fmt.Fprintln(os.Stderr, line) },
-		Environment: func(context.Context) ([]string, error) { return []string{}, nil },
-	}
+	return newPool().Process("test", func(context.Context) ([]string, error) { return []string{}, nil }, "jobs")
+}
+
+func newPool() *helper.Pool {
+	return &helper.Pool{Find: os.Executable, LookupEnv: os.LookupEnv, Warn: func(text string) { fmt.Fprintln(os.Stderr, text) }}
 }
 
 // TestFind runs a copy of this program in a folder of its own, with programs of the name in PATH
@@ -147,11 +157,10 @@ func TestQuestions(t *testing.T) {
 		}
 		return i * i, err
 	}
-	var sum int
-	if err := p.Do(t.Context(), helper.Call{Job: "sum", Title: "adding", Input: 4, Answer: square}, &sum); err != nil || sum != 0+1+4+9 {
-		t.Errorf("sum %d, %v", sum, err)
+	if got, err := sum.DoAnswering(t.Context(), p, "adding", 4, square); err != nil || got != 0+1+4+9 {
+		t.Errorf("sum %d, %v", got, err)
 	}
-	err := p.Do(t.Context(), helper.Call{Job: "sum", Title: "adding", Input: 9, Answer: square}, &sum)
+	_, err := sum.DoAnswering(t.Context(), p, "adding", 9, square)
 	if err == nil || err.Error() != "number 4: no squares of 4" {
 		t.Errorf("error of an answer: %v", err)
 	}
@@ -166,7 +175,7 @@ func TestQuestions(t *testing.T) {
 func TestUnknownJob(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
-	err := p.Do(t.Context(), helper.Call{Job: "later", Title: "a job of the next version"}, nil)
+	_, err := helper.Call[int, int]("later").Do(t.Context(), p, "a job of the next version", 0)
 	if err == nil || !strings.Contains(err.Error(), `flux-helper does not run the job "later": install flux and flux-helper of the same version`) {
 		t.Error(err)
 	}
@@ -178,7 +187,56 @@ func TestUnknownJob(t *testing.T) {
 func TestMalformedOutput(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
-	if err := p.Do(t.Context(), helper.Call{Job: "garbage", Title: "printing"}, nil); err == nil || !strings.Contains(err.Error(), "flux-helper exited before it finished printing") {
+	if _, err := garbage.Do(t.Context(), p, "printing", ""); err == nil || !strings.Contains(err.Error(), "flux-helper exited before it finished printing") {
 		t.Error(err)
+	}
+}
+
+// TestInputAndErrors checks that a job rejects input of another type, and the errors of jobs.
+func TestInputAndErrors(t *testing.T) {
+	t.Parallel()
+	p := newProcess()
+	if _, err := helper.Call[[]string, int](sum).Do(t.Context(), p, "adding", nil); err != nil {
+		t.Errorf("input null: %v", err)
+	}
+	if _, err := helper.Call[[]string, int](sum).Do(t.Context(), p, "adding", []string{}); err == nil || !strings.Contains(err.Error(), "cannot unmarshal") {
+		t.Errorf("input of another type: %v", err)
+	}
+	_, err := repeat.Do(t.Context(), p, "repeating", "")
+	var failed *helper.Error
+	if !errors.As(err, &failed) || *failed != (helper.Error{Step: "reading", Text: "no text"}) {
+		t.Errorf("error of a step: %v", err)
+	}
+	if text, err := repeat.Do(t.Context(), p, "repeating", "seven ."); err != nil || len(text) != 7*(budget.HelperOutput/8) {
+		t.Errorf("%d bytes, error %v", len(text), err)
+	}
+	if _, err := repeat.Do(t.Context(), p, "repeating", "nine ...."); err == nil || !strings.Contains(err.Error(), "the output of repeat is larger than 64 MiB") {
+		t.Errorf("large output: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// client is a client of a pool that counts how often it is closed.
+type client struct{ closed int }
+
+func (c *client) Close() error {
+	c.closed++
+	return nil
+}
+
+func TestPool(t *testing.T) {
+	t.Parallel()
+	p := newPool()
+	first := helper.Shared(p, "a", func() *client { return &client{} })
+	if second := helper.Shared(p, "a", func() *client { return &client{} }); first != second {
+		t.Error("a second client of the same name")
+	}
+	if other := helper.Shared(p, "b", func() *client { return &client{} }); first == other {
+		t.Error("two names have one client")
+	}
+	if err := p.Close(); err != nil || first.closed != 1 {
+		t.Errorf("closed %d times, error %v", first.closed, err)
 	}
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Process is a helper process. It starts with its first job and runs until Close, or until it
-// exceeds its limits; the next job starts another process. Each environment and each set of
-// arguments needs a Process of its own.
+// Environment returns the complete environment of a process.
+type Environment func(context.Context) ([]string, error)
+
+// Process is a helper process of a Pool. It starts with its first job and runs until Close, or until
+// it exceeds its limits; the next job starts another process. Each environment and each set of
+// arguments requires a Process of its own.
 type Process struct {
-	// Find returns the path of the program.
-	Find func() (string, error)
-	// Arguments select the jobs of the process. They contain no secrets.
-	Arguments []string
-	// Environment returns the complete environment of the process.
-	Environment func(context.Context) ([]string, error)
-	// Report is called when the process has exited, with each line of its stderr. The lines do not
-	// belong to a job, and may contain control characters of the input. Report may be nil.
-	Report func(line string)
+	find        func() (string, error)
+	arguments   []string
+	environment Environment
+	// report is called when the process has exited, with each line of its stderr. The lines do not
+	// belong to a job, and may contain control characters of the input.
+	report func(line string)
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
@@ -41,49 +41,32 @@ type Process struct {
 // Answer answers a question of a job. The result is encoded as JSON.
 type Answer func(question json.RawMessage) (any, error)
 
-// Call is a job for the helper process.
-type Call struct {
-	// Job is the name of the job.
-	Job string
-	// Title describes the job in errors, for example "rendering chart podinfo".
-	Title string
-	// Input is encoded as JSON.
-	Input any
-	// Answer answers the questions of the job. It may be nil if the job has none.
-	Answer Answer
-}
-
-// Do runs a job, answers its questions, and decodes its output. An exceeded limit is a
-// *budget.ExceededError.
-func (p *Process) Do(ctx context.Context, c Call, output any) error {
-	input, err := json.Marshal(c.Input)
+// do runs a job, answers its questions, and returns its output.
+func (p *Process) do(ctx context.Context, job, title string, input json.RawMessage, answer Answer) (json.RawMessage, error) {
+	responses, ended, err := p.begin(ctx, request{Job: job, Input: input})
 	if err != nil {
-		return fmt.Errorf("%s: %w", c.Title, err)
-	}
-	responses, ended, err := p.begin(ctx, request{Job: c.Job, Input: input})
-	if err != nil {
-		return err
+		return nil, err
 	}
 	for {
 		select {
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		case r, ok := <-responses:
 			switch {
 			case !ok && ctx.Err() != nil:
-				return context.Cause(ctx)
+				return nil, context.Cause(ctx)
 			case !ok:
 				<-ended
-				return p.failure(c.Title)
+				return nil, p.failure(title)
 			case r.Question != nil:
-				if err := p.reply(c, r.Question); err != nil {
-					return err
+				if err := p.reply(answer, r.Question); err != nil {
+					return nil, err
 				}
 				continue
-			case r.Error != "":
-				return errors.New(r.Error)
+			case r.Error != nil:
+				return nil, r.Error
 			}
-			return json.Unmarshal(r.Output, output)
+			return r.Output, nil
 		}
 	}
 }
@@ -121,9 +104,9 @@ func (p *Process) begin(ctx context.Context, r request) (<-chan response, <-chan
 	return responses, p.ended, p.send(r)
 }
 
-func (p *Process) reply(c Call, q *question) error {
-	reply := &answer{Number: q.Number}
-	value, err := c.Answer(q.Value)
+func (p *Process) reply(answer Answer, q *question) error {
+	reply := &reply{Number: q.Number}
+	value, err := answer(q.Value)
 	if err == nil {
 		reply.Value, err = json.Marshal(value)
 	}
@@ -147,13 +130,13 @@ func (p *Process) send(r request) error {
 
 // start starts the process. The caller must hold p.mu.
 func (p *Process) start(ctx context.Context) error {
-	path, err := p.Find()
+	path, err := p.find()
 	if err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, path, p.Arguments...)
+	cmd := exec.CommandContext(ctx, path, p.arguments...)
 	cmd.WaitDelay = time.Second
-	if cmd.Env, err = p.Environment(ctx); err != nil {
+	if cmd.Env, err = p.environment(ctx); err != nil {
 		return err
 	}
 	p.stderr = &excerpt{}
@@ -209,9 +192,7 @@ func (p *Process) end(cmd *exec.Cmd, err error) {
 		close(waiting)
 	}
 	p.waiting = nil
-	if p.Report != nil {
-		p.stderr.report(p.Report)
-	}
+	p.stderr.report(p.report)
 }
 
 // Close stops the process and waits until it has exited. It returns no error if the process was
@@ -225,6 +206,9 @@ func (p *Process) Close() error {
 	}
 	_ = p.in.Close() // the process may have exited
 	<-p.ended
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.cmd = nil // a second call returns no error
 	var exit *exec.ExitError
 	if errors.As(p.err, &exit) && p.started.Err() == nil && exit.ExitCode() != ExitMemory {
 		return p.err

@@ -7,14 +7,14 @@ type request struct {
 	ID     int             `json:"id,omitempty"`
 	Job    string          `json:"job,omitempty"`
 	Input  json.RawMessage `json:"input,omitempty"`
-	Answer *answer         `json:"answer,omitempty"`
+	Answer *reply          `json:"answer,omitempty"`
 }
 
 // response is the result of a job, or a question of a job.
 type response struct {
 	ID       int             `json:"id"`
 	Output   json.RawMessage `json:"output,omitempty"`
-	Error    string          `json:"error,omitempty"`
+	Error    *Error          `json:"error,omitempty"`
 	Question *question       `json:"question,omitempty"`
 }
 
@@ -23,9 +23,18 @@ type question struct {
 	Value  json.RawMessage `json:"value"`
 }
 
-// answer is the answer to the question with the same number.
-type answer struct {
+// reply is the answer to the question with the same number.
+type reply struct {
 	Number int             `json:"number"`
 	Value  json.RawMessage `json:"value,omitempty"`
 	Error  string          `json:"error,omitempty"`
 }
+
+// Error is the failure of a job.
+type Error struct {
+	// Step is the step that failed, "" if the job does not distinguish steps.
+	Step string `json:"step,omitempty"`
+	Text string `json:"text"`
+}
+
+func (e *Error) Error() string { return e.Text }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,14 +19,17 @@ const concurrency = 8
 // Ask sends a question to the process that started the job, and decodes the answer.
 type Ask func(ctx context.Context, question, answer any) error
 
-// Job runs one request. The output is encoded as JSON.
-type Job func(ctx context.Context, input json.RawMessage, ask Ask) (output any, err error)
+// Handler runs the jobs of a name.
+type Handler struct {
+	name string
+	run  func(ctx context.Context, input json.RawMessage, ask Ask) (output any, err error)
+}
 
 // Serve runs jobs by name until there are no more requests. It then cancels running jobs, because
 // their results are not read.
-func Serve(ctx context.Context, jobs map[string]Job, in io.Reader, out io.Writer) error {
+func Serve(ctx context.Context, handlers []Handler, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &server{jobs: jobs, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), questions: map[int]chan *answer{}}
+	s := &server{handlers: handlers, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), questions: map[int]chan *reply{}}
 	var running sync.WaitGroup
 	defer func() {
 		cancel()
@@ -54,12 +58,12 @@ func Serve(ctx context.Context, jobs map[string]Job, in io.Reader, out io.Writer
 }
 
 type server struct {
-	jobs  map[string]Job
-	slots chan struct{}
+	handlers []Handler
+	slots    chan struct{}
 
 	mu        sync.Mutex
 	responses *json.Encoder
-	questions map[int]chan *answer
+	questions map[int]chan *reply
 	number    int
 }
 
@@ -67,24 +71,32 @@ func (s *server) run(ctx context.Context, r request) {
 	s.slots <- struct{}{}
 	defer func() { <-s.slots }()
 	result := response{ID: r.ID}
-	var err error
-	if job := s.jobs[r.Job]; job == nil {
-		err = fmt.Errorf("%s does not run the job %q: install flux and %s of the same version", Program, r.Job, Program)
-	} else {
-		result.Output, err = s.output(ctx, job, r)
+	output, err := s.output(ctx, r)
+	if err != nil && !errors.As(err, &result.Error) {
+		result.Error = &Error{Text: budget.Excerpt(err.Error(), budget.ErrorText)}
 	}
-	if err != nil {
-		result = response{ID: r.ID, Error: budget.Excerpt(err.Error(), budget.ErrorText)}
-	}
+	result.Output = output
 	s.send(result)
 }
 
-func (s *server) output(ctx context.Context, job Job, r request) (json.RawMessage, error) {
-	output, err := job(ctx, r.Input, func(ctx context.Context, question, answer any) error { return s.ask(ctx, r.ID, question, answer) })
+// output runs a job and returns its output, which is bounded.
+func (s *server) output(ctx context.Context, r request) (json.RawMessage, error) {
+	i := slices.IndexFunc(s.handlers, func(h Handler) bool { return h.name == r.Job })
+	if i < 0 {
+		return nil, fmt.Errorf("%s does not run the job %q: install flux and %s of the same version", Program, r.Job, Program)
+	}
+	output, err := s.handlers[i].run(ctx, r.Input, func(ctx context.Context, question, answer any) error { return s.ask(ctx, r.ID, question, answer) })
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(output)
+	encoded, err := json.Marshal(output)
+	if err == nil && len(encoded) > budget.HelperOutput {
+		return nil, &budget.ExceededError{Fact: "the output of " + r.Job + " is larger than " + budget.Size(budget.HelperOutput)}
+	}
+	return encoded, err
 }
 
 func (s *server) send(r response) {
@@ -99,7 +111,7 @@ func (s *server) ask(ctx context.Context, id int, value, into any) error {
 	if err != nil {
 		return err
 	}
-	answers := make(chan *answer, 1)
+	answers := make(chan *reply, 1)
 	s.mu.Lock()
 	s.number++
 	q := &question{Number: s.number, Value: encoded}
@@ -117,7 +129,7 @@ func (s *server) ask(ctx context.Context, id int, value, into any) error {
 	}
 }
 
-func (s *server) deliver(a *answer) {
+func (s *server) deliver(a *reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if answers := s.questions[a.Number]; answers != nil {

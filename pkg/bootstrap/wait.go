@@ -12,16 +12,17 @@ import (
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// rollout returns the wait for the Deployments of the components.
-func (i *installation) rollout() *diagnose.Rollout {
-	return &diagnose.Rollout{
+// waiter returns the wait for the Deployments of the components.
+func (i *installation) waiter() *rollout.Waiter {
+	return &rollout.Waiter{
 		Client: i.cluster.client, Namespace: i.plan.namespace(),
 		Names:   slices.Sorted(slices.Values(i.plan.Components.Components)),
-		Trouble: func(t diagnose.Trouble) { i.progress.Warning("%s: %s", t.Name, redact.Text(t.Message)) },
+		Problem: func(p rollout.Problem) { i.progress.Warning("%s: %s", p.Name, redact.Text(p.Message)) },
 	}
 }
 
@@ -29,7 +30,7 @@ func (i *installation) rollout() *diagnose.Rollout {
 // start is reported here, and not as a source without a status.
 func (i *installation) waitForComponents(ctx context.Context) error {
 	i.progress.Waiting("waiting for the controllers to be ready")
-	if err := i.rollout().Wait(ctx); err != nil {
+	if err := i.waiter().Wait(ctx); err != nil {
 		return withTimeout(ctx, err)
 	}
 	return nil
@@ -37,9 +38,9 @@ func (i *installation) waitForComponents(ctx context.Context) error {
 
 func (i *installation) confirmComponents(ctx context.Context) error {
 	i.progress.Action("confirming components are healthy")
-	rollout := i.rollout()
-	rollout.Ready = func(name string) { i.progress.Success("%s: deployment ready", name) }
-	if err := rollout.Wait(ctx); err != nil {
+	waiter := i.waiter()
+	waiter.Ready = func(name string) { i.progress.Success("%s: deployment ready", name) }
+	if err := waiter.Wait(ctx); err != nil {
 		return withTimeout(ctx, err)
 	}
 	i.progress.Success("all components are healthy")
@@ -234,7 +235,7 @@ func (w *wait) unready(o controllers.Object, fact string, c controllers.Conditio
 // safeMessage returns the message of a condition without secrets and temporary
 // folders.
 func safeMessage(c controllers.Condition) string {
-	return redact.Text(diagnose.WithoutFolders(c.Message))
+	return redact.Text(failure.WithoutTempDirs(c.Message))
 }
 
 // isReady reports whether an object of the catalog is ready at its current

@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -238,4 +239,17 @@ func Groups() []string {
 		}
 	}
 	return groups
+}
+
+// Annotate adds annotations to a merge patch.
+func Annotate(change, annotations map[string]any) {
+	for _, field := range []string{"metadata", "annotations"} {
+		below, ok := change[field].(map[string]any)
+		if !ok {
+			below = map[string]any{}
+			change[field] = below
+		}
+		change = below
+	}
+	maps.Copy(change, annotations)
 }

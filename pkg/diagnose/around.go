@@ -2,103 +2,107 @@ package diagnose
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/inventory"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// Surroundings are a Flux object with its sources, dependencies, dependents and
-// verdict at one point in time.
+// Surroundings are a Flux object with its sources, dependencies, dependents and diagnosis at one point in time.
 type Surroundings struct {
 	Link    tree.Link
 	Sources []tree.Link
-	// Needs are the dependencies without the sources. NeededBy are the
-	// dependents.
+	// Needs are the dependencies without the sources. NeededBy are the dependents.
 	Needs, NeededBy []*tree.Vertex
-	Verdict         Verdict
-	// Events are the events of the object, newest last. NoEvents is the error
-	// if they could not be read.
+	Result          Result
+	// Events are the events of the object, newest last. NoEvents is the error if they could not be read.
 	Events   []event.Event
 	NoEvents error
 }
 
-// Find returns the object of the given name from the first of the kinds that
-// has one, or a NotFound error.
-func (d Doctor) Find(ctx context.Context, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
-	read := d.newReader(apierrors.IsForbidden)
+// Find returns the object of the given name from the first of the kinds that has one, or a NotFound error.
+func (d Diagnoser) Find(ctx context.Context, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
+	s := d.begin()
 	var targets []controllers.ID
 	for _, k := range kinds {
 		targets = append(targets, k.ID(namespace, name))
 	}
-	if err := read.read(ctx, targets); err != nil {
+	if err := s.cluster.NewReader(s.snapshot, apierrors.IsForbidden).Read(ctx, targets); err != nil {
 		return controllers.Kind{}, nil, err
 	}
 	for i, t := range targets {
-		if read.objects[t] != nil {
-			return kinds[i], read.objects[t], nil
+		if o := s.snapshot.Objects[t]; o != nil {
+			return kinds[i], o, nil
 		}
 	}
 	for _, t := range targets {
-		if err := read.unread[t]; err != nil {
+		if err := s.snapshot.Unread(t); err != nil {
 			return controllers.Kind{}, nil, err
 		}
 	}
-	return controllers.Kind{}, nil, apierrors.NewNotFound(schema.GroupResource{Group: kinds[0].Group, Resource: kinds[0].Resource}, name)
+	return controllers.Kind{}, nil, observe.NotFound(kinds[0], name)
 }
 
-// Around diagnoses an object that was read before, with its dependencies and
-// dependents.
-func (d Doctor) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
+// Around diagnoses an object that was read before, with its dependencies and dependents.
+func (d Diagnoser) Around(ctx context.Context, k controllers.Kind, o controllers.Object) (Surroundings, error) {
 	t := k.IDOf(o)
-	s := d.newDiagnosis()
-	var around Surroundings
+	s := d.begin()
+	s.needing = []controllers.ID{t}
+	around := Surroundings{Result: Result{Checked: 1}}
 	var reading sync.WaitGroup
-	reading.Go(func() { around.Events, around.NoEvents = s.workloads.history.of(ctx, t) })
-	if err := s.inspectAround(ctx, k, o); err != nil {
+	reading.Go(func() { around.Events, around.NoEvents = s.cluster.Events(ctx, t) })
+	err := s.load(ctx, s.needing, apierrors.IsForbidden, func(ctx context.Context, read *observe.Reader) error {
+		read.Put(t, o)
+		return read.Read(ctx, tree.Mentioned(k, o))
+	})
+	if err != nil {
 		reading.Wait()
 		return Surroundings{}, err
 	}
-	around.Link, around.Verdict = s.link(t), Verdict{Looked: 1}
-	around.Sources = tree.SourceChain(around.Link, s.link)
-	for _, e := range s.graph.From(t) {
+	around.Link = s.snapshot.Link(t)
+	around.Sources = tree.SourceChain(around.Link, s.snapshot.Link)
+	for _, e := range s.snapshot.Graph.From(t) {
 		source := slices.ContainsFunc(around.Sources, func(l tree.Link) bool { return l.Object == e.To })
 		if e.Relation != "source" && !source {
-			around.Needs = append(around.Needs, s.graph.Vertex(e.To))
+			around.Needs = append(around.Needs, s.snapshot.Graph.Vertex(e.To))
 		}
 	}
-	v := &around.Verdict
-	s.needing = []controllers.ID{t}
-	if s.consult(ctx, v, t) && s.deliveries.delivers(t) {
-		s.deliveries.undelivered(ctx, v, t)
+	r := &around.Result
+	if s.diagnose(ctx, r, t) {
+		s.addUndelivered(ctx, r, t)
 	}
-	if s.dependent != nil {
-		around.NeededBy = s.dependent.direct(s.snapshot, t)
+	if s.dependents != nil {
+		around.NeededBy = s.dependents.Direct(s.snapshot, t)
 	}
-	v.Unknown = append(s.unknown(v.Cases), v.Unknown...)
+	r.Unknown = append(s.evaluation.unknown(r.Causes), r.Unknown...)
 	reading.Wait()
 	return around, nil
 }
 
-// link returns an object of the snapshot.
-func (s *snapshot) link(t controllers.ID) tree.Link {
-	k, known := t.Flux()
-	link := tree.Link{Object: t, Kind: k, Live: s.objects[t]}
-	switch {
-	case link.Live != nil:
-	case !known:
-		link.Err = fmt.Errorf("%s is not a Flux kind", t.Kind)
-	case s.hidden(t) != nil:
-		link.Err = s.hidden(t)
-	default:
-		link.Err = apierrors.NewNotFound(schema.GroupResource{Group: k.Group, Resource: k.Resource}, t.Name)
+// AddInventory adds the missing objects, and those that are being deleted, in the tree of a healthy object.
+func (a *Surroundings) AddInventory(d Diagnoser, root *tree.Node) {
+	k, o := a.Link.Kind, a.Link.Live
+	_, deleting := rules.DeletedAt(o)
+	if root == nil || k.Manager == "" || k.Suspension.Is(o) || !k.IsReady(o) || deleting {
+		return
 	}
-	return link
+	checked := d.begin().inventories().CheckTree(rules.NewSubject(k, o, d.Home), root)
+	r, own := &a.Result, len(a.Result.Causes)
+	r.Unknown = append(r.Unknown, checked.Unknown...)
+	for _, p := range checked.Problems {
+		r.Causes = append(r.Causes, incomplete(a.Link.Object, p))
+	}
+	r.separate(own, d.Now)
+}
+
+// incomplete returns the cause of an applier with a problem in its inventory.
+func incomplete(owner controllers.ID, p inventory.Problem) Cause {
+	return causeOf(owner, rules.Finding{Object: owner, Code: "incomplete", Message: p.Summary}, p.Finding)
 }

@@ -1,138 +1,123 @@
-// Package diagnose finds the root cause of objects that are not ready, and
-// remedies.
+// Package diagnose finds the root cause of objects that are not ready, and remedies.
 //
-// Failures of Flux objects are classified by rules: by kind, by the reason of
-// the condition, and by the typed error that package failure parses from the
-// message. A failure without a matching rule is reported with the message of
-// the controller.
+// The commands why and status, those that wait for objects, and tests of repositories call a [Diagnoser]. A diagnosis has these
+// steps:
 //
-// A diagnosis has parts that read different things, each of them once:
-//
-//   - reader: Flux objects, one by one along their references, at most 16
-//     requests at a time, or with one list of a kind
-//   - installation: the Deployments of the controllers, and their leases
-//   - dependents: one list for each kind that may wait for a root cause
-//   - history: events of an object, or of one reason in a namespace
-//   - workloads: pods by namespace, logs by container
-//   - contents: archives of sources, the release storage of Helm
-//   - verifier: metadata of the objects in an inventory, one list for each kind
-//
-// The snapshot holds the objects that were read; judge derives findings from it
-// without requests. The examiner adds details to root causes in parallel,
-// through caches that all root causes share.
-//
-// [Pod] and [Deployment] are pure: they read one object and return the cause.
-// [Rollout] watches Deployments until they are ready. If one does not become
-// ready, it collects the causes from pods, logs and events.
-//
-// A wait ends early if waiting cannot help: an invalid image name, an image
-// that does not exist or that requires other credentials, a missing Secret or
-// ConfigMap of a container, a container with three restarts, a pod that
-// admission rejects (PriorityClass, Pod Security, a webhook), and a Deployment
-// past its progress deadline. Temporary causes are only reported: an
-// unreachable or rate-limiting registry, the first restarts, an exceeded quota,
-// an unschedulable pod.
+//   - read: package observe reads the objects with their dependencies; installation reads the controllers
+//   - evaluate: package rules turns the status of each object into a finding, and evaluation follows the objects that wait to
+//     the root cause, without requests
+//   - examine: root causes get their details, in parallel: pods from package rollout, panics of controllers, the file in the
+//     source, events
+//   - list the objects that wait for a root cause
+//   - check what a ready object does not report: package inventory checks the applied objects, and events report notifications
+//     that were not delivered
+//   - conclude: recent progress is no problem yet, and what could not be read is unknown if it could change the result
 package diagnose
 
 import (
-	"cmp"
-	"fmt"
-	"slices"
-	"strings"
+	"context"
+	"time"
 
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Cause is the reason why a workload is not ready.
-type Cause struct {
-	// Message is the cause in one line.
-	Message string
-	// Remedy is the fix, or "" if there is none.
-	Remedy string
-	// Final is set if waiting cannot resolve the cause.
-	Final bool
-	// Vague is set if the cause is only progress, which also occurs in a healthy rollout.
-	Vague bool
-	// Log is the end of the log of the terminated container.
-	Log []string
-
-	pod, container string
-	// kind identifies the cause if the message contains changing names.
-	kind string
-	// rejection is the error with which the API server rejects the pods.
-	rejection failure.Failure
+// Diagnoser diagnoses Flux objects. It is read-only.
+type Diagnoser struct {
+	Client *kube.Client
+	// Home is the namespace of the controllers.
+	Home string
+	Now  time.Time
+	// Kustomizer runs kustomize, see build.Options.
+	Kustomizer build.Kustomizer
+	// Recording is true if the cluster is a recording, which has an index of some artifacts instead of their files.
+	Recording bool
 }
 
-// Trouble is a workload that is not ready, with the cause.
-type Trouble struct {
-	Name string
-	Cause
-}
-
-// NotReadyError is returned for workloads that have not become ready.
-type NotReadyError struct {
-	// Namespace is the namespace of the workloads.
+// Scope is the scope of Everything and the number of root causes.
+type Scope struct {
+	// Namespace is "" for all namespaces.
 	Namespace string
-	// Troubles has at least one entry.
-	Troubles []Trouble
-	// Err is the error of the context if it ended the wait, and nil otherwise.
-	Err error
+	// Fallback is the namespace to read if objects may not be listed in all namespaces, or "".
+	Fallback string
+	// Causes is the maximum number of root causes to examine and return, sorted by the number of blocked objects. 0 means no
+	// limit.
+	Causes int
 }
 
-// Error returns a line for each workload, followed by the log of its container
-// and the remedy.
-func (e *NotReadyError) Error() string {
-	var b strings.Builder
-	for i, t := range e.Troubles {
-		if i > 0 {
-			b.WriteString("\n")
-		}
-		fmt.Fprintf(&b, "%s is not ready: %s", t.Name, t.Message)
-		for _, line := range t.Details() {
-			b.WriteString("\n  " + line)
-		}
+func (s Scope) contains(namespace string) bool { return s.Namespace == "" || s.Namespace == namespace }
+
+// Everything diagnoses all Flux objects in a scope and the controllers. Objects with the same root cause are one cause.
+func (d Diagnoser) Everything(ctx context.Context, scope Scope) (Result, error) {
+	s, err := d.survey(ctx, scope.Namespace, scope.Fallback, apierrors.IsForbidden)
+	if err != nil {
+		return Result{}, err
 	}
-	return b.String()
+	r := s.evaluation.everything(scope)
+	r.limit(scope.Causes, d.Now)
+	r.Unknown = s.evaluation.unknownOfAll(scope)
+	s.examineAll(ctx, r.Causes)
+	s.addUndeliveredOfAll(ctx, &r, scope.Namespace)
+	r.separate(0, d.Now)
+	return r, nil
 }
 
-// Verdict returns a case for each remedy: workloads with the same remedy are
-// one case, unless their containers have printed logs.
-func (e *NotReadyError) Verdict() Verdict {
-	v := Verdict{Looked: len(e.Troubles)}
-	for _, t := range e.Troubles {
-		object := deploymentID(e.Namespace, t.Name)
-		same := func(c Case) bool {
-			return t.Remedy != "" && len(t.Log) == 0 && slices.Equal(c.Root.Remedies, []string{t.Remedy})
-		}
-		if i := slices.IndexFunc(v.Cases, same); i >= 0 {
-			v.Cases[i].Also = append(v.Cases[i].Also, object)
-			continue
-		}
-		f := Finding{Object: object, Code: "controller-down", Message: t.Message, Details: t.logged()}
-		f.Remedies = []string{cmp.Or(t.Remedy, hint.Command("kubectl -n %s describe pods -l %s", e.Namespace, "app="+t.Name))}
-		v.Cases = append(v.Cases, single(f))
+// Object diagnoses one Flux object. It returns a NotFound error if the object does not exist.
+func (d Diagnoser) Object(ctx context.Context, k controllers.Kind, namespace, name string) (Result, error) {
+	t := k.ID(namespace, name)
+	s, err := d.inspect(ctx, []controllers.ID{t}, nil, apierrors.IsForbidden)
+	if err != nil {
+		return Result{}, err
 	}
-	return v
+	if link := s.snapshot.Link(t); link.Err != nil {
+		return Result{}, link.Err
+	}
+	r := Result{Checked: 1}
+	if s.diagnose(ctx, &r, t) {
+		if !k.Suspension.Is(s.snapshot.Objects[t]) {
+			s.addUndelivered(ctx, &r, t)
+		}
+		checked := s.inventories().Check(ctx, s.evaluation.subject(t))
+		r.Unknown = append(r.Unknown, checked.Unknown...)
+		for _, p := range checked.Problems {
+			r.Causes = append(r.Causes, incomplete(t, p))
+		}
+	}
+	return s.conclude(r), nil
 }
 
-// Unwrap returns the error of the context.
-func (e *NotReadyError) Unwrap() error { return e.Err }
-
-// Details returns the end of the log and the remedy.
-func (c Cause) Details() []string {
-	lines := c.logged()
-	if c.Remedy != "" {
-		lines = append(lines, c.Remedy)
+// diagnose adds the root causes of an object and of its sources that cannot fetch new revisions. It reports whether the object is
+// ready.
+func (s *diagnosis) diagnose(ctx context.Context, r *Result, t controllers.ID) (ready bool) {
+	own := len(r.Causes)
+	evaluate := func() {
+		r.Causes = r.Causes[:own]
+		ready = s.evaluation.add(r, t)
 	}
-	return lines
+	evaluate()
+	if mayBeInactive(r.Causes[own:]) && s.findLeaderless(ctx, r) {
+		evaluate()
+	}
+	unconfirmed, unread := s.detail(ctx, r.Causes[own:])
+	if unconfirmed && s.findLeaderless(ctx, r) {
+		evaluate()
+		_, unread = s.detail(ctx, r.Causes[own:])
+	}
+	r.Unknown = append(r.Unknown, unread...)
+	r.separate(own, s.config.Now)
+	r.Facts = s.evaluation.facts(t)
+	return ready
 }
 
-// logged returns the lines of the log with a prefix.
-func (c Cause) logged() []string {
-	var lines []string
-	for _, line := range c.Log {
-		lines = append(lines, "| "+line)
-	}
-	return lines
+// conclude completes the result for one object: it separates recent progress from problems, and adds what could not be read if
+// it could change the result: the dependencies, unless the cause is certain, and the controllers, if the object reports no
+// failure or if no controller was found.
+func (s *diagnosis) conclude(r Result) Result {
+	r.separate(0, s.config.Now)
+	r.RootCauses, r.Problems = len(r.Causes), min(len(r.Causes), 1)
+	r.Unknown = append(s.evaluation.unknown(r.Causes), r.Unknown...)
+	return r
 }

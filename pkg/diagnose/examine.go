@@ -6,153 +6,203 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
 
 	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// eventsShown is the number of events to print for a root cause.
-const eventsShown = 3
+const (
+	// examinedAtOnce is the maximum number of root causes to examine in parallel.
+	examinedAtOnce = 8
+	// eventsShown is the number of events to print for a root cause, recentEvent the maximum age of an event that explains the
+	// current failure.
+	eventsShown = 3
+	recentEvent = time.Hour
+	// canceled ends the message of a controller about a request that it has canceled itself, because a newer request replaces the
+	// reconciliation.
+	canceled = "context canceled"
+)
 
-// examiner adds details to root causes. It lists events and pods, reads logs, and
-// fetches artifacts. Several root causes are examined in parallel.
-type examiner struct {
-	*judge
-	workloads *workloads
-	contents  *contents
+// examineAll adds details to root causes. It reports whether a failure may be outdated because its object has no recent events.
+func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed bool) {
+	var examining sync.WaitGroup
+	old := make([]bool, len(causes))
+	slots := make(chan struct{}, examinedAtOnce)
+	for i := range causes {
+		examining.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			old[i] = s.examine(ctx, causes[i].Root())
+		})
+	}
+	examining.Wait()
+	return slices.Contains(old, true)
 }
 
-// examine adds details to the root of a case that need further requests: pods
-// that are not ready, the file in the source, recent events. Errors are
-// ignored: the case is valid without them. It reports whether the failure may
-// be outdated because the object has no recent events.
-func (s *examiner) examine(ctx context.Context, c *Case) (unconfirmed bool) {
-	root := &c.Root
-	o, ofFlux := s.objects[root.Object]
-	if !ofFlux {
-		c.settle()
+// examine adds details to a root cause that need further requests: pods that are not ready, the file in the source, recent events.
+// Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the object has no
+// recent events.
+func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {
+	if _, ofFlux := s.snapshot.Objects[root.Object]; !ofFlux {
 		return false
 	}
-	k := kindOf(root.Object)
-	sub := s.subject(k, o)
-	if said := spoken(sub.ready); sub.ready.Status == "False" && sub.ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), oneLine(sub.ready.Message)) {
-		root.Details = append(root.Details, said)
+	sub := s.evaluation.subject(root.Object)
+	ready := failure.OneLine(sub.Ready.Message)
+	if sub.Ready.Status == "False" && sub.Ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), ready) {
+		root.Details = append(root.Details, rules.Spoken(sub.Ready))
 	}
-	if sub.attempting != "" {
-		root.Details = append(root.Details, "the attempt is being repeated: "+oneLine(sub.attempting))
+	if sub.Attempting != "" {
+		root.Details = append(root.Details, "the attempt is being repeated: "+failure.OneLine(sub.Attempting))
 	}
-	if asksPods(sub, root.Code) && s.pods(ctx, root, sub) {
-		c.settle() // events only report the timeout
+	// Events only report the timeout of pods that are not ready.
+	if s.findPods(ctx, root, sub) || s.findPanic(ctx, root, sub) {
 		return false
 	}
-	if s.panics(ctx, root, sub) {
-		c.settle()
-		return false
-	}
-	*root = s.contents.locate(ctx, *root, sub)
-	events, err := s.workloads.history.of(ctx, root.Object)
-	events = latest(events, eventsShown)
-	unconfirmed = err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, func(e event.Event) bool { return confirms(s.Now, e) })
-	message := timeless(oneLine(sub.ready.Message))
-	told := timeless(spoken(sub.ready) + "\n" + strings.Join(root.Details, "\n"))
+	s.locate(ctx, root, sub)
+	events, err := s.cluster.Events(ctx, root.Object)
+	events = observe.Latest(events, eventsShown)
+	s.addEvents(root, sub, events)
+	isRecent := func(e event.Event) bool { return s.config.Now.Sub(e.At) <= recentEvent }
+	return err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, isRecent)
+}
+
+// addEvents adds the warnings that may explain the current failure and are not in the finding or the status.
+func (s *diagnosis) addEvents(root *rules.Finding, sub rules.Subject, events []event.Event) {
+	message := timeless(failure.OneLine(sub.Ready.Message))
+	known := timeless(rules.Spoken(sub.Ready) + "\n" + strings.Join(root.Details, "\n"))
 	for _, e := range events {
-		text := timeless(textOf(e))
-		if e.Type == "Warning" && s.evidence(sub, e) && !strings.Contains(told, text) && (message == "" || !strings.Contains(text, message)) {
-			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), textOf(e)))
-			told += "\n" + text
+		text := timeless(observe.EventText(e))
+		if e.Type == "Warning" && s.mayExplain(sub, e) && !strings.Contains(known, text) && (message == "" || !strings.Contains(text, message)) {
+			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), observe.EventText(e)))
+			known += "\n" + text
 		}
 	}
-	c.settle()
-	return unconfirmed
 }
 
-// eventEvidence is the maximum age of an event that explains the current
-// failure.
-const eventEvidence = time.Hour
-
-// canceled ends the message of a controller about a request that it has canceled itself, because a
-// newer request replaces the reconciliation.
-const canceled = "context canceled"
-
-// evidence reports whether an event may explain the current failure: it is
-// recent and newer than the last successful reconciliation.
-func (s *examiner) evidence(sub subject, e event.Event) bool {
-	if !confirms(s.Now, e) || strings.HasSuffix(textOf(e), canceled) {
+// mayExplain reports whether an event may explain the current failure: it is recent and newer than the last successful
+// reconciliation.
+func (s *diagnosis) mayExplain(sub rules.Subject, e event.Event) bool {
+	if s.config.Now.Sub(e.At) > recentEvent || strings.HasSuffix(observe.EventText(e), canceled) {
 		return false
 	}
-	if sub.kind.Release { // a rollback also updates the last success
+	if sub.Kind.Release { // a rollback also updates the last success
 		return true
 	}
-	return !e.At.Before(tree.Link{Kind: sub.kind, Live: sub.object}.Outcome().LastSuccess)
+	return !e.At.Before(tree.Link{Kind: sub.Kind, Live: sub.Object}.Outcome().LastSuccess)
 }
 
 // spans matches durations.
 var spans = regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`)
 
-// timeless removes durations from a message, so that equal failures compare
-// equal.
-func timeless(message string) string {
-	return spans.ReplaceAllString(message, "")
-}
+// timeless removes durations from a message, so that equal failures compare equal.
+func timeless(message string) string { return spans.ReplaceAllString(message, "") }
 
-// settle copies the root to the end of the chain.
-func (c *Case) settle() { c.Chain[len(c.Chain)-1] = c.Root }
-
-// asksPods reports whether the applied workloads may be the cause.
-func asksPods(sub subject, code string) bool {
-	return sub.kind.Manager != "" && slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, code)
-}
-
-// pods reports whether workloads of the object are not ready, and makes the
-// first the root cause. Exhausted retries are a consequence and become a
-// detail.
-func (s *examiner) pods(ctx context.Context, root *Finding, sub subject) bool {
-	troubles, _ := s.workloads.troubles(ctx, workloadsOf(sub))
-	if len(troubles) == 0 {
-		troubles = s.workloads.hooks(ctx, sub)
-	}
-	if len(troubles) == 0 {
+// findPods reports whether applied workloads are not ready, and makes the first the root cause. Exhausted retries are a
+// consequence and become a detail.
+func (s *diagnosis) findPods(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
+	if sub.Kind.Manager == "" || !slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, root.Code) {
 		return false
 	}
-	young := (Case{Root: *root}).young(s.Now)
-	for _, trouble := range troubles[1:] {
-		root.Details = append(root.Details, trouble.Name+": "+trouble.Message)
+	problems, _ := rollout.Problems(ctx, s.cluster, workloadsOf(sub))
+	if len(problems) == 0 {
+		problems = hookProblems(ctx, s.cluster, sub)
 	}
-	first := troubles[0]
-	if young && first.Vague { // the rollout is in progress
-		root.Details = append(root.Details, first.Name+": "+first.Message)
+	if len(problems) == 0 {
+		return false
+	}
+	inProgress := root.IsProgress(s.config.Now)
+	for _, p := range problems[1:] {
+		root.Details = append(root.Details, p.Name+": "+p.Message)
+	}
+	first := problems[0]
+	first.Message = first.Name + ": " + first.Message
+	if inProgress && first.Vague { // the rollout is in progress
+		root.Details = append(root.Details, first.Message)
 		return true
 	}
-	first.Message = first.Name + ": " + first.Message
-	f := first.finding(root.Object)
+	f := workloadFinding(root.Object, first)
 	if root.Code == "retries-exhausted" {
 		f.Details = append(f.Details, root.Message)
 	}
-	again := sub.again()
-	if n := len(root.Remedies); n > 0 {
-		again = root.Remedies[n-1]
+	root.Details = append(f.Details, root.Details...)
+	root.Code, root.Message, root.Fixes = f.Code, f.Message, f.Fixes
+	if root.Fixes == nil {
+		root.Fixes = []string{"fix the workload in the source, commit and push"}
 	}
-	if f.Remedies == nil {
-		f.Remedies = []string{"fix the workload in the source, commit and push"}
+	if root.Retry == "" {
+		root.Retry = sub.Again()
 	}
-	root.Code, root.Message = f.Code, f.Message
-	root.Details, root.Remedies = append(f.Details, root.Details...), append(f.Remedies, again)
 	return true
 }
 
-// workloadsOf returns the objects whose pods may be the cause: the inventory
-// and the objects that the failure names.
-func workloadsOf(sub subject) []controllers.ID {
-	objects := controllers.Managed(sub.object)
-	for _, h := range failure.Parse(sub.attempt().Message).Objects {
+// workloadFinding returns the finding for a workload that is not ready, with fixes for a quota.
+func workloadFinding(object controllers.ID, p rollout.Problem) rules.Finding {
+	f := rules.Finding{Object: object, Code: "health", Message: p.Message, Details: p.Details()}
+	if q := p.Rejection; q.Type == failure.Quota {
+		f.Code = "quota"
+		f.Fixes = []string{
+			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (%s)", q.By, object.Namespace, q.Detail),
+			rules.Kubectl(controllers.ID{Kind: "ResourceQuota", Namespace: object.Namespace, Name: q.By}, "describe"),
+		}
+	}
+	return f
+}
+
+// workloadsOf returns the objects whose pods may be the cause: the inventory and the objects that the failure names.
+func workloadsOf(sub rules.Subject) []controllers.ID {
+	objects := controllers.Managed(sub.Object)
+	for _, h := range sub.Failure().Objects {
 		// Messages have no groups.
-		group, ok := workloadGroups[h.Kind]
+		group, ok := rollout.GroupOf(h.Kind)
 		if t := (controllers.ID{Group: group, Kind: h.Kind, Namespace: h.Namespace, Name: h.Name}); ok && !slices.Contains(objects, t) {
 			objects = append(objects, t)
 		}
 	}
 	return objects
+}
+
+// hookProblems returns the causes of a failed release from pods that no inventory has: pods of tests and of hook Jobs, and events
+// of pods that the remediation has deleted.
+func hookProblems(ctx context.Context, c *observe.Cluster, sub rules.Subject) []rollout.Problem {
+	failed, namespace := sub.Failed(), sub.ReleaseNamespace()
+	var objects []controllers.ID
+	if failed.Reason == "TestFailed" {
+		for _, name := range sub.FailedTests() {
+			objects = append(objects, controllers.ID{Kind: "Pod", Namespace: namespace, Name: name}, controllers.ID{Group: batchv1.GroupName, Kind: "Job", Namespace: namespace, Name: name})
+		}
+	}
+	if problems, _ := rollout.Problems(ctx, c, objects); len(problems) > 0 {
+		return problems
+	}
+	if failed != sub.Ready { // the remediation has deleted the failed pods
+		objects = append(objects, slices.DeleteFunc(workloadsOf(sub), func(t controllers.ID) bool { return !rollout.IsWorkload(t) })...)
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	return rollout.Deleted(ctx, c, namespace, objects, sub.FailedAt())
+}
+
+// locate evaluates the rule of a root cause again with what the cluster has of the failure: the file of a rejected object, and the
+// provider of an API that is not served.
+func (s *diagnosis) locate(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+	if found, ok := sub.Classify(); !ok || !found.Live || found.Finding.Code != root.Code {
+		return
+	}
+	if f := sub.Failure(); f.Type == failure.NoMatch {
+		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
+		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
+	}
+	sub.Live.File = s.file(ctx, sub)
+	found, _ := sub.Classify()
+	root.Message, root.Fixes = found.Finding.Message, found.Finding.Fixes
 }

@@ -1,14 +1,13 @@
 package diagnose
 
 import (
-	"maps"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/tree"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // kustomization returns a Kustomization with a Ready condition.
@@ -24,21 +23,16 @@ func kustomization(name, status, reason, message string, spec map[string]any) co
 }
 
 // diagnosisOf returns a diagnosis with the objects, some in an earlier version.
-func diagnosisOf(listed, known []controllers.Object) *diagnosis {
-	s := Doctor{}.newDiagnosis()
-	s.view = view{listed: true}
-	nameOf := func(o controllers.Object) controllers.ID {
-		k, _ := controllers.FindKind(controllers.Path{"kind"}.String(o))
-		return k.IDOf(o)
-	}
+func diagnosisOf(d Diagnoser, listed, known []controllers.Object) *diagnosis {
+	s := d.begin()
 	for _, o := range listed {
-		s.objects[nameOf(o)] = o
+		s.snapshot.Objects[controllers.IDOf(o)] = o
 	}
 	for _, o := range known {
-		s.now[nameOf(o)] = s.objects[nameOf(o)]
-		s.objects[nameOf(o)] = o
+		s.snapshot.Current[controllers.IDOf(o)] = s.snapshot.Objects[controllers.IDOf(o)]
+		s.snapshot.Objects[controllers.IDOf(o)] = o
 	}
-	s.graph = tree.NewGraph(slices.Collect(maps.Values(s.objects)), true, func(controllers.ID) bool { return true })
+	s.snapshot.Connect()
 	return s
 }
 
@@ -46,11 +40,11 @@ func named(name string) controllers.ID {
 	return controllers.FluxID("Kustomization", "apps", name)
 }
 
-// roots returns the roots of a verdict with the objects of their cases.
-func roots(v Verdict) map[string][]string {
+// roots returns the roots of a result with their objects.
+func roots(r Result) map[string][]string {
 	found := map[string][]string{}
-	for _, c := range v.Cases {
-		key := c.Root.Object.Name + " " + c.Root.Code
+	for _, c := range r.Causes {
+		key := c.Root().Object.Name + " " + c.Root().Code
 		for _, t := range append([]controllers.ID{c.Object}, c.Also...) {
 			found[key] = append(found[key], t.Name)
 		}
@@ -58,7 +52,7 @@ func roots(v Verdict) map[string][]string {
 	return found
 }
 
-// TestFailedObjectsShareTheirRoot checks that objects with the same root cause are one case, and a
+// TestFailedObjectsShareTheirRoot checks that objects with the same root cause are one cause, and a
 // failed object is diagnosed in the version in which it failed.
 func TestFailedObjectsShareTheirRoot(t *testing.T) {
 	t.Parallel()
@@ -69,12 +63,12 @@ func TestFailedObjectsShareTheirRoot(t *testing.T) {
 	apps := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", on("infra"))
 	shop := kustomization("shop", "False", "DependencyNotReady", "dependency 'apps/apps' is not ready", on("apps"))
 	again := kustomization("infra", "Unknown", "Progressing", "running again", nil)
-	s := diagnosisOf([]controllers.Object{again, apps, shop}, []controllers.Object{broken, apps, shop})
-	var v Verdict
+	s := diagnosisOf(Diagnoser{}, []controllers.Object{again, apps, shop}, []controllers.Object{broken, apps, shop})
+	var r Result
 	for _, name := range []string{"infra", "apps", "shop"} {
-		s.failure(&v, named(name))
+		s.evaluation.addFailed(&r, named(name))
 	}
-	if diff := cmp.Diff(map[string][]string{"infra build": {"infra", "apps", "shop"}}, roots(v)); diff != "" {
+	if diff := cmp.Diff(map[string][]string{"infra build": {"infra", "apps", "shop"}}, roots(r)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -82,10 +76,10 @@ func TestFailedObjectsShareTheirRoot(t *testing.T) {
 func TestFailedObjectThatHasRecovered(t *testing.T) {
 	t.Parallel()
 	failed := kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' is not ready", nil)
-	s := diagnosisOf([]controllers.Object{kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)}, []controllers.Object{failed})
-	var v Verdict
-	s.failure(&v, named("apps"))
-	if diff := cmp.Diff(map[string][]string{"apps recovered": {"apps"}}, roots(v)); diff != "" {
+	s := diagnosisOf(Diagnoser{}, []controllers.Object{kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)}, []controllers.Object{failed})
+	var r Result
+	s.evaluation.addFailed(&r, named("apps"))
+	if diff := cmp.Diff(map[string][]string{"apps recovered": {"apps"}}, roots(r)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -95,17 +89,17 @@ func TestFailedObjectThatHasRecovered(t *testing.T) {
 func TestFailedObjectThatIsReady(t *testing.T) {
 	t.Parallel()
 	ready := kustomization("apps", "True", "ReconciliationSucceeded", "applied", nil)
-	s := diagnosisOf([]controllers.Object{ready}, []controllers.Object{ready})
-	var v Verdict
-	s.failure(&v, named("apps"))
-	if diff := cmp.Diff(map[string][]string{}, roots(v)); diff != "" {
-		t.Errorf("want no case: %s", diff)
+	s := diagnosisOf(Diagnoser{}, []controllers.Object{ready}, []controllers.Object{ready})
+	var r Result
+	s.evaluation.addFailed(&r, named("apps"))
+	if diff := cmp.Diff(map[string][]string{}, roots(r)); diff != "" {
+		t.Errorf("want no cause: %s", diff)
 	}
-	s = diagnosisOf([]controllers.Object{ready}, []controllers.Object{ready})
+	s = diagnosisOf(Diagnoser{}, []controllers.Object{ready}, []controllers.Object{ready})
 	down := controllers.ID{Group: "apps", Kind: "Deployment", Namespace: "flux-system", Name: "kustomize-controller"}
-	s.down["kustomize-controller"] = Finding{Object: down, Code: "controller-down"}
-	s.failure(&v, named("apps"))
-	if diff := cmp.Diff(map[string][]string{"kustomize-controller controller-down": {"apps"}}, roots(v)); diff != "" {
+	s.installation.down["kustomize-controller"] = rules.Finding{Object: down, Code: "controller-down"}
+	s.evaluation.addFailed(&r, named("apps"))
+	if diff := cmp.Diff(map[string][]string{"kustomize-controller controller-down": {"apps"}}, roots(r)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -120,32 +114,33 @@ func TestSuspendedDependencyThatIsReady(t *testing.T) {
 		"apps progressing": kustomization("apps", "Unknown", "Progressing", "running health checks", needs),
 		"infra suspended":  kustomization("apps", "False", "DependencyNotReady", "dependency 'apps/infra' revision is not up to date", needs),
 	} {
-		s := diagnosisOf([]controllers.Object{frozen, apps}, nil)
-		var v Verdict
-		s.failure(&v, named("apps"))
-		if diff := cmp.Diff(map[string][]string{want: {"apps"}}, roots(v)); diff != "" {
+		s := diagnosisOf(Diagnoser{}, []controllers.Object{frozen, apps}, nil)
+		var r Result
+		s.evaluation.addFailed(&r, named("apps"))
+		if diff := cmp.Diff(map[string][]string{want: {"apps"}}, roots(r)); diff != "" {
 			t.Error(diff)
 		}
 	}
 }
 
-// TestNotReadyErrorsShareTheirRemedy checks that controllers with the same remedy are one case,
+// TestNotReadyShareTheirRemedy checks that controllers with the same remedy are one cause,
 // unless one has printed a log.
-func TestNotReadyErrorsShareTheirRemedy(t *testing.T) {
+func TestNotReadyShareTheirRemedy(t *testing.T) {
 	t.Parallel()
-	pull := Cause{Message: "the image cannot be pulled", Remedy: "check --registry"}
-	e := &NotReadyError{Namespace: "flux-system", Troubles: []Trouble{
-		{"helm-controller", pull}, {"kustomize-controller", Cause{Message: "it ended", Log: []string{"unknown flag"}}}, {"source-controller", pull},
+	const pull, fix = "the image cannot be pulled", "check --registry"
+	e := &rollout.NotReadyError{Namespace: "flux-system", Problems: []rollout.Problem{
+		{Name: "helm-controller", Message: pull, Remedy: fix}, {Name: "kustomize-controller", Message: "it ended", Log: []string{"unknown flag"}},
+		{Name: "source-controller", Message: pull, Remedy: fix},
 	}}
-	want := Verdict{Looked: 3, Cases: []Case{
-		single(Finding{Object: atHome("helm-controller"), Code: "controller-down", Message: pull.Message, Remedies: []string{"check --registry"}}),
-		single(Finding{
+	want := Result{Checked: 3, Causes: []Cause{
+		single(rules.Finding{Object: atHome("helm-controller"), Code: "controller-down", Message: pull, Fixes: []string{fix}}),
+		single(rules.Finding{
 			Object: atHome("kustomize-controller"), Code: "controller-down", Message: "it ended", Details: []string{"| unknown flag"},
-			Remedies: []string{"kubectl -n flux-system describe pods -l app=kustomize-controller"},
+			Fixes: []string{"kubectl -n flux-system describe pods -l app=kustomize-controller"},
 		}),
 	}}
-	want.Cases[0].Also = []controllers.ID{atHome("source-controller")}
-	if diff := cmp.Diff(want, e.Verdict()); diff != "" {
+	want.Causes[0].Also = []controllers.ID{atHome("source-controller")}
+	if diff := cmp.Diff(want, NotReady(e)); diff != "" {
 		t.Error(diff)
 	}
 }

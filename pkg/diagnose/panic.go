@@ -5,41 +5,42 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/logs"
 )
 
-// unfinished are the codes of roots whose reconciliation has not finished.
+// unfinished lists the codes of roots whose reconciliation has not finished.
 var unfinished = []string{"progressing", "unreconciled", "behind", "deleting"}
 
 const (
-	// panicLines is the maximum number of errors of an object to read, and panicStreams that of the
-	// pods of its controller.
+	// panicLines is the maximum number of errors of an object to read, and panicStreams that of the pods of its controller.
 	panicLines, panicStreams = 20, 4
-	// controller-runtime logs this message with the error of a reconciliation, and wraps a panic
-	// from which it has recovered.
+	// controller-runtime logs this message with the error of a reconciliation, and wraps a panic from which it has recovered.
 	reconcilerError          = "Reconciler error"
 	panicPrefix, panicSuffix = "panic: ", " [recovered]"
 )
 
-// panics reports whether the controller panics when it reconciles an object, and makes that the root
-// cause. The controllers recover, so that the object keeps the state of an unfinished reconciliation, and
-// only the log has the reason. Errors are ignored: the finding is valid without it.
-func (s *examiner) panics(ctx context.Context, root *Finding, sub subject) bool {
-	if !slices.Contains(unfinished, root.Code) || (Case{Root: *root}).young(s.Now) {
+// findPanic reports whether the controller panics when it reconciles an object, and makes that the root cause. The controllers
+// recover, so that the object keeps the state of an unfinished reconciliation, and only the log has the reason. Errors are
+// ignored: the finding is valid without it.
+func (s *diagnosis) findPanic(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
+	now := s.config.Now
+	if !slices.Contains(unfinished, root.Code) || root.IsProgress(now) {
 		return false
 	}
-	pods, err := logs.Pods(ctx, s.Client, s.Home)
+	pods, err := logs.Pods(ctx, s.config.Client, s.config.Home)
 	if err != nil {
 		return false
 	}
-	pods = slices.DeleteFunc(pods, func(p logs.Pod) bool { return !strings.HasPrefix(p.Name, sub.kind.Controller+"-") })
+	pods = slices.DeleteFunc(pods, func(p logs.Pod) bool { return !strings.HasPrefix(p.Name, sub.Kind.Controller+"-") })
 	since := root.Since
 	if since.IsZero() {
-		since = s.Now.Add(-eventEvidence)
+		since = now.Add(-recentEvent)
 	}
-	last := ""
-	err = logs.Read(ctx, s.Client, pods, logs.Options{
-		Filter:    logs.Filter{Kinds: []string{sub.kind.Kind}, Namespace: sub.namespace(), Name: sub.name(), Level: "error"},
+	last, id := "", sub.ID()
+	err = logs.Read(ctx, s.config.Client, pods, logs.Options{
+		Filter:    logs.Filter{Kinds: []string{id.Kind}, Namespace: id.Namespace, Name: id.Name, Level: "error"},
 		SinceTime: since, Tail: panicLines, Streams: panicStreams, Warn: func(string, ...any) {}, Failed: func(error) {},
 	}, func(e *logs.Entry) error {
 		text, is := strings.CutPrefix(e.Error, panicPrefix)
@@ -52,7 +53,8 @@ func (s *examiner) panics(ctx context.Context, root *Finding, sub subject) bool 
 		return false
 	}
 	root.Details = append([]string{root.Message}, root.Details...)
-	root.Code, root.Message = "controller-panic", "the "+sub.kind.Controller+" panics when it reconciles the object: "+oneLine(last)
-	root.Remedies = []string{"report the failure of the controller with the stack in its log, and suspend the object until it is fixed", sub.logs()}
+	root.Code, root.Message = "controller-panic", "the "+sub.Kind.Controller+" panics when it reconciles the object: "+failure.OneLine(last)
+	root.Fixes = []string{"report the failure of the controller with the stack in its log, and suspend the object until it is fixed", rules.Logs(id)}
+	root.Retry = ""
 	return true
 }

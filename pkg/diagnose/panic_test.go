@@ -50,18 +50,14 @@ func TestPanics(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			diagnosis := Doctor{Client: s.Client, Home: "web", Now: now}.newDiagnosis()
-			app := controllers.FluxID("Kustomization", "apps", "app")
-			object := reconciling(at("10:00:00"))
-			diagnosis.objects[app] = object
-			diagnosis.connect([]controllers.Object{object})
-			root := caseOf(app, diagnosis.chain(app))
-			diagnosis.examiner.examine(t.Context(), &root)
-			if root.Root.Code != c.want || root.Chain[0].Code != c.want {
-				t.Errorf("root %+v, want %s", root.Root, c.want)
+			diagnosis := diagnosisOf(Diagnoser{Client: s.Client, Home: "web", Now: now}, []controllers.Object{reconciling(at("10:00:00"))}, nil)
+			root := diagnosis.evaluation.chain(named("app"))[0]
+			diagnosis.examine(t.Context(), &root)
+			if root.Code != c.want {
+				t.Errorf("root %+v, want %s", root, c.want)
 			}
-			if c.want == "controller-panic" && !strings.HasSuffix(root.Root.Message, "panics when it reconciles the object: runtime error: index out of range [3] with length 3") {
-				t.Error(root.Root.Message)
+			if c.want == "controller-panic" && !strings.HasSuffix(root.Message, "panics when it reconciles the object: runtime error: index out of range [3] with length 3") {
+				t.Error(root.Message)
 			}
 			if got := slices.Contains(s.Requests(), log); got != c.read {
 				t.Errorf("requests %q", s.Requests())

@@ -2,206 +2,140 @@ package diagnose
 
 import (
 	"context"
-	"errors"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/inventory"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-const (
-	// readsAtOnce is the maximum number of parallel requests for single
-	// objects.
-	readsAtOnce = 16
-	// listInstead is the number of objects of a kind from which one list
-	// replaces single requests.
-	listInstead = 16
-	// elsewhereAsked is the maximum number of missing objects to search in
-	// other namespaces.
-	elsewhereAsked = 5
-)
-
-// unwanted lists large fields that no diagnosis reads.
-var unwanted = []string{"metadata.managedFields.fieldsV1"}
-
-// reader reads Flux objects one by one and follows their references.
-type reader struct {
-	Doctor
-	bearable func(error) bool
-
-	mu      sync.Mutex
-	objects map[controllers.ID]controllers.Object
-	// absent holds the requested objects that do not exist. unread holds the errors of objects that
-	// could not be read.
-	absent map[controllers.ID]bool
-	unread map[controllers.ID]error
+// diagnosis is one diagnosis of the cluster.
+type diagnosis struct {
+	config       Diagnoser
+	cluster      *observe.Cluster
+	snapshot     *observe.Snapshot
+	installation *installation
+	evaluation   *evaluation
+	// needing lists objects whose dependents are required even if they block none. dependents holds the dependents of these
+	// objects and of the roots.
+	needing    []controllers.ID
+	dependents *observe.Dependents
 }
 
-func (d Doctor) newReader(bearable func(error) bool) *reader {
-	return &reader{
-		Doctor: d, bearable: bearable, objects: map[controllers.ID]controllers.Object{},
-		absent: map[controllers.ID]bool{}, unread: map[controllers.ID]error{},
+// begin returns a diagnosis that has read nothing.
+func (d Diagnoser) begin() *diagnosis {
+	cluster := &observe.Cluster{Client: d.Client, Home: d.Home, Recording: d.Recording}
+	s := &diagnosis{config: d, cluster: cluster, installation: newInstallation(cluster, d.Now)}
+	s.use(observe.NewSnapshot())
+	return s
+}
+
+// use sets the objects to diagnose.
+func (s *diagnosis) use(snapshot *observe.Snapshot) {
+	s.snapshot = snapshot
+	s.evaluation = &evaluation{snapshot: snapshot, installation: s.installation, home: s.config.Home, now: s.config.Now, known: map[controllers.ID]evaluated{}}
+}
+
+// inventories returns the checker for applied objects.
+func (s *diagnosis) inventories() *inventory.Checker {
+	return &inventory.Checker{
+		Cluster: s.cluster, Flux: s.snapshot.Objects, Kustomizer: s.config.Kustomizer, Now: s.config.Now, Deletion: s.installation.deletion,
 	}
 }
 
-// put adds an object that was read elsewhere.
-func (r *reader) put(t controllers.ID, o controllers.Object) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.objects[t] = o
-}
-
-// ready reports whether an object was read and is ready.
-func (r *reader) ready(t controllers.ID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	k, known := t.Flux()
-	return known && r.objects[t] != nil && k.IsReady(r.objects[t])
-}
-
-func (r *reader) asked(t controllers.ID) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.objects[t] != nil || r.absent[t] || r.unread[t] != nil
-}
-
-// follow reads objects and, level by level, all their dependencies.
-func (r *reader) follow(ctx context.Context, wanted []controllers.ID) error {
-	for len(wanted) > 0 {
-		if err := r.read(ctx, wanted); err != nil {
-			return err
-		}
-		var next []controllers.ID
-		for _, t := range wanted {
-			next = append(next, r.above(t)...)
-		}
-		wanted = next
-	}
-	return nil
-}
-
-// above returns the dependencies of an object that were not requested yet.
-func (r *reader) above(t controllers.ID) []controllers.ID {
-	o := r.objects[t]
-	k, _ := t.Flux()
-	if o == nil {
-		return nil
-	}
-	var next []controllers.ID
-	for _, up := range tree.Awaited(k, o) {
-		if !r.asked(up) {
-			next = append(next, up)
-		}
-	}
-	return next
-}
-
-// read reads objects in parallel, and many objects of one kind with one list.
-func (r *reader) read(ctx context.Context, wanted []controllers.ID) error {
-	kinds, seen := map[schema.GroupKind][]controllers.ID{}, map[controllers.ID]bool{}
-	for _, t := range wanted {
-		if !r.asked(t) && !seen[t] {
-			seen[t] = true
-			kinds[t.GroupKind()] = append(kinds[t.GroupKind()], t)
-		}
-	}
-	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(readsAtOnce)
-	for kind, targets := range kinds {
-		k, known := controllers.KindOf(kind.Group, kind.Kind)
-		switch {
-		case !known:
-		case len(targets) > listInstead:
-			g.Go(func() error { return r.list(ctx, k, targets) })
-		default:
-			for _, t := range targets {
-				g.Go(func() error { return r.get(ctx, k, t) })
-			}
-		}
-	}
-	return g.Wait()
-}
-
-func (r *reader) get(ctx context.Context, k controllers.Kind, t controllers.ID) error {
-	object, err := r.Client.GetKind(ctx, k, t.Namespace, t.Name)
-	return r.note(t, object, err)
-}
-
-// note records the result of a request.
-func (r *reader) note(t controllers.ID, o controllers.Object, err error) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var kindMissing *kube.MissingKindError
-	switch {
-	case err == nil && o != nil:
-		r.objects[t] = o
-	case err == nil, apierrors.IsNotFound(err), errors.As(err, &kindMissing):
-		r.absent[t] = true
-	case r.bearable(err):
-		r.unread[t] = err
-	default:
-		return err
-	}
-	return nil
-}
-
-// list reads objects of a kind with one list of their namespace, or of all
-// namespaces if they are in several.
-func (r *reader) list(ctx context.Context, k controllers.Kind, targets []controllers.ID) error {
-	wanted := map[controllers.ID]controllers.Object{}
-	selection := kube.Selection{Namespace: targets[0].Namespace, Without: unwanted}
-	for _, t := range targets {
-		wanted[t] = nil
-		if t.Namespace != selection.Namespace {
-			selection.Namespace = ""
-		}
-	}
-	err := r.Client.WithServedVersion(ctx, k, func(resource kube.Resource) error {
-		_, err := r.Client.List(ctx, resource, selection, func(o controllers.Object) error {
-			if _, is := wanted[k.IDOf(o)]; is {
-				wanted[k.IDOf(o)] = o
-			}
-			return nil
-		})
+// survey reads all Flux objects in a namespace, or in all for "", their dependencies in other namespaces, and the state of the
+// controllers.
+func (d Diagnoser) survey(ctx context.Context, namespace, fallback string, tolerated func(error) bool) (*diagnosis, error) {
+	s := d.begin()
+	var snapshot *observe.Snapshot
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		snapshot, err = s.cluster.Survey(gctx, namespace, fallback, tolerated)
 		return err
 	})
-	if apierrors.IsForbidden(err) { // the user may have permission for get but not for list
-		for _, t := range targets {
-			if err := r.get(ctx, k, t); err != nil {
+	g.Go(func() (err error) {
+		if err = s.installation.read(gctx, tolerated); err != nil || s.installation.unread != "" {
+			return err
+		}
+		return s.installation.readLeases(gctx, tolerated)
+	})
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	if err := snapshot.AllRefused(); err != nil {
+		return nil, err
+	}
+	s.use(snapshot)
+	s.installation.dropUnused(snapshot.IDs())
+	snapshot.ConnectSurvey(func(controller string) bool {
+		_, down := s.installation.down[controller]
+		return down
+	})
+	return s, nil
+}
+
+// inspect reads Flux objects with all their dependencies, and the state of the controllers. Known objects are diagnosed as
+// given.
+func (d Diagnoser) inspect(ctx context.Context, targets []controllers.ID, known []controllers.Object, tolerated func(error) bool) (*diagnosis, error) {
+	s := d.begin()
+	return s, s.load(ctx, targets, tolerated, func(ctx context.Context, read *observe.Reader) error {
+		if err := read.Read(ctx, targets); err != nil {
+			return err
+		}
+		for _, o := range known {
+			t := controllers.IDOf(o)
+			s.snapshot.Current[t] = s.snapshot.Objects[t]
+			read.Put(t, o)
+		}
+		return nil
+	})
+}
+
+// inspectTrace reads the dependencies of the applier in a trace.
+func (d Diagnoser) inspectTrace(ctx context.Context, trace *tree.Trace) (*diagnosis, error) {
+	s := d.begin()
+	targets := []controllers.ID{trace.Applier.Object}
+	return s, s.load(ctx, targets, apierrors.IsForbidden, func(ctx context.Context, read *observe.Reader) error {
+		for _, link := range append([]tree.Link{trace.Applier}, trace.Sources...) {
+			if link.Kind.Kind == "" {
+				continue
+			}
+			if err := read.Note(link.Object, link.Live, link.Err); err != nil {
 				return err
 			}
 		}
-		return nil
-	}
-	for t, o := range wanted {
-		if err := r.note(t, o, err); err != nil {
-			return err
-		}
-	}
-	return nil
+		return read.Read(ctx, targets)
+	})
 }
 
-// elsewhere returns the namespaces with an object of a kind and name. It is
-// used for hints only, so errors are ignored.
-func (d Doctor) elsewhere(ctx context.Context, t controllers.ID) []string {
-	k, known := t.Flux()
-	if !known {
-		return nil
-	}
-	var namespaces []string
-	_ = d.Client.WithServedVersion(ctx, k, func(r kube.Resource) error {
-		namespaces = nil
-		selection := kube.Selection{Name: t.Name, Without: []string{"metadata.managedFields", "spec", "status"}}
-		_, err := d.Client.List(ctx, r, selection, func(o controllers.Object) error {
-			namespaces = append(namespaces, controllers.Namespace(o))
-			return nil
-		})
-		return err
+// load reads objects with first, then all their dependencies and, at the same time, the state of the controllers. The leases are
+// only needed for a ready object, which may have become ready before its controller failed.
+func (s *diagnosis) load(ctx context.Context, targets []controllers.ID, tolerated func(error) bool, first func(context.Context, *observe.Reader) error) error {
+	read := s.cluster.NewReader(s.snapshot, tolerated)
+	ready := make(chan bool, 1)
+	g, gctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		defer close(ready)
+		if err := first(gctx, read); err != nil {
+			return err
+		}
+		ready <- read.AnyReady(targets)
+		return read.Follow(gctx, targets)
 	})
-	return namespaces
+	g.Go(func() (err error) {
+		if err = s.installation.read(gctx, tolerated); err != nil || s.installation.unread != "" || !<-ready {
+			return err
+		}
+		return s.installation.readLeases(gctx, tolerated)
+	})
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	s.snapshot.FindNamespaces(ctx, s.cluster)
+	s.installation.dropUnused(s.snapshot.IDs())
+	s.snapshot.Connect()
+	return nil
 }

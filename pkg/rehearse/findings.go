@@ -197,17 +197,17 @@ func (c *comparison) omitted(t controllers.ID, f testrun.Flux) bool {
 
 // diagnose adds a finding for each root cause of objects that are no longer ready.
 func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
-	doctor := diagnose.Doctor{Client: c.to.Sandbox.Client, Home: c.to.Set.Namespace, Now: c.to.Now()}
-	verdict := doctor.Failed(ctx, failed)
+	diagnoser := diagnose.Diagnoser{Client: c.to.Sandbox.Client, Home: c.to.Set.Namespace, Now: c.to.Now()}
+	result := diagnoser.Failed(ctx, failed)
 	explained := map[controllers.ID]bool{}
-	for _, found := range verdict.Cases {
-		if found.Root.Code == "recovered" {
+	for _, found := range result.Causes {
+		if found.Root().Code == "recovered" {
 			c.report.Unsettled = append(c.report.Unsettled, found.Object.String()+" with Flux "+c.report.To+" became ready during the comparison")
 			explained[found.Object] = true
 			continue
 		}
-		f := Finding{Level: Breaks, Rule: "not-ready", Object: unversioned(found.Root.Object), Message: found.Root.Message}
-		for _, remedy := range found.Root.Remedies {
+		f := Finding{Level: Breaks, Rule: "not-ready", Object: unversioned(found.Root().Object), Message: found.Root().Message}
+		for _, remedy := range found.Root().Remedies() {
 			// The cluster of the user does not have the problem yet.
 			if !strings.HasPrefix(remedy, "flux reconcile") {
 				f.Remedies = append(f.Remedies, remedy)
@@ -215,7 +215,7 @@ func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 		}
 		for _, t := range append([]controllers.ID{found.Object}, found.Also...) {
 			explained[t] = true
-			if t != found.Root.Object {
+			if t != found.Root().Object {
 				f.Also = append(f.Also, t)
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 )
 
@@ -231,7 +232,7 @@ func (r examination) listStatuses(report *Report) {
 		}
 	}
 	for t, f := range r.Flux {
-		s := Status{Object: t, Status: Ready, Message: redact.Text(diagnose.Said(f.Kind, f.Object).Message)}
+		s := Status{Object: t, Status: Ready, Message: redact.Text(rules.Readiness(f.Kind, f.Object).Message)}
 		suspended := f.Suspended()
 		switch {
 		case suspended != nil:
@@ -288,7 +289,7 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 			continue
 		}
 		if r.Unsettled != nil && !f.Kind.Finished(f.Object) {
-			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+diagnose.Said(f.Kind, f.Object).Message))
+			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+rules.Readiness(f.Kind, f.Object).Message))
 			continue
 		}
 		failed = append(failed, diagnose.Failed{ID: t, Last: f.Object})
@@ -296,14 +297,14 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	if r.Unsettled != nil && len(report.Unknown) == 0 {
 		report.Unknown = append(report.Unknown, inTime+"not all objects were created")
 	}
-	verdict := diagnose.Doctor{Client: r.Sandbox.Client, Home: r.Set.Namespace, Now: r.Now(), Kustomizer: r.Kustomizer}.Failed(ctx, failed)
-	report.Unknown = append(report.Unknown, verdict.Unknown...)
+	result := diagnose.Diagnoser{Client: r.Sandbox.Client, Home: r.Set.Namespace, Now: r.Now(), Kustomizer: r.Kustomizer}.Failed(ctx, failed)
+	report.Unknown = append(report.Unknown, result.Unknown...)
 	explained := map[controllers.ID]bool{}
-	for _, found := range verdict.Cases {
+	for _, found := range result.Causes {
 		for _, t := range append([]controllers.ID{found.Object}, found.Also...) {
 			explained[t] = true
 		}
-		if found.Root.Code == "recovered" {
+		if found.Root().Code == "recovered" {
 			report.Unknown = append(report.Unknown, found.Object.String()+" became ready after the others were reconciled")
 			continue
 		}
@@ -316,7 +317,7 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	}
 	for _, f := range failed {
 		if !explained[f.ID] {
-			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(diagnose.Said(r.Flux[f.ID].Kind, f.Last).Message), File: r.fileOf(ctx, f.ID)})
+			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(rules.Readiness(r.Flux[f.ID].Kind, f.Last).Message), File: r.fileOf(ctx, f.ID)})
 		}
 	}
 	return context.Cause(ctx)
@@ -350,25 +351,25 @@ func (p *Report) block(t, awaited controllers.ID) {
 
 // cause returns a root cause. Remedies that act on a cluster do not apply: the commit to fix is not
 // deployed yet.
-func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
-	c := Cause{Object: found.Root.Object, Code: found.Root.Code, Message: redact.Text(found.Root.Message)}
-	for _, line := range found.Root.Details {
+func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
+	c := Cause{Object: found.Root().Object, Code: found.Root().Code, Message: redact.Text(found.Root().Message)}
+	for _, line := range found.Root().Details {
 		c.Details = append(c.Details, redact.Text(line))
 	}
-	for _, remedy := range found.Root.Remedies {
+	for _, remedy := range found.Root().Remedies() {
 		if !strings.HasPrefix(remedy, "flux reconcile") {
 			c.Remedies = append(c.Remedies, redact.Text(remedy))
 		}
 	}
 	for _, t := range append([]controllers.ID{found.Object}, found.Also...) {
-		if t != found.Root.Object {
+		if t != found.Root().Object {
 			c.Blocks = append(c.Blocks, t)
 		}
 	}
 	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
 		c.Remedies = []string{"name the file with the right age key: --age-key-file, or encrypt the values for the given one: sops updatekeys"}
 	}
-	if r.unreachable(found.Root) {
+	if r.unreachable(found.Root()) {
 		c.Message = "the sandbox has no network: " + c.Message
 		c.Remedies = []string{
 			"serve a directory in place of the source with --map, or fetch all sources with 'flux test vendor' and set --vendor",
@@ -381,7 +382,7 @@ func (r examination) cause(ctx context.Context, found diagnose.Case) Cause {
 
 // unreachable reports whether an object refers to a server outside of the sandbox, which has no network. A HelmChart refers
 // to the servers of its dependencies.
-func (r examination) unreachable(root diagnose.Finding) bool {
+func (r examination) unreachable(root *rules.Finding) bool {
 	t := root.Object
 	if r.Sandbox.Isolated && t.Kind == "HelmChart" && root.Code == "source-unreachable" {
 		return true

@@ -24,7 +24,7 @@ import (
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -168,8 +168,8 @@ func (r *Run) install(ctx context.Context) error {
 	if err := kube.Apply(ctx, r.Sandbox.Client, objects); err != nil {
 		return err
 	}
-	rollout := &diagnose.Rollout{Client: r.Sandbox.Client, Namespace: r.Set.Namespace, Names: slices.Sorted(slices.Values(r.Set.Components))}
-	if err := rollout.Wait(ctx); err != nil {
+	waiter := &rollout.Waiter{Client: r.Sandbox.Client, Namespace: r.Set.Namespace, Names: slices.Sorted(slices.Values(r.Set.Components))}
+	if err := waiter.Wait(ctx); err != nil {
 		return err
 	}
 	r.Versions, _, err = r.Sandbox.Controllers(ctx)

@@ -24,8 +24,8 @@ const module = "github.com/fluxkit/flux/"
 var (
 	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
 	frames = []string{
-		"suggest", "clierr", "command", "app", "complete", "diagram", "kinds", "report", "sequence", "treeview",
-		"reconciler", "syntax", "input", "installation", "oci", "buildflags",
+		"suggest", "clierr", "command", "app", "complete", "diagram", "report", "kinds", "sequence", "treeview",
+		"requests", "syntax", "input", "installation", "oci", "buildflags",
 	}
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{
@@ -74,7 +74,7 @@ func TestImportRules(t *testing.T) {
 		{"cmd/flux", "cmd/flux/internal/root", true},
 		{"cmd/flux/internal/root", "cmd/flux/internal/get", true},
 		{"cmd/flux/internal/get", "cmd/flux/internal/cli/kinds", true},
-		{"cmd/flux/internal/cli/kinds", "cmd/flux/internal/cli/report", false},
+		{"cmd/flux/internal/cli/report", "cmd/flux/internal/cli/kinds", false},
 		{"cmd/flux/internal/cli/kinds", "cmd/flux/internal/get", false},
 		{"cmd/flux/internal/get", "cmd/flux/internal/root", false},
 		{"cmd/flux/internal/get", "cmd/flux/internal/why", false},

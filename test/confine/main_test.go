@@ -16,7 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"
@@ -86,8 +86,8 @@ func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testr
 	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	defer cancel()
 	// The repository may have changed the controllers.
-	rollout := &diagnose.Rollout{Client: run.Sandbox.Client, Namespace: run.Set.Namespace, Names: run.Repository.Components}
-	for _, step := range []func(context.Context) error{rollout.Wait, run.Settle, run.Read} {
+	waiter := &rollout.Waiter{Client: run.Sandbox.Client, Namespace: run.Set.Namespace, Names: run.Repository.Components}
+	for _, step := range []func(context.Context) error{waiter.Wait, run.Settle, run.Read} {
 		if err := step(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -34,7 +34,8 @@ const slugify = (heading) =>
   heading.trim().toLowerCase().replace(/[^\p{L}\p{M}\p{N}\p{Pc} -]/gu, '').replace(/ /g, '-')
 
 // convert changes a parsed document for the site. Pages of commands begin with a heading of the second
-// level. The attributes of code blocks are for the test that runs them.
+// level. The attributes of code blocks are for the test that runs them. Vue does not evaluate {{ … }} in
+// code.
 function convert(state) {
   const file = path.relative(root, state.env.realPath ?? state.env.path).split(path.sep).join('/')
   const command = file.startsWith('docs/cmd/')
@@ -42,6 +43,7 @@ function convert(state) {
     if (token.type === 'fence') token.info = token.info.split(' ')[0]
     if (command && /^heading_/.test(token.type)) token.tag = 'h' + (token.tag[1] - 1)
     for (const child of token.children ?? []) {
+      if (child.type === 'code_inline') child.attrSet('v-pre', '')
       if (child.type === 'link_open') child.attrSet('href', target(file, child.attrGet('href')))
     }
   }

@@ -16,19 +16,15 @@ import (
 	"testing"
 	"time"
 
-	diff "github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/root"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
-
-// exitCodeTable has the exit code of every command in every condition. Review each
-// line: a 0 means that the command succeeds.
-const exitCodeTable = "testdata/exitcodes.txt"
 
 // doneAnyway are the commands that succeed in a condition in which others fail,
 // with the reason. An entry that no command needs is an error.
@@ -86,9 +82,9 @@ func exitConditions(viewer, refused string) []exitCondition {
 	}
 }
 
-// TestExitCodes runs every command without arguments, with -A, with an unknown kind,
-// without Flux, without permissions and without a server. UPDATE=1 rewrites the
-// table: review the difference.
+// TestExitCodes runs every command without arguments, with -A, with an unknown kind, without Flux,
+// without permissions and without a server. A command exits with a code that it declares, and with that
+// for errors if it cannot do its work.
 func TestExitCodes(t *testing.T) {
 	t.Parallel()
 	cluster := sandboxes.Acquire(t, testcluster.Whole)
@@ -102,10 +98,13 @@ func TestExitCodes(t *testing.T) {
 	}
 	writeExitFiles(t, dir)
 	root := root.NewRoot(app.New(nil, nil, nil, func(string) string { return "" }, time.Now), nil)
-	paths, groups := commandPaths(root), map[string]bool{}
+	paths, exits := commandPaths(root), map[string]exitTable{}
 	for _, path := range paths {
 		cmd, _, err := root.Find(strings.Fields(path)[1:])
-		groups[path] = err == nil && cmd.HasSubCommands()
+		if err != nil {
+			t.Fatal(err)
+		}
+		exits[path] = exitTable{command.ExitsOf(cmd), command.ErrorExit(cmd), cmd.HasSubCommands()}
 	}
 	results := map[string][]exitResult{}
 	conditions := exitConditions(viewerKubeconfig(t, cluster, dir), refused)
@@ -130,18 +129,24 @@ func TestExitCodes(t *testing.T) {
 			}
 		}
 	}
-	unused, codes := excuses(), map[string][]string{}
+	unused := excuses()
 	for _, path := range paths {
 		for i, c := range conditions {
 			result, cell := results[path][i], [2]string{path, c.name}
-			codes[path] = append(codes[path], fmt.Sprint(result.code))
 			_, excused := unused[cell]
+			_, declared := exits[path].codes[result.code]
 			switch {
+			case !declared:
+				t.Errorf("%s exits with %d in the condition %q, which it does not declare", path, result.code, c.name)
 			case c.mustFail && result.code == 0 && !excused:
 				t.Errorf("%s exits 0 in the condition %q: it cannot have done its work", path, c.name)
+			case result.code == 0 && strings.Contains(result.stderr, "✗ "):
+				t.Errorf("%s reports a failure in the condition %q and exits 0:\n%s", path, c.name, result.stderr)
 			case result.code == 0:
 				delete(unused, cell)
-			case c.works && !groups[path] && usageError.MatchString(result.stderr):
+			case c.mustFail && result.code != exits[path].failed:
+				t.Errorf("%s exits with %d in the condition %q, want %d", path, result.code, c.name, exits[path].failed)
+			case c.works && !exits[path].group && usageError.MatchString(result.stderr):
 				t.Errorf("%s does not start its work in the condition %q: add its arguments to work:\n%s", path, c.name, result.stderr)
 			}
 		}
@@ -149,19 +154,14 @@ func TestExitCodes(t *testing.T) {
 	for cell := range unused {
 		t.Errorf("doneAnyway: %s does not succeed in the condition %q", cell[0], cell[1])
 	}
-	got := formatExitCodes(conditions, paths, codes)
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(exitCodeTable, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(exitCodeTable)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if changed := diff.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); changed != "" {
-		t.Errorf("exit codes (-%s +now):\n%s", exitCodeTable, changed)
-	}
+}
+
+// exitTable has what a command declares about its exit codes.
+type exitTable struct {
+	codes  command.Exits
+	failed int
+	// group is set for a command with subcommands.
+	group bool
 }
 
 // commandPaths returns all commands except for help topics and for sandbox, which
@@ -272,30 +272,6 @@ func clip(text string) string {
 		return text[:200] + " … " + text[len(text)-400:]
 	}
 	return text
-}
-
-func formatExitCodes(conditions []exitCondition, paths []string, codes map[string][]string) string {
-	var b strings.Builder
-	width := 0
-	for _, path := range paths {
-		width = max(width, len(path))
-	}
-	row := func(name string, cells []string) {
-		fmt.Fprintf(&b, "%-*s", width, name)
-		for i, cell := range cells {
-			fmt.Fprintf(&b, "  %*s", len(conditions[i].name), cell)
-		}
-		b.WriteString("\n")
-	}
-	var names []string
-	for _, c := range conditions {
-		names = append(names, c.name)
-	}
-	row("", names)
-	for _, path := range paths {
-		row(path, codes[path])
-	}
-	return b.String()
 }
 
 const viewerRole = `apiVersion: rbac.authorization.k8s.io/v1

@@ -3,7 +3,6 @@ package bucket
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -29,20 +28,6 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/web"
 )
-
-// Job is cloud.BucketJob.
-func Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-	var r cloud.BucketRequest
-	if err := json.Unmarshal(input, &r); err != nil {
-		return nil, err
-	}
-	objects, err := Fetch(ctx, r)
-	var failed *cloud.Error
-	if errors.As(err, &failed) {
-		return cloud.BucketResult{Failure: failed}, nil
-	}
-	return cloud.BucketResult{Objects: objects}, err
-}
 
 const (
 	// ignoreFile is read by source-controller for all prefixes.
@@ -82,9 +67,6 @@ func Fetch(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, er
 	if err == nil && cloud.BucketRevision(objects) != r.Known {
 		err = b.download(ctx, objects)
 	}
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
-	}
 	return objects, brief(err)
 }
 
@@ -101,9 +83,8 @@ func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider
 	case !r.Identity:
 		return aws.AnonymousCredentials{}, nil
 	}
-	failed := &cloud.Error{Request: cloud.Request{Provider: cloud.AWS, Registry: r.Endpoint}, Step: cloud.CheckBucket}
 	if !amazon(r) {
-		return nil, failed
+		return nil, &helper.Error{Step: string(cloud.CheckBucket)}
 	}
 	options := []auth.Option{auth.WithAllowShellOut()}
 	if r.Region != "" {
@@ -111,8 +92,7 @@ func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider
 	}
 	keys, err := awsauth.NewCredentialsProvider(ctx, options...).Retrieve(ctx)
 	if err != nil {
-		failed.Step, failed.Detail = cloud.Identify, login.Excerpt(err)
-		return nil, failed
+		return nil, login.Failed(cloud.Identify, err)
 	}
 	return credentials.StaticCredentialsProvider{Value: keys}, nil
 }

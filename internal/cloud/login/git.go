@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -20,37 +19,26 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// GitJob returns credentials for a Git repository.
-func GitJob(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-	var r cloud.GitRequest
-	if err := json.Unmarshal(input, &r); err != nil {
-		return nil, err
-	}
+// Git returns credentials for a Git repository.
+func Git(ctx context.Context, r cloud.GitRequest) (credentials cloud.GitCredentials, err error) {
 	if !cloud.KnownGit(r.Provider) {
-		return nil, fmt.Errorf("unknown provider %q", r.Provider)
+		return credentials, fmt.Errorf("unknown provider %q", r.Provider)
 	}
 	u, err := url.Parse(r.URL)
 	if err != nil {
-		return nil, errors.New("invalid URL") // the parse error may contain credentials
-	}
-	failed := func(step cloud.Step, detail string) (any, error) {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return cloud.GitResult{Failure: &cloud.Error{Request: cloud.Request{Provider: r.Provider, Registry: u.Host}, Step: step, Detail: detail}}, nil
+		return credentials, errors.New("invalid URL") // the parse error may contain credentials
 	}
 	if !runs(r, u) {
-		return failed(cloud.CheckGit, "")
+		return credentials, &helper.Error{Step: string(cloud.CheckGit)}
 	}
 	issue := identity
 	if r.Provider == cloud.GitHub {
 		issue = app
 	}
-	credentials, err := issue(ctx, r, u)
-	if err != nil {
-		return failed(cloud.Identify, Excerpt(err))
+	if credentials, err = issue(ctx, r, u); err != nil {
+		return cloud.GitCredentials{}, Failed(cloud.Identify, err)
 	}
-	return cloud.GitResult{GitCredentials: credentials}, nil
+	return credentials, nil
 }
 
 // codeCommit matches the hosts of AWS CodeCommit.

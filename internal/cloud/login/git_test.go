@@ -1,7 +1,6 @@
 package login_test
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
@@ -53,34 +52,22 @@ func gitLoginAt(t *testing.T, provider, api, address string) *cloud.Error {
 	if api != "" {
 		r.App = map[string][]byte{"githubAppBaseURL": []byte(api)}
 	}
-	input, err := json.Marshal(r)
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := login.GitJob(t.Context(), input, nil)
-	if err != nil {
-		t.Fatalf("%s at %s: %v", provider, address, err)
-	}
-	result, ok := output.(cloud.GitResult)
-	if !ok || result.Failure == nil {
-		t.Fatalf("%s at %s: credentials without an identity", provider, address)
-	}
-	return result.Failure
+	_, err := login.Git(t.Context(), r)
+	return failure(t, provider+" at "+address, err)
 }
 
 // TestMalformedGit checks input that is not a provider and a URL, and Secrets of GitHub Apps whose
 // values must not be part of errors.
 func TestMalformedGit(t *testing.T) {
 	t.Parallel()
-	for input, want := range map[string]string{
-		`{"provider":"gcp","url":"https://source.developers.google.com/p/app"}`: `unknown provider "gcp"`,
-		`{"provider":"generic","url":"https://github.com/acme/app"}`:            `unknown provider "generic"`,
-		`{"provider":"azure","url":"https://user:secret@dev.azure.com:x/acme"}`: "invalid URL",
-		`[]`: "cannot unmarshal",
+	for _, c := range []struct{ provider, url, want string }{
+		{"gcp", "https://source.developers.google.com/p/app", `unknown provider "gcp"`},
+		{"generic", "https://github.com/acme/app", `unknown provider "generic"`},
+		{"azure", "https://user:secret@dev.azure.com:x/acme", "invalid URL"},
 	} {
-		output, err := login.GitJob(t.Context(), []byte(input), nil)
-		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%s: %v, error %v, want %q", input, output, err, want)
+		got, err := login.Git(t.Context(), cloud.GitRequest{Provider: c.provider, URL: c.url})
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v: %v, error %v, want %q", c, got, err, c.want)
 		}
 	}
 	for title, c := range map[string]struct {
@@ -99,14 +86,9 @@ func TestMalformedGit(t *testing.T) {
 			for key, value := range c.app {
 				r.App[key] = []byte(value)
 			}
-			input, err := json.Marshal(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			output, err := login.GitJob(t.Context(), input, nil)
-			result, ok := output.(cloud.GitResult)
-			if err != nil || !ok || result.Failure == nil || !strings.Contains(result.Failure.Detail, c.want) || strings.Contains(result.Failure.Detail, "s3cret") {
-				t.Errorf("%+v, %v; want %s", output, err, c.want)
+			_, err := login.Git(t.Context(), r)
+			if failed := failure(t, title, err); !strings.Contains(failed.Detail, c.want) || strings.Contains(failed.Detail, "s3cret") {
+				t.Errorf("%+v; want %s", failed, c.want)
 			}
 		})
 	}

@@ -4,7 +4,6 @@ package login
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -18,15 +17,6 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/helper"
 )
-
-// Job returns credentials for a registry.
-func Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-	var r cloud.Request
-	if err := json.Unmarshal(input, &r); err != nil {
-		return nil, err
-	}
-	return login(ctx, r)
-}
 
 // providerOf returns the implementation of a provider. A token of a provider is sent to its own
 // endpoints and to the registry only if ParseArtifactRepository accepts the registry.
@@ -42,22 +32,17 @@ func providerOf(name string) (auth.ArtifactRegistryCredentialsProvider, error) {
 	return nil, fmt.Errorf("unknown provider %q", name)
 }
 
-// login runs the steps of auth.GetArtifactRegistryCredentials one by one, since each has another
-// remedy.
-func login(ctx context.Context, r cloud.Request) (cloud.Result, error) {
+// Login returns credentials for a registry. It runs the steps of auth.GetArtifactRegistryCredentials
+// one by one, since each has another remedy.
+func Login(ctx context.Context, r cloud.Request) (credentials cloud.Credentials, err error) {
 	provider, err := providerOf(r.Provider)
 	if err != nil {
-		return cloud.Result{}, err
+		return credentials, err
 	}
 	if _, err := name.NewRegistry(r.Registry, name.StrictValidation); err != nil {
-		return cloud.Result{}, err
+		return credentials, err
 	}
-	failed := func(step cloud.Step, err error) (cloud.Result, error) {
-		if ctx.Err() != nil {
-			return cloud.Result{}, context.Cause(ctx)
-		}
-		return cloud.Result{Failure: &cloud.Error{Request: r, Step: step, Detail: Excerpt(err)}}, nil
-	}
+	failed := func(step cloud.Step, err error) (cloud.Credentials, error) { return credentials, Failed(step, err) }
 	registry, err := provider.ParseArtifactRepository(r.Registry)
 	if err != nil {
 		return failed(cloud.CheckRegistry, err)
@@ -72,23 +57,28 @@ func login(ctx context.Context, r cloud.Request) (cloud.Result, error) {
 	if err != nil {
 		return failed(cloud.Identify, err)
 	}
-	credentials, err := provider.NewArtifactRegistryCredentials(ctx, registry, token, options...)
+	issued, err := provider.NewArtifactRegistryCredentials(ctx, registry, token, options...)
 	if err != nil {
 		return failed(cloud.Exchange, err)
 	}
-	config, err := authn.Authorization(ctx, credentials)
+	config, err := authn.Authorization(ctx, issued)
 	if err != nil {
 		return failed(cloud.Exchange, err)
 	}
-	return cloud.Result{Credentials: cloud.Credentials{Username: config.Username, Password: config.Password}}, nil
+	return cloud.Credentials{Username: config.Username, Password: config.Password}, nil
+}
+
+// Failed returns the error of a step.
+func Failed(step cloud.Step, err error) error {
+	return &helper.Error{Step: string(step), Text: excerpt(err)}
 }
 
 // excerptMax is the maximum length of the error of a library in a message.
 const excerptMax = 500
 
-// Excerpt returns the beginning of an error in one line. The client of Azure reports each
+// excerpt returns the beginning of an error in one line. The client of Azure reports each
 // credential that it tried on a line, followed by the requests and responses.
-func Excerpt(err error) string {
+func excerpt(err error) string {
 	text := strings.TrimPrefix(err.Error(), "failed to get access token for Git repository: ")
 	text = strings.TrimPrefix(text, "failed to create provider access token for the controller: ")
 	if _, tried, ok := strings.Cut(text, "Attempted credentials:"); ok {

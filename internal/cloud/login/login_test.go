@@ -1,12 +1,13 @@
 package login_test
 
 import (
-	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/login"
+	"github.com/fluxkit/flux/internal/helper"
 )
 
 // TestRegistries checks which hosts belong to a provider. Without an identity, a login at one of
@@ -46,35 +47,33 @@ func TestRegistries(t *testing.T) {
 
 func loginAt(t *testing.T, provider, host string) *cloud.Error {
 	t.Helper()
-	input, err := json.Marshal(cloud.Request{Provider: provider, Registry: host})
-	if err != nil {
-		t.Fatal(err)
+	_, err := login.Login(t.Context(), cloud.Request{Provider: provider, Registry: host})
+	return failure(t, provider+" at "+host, err)
+}
+
+// failure returns the step that failed and its error.
+func failure(t *testing.T, title string, err error) *cloud.Error {
+	t.Helper()
+	var failed *helper.Error
+	if !errors.As(err, &failed) {
+		t.Fatalf("%s: error %v, want that of a step", title, err)
 	}
-	output, err := login.Job(t.Context(), input, nil)
-	if err != nil {
-		t.Fatalf("%s at %s: %v", provider, host, err)
-	}
-	result, ok := output.(cloud.Result)
-	if !ok || result.Failure == nil {
-		t.Fatalf("%s at %s: credentials without an identity", provider, host)
-	}
-	return result.Failure
+	return &cloud.Error{Step: cloud.Step(failed.Step), Detail: failed.Text}
 }
 
 // TestMalformed checks input that is not a provider and a host.
 func TestMalformed(t *testing.T) {
 	t.Parallel()
-	for input, want := range map[string]string{
-		`{"provider":"generic","registry":"ghcr.io"}`:                            `unknown provider "generic"`,
-		`{"provider":"aws","registry":"example.com/public.ecr.aws"}`:             "registries must be valid",
-		`{"provider":"azure","registry":"evil.example.com#.azurecr.io"}`:         "registries must be valid",
-		`{"provider":"gcp","registry":"user@evil.example.com/x-docker.pkg.dev"}`: "registries must be valid",
-		`{"provider":"azure","registry":""}`:                                     "",
-		`[]`:                                                                     "cannot unmarshal",
+	for _, c := range []struct{ provider, registry, want string }{
+		{"generic", "ghcr.io", `unknown provider "generic"`},
+		{"aws", "example.com/public.ecr.aws", "registries must be valid"},
+		{"azure", "evil.example.com#.azurecr.io", "registries must be valid"},
+		{"gcp", "user@evil.example.com/x-docker.pkg.dev", "registries must be valid"},
+		{"azure", "", ""},
 	} {
-		output, err := login.Job(t.Context(), []byte(input), nil)
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, error %v, want %q", input, output, err, want)
+		got, err := login.Login(t.Context(), cloud.Request{Provider: c.provider, Registry: c.registry})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, error %v, want %q", c, got, err, c.want)
 		}
 	}
 }

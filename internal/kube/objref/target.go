@@ -49,6 +49,15 @@ func (t *Target) Read(ctx context.Context, client *kube.Client) error {
 	return NotFound(err, *t)
 }
 
+// Patch sends a merge patch and returns the patched object.
+func (t Target) Patch(ctx context.Context, client *kube.Client, change map[string]any) (patched controllers.Object, err error) {
+	err = client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {
+		patched, err = client.MergePatch(ctx, r, t.Namespace, t.Name, change)
+		return err
+	})
+	return patched, NotFound(err, t)
+}
+
 // NotFound replaces a NotFound error of the API server by a NotFoundError.
 func NotFound(err error, t Target) error {
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {

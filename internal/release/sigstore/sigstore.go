@@ -5,6 +5,7 @@ package sigstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/fluxkit/flux/internal/helper"
@@ -12,7 +13,7 @@ import (
 )
 
 // Job is the job that verifies a signature, and the argument of its process.
-const Job = "verify-signature"
+const Job helper.Call[Request, struct{}] = "verify-signature"
 
 // RootMax is the maximum size of a trusted root.
 const RootMax = 4 << 20
@@ -45,12 +46,6 @@ type Request struct {
 	Agent string `json:"agent,omitempty"`
 }
 
-// Result is the output of Job.
-type Result struct {
-	// Failure is nil if the signature is valid and of the identity.
-	Failure *Error `json:"failure,omitempty"`
-}
-
 // Step is the step of a verification that failed.
 type Step string
 
@@ -67,10 +62,10 @@ const (
 
 // Error is returned for a signature that is not valid or cannot be verified.
 type Error struct {
-	Step   Step   `json:"step"`
-	Detail string `json:"detail"`
+	Step   Step
+	Detail string
 	// Given is true if the trusted root is that of the request.
-	Given bool `json:"given,omitempty"`
+	Given bool
 }
 
 func (e *Error) Error() string {
@@ -100,15 +95,21 @@ func (e *Error) remedy() string {
 	}
 }
 
-// Verify verifies a signature in process. A failure is an error with a remedy.
-func Verify(ctx context.Context, process *helper.Process, r Request) error {
+// Verify verifies a signature in a process that gets proxies and certificates for its requests, and no
+// credentials. A failure is an error with a remedy.
+func Verify(ctx context.Context, pool *helper.Pool, r Request) error {
 	const title = "verifying the signature"
-	var result Result
-	if err := process.Do(ctx, helper.Call{Job: Job, Title: title, Input: r}, &result); err != nil {
-		return fmt.Errorf("%s: %w", title, err)
+	p := helper.Shared(pool, string(Job), func() *helper.Process {
+		return pool.Process("sigstore", pool.Named(helper.Network()...), string(Job))
+	})
+	_, err := Job.Do(ctx, p, title, r)
+	var failed *helper.Error
+	if errors.As(err, &failed) && failed.Step != "" {
+		failure := &Error{Step(failed.Step), failed.Text, len(r.TrustedRoot) > 0}
+		return hint.Errorf(failure.remedy(), "%w", failure)
 	}
-	if result.Failure != nil {
-		return hint.Errorf(result.Failure.remedy(), "%w", result.Failure)
+	if err != nil {
+		return fmt.Errorf("%s: %w", title, err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // Job is the job that decrypts documents, and the argument of its process.
-const Job = "decrypt"
+const Job helper.Call[Request, Result] = "decrypt"
 
 // ErrNoKey is returned if no available key decrypts a document.
 var ErrNoKey = errors.New("no available key decrypts it")
@@ -76,9 +76,8 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, f
 	if d.failed != nil {
 		return nil, d.failed
 	}
-	var result Result
-	call := helper.Call{Job: Job, Title: "decrypting " + name, Input: Request{document, format, d.keys}}
-	if err := d.Process.Do(ctx, call, &result); err != nil {
+	result, err := Job.Do(ctx, d.Process, "decrypting "+name, Request{document, format, d.keys})
+	if err != nil {
 		return nil, err
 	}
 	if !result.NoKey {
@@ -92,11 +91,18 @@ func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, f
 	return nil, ErrNoKey
 }
 
-// Environment returns the environment of the helper process: the environment of the user, in which
+// NewProcess returns the process of a pool that decrypts documents.
+func NewProcess(pool *helper.Pool) *helper.Process {
+	return helper.Shared(pool, string(Job), func() *helper.Process {
+		return pool.Process("sops", func(context.Context) ([]string, error) { return environment(pool.Environ()), nil }, string(Job))
+	})
+}
+
+// environment returns the environment of the helper process: the environment of the user, in which
 // the clients of key services find credentials. Documents name the keys and may be untrusted, so
 // the metadata service of a machine is used for credentials only if a variable of the user enables
 // it.
-func Environment(environ []string) []string {
+func environment(environ []string) []string {
 	env := map[string]string{}
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")

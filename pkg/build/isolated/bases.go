@@ -7,15 +7,15 @@ import (
 	"os"
 	"sync"
 
+	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/web/egress"
 )
 
-// Bases are the remote bases that kustomize may fetch. Without hosts kustomize finds no git program,
+// bases are the remote bases that kustomize may fetch. Without hosts kustomize finds no git program,
 // and its requests are refused.
-type Bases struct {
-	Hosts egress.Hosts
-	// Env returns variables of the environment of flux.
-	Env func(string) string
+type bases struct {
+	hosts egress.Hosts
+	pool  *helper.Pool
 
 	mu     sync.Mutex
 	proxy  *egress.Proxy
@@ -29,21 +29,21 @@ func passed() []string {
 
 // environment returns the environment of the process. Git reads no configuration, uses only HTTP
 // through the proxy, and clones into a temporary folder.
-func (b *Bases) environment(ctx context.Context) ([]string, error) {
+func (b *bases) environment(ctx context.Context) ([]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var env []string
 	for _, name := range passed() {
-		if value := b.Env(name); value != "" {
+		if value := b.pool.Env(name); value != "" {
 			env = append(env, name+"="+value)
 		}
 	}
-	if len(b.Hosts) == 0 {
+	if len(b.hosts) == 0 {
 		return append(env, "PATH="), nil
 	}
 	if b.proxy == nil {
 		var err error
-		if b.proxy, err = egress.Listen(ctx, b.Hosts); err != nil {
+		if b.proxy, err = egress.Listen(ctx, b.hosts); err != nil {
 			return nil, err
 		}
 		if b.folder, err = os.MkdirTemp("", "flux-bases-"); err != nil {
@@ -51,14 +51,14 @@ func (b *Bases) environment(ctx context.Context) ([]string, error) {
 		}
 	}
 	proxy := b.proxy.URL()
-	return append(env, "PATH="+b.Env("PATH"), "HOME="+b.folder, "TMPDIR="+b.folder, "TMP="+b.folder, "TEMP="+b.folder,
+	return append(env, "PATH="+b.pool.Env("PATH"), "HOME="+b.folder, "TMPDIR="+b.folder, "TMP="+b.folder, "TEMP="+b.folder,
 		proxyVariable+"="+proxy, "https_proxy="+proxy, "http_proxy="+proxy, "all_proxy="+proxy,
 		"GIT_ALLOW_PROTOCOL=http:https", "GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL="+os.DevNull,
 		"GIT_ASKPASS="), nil
 }
 
 // refused returns the first request that the proxy refused.
-func (b *Bases) refused() error {
+func (b *bases) refused() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.proxy == nil {
@@ -67,7 +67,7 @@ func (b *Bases) refused() error {
 	return b.proxy.Refused()
 }
 
-func (b *Bases) close() error {
+func (b *bases) close() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var err error

@@ -5,30 +5,37 @@ package isolated
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
+	"path/filepath"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
 // RenderJob is the job that renders charts, and the first argument of its process. The second one
 // is the folder of the chart cache.
-const RenderJob = "render"
+const RenderJob helper.Call[rendering, *build.Rendered] = "render"
 
 // Charts implements build.Renderer in a helper process.
 type Charts struct{ process *helper.Process }
 
 // NewCharts returns a renderer that keeps charts in the folder cache.
-func NewCharts(find func() (string, error), cache string, report func(line string)) *Charts {
-	return &Charts{&helper.Process{
-		Find: find, Arguments: []string{RenderJob, cache}, Report: report,
-		Environment: func(context.Context) ([]string, error) {
-			return helper.Environment(os.LookupEnv, chartVariables()...), nil //nolint:forbidigo // the process gets named variables of this one
-		},
-	}}
+func NewCharts(pool *helper.Pool, cache string) *Charts {
+	return helper.Shared(pool, string(RenderJob)+" "+cache, func() *Charts {
+		return &Charts{pool.Process("helm", pool.Named(chartVariables()...), string(RenderJob), cache)}
+	})
+}
+
+// CachedCharts returns a renderer that keeps charts in the cache directory of the user.
+func CachedCharts(pool *helper.Pool) (build.Renderer, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return nil, fmt.Errorf("finding the cache directory: %w", err)
+	}
+	return NewCharts(pool, filepath.Join(cache, "flux", "charts")), nil
 }
 
 // chartVariables returns the environment variables of a process that renders charts: locations of
@@ -55,12 +62,8 @@ type found struct {
 
 // Render implements build.Renderer.
 func (c *Charts) Render(ctx context.Context, release build.Release) (*build.Rendered, error) {
-	var rendered *build.Rendered
-	err := c.process.Do(ctx, helper.Call{
-		Job: RenderJob, Title: "rendering chart " + release.Chart.Name, Input: rendering{&release, release.Find != nil},
-		Answer: func(question json.RawMessage) (any, error) { return lookUp(ctx, release.Find, question) },
-	}, &rendered)
-	return rendered, err
+	return RenderJob.DoAnswering(ctx, c.process, "rendering chart "+release.Chart.Name, rendering{&release, release.Find != nil},
+		func(question json.RawMessage) (any, error) { return lookUp(ctx, release.Find, question) })
 }
 
 func lookUp(ctx context.Context, find build.Finder, question json.RawMessage) (any, error) {
@@ -77,46 +80,32 @@ func lookUp(ctx context.Context, find build.Finder, question json.RawMessage) (a
 }
 
 // FetchJob is a job of the same process as RenderJob. It fetches charts.
-const FetchJob = "fetch"
+const FetchJob helper.Call[build.Chart, *build.Fetched] = "fetch"
 
 // Fetch implements build.ChartFetcher.
 func (c *Charts) Fetch(ctx context.Context, chart build.Chart) (*build.Fetched, error) {
-	var fetched *build.Fetched
-	err := c.process.Do(ctx, helper.Call{Job: FetchJob, Title: "fetching chart " + chart.Name, Input: chart}, &fetched)
-	return fetched, err
-}
-
-// Fetch returns the job that fetches charts with a fetcher.
-func Fetch(fetcher build.ChartFetcher) helper.Job {
-	return func(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-		var chart build.Chart
-		if err := json.Unmarshal(input, &chart); err != nil {
-			return nil, err
-		}
-		return fetcher.Fetch(ctx, chart)
-	}
+	return FetchJob.Do(ctx, c.process, "fetching chart "+chart.Name, chart)
 }
 
 // Close stops the helper process.
 func (c *Charts) Close() error { return c.process.Close() }
 
-// Render returns the job that renders charts with a renderer.
-func Render(renderer build.Renderer) helper.Job {
-	return func(ctx context.Context, input json.RawMessage, ask helper.Ask) (any, error) {
-		var r rendering
-		if err := json.Unmarshal(input, &r); err != nil {
-			return nil, err
-		}
-		if r.Lookups {
-			r.Release.Find = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
-				return finder(ctx, ask, wanted)
+// Handlers returns the handlers of RenderJob and FetchJob for flux-helper.
+func Handlers(renderer interface {
+	build.Renderer
+	build.ChartFetcher
+},
+) []helper.Handler {
+	return []helper.Handler{
+		RenderJob.AskingHandler(func(ctx context.Context, r rendering, ask helper.Ask) (*build.Rendered, error) {
+			if r.Lookups {
+				r.Release.Find = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
+					return finder(ctx, ask, wanted)
+				}
 			}
-		}
-		rendered, err := renderer.Render(ctx, *r.Release)
-		if err != nil {
-			return nil, err
-		}
-		return rendered, renderedWithin(rendered)
+			return renderer.Render(ctx, *r.Release)
+		}),
+		FetchJob.Handler(renderer.Fetch),
 	}
 }
 
@@ -129,24 +118,4 @@ func finder(ctx context.Context, ask helper.Ask, wanted build.Wanted) (map[strin
 	var object map[string]any
 	err := utiljson.Unmarshal(f.Object, &object)
 	return object, err
-}
-
-// outputMax is the maximum size of the output of one build or one chart.
-const outputMax = 64 << 20
-
-func within(title string, size int) error {
-	if size > outputMax {
-		return &budget.ExceededError{Fact: "the output of " + title + " is larger than " + budget.Size(outputMax)}
-	}
-	return nil
-}
-
-func renderedWithin(r *build.Rendered) error {
-	size := 0
-	for _, part := range [][]string{r.CRDs, r.Manifests, r.Hooks} {
-		for _, document := range part {
-			size += len(document)
-		}
-	}
-	return within("the chart", size)
 }

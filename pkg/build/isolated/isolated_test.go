@@ -19,6 +19,8 @@ import (
 // echo is a renderer that returns the name of the release, fails, or exits.
 type echo struct{}
 
+func (echo) Fetch(context.Context, build.Chart) (*build.Fetched, error) { return nil, nil }
+
 func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error) {
 	switch r.Name {
 	case "fail":
@@ -42,9 +44,8 @@ func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error
 
 // TestMain is the helper program if it has the arguments of one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 3 && os.Args[1] == isolated.RenderJob {
-		jobs := map[string]helper.Job{isolated.RenderJob: isolated.Render(echo{})}
-		if err := helper.Serve(context.Background(), jobs, os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 3 && os.Args[1] == string(isolated.RenderJob) {
+		if err := helper.Serve(context.Background(), isolated.Handlers(echo{}), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 		return
@@ -55,7 +56,9 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func newCharts() *isolated.Charts { return isolated.NewCharts(os.Executable, "cache", nil) }
+func newCharts() *isolated.Charts {
+	return isolated.NewCharts(&helper.Pool{Find: os.Executable, LookupEnv: os.LookupEnv}, "cache")
+}
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
@@ -166,7 +169,7 @@ func TestInterrupted(t *testing.T) {
 func TestNotFound(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("nowhere")
-	p := isolated.NewCharts(func() (string, error) { return "", gone }, "", nil)
+	p := isolated.NewCharts(&helper.Pool{Find: func() (string, error) { return "", gone }}, "")
 	if _, err := p.Render(context.Background(), build.Release{}); !errors.Is(err, gone) {
 		t.Error(err)
 	}

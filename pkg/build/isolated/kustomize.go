@@ -3,16 +3,19 @@ package isolated
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
 )
 
 // KustomizeJob is the job that runs kustomize, and the argument of its process.
-const KustomizeJob = "kustomize"
+const KustomizeJob helper.Call[string, []json.RawMessage] = "kustomize"
 
 // proxyVariable names the proxy through which kustomize may fetch remote bases.
 const proxyVariable = "HTTPS_PROXY"
@@ -20,12 +23,15 @@ const proxyVariable = "HTTPS_PROXY"
 // Kustomizer implements build.Kustomizer in a helper process.
 type Kustomizer struct {
 	process *helper.Process
-	bases   *Bases
+	bases   *bases
 }
 
-// NewKustomizer returns a kustomizer that may fetch the given remote bases.
-func NewKustomizer(find func() (string, error), bases *Bases, report func(line string)) *Kustomizer {
-	return &Kustomizer{&helper.Process{Find: find, Arguments: []string{KustomizeJob}, Report: report, Environment: bases.environment}, bases}
+// NewKustomizer returns a kustomizer that may fetch remote bases from the hosts.
+func NewKustomizer(pool *helper.Pool, hosts egress.Hosts) *Kustomizer {
+	return helper.Shared(pool, string(KustomizeJob)+" "+strings.Join(hosts, ","), func() *Kustomizer {
+		b := &bases{hosts: hosts, pool: pool}
+		return &Kustomizer{pool.Process("kustomize", b.environment, string(KustomizeJob)), b}
+	})
 }
 
 // call is a call of a method of build.FileSystem.
@@ -42,15 +48,12 @@ type result struct {
 }
 
 // Allows implements build.Kustomizer.
-func (k *Kustomizer) Allows(host string) bool { return k.bases.Hosts.Allows(host) }
+func (k *Kustomizer) Allows(host string) bool { return k.bases.hosts.Allows(host) }
 
 // Kustomize implements build.Kustomizer.
 func (k *Kustomizer) Kustomize(ctx context.Context, folder string, from build.FileSystem) ([][]byte, error) {
-	var raw []json.RawMessage
-	err := k.process.Do(ctx, helper.Call{
-		Job: KustomizeJob, Title: "kustomize", Input: folder,
-		Answer: func(question json.RawMessage) (any, error) { return read(from, question) },
-	}, &raw)
+	raw, err := KustomizeJob.DoAnswering(ctx, k.process, "kustomize", folder,
+		func(question json.RawMessage) (any, error) { return read(from, question) })
 	if refused := k.bases.refused(); err != nil && refused != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %s", err, refused) //nolint:errorlint // wrapping it would make it a failure of the API server
 	}
@@ -86,30 +89,17 @@ func read(from build.FileSystem, question json.RawMessage) (any, error) {
 
 // Close stops the helper process and the proxy for remote bases.
 func (k *Kustomizer) Close() error {
-	err := k.process.Close()
-	if closed := k.bases.close(); err == nil {
-		err = closed
-	}
-	return err
+	return errors.Join(k.process.Close(), k.bases.close())
 }
 
-// Kustomize is the job that runs kustomize.
-func Kustomize(ctx context.Context, input json.RawMessage, ask helper.Ask) (any, error) {
-	var folder string
-	if err := json.Unmarshal(input, &folder); err != nil {
-		return nil, err
-	}
+// Kustomize runs kustomize in flux-helper.
+func Kustomize(ctx context.Context, folder string, ask helper.Ask) ([]json.RawMessage, error) {
 	objects, err := build.Kustomize(folder, &source{ctx, ask})
-	if err != nil {
-		return nil, err
-	}
 	raw := make([]json.RawMessage, len(objects))
-	size := 0
 	for i, o := range objects {
 		raw[i] = o
-		size += len(o)
 	}
-	return raw, within("kustomize", size)
+	return raw, err
 }
 
 // RestrictNetwork sends all HTTP requests of this process through the proxy in its environment, and

@@ -149,6 +149,22 @@ type Failure struct {
 	Text, Detail string
 }
 
+// Rejected returns the object that was applied or, if the message does not contain it, the one that the error names.
+func (f Failure) Rejected() Object {
+	if f.Object.Kind == "" || f.Object.Name == "" {
+		return f.Named
+	}
+	return f.Object
+}
+
+// Group returns the API group of a kind that is not served.
+func (f Failure) Group() string {
+	if group, _, ok := strings.Cut(f.Version, "/"); ok {
+		return group
+	}
+	return f.Named.Group
+}
+
 // ObjectStatus is an object with its status (kstatus) and an explanation.
 type ObjectStatus struct {
 	Object

@@ -335,8 +335,8 @@ func (r observer) committed(ctx context.Context, want *FilePattern) judgment {
 
 func (r observer) why(ctx context.Context, want *Why) judgment {
 	k, _ := want.Object.flux()
-	doctor := diagnose.Doctor{Client: r.Client, Home: r.Home, Now: r.Now()}
-	v, err := doctor.Object(ctx, k, want.Object.Namespace, want.Object.Name)
+	diagnoser := diagnose.Diagnoser{Client: r.Client, Home: r.Home, Now: r.Now()}
+	v, err := diagnoser.Object(ctx, k, want.Object.Namespace, want.Object.Name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return judgment{actual: "it does not exist"}
@@ -344,12 +344,12 @@ func (r observer) why(ctx context.Context, want *Why) judgment {
 		return judgment{unknown: err.Error()}
 	}
 	var roots []string
-	for _, c := range v.Cases {
-		root := c.Root.Object
-		if (want.RootCause == nil || want.RootCause.matches(root)) && want.Message.matches(c.Root.Message) {
+	for _, c := range v.Causes {
+		root := c.Root().Object
+		if (want.RootCause == nil || want.RootCause.matches(root)) && want.Message.matches(c.Root().Message) {
 			return holds()
 		}
-		roots = append(roots, fmt.Sprintf("%s: %s", root, redact.Text(c.Root.Message)))
+		roots = append(roots, fmt.Sprintf("%s: %s", root, redact.Text(c.Root().Message)))
 	}
 	switch {
 	case len(roots) > 0:

@@ -238,7 +238,7 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", expression, got, want)
 		}
 	}
-	var _ expression.Evaluator = expression.Process{}
+	var _ expression.Evaluator = expression.Client{}
 }
 
 // FuzzLoad checks that no file that a repository can have ends the process.

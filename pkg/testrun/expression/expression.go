@@ -11,7 +11,7 @@ import (
 )
 
 // Job is the job of the helper process that evaluates expressions, and the argument of its process.
-const Job = "expression"
+const Job helper.Call[Request, []Answer] = "expression"
 
 // Expression is a CEL expression over the variable object.
 type Expression struct {
@@ -40,18 +40,17 @@ type Evaluator interface {
 	Evaluate(ctx context.Context, r Request) ([]Answer, error)
 }
 
-// Process implements Evaluator in a helper process.
-type Process struct{ *helper.Process }
+// Client implements Evaluator in a helper process.
+type Client struct{ process *helper.Process }
 
-// NewProcess returns an evaluator that runs in the program that find returns.
-func NewProcess(find func() (string, error)) Process {
-	return Process{&helper.Process{Find: find, Arguments: []string{Job}, Environment: func(context.Context) ([]string, error) { return []string{}, nil }}}
+// New returns the client of a pool.
+func New(pool *helper.Pool) Client {
+	return Client{helper.Shared(pool, string(Job), func() *helper.Process { return pool.Process("", pool.Named(), string(Job)) })}
 }
 
 // Evaluate implements Evaluator.
-func (p Process) Evaluate(ctx context.Context, r Request) ([]Answer, error) {
-	var answers []Answer
-	err := p.Do(ctx, helper.Call{Job: Job, Title: "evaluating expressions", Input: r}, &answers)
+func (c Client) Evaluate(ctx context.Context, r Request) ([]Answer, error) {
+	answers, err := Job.Do(ctx, c.process, "evaluating expressions", r)
 	if err == nil && len(answers) != len(r.Expressions) {
 		err = errors.New("evaluating expressions: the number of results is wrong")
 	}

@@ -17,7 +17,6 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -68,15 +67,6 @@ func (v *Validator) Validate(ctx context.Context, r verdict.Request) ([]verdict.
 		verdicts[i] = c.judge(ctx, text)
 	}
 	return verdicts, nil
-}
-
-// Job runs Validate in the helper process.
-func (v *Validator) Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-	var r verdict.Request
-	if err := json.Unmarshal(input, &r); err != nil {
-		return nil, err
-	}
-	return v.Validate(ctx, r)
 }
 
 // cluster validates the objects of one cluster.

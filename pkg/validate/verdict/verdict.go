@@ -9,7 +9,7 @@ import (
 )
 
 // Job is the job of the helper process that validates objects, and the argument of its process.
-const Job = "validate"
+const Job helper.Call[Request, []Verdict] = "validate"
 
 // Schemas validates objects with schemas.
 type Schemas interface {
@@ -69,17 +69,15 @@ const (
 	RuleServer = "server"
 )
 
-// Process implements Schemas in a helper process.
-type Process struct{ *helper.Process }
+// Client implements Schemas in a helper process.
+type Client struct{ process *helper.Process }
 
-// NewProcess returns a validator that runs in the program that find returns.
-func NewProcess(find func() (string, error)) Process {
-	return Process{&helper.Process{Find: find, Arguments: []string{Job}, Environment: func(context.Context) ([]string, error) { return []string{}, nil }}}
+// New returns the client of a pool.
+func New(pool *helper.Pool) Client {
+	return Client{helper.Shared(pool, string(Job), func() *helper.Process { return pool.Process("", pool.Named(), string(Job)) })}
 }
 
 // Validate implements Schemas.
-func (p Process) Validate(ctx context.Context, r Request) ([]Verdict, error) {
-	var verdicts []Verdict
-	err := p.Do(ctx, helper.Call{Job: Job, Title: "validating objects", Input: r}, &verdicts)
-	return verdicts, err
+func (c Client) Validate(ctx context.Context, r Request) ([]Verdict, error) {
+	return Job.Do(ctx, c.process, "validating objects", r)
 }

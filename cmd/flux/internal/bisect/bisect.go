@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
@@ -35,11 +36,15 @@ it. --timeout limits the time of each test.
 
 The good and the bad commit are tested first. Commits whose result could not be
 determined (exit code 2 of 'flux test') are skipped; if the first bad commit is
-among them, all candidates are reported, and the exit code is 1.
+among them, all candidates are reported.
 
 JSON and YAML have the fields first (the commit), files (changed by it), good
 (the commit before it), causes (root causes of the first bad commit), candidates
 (skipped commits, one of which or first is the first bad one) and tested.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "the first bad commit was found",
+			clierr.ExitFailed:  "it was not found: the good commit is bad, the bad one is good, skipped commits leave several candidates, or bisect failed",
+		}.Annotations(),
 		Example: `  # Find the commit that broke the cluster since the last release
   flux bisect --good v1.4.0
 
@@ -73,7 +78,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) (err error) 
 	if t.program, err = helper.Self(); err != nil {
 		return err
 	}
-	if _, err := app.FindSandbox(a); err != nil {
+	if _, err := sandboxrelease.Program(a.Build.Version); err != nil {
 		return err
 	}
 	a.UI.Action("bisecting %s, about %s", output.Amount(len(commits)-1, "commit"), output.Amount(steps(len(commits)-2)+2, "test"))

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/config"
@@ -73,6 +74,11 @@ The preflight checks run before anything is changed; --preflight runs only the
 checks, and --dry-run prints the changes. If the branch does not accept pushes,
 --pull-request opens a pull request: run the same command again after the merge
 to install Flux on the cluster.`
+	cmd.Annotations = command.Exits{
+		clierr.ExitSuccess: "Flux is bootstrapped; with --preflight bootstrap would succeed, with --dry-run also if it would change something, and with " +
+			"--pull-request the pull request is open",
+		clierr.ExitFailed: "failure, or with --preflight bootstrap would fail",
+	}.Annotations()
 	o.add(cmd.PersistentFlags())
 	return cmd
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 // mode holds the flags that select the steps of bootstrap.
@@ -85,7 +85,7 @@ func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error 
 // explainUnready reports the cause of controllers or sync objects that are not ready.
 func explainUnready(ctx context.Context, a *app.App, namespace string, err error) error {
 	var known *hint.Error
-	var controllersDown *diagnose.NotReadyError
+	var controllersDown *rollout.NotReadyError
 	var object *bootstrap.UnreadyError
 	if !errors.As(err, &known) || ctx.Err() != nil {
 		return explainFailed(ctx, a, err)
@@ -101,7 +101,7 @@ func explainUnready(ctx context.Context, a *app.App, namespace string, err error
 		k, _ := controllers.FindKind(object.Kind)
 		failure := report.Unready(objref.Target{Kind: k, Namespace: object.Namespace, Name: object.Name}, object.Object, "%s", object)
 		failure.Remedies = []string{known.Hint}
-		doctor := report.Doctor(a, client)
+		doctor := report.Diagnoser(a, client)
 		doctor.Home = namespace
 		return report.Fail(ctx, a, doctor, failure)
 	default:

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 type options struct {
@@ -33,6 +33,10 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Check prerequisites, controllers and CRDs",
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "no problem was found; there may be warnings, such as a controller that is scaled to zero",
+			clierr.ExitFailed:  "a problem was found, or with --strict a warning",
+		}.Annotations(),
 		Long: `Check prerequisites, controllers and CRDs.
 
 Controllers that are starting are waited for within --timeout. All other problems
@@ -84,7 +88,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	defer cancel()
 	c := &checkup{
 		app: a, required: required, named: o.named, report: newReport(),
-		rollout: &diagnose.Rollout{Client: client, Namespace: namespace, AnyCause: true},
+		rollout: &rollout.Waiter{Client: client, Namespace: namespace, AnyCause: true},
 	}
 	a.UI.Action("checking prerequisites")
 	if err := c.fetch(ctx, client, o.pre); err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 // checkup is one run of the checks.
 type checkup struct {
 	app         *app.App
-	rollout     *diagnose.Rollout
+	rollout     *rollout.Waiter
 	server      *kubernetes.Version
 	deployments map[string]*appsv1.Deployment
 	crds        []controllers.Object
@@ -34,7 +34,7 @@ func (c *checkup) fetch(ctx context.Context, client *kube.Client, pre bool) erro
 	}}
 	if !pre {
 		requests = append(requests, func() (err error) {
-			c.deployments, err = c.rollout.Look(ctx)
+			c.deployments, err = c.rollout.List(ctx)
 			return err
 		}, func() error {
 			_, err := client.List(ctx, kube.CRDs(), kube.Selection{Labels: kube.PartOfFlux}, func(o controllers.Object) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 // controllers checks the installed Deployments and reports required ones that are
@@ -44,23 +44,23 @@ func (c *checkup) controllers(ctx context.Context) error {
 	c.rollout.Waiting = func(names []string) {
 		ui.Waiting("waiting for %s to start", strings.Join(names, ", "))
 	}
-	troubles, err := c.await(ctx)
+	problems, err := c.await(ctx)
 	if err != nil {
 		return err
 	}
 	for _, name := range c.rollout.Names {
-		c.installedController(installed[name], troubles)
+		c.installedController(installed[name], problems)
 	}
 	return nil
 }
 
 // installedController reports one Deployment and its images.
-func (c *checkup) installedController(d *appsv1.Deployment, troubles map[string]diagnose.Trouble) {
+func (c *checkup) installedController(d *appsv1.Deployment, problems map[string]rollout.Problem) {
 	r := result{Name: d.Name, Status: checkOK}
 	if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
 		r.Version = controllers.ImageTag(containers[0].Image)
 	}
-	t, bad := troubles[d.Name]
+	t, bad := problems[d.Name]
 	switch {
 	case bad:
 		r.Status, r.Message = checkFailed, redact.Text(t.Message)
@@ -93,19 +93,19 @@ func (c *checkup) controller(r result, d *appsv1.Deployment, format string, args
 	c.say(r.Status, format, args...)
 }
 
-func (c *checkup) await(ctx context.Context) (map[string]diagnose.Trouble, error) {
+func (c *checkup) await(ctx context.Context) (map[string]rollout.Problem, error) {
 	err := c.rollout.Wait(ctx)
-	var notReady *diagnose.NotReadyError
+	var notReady *rollout.NotReadyError
 	if err != nil && !errors.As(err, &notReady) {
 		return nil, err
 	}
-	troubles := map[string]diagnose.Trouble{}
+	problems := map[string]rollout.Problem{}
 	if notReady != nil {
-		for _, t := range notReady.Troubles {
-			troubles[t.Name] = t
+		for _, t := range notReady.Problems {
+			problems[t.Name] = t
 		}
 	}
-	return troubles, nil
+	return problems, nil
 }
 
 // missing returns the required controllers that are not installed: those that a

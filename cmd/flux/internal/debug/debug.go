@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
@@ -34,7 +35,7 @@ type options struct {
 
 // NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
-	return command.Group("debug", "Show the final values or variables, the status and the history of a resource",
+	cmd := command.Group("debug", "Show the final values or variables, the status and the history of a resource",
 		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
   flux debug hr my-app --show-values
 
@@ -59,6 +60,10 @@ func NewCommand(a *app.App) *cobra.Command {
   # Show the status, and the history of reconciliations
   flux debug ks my-app --show-status
   flux debug ks my-app --show-history`))
+	cmd.Annotations = command.Exits{
+		clierr.ExitFailed: "failure, or masked values would be written into a file or a pipe without --reveal or --mask-secrets",
+	}.Annotations()
+	return cmd
 }
 
 func newKind(a *app.App, kind, inputs, example string) *cobra.Command {

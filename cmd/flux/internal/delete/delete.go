@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
@@ -21,17 +20,15 @@ import (
 )
 
 type options struct {
-	targets      kinds.TargetOptions
 	silent       bool
 	wait         bool
 	suspendFirst bool
-	format       string
 }
 
 // NewCommand returns the command delete.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
-	cmd := kinds.NewCommand(a, kinds.Verb{
+	return kinds.NewCommand(a, kinds.Verb{
 		Name: "delete", Applies: controllers.Delete, Explicit: true,
 		Short: "Delete resources after showing what is pruned with them",
 		Of:    "Delete %s objects after showing what is pruned with them",
@@ -52,54 +49,46 @@ func NewCommand(a *app.App) *cobra.Command {
 		Examples: `  # Delete objects of several kinds
   flux delete ks/my-app source/git/my-app`,
 		Flags: func(fs *pflag.FlagSet) {
-			o.targets.Add(fs, "delete")
 			fs.BoolVarP(&o.silent, "silent", "s", false, "do not prompt for confirmation")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
-			command.AddOutput(fs, &o.format, "print the result for each object", "json", "yaml", "name")
 		},
-		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+		Action: &kinds.Action{
+			Selects: "delete", Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
+			Begin: o.requireTerminal,
+			Do:    func(ctx context.Context, act *kinds.Act) error { return (&deletion{act, o}).run(ctx) },
+		},
 	})
-	return cmd
 }
 
-func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if err := o.targets.With(s).Check(cmd, s); err != nil {
-		return err
+// requireTerminal returns an error if the confirmation cannot be requested.
+func (o *options) requireTerminal(_ context.Context, act *kinds.Act) (end func(), err error) {
+	if !o.silent && !act.App.UI.Interactive() {
+		err = fmt.Errorf("deleting %s objects requires a confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
 	}
-	if !o.silent && !a.UI.Interactive() {
-		return fmt.Errorf("deleting %s objects requires a confirmation: %w", s.Noun(), ui.ErrNoTerminal)
-	}
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
-	reading, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
-	c, err := kinds.Targets(reading, a, cmd, o.targets, s)
-	if err != nil {
-		return err
-	}
-	d := &deletion{app: a, client: client, options: o, results: report.NewResults(c.Targets), user: cmd.Context()}
-	targets, failed := c.Targets, c.Incomplete
-	if !o.silent {
-		var missing error
-		if targets, missing = d.preview(reading, targets); len(targets) == 0 {
-			return errors.Join(report.PrintResults(a, o.format, d.results), missing)
+	return func() {}, err
+}
+
+type deletion struct {
+	act     *kinds.Act
+	options *options
+}
+
+func (d *deletion) run(ctx context.Context) error {
+	var failed error
+	if !d.options.silent {
+		if failed = d.preview(ctx); len(d.act.Targets) == 0 {
+			return failed
 		}
-		failed = errors.Join(failed, missing)
-		if yes, err := a.Confirm(cmd.Context(), question(targets)); err != nil || !yes {
+		if yes, err := d.act.App.Confirm(d.act.User, question(d.act.Targets)); err != nil || !yes {
+			d.act.Discard()
 			return declined(err)
 		}
 	}
 	// --timeout does not include the time of the prompt.
-	ctx, stop := a.WithTimeout(cmd.Context())
+	ctx, stop := d.act.App.WithTimeout(d.act.User)
 	defer stop()
-	err = d.all(ctx, targets)
-	if cmd.Context().Err() != nil {
-		return err
-	}
-	return errors.Join(report.PrintResults(a, o.format, d.results), err, failed)
+	return errors.Join(d.all(ctx), failed)
 }
 
 func question(targets []objref.Target) string {
@@ -116,66 +105,45 @@ func declined(err error) error {
 	return errors.New("nothing was deleted")
 }
 
-// preview reads each object and prints what is pruned with it. It returns the
-// objects that exist, and reports the others.
-func (d *deletion) preview(ctx context.Context, targets []objref.Target) ([]objref.Target, error) {
-	err := kinds.Each(d.app, targets, func(t *objref.Target) error {
-		err := t.Read(ctx, d.client)
-		d.results.Set(*t, report.ResultFailed, err)
-		return err
-	})
-	found := slices.DeleteFunc(targets, func(t objref.Target) bool { return t.Object == nil })
-	for _, t := range found {
-		d.app.UI.Warning("%s: %s", t, consequence(t, d.options.suspendFirst))
+// preview reads each object and prints what is pruned with it. It reports the objects that do not exist.
+func (d *deletion) preview(ctx context.Context) error {
+	err := d.act.Each(func(t *objref.Target) (string, error) { return report.ResultFailed, t.Read(ctx, d.act.Client) })
+	d.act.Targets = slices.DeleteFunc(d.act.Targets, func(t objref.Target) bool { return t.Object == nil })
+	for _, t := range d.act.Targets {
+		d.act.App.UI.Warning("%s: %s", t, consequence(t, d.options.suspendFirst))
 	}
-	return found, err
-}
-
-type deletion struct {
-	app     *app.App
-	client  *kube.Client
-	options *options
-	results *report.Results
-	// many is set if messages have to name the object.
-	many bool
-	// user is the context of the command, without --timeout.
-	user context.Context
+	return err
 }
 
 // all requests all deletions before it waits for any.
-func (d *deletion) all(ctx context.Context, targets []objref.Target) error {
-	d.many = len(targets) > 1
-	failed := kinds.Each(d.app, targets, func(t *objref.Target) error {
-		err := d.one(ctx, t)
-		d.results.Set(*t, report.ResultDeleted, err)
-		return err
-	})
+func (d *deletion) all(ctx context.Context) error {
+	failed := d.act.Each(func(t *objref.Target) (string, error) { return report.ResultDeleted, d.one(ctx, t) })
 	if !d.options.wait {
 		return failed
 	}
-	return errors.Join(d.await(ctx, d.results.Changed(targets)), failed)
+	return errors.Join(d.await(ctx, d.act.Changed()), failed)
 }
 
 // one requests the deletion of an object and stores the response in the target.
 func (d *deletion) one(ctx context.Context, t *objref.Target) error {
-	d.app.UI.Action("deleting %s %s in %s namespace", t.Kind.Noun(), t.Name, t.Namespace)
-	err := d.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) (err error) {
+	d.act.App.UI.Action("deleting %s %s in %s namespace", t.Kind.Noun(), t.Name, t.Namespace)
+	err := d.act.Client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) (err error) {
 		if d.options.suspendFirst {
-			if _, err := d.client.MergePatch(ctx, r, t.Namespace, t.Name, t.Kind.Suspension.Change(true)); err != nil {
+			if _, err := d.act.Client.MergePatch(ctx, r, t.Namespace, t.Name, t.Kind.Suspension.Change(true)); err != nil {
 				return err
 			}
 		}
-		t.Object, err = d.client.Delete(ctx, r, t.Namespace, t.Name)
+		t.Object, err = d.act.Client.Delete(ctx, r, t.Namespace, t.Name)
 		return err
 	})
 	switch {
 	case err != nil:
 		return objref.NotFound(err, *t)
 	case d.options.wait:
-	case d.many:
-		d.app.UI.Success("%s deleted", report.Label(*t, d.many))
+	case d.act.Many():
+		d.act.App.UI.Success("%s deleted", report.Label(*t, true))
 	default:
-		d.app.UI.Success("%s deleted", t.Kind.Noun())
+		d.act.App.UI.Success("%s deleted", t.Kind.Noun())
 	}
 	return nil
 }

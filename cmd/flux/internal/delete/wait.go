@@ -20,13 +20,13 @@ func (d *deletion) await(ctx context.Context, targets []objref.Target) error {
 	var subjects []objref.Target
 	for _, t := range targets {
 		if t.Object == nil {
-			d.app.UI.Success("%s deleted", report.Label(t, d.many))
+			d.act.App.UI.Success("%s deleted", report.Label(t, d.act.Many()))
 		} else {
 			subjects = append(subjects, t)
 		}
 	}
-	progress := report.NewProgress(d.app.UI, d.app.Now, len(subjects), reconcile.Deleted)
-	watches := reconcile.NewWatches(d.client)
+	progress := report.NewProgress(d.act.App.UI, d.act.App.Now, len(subjects), reconcile.Deleted)
+	watches := reconcile.NewWatches(d.act.Client)
 	watches.ShareMany(subjects)
 	engine := reconcile.Waiter{
 		Watches: watches, Goal: reconcile.Goal{State: reconcile.Deleted},
@@ -46,9 +46,9 @@ func (d *deletion) printWaiting(targets []objref.Target) {
 	switch len(targets) {
 	case 0:
 	case 1:
-		d.app.UI.Waiting("waiting until %s is deleted", targets[0])
+		d.act.App.UI.Waiting("waiting until %s is deleted", targets[0])
 	default:
-		d.app.UI.Waiting("waiting until %s are deleted", objref.Count(targets))
+		d.act.App.UI.Waiting("waiting until %s are deleted", objref.Count(targets))
 	}
 }
 
@@ -62,21 +62,21 @@ func (d *deletion) ended(result reconcile.Result) error {
 	t, err := result.Subject, result.Err
 	switch {
 	case err == nil:
-		d.app.UI.Success("%s deleted", report.Label(t, d.many))
+		d.act.App.UI.Success("%s deleted", report.Label(t, d.act.Many()))
 		if owner, ok := recreator(t.Object); ok {
-			d.app.UI.Warning("%s applies %s and creates it again", owner, t)
+			d.act.App.UI.Warning("%s applies %s and creates it again", owner, t)
 		}
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
 		late := hint.Errorf(fmt.Sprintf("check that %s runs: flux check", t.Kind.Controller),
-			"%s", report.TimedOut(d.app.Global.Timeout, t.Named(), "be deleted", deletionState(result.Last)))
-		d.results.Set(t, report.ResultFailed, late)
-		d.app.Report(late)
+			"%s", report.TimedOut(d.act.App.Global.Timeout, t.Named(), "be deleted", deletionState(result.Last)))
+		d.act.Fail(t, late)
+		d.act.App.Report(late)
 		return clierr.ErrReported
 	}
-	d.results.Set(t, report.ResultFailed, err)
-	if d.user.Err() != nil {
-		d.app.UI.Warning("%s is not deleted yet: its deletion continues in the cluster, waiting for %s", t.Named(), report.Finalizers(result.Last))
+	d.act.Fail(t, err)
+	if d.act.User.Err() != nil {
+		d.act.App.UI.Warning("%s is not deleted yet: its deletion continues in the cluster, waiting for %s", t.Named(), report.Finalizers(result.Last))
 	}
 	return err
 }

@@ -44,8 +44,9 @@ func formats() []string { return append([]string{"wide", "json", "yaml"}, diagra
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "deps [kind name]",
-		Short: "Show the dependency graph",
+		Use:         "deps [kind name]",
+		Short:       "Show the dependency graph",
+		Annotations: command.Exits{clierr.ExitFailed: "failure, or there is a circular dependency"}.Annotations(),
 		Long: `Show the dependency graph of Flux resources: dependsOn, sources, charts,
 providers and image automation. Resources that are not ready are shown with their
 root causes. A circular dependency is an error.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
@@ -29,11 +30,12 @@ func newArtifact(a *app.App) *cobra.Command {
 		Use:   "artifact [oci://address:tag]",
 		Short: "Compare an OCI artifact with a local directory",
 		Long: `Compare an artifact in an OCI registry with a local directory and list the files
-that differ.
-
-The exit code is 0 if they are equal, 1 if they differ, and 2 if the comparison
-failed. The credentials are those of 'docker login' unless --creds or --provider
-is set.`,
+that differ. The credentials are those of 'docker login' unless --creds or
+--provider is set.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "the files are equal", clierr.ExitFailed: "files differ",
+			clierr.ExitUndetermined: "the comparison failed, or the command line is invalid",
+		}.Annotations(),
 		Example: `  # Compare with the files that were pushed
   flux diff artifact oci://ghcr.io/org/manifests:latest --path ./deploy
 

@@ -10,8 +10,10 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
@@ -77,10 +79,14 @@ of the commit. The token is read from the environment only: GITHUB_TOKEN,
 GITLAB_TOKEN, GITEA_TOKEN or BITBUCKET_TOKEN. For a pull request from a fork, whose
 token may not write, that is a warning.
 
-The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
-comparison failed. A Kustomization or HelmRelease that is not compared counts as
-changed if its definition or its source changes; with --strict, the exit code is 2
-if anything is not compared.`
+A Kustomization or HelmRelease that is not compared counts as changed if its
+definition or its source changes.`
+	cmd.Annotations = command.Exits{
+		clierr.ExitSuccess: "there are no changes, or with --fail-on=danger no dangerous ones; --fail-on=error and --exit-code=false accept all changes",
+		clierr.ExitFailed:  "there are changes, or with --fail-on=danger dangerous ones",
+		clierr.ExitUndetermined: "the comparison failed, the controller would fail, the command line is invalid, the comment or the status of --comment and " +
+			"--status could not be written, or something that the change may affect, with --strict anything, was not compared",
+	}.Annotations()
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
 
@@ -181,7 +187,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	}
 	announce := o.announce(a)
 	if o.withHelm {
-		if graph.Charts.Renderer, err = a.Helpers.Charts(a); err != nil {
+		if graph.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}

@@ -57,10 +57,7 @@ Dry runs impersonate the ServiceAccount of the Kustomization if you have
 permission to impersonate it, on the cluster of spec.kubeConfig. The diff
 includes the objects that are deleted with a pruned Kustomization or
 HelmRelease. Neither the cluster nor the directory is modified, and secret
-values are masked.
-
-The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
-comparison failed or the controller would fail.`,
+values are masked.`,
 		Example: `  # Show drift from the artifact of the source
   flux diff kustomization my-app
 

@@ -33,10 +33,7 @@ apply, and the objects that differ are listed as not corrected.
 Without --chart, the diff uses the chart artifact of the source; if
 --helmrelease-file sets another chart, that chart is fetched. Hooks are not part
 of the release: they are listed, but not compared. Secret values are masked in
-all objects.
-
-The exit code is 0 if there are no changes, 1 if there are changes, and 2 if the
-comparison failed or the controller would fail.`,
+all objects.`,
 		Example: `  # Show the changes of the next reconciliation
   flux diff helmrelease my-app
 

@@ -3,8 +3,11 @@
 package docgen
 
 import (
+	"bytes"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,12 +15,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 )
 
 // NewCommand returns the docgen command. It is hidden because only developers
 // of flux need it.
 func NewCommand(a *app.App) *cobra.Command {
-	var path string
+	var path, exits string
 	var man bool
 	cmd := &cobra.Command{
 		Use:    "docgen",
@@ -25,14 +29,20 @@ func NewCommand(a *app.App) *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			write := doc.GenMarkdownTree
+			write := writeMarkdown
 			if man {
 				write = func(root *cobra.Command, path string) error { return writeManual(root, path, a.Build) }
+			}
+			if exits != "" {
+				if err := os.WriteFile(exits, []byte(command.ExitDocument(cmd.Root(), 0)), 0o644); err != nil {
+					return err
+				}
 			}
 			return writeReference(cmd.Root(), path, write)
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "output directory")
+	cmd.Flags().StringVar(&exits, "exit-codes", "", "also write a document about the exit codes to this file")
 	cmd.Flags().BoolVar(&man, "man", false, "write manual pages instead of Markdown")
 	return cmd
 }
@@ -46,6 +56,50 @@ func writeReference(root *cobra.Command, path string, write func(*cobra.Command,
 		return fmt.Errorf("writing the reference to %s: %w", path, err)
 	}
 	return nil
+}
+
+// seeAlso is the last heading of a page.
+const seeAlso = "### SEE ALSO"
+
+// writeMarkdown writes a page for each command. Only the page of flux lists the global flags and
+// --help; the others link to it.
+func writeMarkdown(root *cobra.Command, path string) error {
+	if err := writePage(root, path, "### Options\n", "### Global flags\n"); err != nil {
+		return err
+	}
+	root.PersistentFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = true })
+	var below func(*cobra.Command) error
+	below = func(cmd *cobra.Command) error {
+		for _, child := range cmd.Commands() {
+			if !child.IsAvailableCommand() || child.IsAdditionalHelpTopicCommand() {
+				continue
+			}
+			child.InitDefaultHelpFlag()
+			child.Flags().Lookup("help").Hidden = true
+			rest := "The [global flags](flux.md#global-flags) apply, too.\n\n"
+			if exits := command.ExitReference(child); exits != "" {
+				rest += exits + "\n"
+			}
+			if err := writePage(child, path, seeAlso, rest+seeAlso); err != nil {
+				return err
+			}
+			if err := below(child); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return below(root)
+}
+
+// writePage writes the page of a command with a replacement for one part of cobra's text.
+func writePage(cmd *cobra.Command, path, part, replacement string) error {
+	var page bytes.Buffer
+	if err := doc.GenMarkdown(cmd, &page); err != nil {
+		return err
+	}
+	name := strings.ReplaceAll(cmd.CommandPath(), " ", "_") + ".md"
+	return os.WriteFile(filepath.Join(path, name), []byte(strings.Replace(page.String(), part, replacement, 1)), 0o644)
 }
 
 // writeManual writes manual pages with the date of the build, which is that of its commit: builds are

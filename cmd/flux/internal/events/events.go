@@ -16,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -43,6 +44,9 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events [kind/name ...]",
 		Short: "Show Kubernetes events of Flux resources",
+		Annotations: command.Exits{
+			clierr.ExitFailed: "failure, or neither the object of --for nor an event about it exists",
+		}.Annotations(),
 		Long: `Show the Kubernetes events of Flux resources, the oldest first.
 
 --for shows the events of one object, of Flux or of any other resource type. For

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/sequence"
 	"github.com/fluxkit/flux/internal/kube"
@@ -19,14 +18,12 @@ import (
 )
 
 type options struct {
-	targets     kinds.TargetOptions
 	credentials bool
-	format      string
 }
 
 // NewCommand returns the export command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &options{format: "yaml"}
+	o := &options{}
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "export", Applies: controllers.Export,
 		Short: "Export resources as manifests that can be applied",
@@ -42,13 +39,18 @@ func NewCommand(a *app.App) *cobra.Command {
 			{For: kinds.Unless(refersToSecrets), Text: `  # Print all objects in the cluster
   flux export %[1]s -A`},
 		},
-		Flags: o.add,
+		Flags: func(fs *pflag.FlagSet) {
+			fs.BoolVar(&o.credentials, "with-credentials", false, "also print the Secrets that the objects refer to")
+		},
 		Examples: `  # Print objects of several kinds
   flux export ks/my-app source/git/my-app
 
   # Back up all objects in the cluster, with the Secrets that they refer to
   flux export -A --with-credentials > backup.yaml`,
-		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+		Action: &kinds.Action{
+			Selects: "print", Reading: true, Output: "output format", Formats: []string{"yaml", "json"}, Default: "yaml",
+			Check: check, Do: o.export,
+		},
 	})
 	cmd.Long = `Print objects as manifests that can be applied.
 
@@ -65,38 +67,27 @@ printed once, after the first object that refers to it.
 
 func refersToSecrets(k controllers.Kind) bool { return len(k.Secrets) > 0 }
 
-func (o *options) add(fs *pflag.FlagSet) {
-	o.targets.AddReading(fs, "print")
-	fs.BoolVar(&o.credentials, "with-credentials", false, "also print the Secrets that the objects refer to")
-	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
-}
-
-func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if o.targets.AllNamespaces && len(s.Objects) > 0 {
+// check lets export print the objects of lists while they are read.
+func check(act *kinds.Act) error {
+	act.Unlisted = true
+	if act.Options.AllNamespaces && len(act.What.Objects) > 0 {
 		return errors.New("names and --all-namespaces are mutually exclusive")
 	}
-	selected := o.targets
-	selected.Without = unexported()
-	if err := selected.With(s).Check(cmd, s); err != nil {
-		return err
-	}
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
-	progress := exporting(a)
+	return nil
+}
+
+func (o *options) export(ctx context.Context, act *kinds.Act) error {
+	progress := exporting(act.App)
 	defer progress.Done()
-	out := newManifestWriter(a, o.format, len(s.Objects) == 1)
+	out := newManifestWriter(act.App, act.Format, len(act.What.Objects) == 1)
 	p := &printer{out: out, written: func(n int) { progress.Count(n, 0) }}
 	if o.credentials {
-		p.secrets = newSecretReader(ctx, client)
+		p.secrets = newSecretReader(ctx, act.Client)
 	}
-	if selected.With(s).Selects() {
-		return exportLists(ctx, a, cmd, client, p, selected.With(s), s)
+	if act.Listed {
+		return exportLists(ctx, act, p)
 	}
-	return exportNamed(ctx, a, cmd, client, p, selected, s)
+	return exportNamed(ctx, act, p)
 }
 
 // unexported returns the large fields that manifests do not have.
@@ -112,23 +103,15 @@ func exporting(a *app.App) *ui.Progress {
 }
 
 // exportLists prints the objects of lists while they are read.
-func exportLists(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, p *printer, o kinds.TargetOptions, s kinds.Selection) error {
-	namespace, err := a.Namespace(cmd)
-	if err != nil {
-		return err
-	}
-	if o.AllNamespaces {
-		namespace = ""
-	}
-	c := kinds.Chosen{What: s, Namespace: namespace, Listed: true}
-	order := sequence.New(len(s.Kinds), p.add)
-	selected := kube.Selection{Namespace: namespace, Labels: o.Labels, Without: unexported()}
-	p.start(ctx, a)
-	err = kinds.ListKinds(ctx, a, &c, func(place int, k controllers.Kind) kinds.List {
-		l := kinds.List{Kind: k, Namespace: namespace}
+func exportLists(ctx context.Context, act *kinds.Act, p *printer) error {
+	order := sequence.New(len(act.What.Kinds), p.add)
+	selected := kube.Selection{Namespace: act.Namespace, Labels: act.Options.Labels, Without: unexported()}
+	p.start(ctx, act.App)
+	err := act.ListKinds(ctx, func(place int, k controllers.Kind) kinds.List {
+		l := kinds.List{Kind: k, Namespace: act.Namespace}
 		l.Err = order.Read(place, func(each func(controllers.Object) error) error {
-			return client.WithServedVersion(ctx, k, func(r kube.Resource) error {
-				_, err := client.List(ctx, r, selected, each)
+			return act.Client.WithServedVersion(ctx, k, func(r kube.Resource) error {
+				_, err := act.Client.List(ctx, r, selected, each)
 				return err
 			})
 		})
@@ -142,23 +125,19 @@ func exportLists(ctx context.Context, a *app.App, cmd *cobra.Command, client *ku
 	case err != nil:
 		return err
 	case order.Failure() != nil:
-		return errors.Join(p.out.flush(), c.Incomplete) // the failure has been reported
+		return p.out.flush() // the failure has been reported
 	case order.Written == 0:
-		return c.NoneFound()
+		return act.NoneFound()
 	}
-	return errors.Join(p.out.close(), failed, c.Incomplete)
+	return errors.Join(p.out.close(), failed)
 }
 
 // exportNamed prints named objects. It reports the errors of those that cannot be
 // read.
-func exportNamed(ctx context.Context, a *app.App, cmd *cobra.Command, client *kube.Client, p *printer, o kinds.TargetOptions, s kinds.Selection) error {
-	c, err := kinds.Targets(ctx, a, cmd, o, s)
-	if err != nil {
-		return err
-	}
-	failed := kinds.Each(a, c.Targets, func(t *objref.Target) error { return t.Read(ctx, client) })
-	p.start(ctx, a)
-	for _, t := range c.Targets {
+func exportNamed(ctx context.Context, act *kinds.Act, p *printer) error {
+	failed := act.Try(func(t *objref.Target) error { return t.Read(ctx, act.Client) })
+	p.start(ctx, act.App)
+	for _, t := range act.Targets {
 		if t.Object == nil {
 			continue
 		}

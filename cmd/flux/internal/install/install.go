@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 type options struct {
@@ -276,13 +276,13 @@ func permissionsFor(objects []*unstructured.Unstructured, apply []string) []kube
 // waitForControllers waits until the Deployments are ready and reports each one,
 // with the cause if it is not ready.
 func waitForControllers(ctx context.Context, a *app.App, client *kube.Client, namespace string, names []string) error {
-	rollout := &diagnose.Rollout{
+	waiter := &rollout.Waiter{
 		Client: client, Namespace: namespace, Names: slices.Sorted(slices.Values(names)),
 		Ready:   func(name string) { a.UI.Success("%s: deployment ready", name) },
-		Trouble: func(t diagnose.Trouble) { a.UI.Warning("%s: %s", t.Name, redact.Text(t.Message)) },
+		Problem: func(p rollout.Problem) { a.UI.Warning("%s: %s", p.Name, redact.Text(p.Message)) },
 	}
-	err := rollout.Wait(ctx)
-	var notReady *diagnose.NotReadyError
+	err := waiter.Wait(ctx)
+	var notReady *rollout.NotReadyError
 	if errors.As(err, &notReady) {
 		return installation.ReportNotReady(a, notReady)
 	}

@@ -10,25 +10,22 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/requests"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 type options struct {
-	reconciler.Options
-	targets kinds.TargetOptions
-	failed  bool
-	format  string
+	requests.Options
+	failed bool
 }
 
 // NewCommand returns the reconcile command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
-	cmd := kinds.NewCommand(a, kinds.Verb{
+	return kinds.NewCommand(a, kinds.Verb{
 		Name: "reconcile", Applies: controllers.Reconcile,
 		Short: "Reconcile resources and wait for the result",
 		Of:    "Reconcile %s objects and wait for the result",
@@ -58,16 +55,16 @@ func NewCommand(a *app.App) *cobra.Command {
   # Reconcile all objects that are not ready, sources and dependencies first
   flux reconcile all --failed -A`,
 		Flags: func(fs *pflag.FlagSet) {
-			o.targets.Add(fs, "reconcile")
 			fs.BoolVar(&o.failed, "failed", false, "reconcile the objects of the namespace that are not ready")
 			fs.BoolVar(&o.Once, "once", false, "also reconcile suspended objects, and suspend them again")
 			fs.BoolVar(&o.Wait, "wait", true, "wait for the result")
-			command.AddOutput(fs, &o.format, "also print the outcome for each object", "json", "yaml")
 		},
 		KindFlags: func(k controllers.Kind, fs *pflag.FlagSet) { addKindFlags(o, k, fs) },
-		Run:       func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+		Action: &kinds.Action{
+			Selects: "reconcile", Output: "also print the outcome for each object", Formats: []string{"json", "yaml"},
+			Check: o.check, Do: o.reconcile,
+		},
 	})
-	return cmd
 }
 
 func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
@@ -83,64 +80,41 @@ func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
 	}
 }
 
-func (o *options) check() error {
-	if o.Once && !o.Wait {
+func (o *options) check(act *kinds.Act) error {
+	switch {
+	case o.Once && !o.Wait:
 		return errors.New("--once and --wait=false are mutually exclusive: the object is suspended again after the result")
+	case o.failed && len(act.What.Objects) > 0:
+		return errors.New("names and --failed are mutually exclusive")
+	case o.failed:
+		act.Options.All = act.Options.Labels == ""
 	}
 	return nil
 }
 
-func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	targets := o.targets
-	if o.failed {
-		if len(s.Objects) > 0 {
-			return errors.New("names and --failed are mutually exclusive")
-		}
-		targets.All = targets.Labels == ""
-	}
-	if err := targets.With(s).Check(cmd, s); err != nil {
-		return err
-	}
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
-	c, err := kinds.Targets(ctx, a, cmd, targets, s)
-	if err != nil {
-		return err
-	}
-	c.Targets = reconcilable(a, c, o)
-	r := reconciler.New(cmd.Context(), reconciler.NewEnv(a, client, c.Share), o.Options)
-	failed := r.Run(ctx, c.Targets)
-	if cmd.Context().Err() != nil {
-		return context.Cause(cmd.Context())
-	}
-	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, r.Outcomes()))
+func (o *options) reconcile(ctx context.Context, act *kinds.Act) error {
+	act.Targets = o.reconcilable(act)
+	return requests.Run(ctx, act, o.Options)
 }
 
 // reconcilable returns the targets without the suspended objects, and with
 // --failed without the ready ones. It keeps all objects that are named.
-func reconcilable(a *app.App, c kinds.Chosen, o *options) []objref.Target {
-	if !c.Listed {
-		return c.Targets
+func (o *options) reconcilable(act *kinds.Act) []objref.Target {
+	if !act.Listed {
+		return act.Targets
 	}
-	left := slices.DeleteFunc(c.Targets, func(t objref.Target) bool {
+	left := slices.DeleteFunc(act.Targets, func(t objref.Target) bool {
 		if o.failed && t.Kind.Ready(t.Object).Status == "True" {
 			return true
 		}
 		if t.Kind.Suspension.Is(t.Object) && !o.Once {
-			a.UI.Warning("%s is suspended and is not reconciled%s", t, report.SuspendNote(t.Object))
+			act.App.UI.Warning("%s is suspended and is not reconciled%s", t, report.SuspendNote(t.Object))
 			return true
 		}
 		return false
 	})
-	if len(left) == 0 && o.failed && c.Incomplete == nil {
-		a.UI.Success("no %s has failed", c.What.One())
+	if len(left) == 0 && o.failed && act.Incomplete == nil {
+		act.App.UI.Success("no %s has failed", act.What.One())
 	}
 	return left
 }

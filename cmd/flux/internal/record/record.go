@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/recording"
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -47,8 +48,9 @@ resources, credentials in URLs and arguments, private keys, and the paths of
 Providers and Receivers are masked. Names, labels, images, messages, and logs
 are not: look at them before you publish the file (gunzip -c FILE).
 
-What cannot be read is listed, marked as unknown in the file, and the command
-exits 1. docs/recording.md describes the format.`,
+What cannot be read is listed, and marked as unknown in the file.
+docs/recording.md describes the format.`,
+		Annotations: command.Exits{clierr.ExitFailed: "failure, or something could not be recorded; the file has the rest"}.Annotations(),
 		Example: `  # Record the cluster
   flux record -o cluster.flux.gz
 

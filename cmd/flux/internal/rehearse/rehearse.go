@@ -13,6 +13,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/rehearse"
 )
@@ -58,10 +60,14 @@ is only read.
 The sandboxes run the controllers that were built with flux-sandbox. The report
 lists controllers that do not have the version of the next Flux, and what is
 unknown because of it. The sandboxes need 2 GiB of memory; they are removed at
-the end, also after Ctrl-C.
-
-The exit code is 0 if nothing differs, 1 if something differs, and 2 if the
-rehearsal failed, or if nothing differs but something could not be rehearsed.`,
+the end, also after Ctrl-C.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "nothing differs between the two versions of Flux; notices, suspended resources, and controllers that did not run in the " +
+				"version of the next Flux do not change the exit code",
+			clierr.ExitFailed: "something breaks, has to be migrated or changes",
+			clierr.ExitUndetermined: "the rehearsal failed, the command line is invalid, or nothing differs but something could not be rehearsed, such as a " +
+				"source that is not ready with either version",
+		}.Annotations(),
 		Example: `  # Rehearse the upgrade of the only cluster in the repository to the newest embedded version
   flux rehearse
 
@@ -112,7 +118,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	if err != nil {
 		return err
 	}
-	if r.Program, err = app.FindSandbox(a); err != nil {
+	if r.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
 		return err
 	}
 	progress, end := progressOf(a)
@@ -157,9 +163,8 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 			return nil, err
 		}
 	}
-	r := &rehearse.Rehearsal{To: to, Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork}
-	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
-		return nil, err
+	r := &rehearse.Rehearsal{
+		To: to, Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
 	}
 	if !o.fromCluster { // which has stubs
 		if r.AgeKey, err = o.AgeKey(a); err != nil {

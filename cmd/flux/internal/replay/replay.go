@@ -36,9 +36,10 @@ The commands that read a cluster answer as at the time of the recording, also
 with the ages of that time. Nothing can be changed. What the recording does not
 have is refused and never reported as missing: the data of Secrets and
 ConfigMaps, files of artifacts, metrics, and objects that Flux does not apply.
-Therefore 'flux why' lists the drift of ready resources under "Could not check".
-
-The exit code is that of the command.`,
+Therefore 'flux why' lists the drift of ready resources under "Could not check".`,
+		Annotations: command.Exits{
+			command.OtherExit: "the exit code of the command", clierr.ExitInterrupted: "interrupted, which is how a replay without a command ends",
+		}.Annotations(),
 		Example: `  # Explain what was not ready
   flux replay cluster.flux.gz -- flux why
 

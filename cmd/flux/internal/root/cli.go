@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -36,6 +37,10 @@ operate it from a terminal or a pipeline.`,
 
   # Fetch the latest commit and apply it
   flux reconcile kustomization flux-system --with-source`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, also of one of several objects",
+			clierr.ExitInterrupted: "interrupted by Ctrl-C or SIGTERM",
+		}.Annotations(),
 		Version:       a.Build.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,

@@ -24,8 +24,8 @@ func TestReferenceIsReproducible(t *testing.T) {
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the reference depends on the environment (-one +two):\n%s", diff)
 	}
-	if !strings.Contains(first["flux_tree_kustomization.md"], `(default "$HOME/.kube/cache")`) {
-		t.Errorf("no default of --cache-dir:\n%s", first["flux_tree_kustomization.md"])
+	if !strings.Contains(first["flux.md"], `(default "$HOME/.kube/cache")`) {
+		t.Errorf("no default of --cache-dir:\n%s", first["flux.md"])
 	}
 	if _, ok := first["flux_docgen.md"]; ok {
 		t.Error("a hidden command is in the reference")
@@ -82,4 +82,17 @@ func runApp(t *testing.T, args ...string) (code int, out, errs string) {
 	a := app.New(strings.NewReader(""), &stdout, &stderr, func(string) string { return "" }, time.Now)
 	code = Run(t.Context(), a, args)
 	return code, stdout.String(), stderr.String()
+}
+
+// TestGlobalFlagsOnOnePage checks that only the page of flux lists the global flags, and that all other
+// pages have a link to them.
+func TestGlobalFlagsOnOnePage(t *testing.T) {
+	t.Parallel()
+	for name, page := range reference(t, "flux-system") {
+		listed := strings.Contains(page, "--kube-api-qps")
+		linked := strings.Contains(page, "[global flags](flux.md#global-flags)")
+		if first := name == "flux.md"; listed != first || linked == first {
+			t.Errorf("%s: lists the global flags: %t, has a link to them: %t", name, listed, linked)
+		}
+	}
 }

@@ -3,13 +3,13 @@ package root
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -55,10 +55,7 @@ func exit(ctx context.Context, a *app.App, cmd *cobra.Command, err error) int {
 		}
 		return clierr.ExitInterrupted
 	}
-	failed := clierr.ExitFailed
-	if exitsWithFindings(cmd) {
-		failed = clierr.ExitUndetermined
-	}
+	failed := command.ErrorExit(cmd)
 	if errors.Is(err, clierr.ErrReported) {
 		a.Report(err)
 		return failed
@@ -77,14 +74,4 @@ func exit(ctx context.Context, a *app.App, cmd *cobra.Command, err error) int {
 		a.UI.Line("  %s", redact.Text(hint))
 	}
 	return failed
-}
-
-// exitsWithFindings reports whether exit code 1 of a command means that it found
-// changes or problems. The errors of such a command have another exit code.
-func exitsWithFindings(cmd *cobra.Command) bool {
-	if cmd == nil {
-		return false
-	}
-	words := strings.Fields(cmd.CommandPath())
-	return len(words) > 1 && slices.Contains([]string{"diff", "rehearse", "test", "why", "status", "validate"}, words[1])
 }

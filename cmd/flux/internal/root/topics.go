@@ -21,6 +21,16 @@ func newTopic(name, short string, text func() string) func(*app.App) *cobra.Comm
 	}
 }
 
+// newExitCodes returns the help topic about the exit codes of all commands.
+func newExitCodes(*app.App) *cobra.Command {
+	topic := &cobra.Command{Use: "exit-codes", Short: "Exit codes of the commands"}
+	topic.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		cmd.Long = command.ExitDocument(cmd.Root(), topicWidth)
+		cmd.Parent().HelpFunc()(cmd, args)
+	})
+	return topic
+}
+
 // isTopic reports whether a command is a help topic. cobra considers commands
 // without a run function help topics unless they have subcommands.
 func isTopic(cmd *cobra.Command) bool {
@@ -150,65 +160,6 @@ Plugins and processes:
       Home directory; USERPROFILE on Windows if HOME is not set.
   GOMEMLIMIT
       Soft memory limit of flux, such as 1GiB (default 768MiB).`
-}
-
-func exitCodesTopic() string {
-	return `Exit codes of flux.
-
-  0    Success.
-  1    Failure, also of one of several objects.
-  2    Undetermined: only diff, rehearse, test, why, status and validate,
-       whose exit code 1 is a result.
-  130  Interrupted by Ctrl-C or SIGTERM.
-
-A command on several objects processes all of them, reports each, and exits 1 if
-one failed. A command without required arguments prints its usage and exits 1.
-
-Commands with other rules:
-
-  flux diff
-      0 without changes, 1 with changes (with --fail-on=danger only if they are
-      dangerous, with --fail-on=error never), 2 if the comparison or the build
-      failed or the command line is invalid.
-  flux why
-      0 if no problem was found, 1 if there is a problem, 2 if an object does
-      not exist or could not be read, or the command line is invalid.
-  flux status
-      0 if the resource is ready, nothing blocks new changes and all objects in
-      its inventory exist, 1 if not, 2 as for why.
-  flux validate
-      0 if all objects were validated and are valid, 1 if one is invalid, 2 if
-      one could not be validated, or the command line is invalid.
-  flux rehearse
-      0 if nothing differs between the versions of Flux, 1 if something breaks,
-      has to be migrated or changes, 2 if the rehearsal failed, or something
-      could not be rehearsed.
-  flux bisect
-      0 if the first bad commit was found, 1 if not, or if several may be.
-  flux record
-      1 if something could not be recorded; the file has the rest.
-  flux replay
-      The exit code of the command, 130 if there is none.
-  flux test
-      0 if all Flux resources are ready, 1 if one is not or if two owners apply
-      an object differently, 2 if that could not be determined.
-  flux check
-      0 also with warnings, 1 with --strict.
-  flux bootstrap
-      --preflight: 0 if bootstrap would succeed, 1 if not. --dry-run: 0 also if
-      bootstrap would change something. --pull-request: 0 when the pull request
-      is open.
-  flux deps
-      1 if there is a circular dependency.
-  flux trace
-      1 if an object is not managed by Flux.
-  flux events --for
-      1 if there is neither such an object nor an event about it.
-  flux debug
-      1 if secret values would be written masked into a file or a pipe, unless
-      --reveal or --mask-secrets is set.
-  flux sandbox, flux NAME
-      The exit code of flux-sandbox, or of the plugin.`
 }
 
 func formattingTopic() string {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
 	"github.com/fluxkit/flux/internal/terminal/fold"
 	"github.com/fluxkit/flux/internal/terminal/ui"
@@ -32,6 +33,9 @@ func setHelp(a *app.App, root *cobra.Command) {
 			plugin.AddCommands(cmd.Context(), a, root)
 		}
 		text := wrapped(cmp.Or(cmd.Long, cmd.Short), width()) + "\n"
+		if exits := command.ExitHelp(cmd, width()); exits != "" {
+			text += "\n" + exits
+		}
 		if !isTopic(cmd) {
 			text += "\n" + usage(cmd, width())
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
@@ -46,6 +47,10 @@ func newPull(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "pull",
 		Short: "Download the programs of the sandbox",
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "the sandbox was downloaded, or was there already",
+			clierr.ExitFailed:  "the sandbox could not be downloaded, its signature is missing, invalid or could not be verified, or its checksum differs",
+		}.Annotations(),
 		Long: `Download flux-sandbox, kubectl and the Flux controllers from the release of this
 version of flux, for this platform, to the cache directory of the user. There,
 'flux sandbox', 'flux test', 'flux bisect', 'flux rehearse' and 'flux validate
@@ -184,7 +189,7 @@ func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bund
 		return nil, fmt.Errorf("finding the cache directory: %w", err)
 	}
 	return func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error {
-		err := sigstore.Verify(ctx, a.Helpers.Signatures(a), sigstore.Request{
+		err := sigstore.Verify(ctx, a.Helpers, sigstore.Request{
 			File: file, Bundle: bundle, Identity: by, TrustedRoot: trusted, Cache: filepath.Join(cache, "flux", "sigstore"), Agent: agent(a),
 		})
 		if err == nil {
@@ -203,7 +208,7 @@ func report(a *app.App, r pulled) {
 	} else {
 		a.UI.Success("the sandbox of flux %s is already in %s", r.Version, r.Directory)
 	}
-	if used, err := app.FindSandbox(a); err == nil && filepath.Dir(used) != r.Directory {
+	if used, err := sandboxrelease.Program(a.Build.Version); err == nil && filepath.Dir(used) != r.Directory {
 		a.UI.Warning("flux %s uses %s instead", a.Build.Version, used)
 	} else if err != nil {
 		a.UI.Warning("flux %s does not use it: it uses the sandbox of its own version", a.Build.Version)

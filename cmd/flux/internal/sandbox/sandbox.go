@@ -15,15 +15,18 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 )
 
 // NewCommand returns the sandbox command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "sandbox COMMAND",
-		Short: "Run a local Kubernetes API and Flux without containers",
+		Use:         "sandbox COMMAND",
+		Short:       "Run a local Kubernetes API and Flux without containers",
+		Annotations: command.Exits{command.OtherExit: "the exit code of flux-sandbox"}.Annotations(),
 		Long: `Run flux-sandbox: a real Kubernetes API with the real Flux controllers, a Git
 server and a registry, all on loopback. The program is searched for in the
 directory of flux, then where 'flux sandbox pull' downloads that of this version
@@ -48,7 +51,7 @@ of flux, and then on PATH.`,
 // completeSandbox completes the commands and flags of flux-sandbox by running it.
 func completeSandbox(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		program, err := app.FindSandbox(a)
+		program, err := sandboxrelease.Program(a.Build.Version)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -70,7 +73,7 @@ func completeSandbox(a *app.App) cobra.CompletionFunc {
 }
 
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
-	program, err := app.FindSandbox(a)
+	program, err := sandboxrelease.Program(a.Build.Version)
 	if err != nil && len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		return cmd.Help()
 	}

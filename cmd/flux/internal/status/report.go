@@ -61,7 +61,7 @@ type eventReport struct {
 }
 
 func statusReportOf(s situation) statusReport {
-	verdict := report.VerdictOf(s.Verdict)
+	verdict := report.VerdictOf(s.Result)
 	r := statusReport{
 		Healthy: s.well() && len(s.unknown) == 0, Object: report.LinkOf(s.Link), Sources: []report.Link{}, Needs: []report.Vertex{}, NeededBy: []report.Vertex{},
 		Events: []eventReport{}, Cases: verdict.Cases, Unapplied: s.commits.Report(), Unknown: s.unknown,

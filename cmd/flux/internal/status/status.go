@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -38,11 +39,12 @@ HelmRelease, or else a resource of any other kind of Flux.
 
 Objects in the inventory that were changed outside Flux (drift), that another
 resource applies as well or that have values encrypted by SOPS are not
-reported: flux why checks them.
-
-Exit codes: 0 if the resource is ready, nothing blocks new changes and all
-objects in its inventory exist, 1 if not, 2 if that could not be determined. What
-could not be checked is listed.`,
+reported: flux why checks them. What could not be checked is listed.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess:      "the resource is ready, nothing blocks new changes, and all objects in its inventory exist",
+			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
+			clierr.ExitUndetermined: "undetermined: the resource does not exist, relevant objects could not be read, or the command line is invalid",
+		}.Annotations(),
 		Example: `  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
@@ -132,7 +134,7 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 	if err != nil {
 		return err
 	}
-	s.commits = report.UnappliedCommits(ctx, s.Verdict.Facts)
+	s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
 	if format != "" {
 		err = a.Encode(format, statusReportOf(s))
 	} else {
@@ -152,7 +154,7 @@ type situation struct {
 }
 
 // well reports whether the object is ready and nothing blocks its changes.
-func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Verdict.Cases) == 0 }
+func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Result.Causes) == 0 }
 
 // determined returns the error that sets the exit code: 1 if the object is not
 // well, 2 if a part could not be checked.
@@ -175,7 +177,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	var noTree error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Surroundings, err = report.Doctor(a, client).Around(ctx, k, o)
+		s.Surroundings, err = report.Diagnoser(a, client).Around(ctx, k, o)
 		return err
 	})
 	if k.Inventory != nil {
@@ -190,9 +192,9 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	}
 	if built != nil {
 		s.tree = built.Root
-		s.Surroundings.Inventory(report.Doctor(a, client), s.tree)
+		s.Surroundings.AddInventory(report.Diagnoser(a, client), s.tree)
 	}
-	s.unknown = append(s.unknown, s.Verdict.Unknown...)
+	s.unknown = append(s.unknown, s.Result.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)
 	s.outcome = s.Link.Outcome()
 	s.timing = s.Link.Schedule()
@@ -202,9 +204,9 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 // likeliest reads the object from the first kind that has one.
 func likeliest(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
-	k, o, err := report.Doctor(a, client).Find(ctx, kinds[:first], namespace, name)
+	k, o, err := report.Diagnoser(a, client).Find(ctx, kinds[:first], namespace, name)
 	if apierrors.IsNotFound(err) && len(kinds) > first {
-		k, o, err = report.Doctor(a, client).Find(ctx, kinds[first:], namespace, name)
+		k, o, err = report.Diagnoser(a, client).Find(ctx, kinds[first:], namespace, name)
 	}
 	if apierrors.IsNotFound(err) {
 		err = notFoundOf(kinds, namespace, name)
@@ -221,15 +223,15 @@ func notFoundOf(kinds []controllers.Kind, namespace, name string) error {
 func unseen(t *tree.Tree, noTree, noEvents error) []string {
 	var all []string
 	if noTree != nil {
-		all = append(all, diagnose.Unread("the inventory", noTree))
+		all = append(all, observe.Unread("the inventory", noTree))
 	}
 	if t != nil && noTree == nil {
 		for _, gap := range t.Gaps {
-			all = append(all, diagnose.Unread(gap.Resource, gap.Err))
+			all = append(all, observe.Unread(gap.Resource, gap.Err))
 		}
 	}
 	if noEvents != nil {
-		all = append(all, diagnose.Unread("events", noEvents))
+		all = append(all, observe.Unread("events", noEvents))
 	}
 	return all
 }

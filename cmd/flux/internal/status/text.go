@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -74,9 +75,9 @@ func (p *textLayout) head(s situation) {
 	if message := lineOf(s.outcome.Message); message != "" && !explained(s) {
 		p.b.WriteString(p.folded(message))
 	}
-	for _, c := range s.Verdict.Cases {
+	for _, c := range s.Result.Causes {
 		text := report.NewPage(p.app)
-		text.Case(c)
+		text.Problem(c)
 		p.b.WriteString("\n" + text.B.String())
 	}
 }
@@ -84,7 +85,7 @@ func (p *textLayout) head(s situation) {
 // explained reports whether a case is about the object itself and replaces its
 // Ready message.
 func explained(s situation) bool {
-	return slices.ContainsFunc(s.Verdict.Cases, func(c diagnose.Case) bool { return len(c.Chain) == 1 && c.Root.Object == c.Object })
+	return slices.ContainsFunc(s.Result.Causes, func(c diagnose.Cause) bool { return len(c.Chain) == 1 && c.Root().Object == c.Object })
 }
 
 // lineOf returns a message as a single redacted line.
@@ -289,7 +290,7 @@ func eventRows(a *app.App, events []event.Event) [][]string {
 		if h.Count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.Count)
 		}
-		rows = append(rows, []string{seen, h.Type, h.Reason, cutTo(lineOf(diagnose.WithoutFolders(h.Message)), messageShown)})
+		rows = append(rows, []string{seen, h.Type, h.Reason, cutTo(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
 	}
 	return rows
 }

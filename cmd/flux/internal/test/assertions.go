@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 )
 
@@ -29,7 +30,7 @@ func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompD
 func readTests(ctx context.Context, a *app.App, r *testrun.Repository, names []string) ([]assert.Test, error) {
 	tests, err := loadTests(ctx, r, names)
 	if err == nil {
-		err = assert.Check(ctx, a.Helpers.Expressions(), tests)
+		err = assert.Check(ctx, expression.New(a.Helpers), tests)
 	}
 	var invalid *assert.InvalidError
 	if errors.As(err, &invalid) {
@@ -82,7 +83,7 @@ func newSuite(ctx context.Context, a *app.App, r *testrun.Run, tests []assert.Te
 	r.Watching = func() {
 		s.runner = &assert.Runner{
 			Client: r.Sandbox.Client, Home: r.Set.Namespace, Repository: assert.Repository{URL: r.Address, Remote: r.Sandbox.Remote(r.Address), Now: a.Now},
-			Evaluator: a.Helpers.Expressions(), Permission: r.Received.Permission, Sink: sink, Now: a.Now, Progress: r.Progress,
+			Evaluator: expression.New(a.Helpers), Permission: r.Received.Permission, Sink: sink, Now: a.Now, Progress: r.Progress,
 			Faults: fault.Injector{Client: r.Sandbox.Client, Sandbox: r.Sandbox, Home: r.Set.Namespace, Now: a.Now},
 			Settle: func(ctx context.Context) error {
 				if err := r.Settle(ctx); err != nil {

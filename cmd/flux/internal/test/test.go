@@ -15,9 +15,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
@@ -67,11 +69,14 @@ deleted or recreated, workloads whose pods restart, failures also if they are
 temporary, and releases of Helm. Test files are those of the head, and are run
 after it was reconciled.
 
-The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.
-
-The exit code is 0 if all resources are ready and all assertions hold, 1 if one
-does not or if two owners apply an object differently, and 2 if that could not be
-determined.`,
+The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "all Flux resources are ready and all assertions of test files hold; suspended resources, their missing Secrets, " +
+				"warnings of the API server, and objects in no inventory do not change the exit code",
+			clierr.ExitFailed: "a resource is not ready, an assertion does not hold, or two Kustomizations or HelmReleases apply an object with different contents",
+			clierr.ExitUndetermined: "undetermined: the sandbox could not be started, the command line is invalid, resources were still being reconciled " +
+				"at the end of --timeout, or resources apply to another cluster",
+		}.Annotations(),
 		Example: `  # Test the only cluster in the repository
   flux test
 
@@ -159,7 +164,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 
 // newRun returns the run without its repository.
 func (o *options) newRun(a *app.App) (*testrun.Run, error) {
-	r := &testrun.Run{FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now}
+	r := &testrun.Run{
+		FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
+	}
 	for _, text := range o.mappings {
 		m, err := testrun.ParseMapping(text)
 		if err != nil {
@@ -171,10 +178,7 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	if r.AgeKey, err = o.AgeKey(a); err != nil {
 		return nil, err
 	}
-	if r.Kustomizer, err = a.Kustomizer(app.RemoteBases{}); err != nil {
-		return nil, err
-	}
-	r.Program, err = app.FindSandbox(a)
+	r.Program, err = sandboxrelease.Program(a.Build.Version)
 	return r, err
 }
 

@@ -14,10 +14,10 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
@@ -45,11 +45,15 @@ what is no longer referenced is removed. If a source cannot be fetched, the fold
 remains as it is.
 
 Buckets of Azure and Google Cloud, and sources that are created by charts, are not
-fetched. The exit code is 1 if the folder therefore lacks something, and 2 if
-fetching fails.
+fetched.
 
 JSON and YAML have the fields folder, sources (kind, url, ref, chart, version,
 revision, file, and action: fetched, kept or removed) and incomplete.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess:      "the directory contains all sources",
+			clierr.ExitFailed:       "some sources are of a kind that is not fetched",
+			clierr.ExitUndetermined: "fetching failed, or the command line is invalid",
+		}.Annotations(),
 		Example: `  # Fetch the sources of the only cluster into .fluxtest
   flux test vendor
 
@@ -93,10 +97,8 @@ func runVendor(a *app.App, cmd *cobra.Command, o *options, access *buildflags.Op
 	f := &vendored.Fetcher{
 		Options: options, Login: builder.LoginFor(access.Provider), Git: desired.GitAccess{Provider: access.Provider, Login: builder.GitLogin},
 		Progress: func(step string) { line.Set("%s", step) },
-		Buckets: func(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error) {
-			return a.Helpers.Bucket(ctx, a, r)
-		},
-		Charts: func(folder string) vendored.ClosingFetcher { return a.Helpers.ChartFetcher(a, folder) },
+		Buckets:  buildflags.Identity(a).Bucket,
+		Charts:   func(folder string) vendored.ClosingFetcher { return isolated.NewCharts(a.Helpers, folder) },
 	}
 	result, err := f.Fetch(ctx, folder, repositories...)
 	line.Done()
@@ -151,7 +153,6 @@ func (o *options) building(a *app.App) (build.Options, error) {
 	if _, err := o.AgeKey(a); err != nil {
 		return build.Options{}, err
 	}
-	kustomizer, err := a.Kustomizer(app.RemoteBases{})
 	decryption := buildflags.Decryption(a)
 	decryption.Env = func(name string) string {
 		if name == "SOPS_AGE_KEY_FILE" && o.AgeKeyFile != "" {
@@ -159,12 +160,12 @@ func (o *options) building(a *app.App) (build.Options, error) {
 		}
 		return a.Env(name)
 	}
-	return build.Options{Kustomizer: kustomizer, Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
+	return build.Options{Kustomizer: isolated.NewKustomizer(a.Helpers, nil), Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter {
 		if o.Untrusted {
 			return build.Untrusted{}
 		}
 		return decryption.Decrypter(build.FromObjects(nil))
-	}}, err
+	}}, nil
 }
 
 // useVendored serves the sources in the folder of --vendor, unless --map serves others in their place.

@@ -34,9 +34,8 @@ func NewCommand(a *app.App) *cobra.Command {
 		Short: "Trace an object to its source",
 		Long: `Show which Kustomization or HelmRelease applies an object or its owner, and the
 source and revision that the object comes from. A failed reconciliation is shown
-separately from the last successful one.
-
-An object that Flux does not manage is an error, and the exit code is 1.`,
+separately from the last successful one.`,
+		Annotations: command.Exits{clierr.ExitFailed: "failure, or an object is not managed by Flux"}.Annotations(),
 		Example: `  # Trace a Deployment
   flux trace deployment my-app -n apps
 

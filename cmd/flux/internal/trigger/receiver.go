@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/webhook"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // resolve completes the request from the Receiver and its Secret.
@@ -57,7 +57,7 @@ func (t *triggering) checkReady(receiver objref.Target) error {
 		return hint.Errorf(hint.Command("flux resume receiver %s -n %s", t.Name, t.Namespace), "%s is suspended and rejects requests", receiver)
 	}
 	if k.Ready(o).Status != "True" || k.Result.String(o) == "" {
-		return hint.Errorf(diagnose.LogsOf(receiver.Named()), "%s is not ready and rejects requests: %s", receiver, report.Condition(k, o))
+		return hint.Errorf(rules.Logs(receiver.Named()), "%s is not ready and rejects requests: %s", receiver, report.Condition(k, o))
 	}
 	return nil
 }
@@ -183,7 +183,7 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	case errors.As(err, &rejected):
 		remedy := remedies[rejected.Code]
 		if t.url == "" {
-			remedy = strings.TrimPrefix(remedy+"; "+diagnose.LogsOf(k.ID(t.Namespace, t.Name)), "; ")
+			remedy = strings.TrimPrefix(remedy+"; "+rules.Logs(k.ID(t.Namespace, t.Name)), "; ")
 		}
 		return hint.Errorf(remedy, "%w", err)
 	case errors.As(err, &noController):

@@ -19,8 +19,10 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
@@ -73,11 +75,14 @@ What cannot be validated is listed: objects without a known schema, and
 Kustomizations and HelmReleases whose source, chart, variables or values are not
 available. Secrets
 and ConfigMaps that are not in Git are noted, because they may be created on the
-cluster.
-
-The exit code is 0 if all objects were validated and are valid, 1 if an object is
-invalid, and 2 if something could not be validated. Warnings and notes do not
-change it.`,
+cluster.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "all objects were validated and are valid; warnings and notes do not change the exit code",
+			clierr.ExitFailed:  "an object is invalid",
+			clierr.ExitUndetermined: "something could not be validated: the schema of a kind is unknown (accepted by --allow-missing-schemas), a Kustomization or " +
+				"HelmRelease could not be rendered, or only without variables or values that are not in Git (accepted by --allow-missing-sources), or the " +
+				"command line is invalid",
+		}.Annotations(),
 		Example: `  # Validate what is deployed to production
   flux validate --path clusters/production
 
@@ -155,7 +160,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	}
 	base.Branches = clone.Branches(checkout, o.revision)
 	if o.withHelm {
-		if base.Charts.Renderer, err = a.Helpers.Charts(a); err != nil {
+		if base.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}
@@ -163,9 +168,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	if err != nil {
 		return err
 	}
-	schemas := a.Helpers.Schemas()
+	var schemas verdict.Schemas = verdict.New(a.Helpers)
 	if o.sandbox {
-		if asked.Program, err = app.FindSandbox(a); err != nil {
+		if asked.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
 			return err
 		}
 		asked.Schemas, asked.Announce = schemas, a.UI.Action

@@ -11,21 +11,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
 type options struct {
-	targets  kinds.TargetOptions
 	state    string
 	revision string
 	children bool
-	format   string
 }
 
 // NewCommand returns the wait command.
@@ -52,21 +50,28 @@ func NewCommand(a *app.App) *cobra.Command {
 			{Text: `  # Print the outcome as JSON
   flux wait %[1]s %[2]s -o json`},
 		},
-		Flags:     o.add,
+		Flags: func(fs *pflag.FlagSet) {
+			fs.StringVar(&o.state, "for", reconcile.Ready, "state to wait for: ready, suspended or deleted")
+		},
 		KindFlags: o.addOfKind,
 		Examples: `  # Wait until objects of several kinds are ready
   flux wait source/git/my-app ks/my-app --timeout 10m
 
   # Wait until everything in the cluster is ready
   flux wait all -A`,
-		Run: func(cmd *cobra.Command, s kinds.Selection) error { return run(a, cmd, o, s) },
+		Action: &kinds.Action{
+			Selects: "wait for", Output: "also print the outcome for each object", Formats: []string{"json", "yaml"},
+			Check: o.check, Do: o.wait,
+		},
 	})
 	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
+	cmd.Annotations = command.Exits{
+		clierr.ExitSuccess: "all objects have reached the state",
+		clierr.ExitFailed: "the time of --timeout is over, or an object cannot reach the state: it is stalled (its controller does not retry until something " +
+			"changes), suspended, or does not exist",
+	}.Annotations()
 	cmd.Long = `Wait until objects are ready, suspended or deleted.
 
-The exit code is 0 when all objects have reached the state. It is 1 after
---timeout, or as soon as an object cannot reach it: the object is stalled (its
-controller does not retry until something changes), suspended, or does not exist.
 A failure does not end the wait while another attempt follows: the controller
 retries, or a new revision of the source, a reconciliation request or a change of
 the owner was not attempted yet. With --revision, failures of other revisions are
@@ -85,12 +90,6 @@ func hasRevision(k controllers.Kind) bool {
 	return ok && k.Examples.Revision != ""
 }
 
-func (o *options) add(fs *pflag.FlagSet) {
-	o.targets.Add(fs, "wait for")
-	fs.StringVar(&o.state, "for", reconcile.Ready, "state to wait for: ready, suspended or deleted")
-	command.AddOutput(fs, &o.format, "also print the outcome for each object", "json", "yaml")
-}
-
 func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	if _, ok := reconcile.RevisionPath(k); ok {
 		fs.StringVar(&o.revision, "revision", "", "revision to be ready at, e.g. main@sha1:6f9a1b2c or a commit")
@@ -100,14 +99,18 @@ func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	}
 }
 
-func (o *options) check(s kinds.Selection) error {
+func (o *options) check(act *kinds.Act) error {
+	act.MayBeEmpty = o.state == reconcile.Deleted
+	if act.What.Every && o.state == reconcile.Suspended {
+		act.What.Kinds = slices.DeleteFunc(act.What.Kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
+	}
 	switch {
 	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
 		return fmt.Errorf("invalid --for %q: must be ready, suspended or deleted", o.state)
 	case o.state != reconcile.Ready && (o.revision != "" || o.children):
 		return errors.New("--revision and --children require --for ready")
 	}
-	for _, k := range s.Kinds {
+	for _, k := range act.What.Kinds {
 		_, ok := reconcile.RevisionPath(k)
 		switch {
 		case o.revision != "" && !ok:
@@ -119,49 +122,25 @@ func (o *options) check(s kinds.Selection) error {
 	return nil
 }
 
-func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
-	if s.Every && o.state == reconcile.Suspended {
-		s.Kinds = slices.DeleteFunc(s.Kinds, func(k controllers.Kind) bool { return !k.Suspension.Possible() })
-	}
-	if err := o.check(s); err != nil {
+func (o *options) wait(ctx context.Context, act *kinds.Act) error {
+	if err := listNamed(ctx, act); err != nil {
 		return err
 	}
-	if err := o.targets.With(s).Check(cmd, s); err != nil {
-		return err
-	}
-	client, err := a.Client()
-	if err != nil {
-		return err
-	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
-	c, err := kinds.Choose(ctx, a, cmd, o.targets, s)
-	if err != nil {
-		return err
-	}
-	if err := c.NoneFound(); err != nil && o.state != reconcile.Deleted {
-		return err
-	}
-	if err := listNamed(ctx, client, &c); err != nil {
-		return err
-	}
-	w := &waiter{app: a, client: client, options: o, user: cmd.Context(), failures: map[string]error{}}
-	failed := w.run(ctx, c)
-	if cmd.Context().Err() != nil {
-		return context.Cause(cmd.Context())
-	}
-	return errors.Join(failed, c.Incomplete, report.PrintOutcomes(a, o.format, w.outcomes()))
+	w := &waiter{act: act, options: o, failures: map[string]error{}}
+	err := w.run(ctx)
+	act.Outcomes(w.outcomes(), nil)
+	return err
 }
 
 // listNamed reads many named objects of a kind in a namespace with one list, so
 // that one watch from the version of the list serves all of them. Objects that are
 // not in the list are read by name.
-func listNamed(ctx context.Context, client *kube.Client, c *kinds.Chosen) error {
-	if c.Listed {
+func listNamed(ctx context.Context, act *kinds.Act) error {
+	if act.Listed {
 		return nil
 	}
 	named := map[kinds.KindNamespace][]int{}
-	for i, t := range c.Targets {
+	for i, t := range act.Targets {
 		p := kinds.KindNamespace{Kind: t.Kind.Kind, Namespace: t.Namespace}
 		named[p] = append(named[p], i)
 	}
@@ -169,17 +148,17 @@ func listNamed(ctx context.Context, client *kube.Client, c *kinds.Chosen) error 
 		if len(indexes) < reconcile.ShareFrom {
 			continue
 		}
-		l := kinds.ListTargets(ctx, client, c.Targets[indexes[0]].Kind, kube.Selection{Namespace: at.Namespace})
+		l := kinds.ListTargets(ctx, act.Client, act.Targets[indexes[0]].Kind, kube.Selection{Namespace: at.Namespace})
 		if l.Err != nil {
 			return l.Err
 		}
-		c.Lists = append(c.Lists, l)
+		act.Lists = append(act.Lists, l)
 		found := map[string]controllers.Object{}
 		for _, t := range l.Targets {
 			found[t.Name] = t.Object
 		}
 		for _, i := range indexes {
-			c.Targets[i].Object = found[c.Targets[i].Name]
+			act.Targets[i].Object = found[act.Targets[i].Name]
 		}
 	}
 	return nil

@@ -7,12 +7,10 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
@@ -20,12 +18,9 @@ import (
 
 // waiter prints the progress and the results of a wait.
 type waiter struct {
-	app     *app.App
-	client  *kube.Client
+	act     *kinds.Act
 	options *options
-	// user is the context of the command, without --timeout.
-	user   context.Context
-	states *report.Progress
+	states  *report.Progress
 
 	mu       sync.Mutex
 	failures map[string]error
@@ -33,18 +28,18 @@ type waiter struct {
 }
 
 // run waits for the objects and reports each failure as soon as it occurs.
-func (w *waiter) run(ctx context.Context, c kinds.Chosen) error {
+func (w *waiter) run(ctx context.Context) error {
 	g := reconcile.Goal{State: w.options.state, Revision: w.options.revision}
-	w.say(c.Targets, g)
-	w.states = report.NewProgress(w.app.UI, w.app.Now, len(c.Targets), g.State)
-	watches := reconcile.NewWatches(w.client)
-	c.Share(watches)
+	w.say(w.act.Targets, g)
+	w.states = report.NewProgress(w.act.App.UI, w.act.App.Now, len(w.act.Targets), g.State)
+	watches := reconcile.NewWatches(w.act.Client)
+	w.act.Share(watches)
 	engine := reconcile.Waiter{
 		Watches: watches, Goal: g, Children: w.options.children,
 		Progress: func(p reconcile.Progress) { w.states.Update(p.Subject, p.Object, w.state(g, p)) },
 		Ended:    w.ended,
 	}
-	w.results = engine.Run(ctx, c.Targets)
+	w.results = engine.Run(ctx, w.act.Targets)
 	w.states.Close()
 	var failed error
 	var failures []*report.UnreadyError
@@ -58,7 +53,7 @@ func (w *waiter) run(ctx context.Context, c kinds.Chosen) error {
 			failed = clierr.ErrReported
 		}
 	}
-	report.PrintRootCauses(w.user, w.app, report.Doctor(w.app, w.client), failures)
+	report.PrintRootCauses(w.act.User, w.act.App, report.Diagnoser(w.act.App, w.act.Client), failures)
 	return failed
 }
 
@@ -75,9 +70,9 @@ func (w *waiter) say(targets []objref.Target, g reconcile.Goal) {
 	switch len(targets) {
 	case 0:
 	case 1:
-		w.app.UI.Waiting("waiting until %s is %s", targets[0].Named(), g)
+		w.act.App.UI.Waiting("waiting until %s is %s", targets[0].Named(), g)
 	default:
-		w.app.UI.Waiting("waiting until %s are %s", objref.Count(targets), g)
+		w.act.App.UI.Waiting("waiting until %s are %s", objref.Count(targets), g)
 	}
 }
 
@@ -90,10 +85,10 @@ func (w *waiter) ended(result reconcile.Result) {
 	defer w.mu.Unlock()
 	w.failures[s.String()] = err
 	switch {
-	case err != nil && w.user.Err() == nil:
-		w.app.Report(err)
+	case err != nil && w.act.User.Err() == nil:
+		w.act.App.Report(err)
 	case err == nil:
-		w.app.UI.Success("%s is %s%s", s, reconcile.Goal{State: result.Goal.State}, atRevision(result))
+		w.act.App.UI.Success("%s is %s%s", s, reconcile.Goal{State: result.Goal.State}, atRevision(result))
 	}
 }
 
@@ -142,7 +137,7 @@ func (w *waiter) inWords(result reconcile.Result) error {
 	case errors.Is(err, reconcile.ErrDeleted):
 		return fmt.Errorf("%s was %w", s, err)
 	case errors.Is(err, context.DeadlineExceeded) && o != nil:
-		late := report.TimedOut(w.app.Global.Timeout, s, g.Become(), missed(g, t.Kind, o))
+		late := report.TimedOut(w.act.App.Global.Timeout, s, g.Become(), missed(g, t.Kind, o))
 		if !g.HasCause(t.Kind, o) {
 			return errors.New(late)
 		}

@@ -56,9 +56,8 @@ problem, the report has the applied and the fetched revision, and the time of th
 next fetch. In a clone of the source, it lists the commits that were fetched but
 not applied with their authors; elsewhere it has only their range.
 
-Exit codes: 0 if no problem was found, 1 if there is a problem, 2 if that could
-not be determined. What could not be checked is listed. Resources that have been
-reconciling for less than a minute are listed as progress, not as problems.
+What could not be checked is listed. Resources that have been reconciling for less
+than a minute are listed as progress, not as problems.
 
 JSON and YAML have the fields healthy, looked (resources that were checked),
 summary (problems, rootCauses, shown), cases, progress (cases that are not a
@@ -66,6 +65,13 @@ problem yet), facts (the revisions of the resource), unapplied (commits that are
 not live) and unknown (what could not be checked). A case has the object, its
 root cause (code, message, details, remedies), the chain of findings from the
 object to it, and the objects that it blocks.`,
+		Annotations: command.Exits{
+			clierr.ExitSuccess: "no problem was found; a resource that has been reconciling for less than a minute, or being deleted for less than half " +
+				"a minute, is not a problem unless its controller is in a crash loop",
+			clierr.ExitFailed: "there is a problem",
+			clierr.ExitUndetermined: "undetermined: the object does not exist, the cluster does not respond, the command line is invalid, or no problem was " +
+				"found but relevant objects could not be read",
+		}.Annotations(),
 		Example: `  # Check all Flux resources
   flux why
 
@@ -105,18 +111,18 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	scope := diagnose.Scope{Fallback: namespace, Cases: rootCausesShown}
+	scope := diagnose.Scope{Fallback: namespace, Causes: rootCausesShown}
 	if cmd.Flags().Changed("namespace") && !o.allNamespaces {
-		scope = diagnose.Scope{Namespace: namespace, Cases: rootCausesShown}
+		scope = diagnose.Scope{Namespace: namespace, Causes: rootCausesShown}
 	}
 	if o.all {
-		scope.Cases = 0
+		scope.Causes = 0
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	ref.Namespace = ref.NamespaceOr(namespace)
 	line := a.UI.Progress(a.Now, "checking")
-	verdict, err := verdict(ctx, report.Doctor(a, client), ref, scope)
+	verdict, err := verdict(ctx, report.Diagnoser(a, client), ref, scope)
 	line.Done()
 	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
 		return interrupted // a report of what was read until then could name another root cause
@@ -124,7 +130,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	if scope.Namespace != "" && ref.Name == "" && verdict.Looked == 0 {
+	if scope.Namespace != "" && ref.Name == "" && verdict.Checked == 0 {
 		return hint.Errorf("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
 	}
 	commits := report.UnappliedCommits(ctx, verdict.Facts)
@@ -140,11 +146,11 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 
 // determined returns the error that sets the exit code: 1 for a problem, 2 if
 // a part could not be checked.
-func determined(err error, v diagnose.Verdict) error {
+func determined(err error, v diagnose.Result) error {
 	switch {
 	case err != nil:
 		return err
-	case len(v.Cases) > 0:
+	case len(v.Causes) > 0:
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	case len(v.Unknown) > 0:
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
@@ -152,7 +158,7 @@ func determined(err error, v diagnose.Verdict) error {
 	return nil
 }
 
-func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope diagnose.Scope) (diagnose.Verdict, error) {
+func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref, scope diagnose.Scope) (diagnose.Result, error) {
 	word, namespace, name := ref.Word, ref.Namespace, ref.Name
 	if name == "" {
 		return doctor.Everything(ctx, scope)
@@ -181,22 +187,22 @@ func verdict(ctx context.Context, doctor diagnose.Doctor, ref objref.Ref, scope 
 
 // printVerdict prints the root causes, those that block the most objects
 // first.
-func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
+func printVerdict(a *app.App, v diagnose.Result, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
 	if ref.Name == "" && v.Problems > 1 {
 		p.B.WriteString(p.Strong(output.Amount(v.Problems, "problem")+", "+output.Amount(v.RootCauses, "root cause")) + "\n\n")
 	}
-	for i, c := range v.Cases {
+	for i, c := range v.Causes {
 		if i > 0 {
 			p.B.WriteString("\n")
 		}
-		p.Case(c)
+		p.Problem(c)
 	}
-	if more := v.RootCauses - len(v.Cases); more > 0 {
+	if more := v.RootCauses - len(v.Causes); more > 0 {
 		p.B.WriteString("\n")
 		p.Line(0, fmt.Sprintf("and %s: flux why --all", output.Amount(more, "more root cause")))
 	}
-	if len(v.Cases) == 0 {
+	if len(v.Causes) == 0 {
 		p.Line(0, nothingFound(v, ref, scope))
 		p.Progress(v.Progress)
 		for _, line := range report.FactLines(a, v.Facts) {
@@ -209,8 +215,8 @@ func printVerdict(a *app.App, v diagnose.Verdict, ref objref.Ref, scope diagnose
 }
 
 // nothingFound returns the message for a diagnosis without problems.
-func nothingFound(v diagnose.Verdict, ref objref.Ref, scope diagnose.Scope) string {
-	what := output.Amount(v.Looked, "Flux resource")
+func nothingFound(v diagnose.Result, ref objref.Ref, scope diagnose.Scope) string {
+	what := output.Amount(v.Checked, "Flux resource")
 	if scope.Namespace != "" {
 		what += " in namespace " + scope.Namespace
 	}

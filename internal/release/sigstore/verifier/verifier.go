@@ -4,7 +4,6 @@ package verifier
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/sigstore/sigstore-go/pkg/bundle"
@@ -28,39 +27,26 @@ type Repository struct {
 // library.
 func Public() Repository { return Repository{tuf.DefaultMirror, tuf.DefaultRoot()} }
 
-// NewJob returns the job that verifies signatures with the trusted root of a repository.
-func NewJob(repository Repository) helper.Job {
-	return func(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-		var r sigstore.Request
-		if err := json.Unmarshal(input, &r); err != nil {
-			return nil, err
-		}
-		failure := repository.verify(ctx, r)
-		if failure != nil && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return sigstore.Result{Failure: failure}, nil
+// Verify verifies a signature with the trusted root of the repository.
+func (t Repository) Verify(ctx context.Context, r sigstore.Request) (struct{}, error) {
+	step, err := t.verify(ctx, r)
+	if err != nil {
+		err = &helper.Error{Step: string(step), Text: err.Error()}
 	}
+	return struct{}{}, err
 }
 
-// verify returns nil if the signature is valid.
-func (t Repository) verify(ctx context.Context, r sigstore.Request) *sigstore.Error {
-	failed := func(step sigstore.Step, err error) *sigstore.Error {
-		return &sigstore.Error{Step: step, Detail: err.Error(), Given: len(r.TrustedRoot) > 0}
-	}
+// verify returns the step that failed with its error.
+func (t Repository) verify(ctx context.Context, r sigstore.Request) (sigstore.Step, error) {
 	signed, err := parse(r.Bundle)
 	if err != nil {
-		return failed(sigstore.ReadBundle, err)
+		return sigstore.ReadBundle, err
 	}
 	trusted, err := t.trustedRoot(ctx, r)
 	if err != nil {
-		return failed(sigstore.ReadRoot, err)
+		return sigstore.ReadRoot, err
 	}
-	step, err := check(signed, trusted, r)
-	if err != nil {
-		return failed(step, err)
-	}
-	return nil
+	return check(signed, trusted, r)
 }
 
 // check returns the step that failed with its error. The certificate must be in a certificate

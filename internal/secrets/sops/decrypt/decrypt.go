@@ -3,7 +3,6 @@ package decrypt
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +19,6 @@ import (
 	"github.com/getsops/sops/v3/stores/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/secrets/sops"
 )
 
@@ -31,20 +29,13 @@ const (
 	keysMax = 100
 )
 
-// NewJob returns the job that decrypts documents. Failures of key services are remembered until
+// New returns the function that decrypts documents. Failures of key services are remembered until
 // the process ends, so that many documents with the same key wait once. env returns variables of the environment.
-func NewJob(env func(string) string) helper.Job {
+func New(env func(string) string) func(context.Context, sops.Request) (sops.Result, error) {
 	for _, logger := range logging.Loggers {
 		logger.SetOutput(io.Discard) // stderr belongs to flux
 	}
-	d := &documents{env: env}
-	return func(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-		var r sops.Request
-		if err := json.Unmarshal(input, &r); err != nil {
-			return nil, err
-		}
-		return d.decrypt(ctx, r)
-	}
+	return (&documents{env: env}).decrypt
 }
 
 // documents decrypts documents.
@@ -79,9 +70,6 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Result, e
 	order := []string{"age", "pgp"}
 	key, err := tree.Metadata.GetDataKeyWithKeyServices([]keyservice.KeyServiceClient{service}, order)
 	if err != nil {
-		if ctx.Err() != nil {
-			return sops.Result{}, context.Cause(ctx)
-		}
 		return sops.Result{NoKey: true, Failures: service.failures}, nil // the failures describe the error
 	}
 	cipher := &authenticated{Cipher: aes.NewCipher()}

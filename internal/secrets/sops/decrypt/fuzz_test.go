@@ -1,6 +1,7 @@
 package decrypt_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -9,7 +10,6 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	kubeyaml "sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/internal/secrets/sops/decrypt"
 	"github.com/fluxkit/flux/test/support/testsops"
@@ -18,7 +18,7 @@ import (
 // sealedFor encrypts values and decrypts documents with one age key, in this process.
 type sealedFor struct {
 	*testsops.Sealer
-	job helper.Job
+	decrypts func(context.Context, sops.Request) (sops.Result, error)
 }
 
 func (s sealedFor) yaml(t *testing.T, body string) string {
@@ -32,15 +32,8 @@ func (s sealedFor) yaml(t *testing.T, body string) string {
 
 func (s sealedFor) decrypt(t *testing.T, document, format string) ([]byte, error) {
 	t.Helper()
-	input, err := json.Marshal(sops.Request{Document: []byte(document), Format: format, Keys: sops.Keys{Age: []string{s.Identity.String()}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	output, err := s.job(t.Context(), input, nil)
-	if err != nil {
-		return nil, err
-	}
-	return output.(sops.Result).Clear, nil
+	result, err := s.decrypts(t.Context(), sops.Request{Document: []byte(document), Format: format, Keys: sops.Keys{Age: []string{s.Identity.String()}}})
+	return result.Clear, err
 }
 
 // FuzzDecrypt encrypts a value and decrypts it in each format. What is not the document that was
@@ -56,7 +49,7 @@ func FuzzDecrypt(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	s := sealedFor{sealer, decrypt.NewJob(func(string) string { return "" })}
+	s := sealedFor{sealer, decrypt.New(func(string) string { return "" })}
 	f.Fuzz(func(t *testing.T, clear, name, rest string) {
 		for _, format := range []string{"yaml", "json", "binary", "dotenv"} {
 			document := s.yaml(t, rest)

@@ -31,8 +31,8 @@ import (
 
 // TestMain is the helper program if it has the argument of one.
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == sops.Job {
-		if err := helper.Serve(context.Background(), map[string]helper.Job{sops.Job: decrypt.NewJob(os.Getenv)}, os.Stdin, os.Stdout); err != nil {
+	if len(os.Args) == 2 && os.Args[1] == string(sops.Job) {
+		if err := helper.Serve(context.Background(), []helper.Handler{sops.Job.Handler(decrypt.New(os.Getenv))}, os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -51,12 +51,10 @@ type decrypter struct {
 func newDecrypter(t *testing.T, own sops.Keys, env ...string) *decrypter {
 	t.Helper()
 	d, home := &decrypter{}, t.TempDir()
-	process := &helper.Process{
-		Find: os.Executable, Arguments: []string{sops.Job}, Report: func(line string) { d.reported = append(d.reported, line) },
-		Environment: func(context.Context) ([]string, error) {
-			return sops.Environment(append([]string{"HOME=" + home}, env...)), nil
-		},
-	}
+	process := sops.NewProcess(&helper.Pool{
+		Find: os.Executable, Warn: func(line string) { d.reported = append(d.reported, line) },
+		Environ: func() []string { return append([]string{"HOME=" + home}, env...) },
+	})
 	d.Decrypter = &sops.Decrypter{
 		Process: process, Keys: func(context.Context) (sops.Keys, error) { return own, nil },
 		Warn: func(_, failure string) { d.warnings = append(d.warnings, failure) },

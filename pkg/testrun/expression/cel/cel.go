@@ -18,7 +18,6 @@ import (
 	limits "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/testrun/expression"
 )
 
@@ -48,15 +47,6 @@ func newEnvironment() (*cel.Env, error) {
 		return nil, fmt.Errorf("preparing expressions: %w", err)
 	}
 	return set.Env(environment.StoredExpressions)
-}
-
-// Job runs Evaluate in the helper process.
-func (e *Evaluator) Job(ctx context.Context, input json.RawMessage, _ helper.Ask) (any, error) {
-	var r expression.Request
-	if err := json.Unmarshal(input, &r); err != nil {
-		return nil, err
-	}
-	return e.Evaluate(ctx, r)
 }
 
 // Evaluate implements expression.Evaluator.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/ci"
+	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/kubeconfig"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -55,8 +56,8 @@ type App struct {
 	operation *atomic.Pointer[context.Context]
 	// program writes formats for programs to standard output, see exact.
 	program *redact.Writer
-	// Helpers holds the helper processes.
-	Helpers *Helpers
+	// Helpers has the helper processes.
+	Helpers *helper.Pool
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
@@ -80,12 +81,17 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 	masked := secrets.NewWriter(err)
 	a := &App{
 		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, Build: Build{Version: DevVersion},
-		Helpers: &Helpers{}, operation: &atomic.Pointer[context.Context]{},
+		operation: &atomic.Pointer[context.Context]{},
 	}
 	a.UI.Mask(secrets.Text)
 	a.UI.Prefix = inPipeline
 	a.LookupEnv = func(name string) (string, bool) { value := env(name); return value, value != "" }
 	a.Environ = func() []string { return nil }
+	a.Helpers = &helper.Pool{
+		LookupEnv: func(name string) (string, bool) { return a.LookupEnv(name) },
+		Environ:   func() []string { return a.Environ() },
+		Warn:      func(text string) { a.UI.Warning("%s", text) },
+	}
 	a.Global.Kube = kubeconfig.New(env)
 	a.Client = a.connectOnce()
 	return a

@@ -4,6 +4,7 @@ package buildflags
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/spf13/pflag"
@@ -14,14 +15,17 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // Options has the values of the flags.
 type Options struct {
 	desired.Options
-	remote app.RemoteBases
+	// remote are the hosts of --allow-remote-bases.
+	remote []string
 }
 
 // Add adds the flags for building Kustomizations to fs.
@@ -46,7 +50,7 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 // AddRemote adds the flags for the access to remote sources to fs. Without --provider, no provider
 // is asked for credentials, because spec.provider may come from a change that others propose.
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
-	o.remote.Add(fs)
+	fs.StringSliceVar(&o.remote, "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, and charts also if they are not public, e.g. github.com (default none)")
 	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
 }
 
@@ -91,24 +95,23 @@ func AddChart(fs *pflag.FlagSet, o *desired.ChartOptions) {
 
 // Builder returns the builder for the options.
 func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
+	hosts := egress.Hosts(o.remote)
+	if err := hosts.Check(); err != nil {
+		return nil, fmt.Errorf("invalid value of --allow-remote-bases: %w", err)
+	}
+	identity := Identity(a)
 	b := &desired.Builder{
 		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
-		Login: func(ctx context.Context, provider, host string) (username, password string, err error) {
-			return a.Helpers.Login(ctx, a, provider, host)
-		},
-		GitLogin: func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error) {
-			return a.Helpers.GitLogin(ctx, a, r)
-		},
-		Charts:   func() (build.Renderer, error) { return a.Helpers.Charts(a) },
+		Login: identity.Login, GitLogin: identity.GitCredentials,
+		Charts:   func() (build.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
 		ReadFile: func(ctx context.Context, file string) ([]byte, error) { return oci.ReadInput(ctx, a, file) },
 	}
-	b.Hosts = o.remote.Hosts()
-	var err error
-	if b.Kustomizer, err = a.Kustomizer(o.remote); err != nil {
-		return nil, err
-	}
+	b.Hosts, b.Kustomizer = hosts, isolated.NewKustomizer(a.Helpers, hosts)
 	return b, nil
 }
+
+// Identity returns the client for credentials of cloud providers.
+func Identity(a *app.App) *cloud.Client { return cloud.New(a.Helpers, a.Secrets.AddLogin) }
 
 // Cluster returns the cluster of the command.
 func Cluster(a *app.App) desired.Cluster {

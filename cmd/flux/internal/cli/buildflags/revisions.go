@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -74,5 +75,5 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 
 // Decryption decrypts with the helper and the keys of the user.
 func Decryption(a *app.App) *desired.Decryption {
-	return &desired.Decryption{Process: a.Decryption(), Env: a.Env, Warn: a.UI.Warning}
+	return &desired.Decryption{Process: sops.NewProcess(a.Helpers), Env: a.Env, Warn: a.UI.Warning}
 }

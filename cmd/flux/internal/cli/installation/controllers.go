@@ -11,19 +11,20 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 // ReportNotReady reports the controllers that are not ready, with each cause
 // once.
-func ReportNotReady(a *app.App, e *diagnose.NotReadyError, ways ...string) error {
-	told := make([]string, len(e.Troubles))
-	for i, t := range e.Troubles {
-		told[i] = redact.Text(t.Message)
-		a.UI.Failure("%s: deployment not ready: %s", t.Name, told[i])
+func ReportNotReady(a *app.App, e *rollout.NotReadyError, ways ...string) error {
+	told := make([]string, len(e.Problems))
+	for i, p := range e.Problems {
+		told[i] = redact.Text(p.Message)
+		a.UI.Failure("%s: deployment not ready: %s", p.Name, told[i])
 	}
 	if errors.Is(e, context.DeadlineExceeded) {
 		a.UI.Failure("timed out after %s waiting for the controllers to become ready", a.Global.Timeout)
 	}
-	report.PrintCauses(a, e.Verdict(), told, ways)
+	report.PrintCauses(a, diagnose.NotReady(e), told, ways)
 	return clierr.ErrReported
 }

@@ -34,7 +34,9 @@ type Verb struct {
 	// Flags adds the flags of all kinds, KindFlags those of one kind.
 	Flags     func(*pflag.FlagSet)
 	KindFlags func(controllers.Kind, *pflag.FlagSet)
-	Run       func(cmd *cobra.Command, s Selection) error
+	// Run runs the verb. Action replaces it for a verb that acts on objects.
+	Run    func(cmd *cobra.Command, s Selection) error
+	Action *Action
 	// Every returns the kinds that "all" selects, nil for all that the verb
 	// applies to.
 	Every func() []controllers.Kind
@@ -57,6 +59,9 @@ var Families = []Family{
 // NewCommand returns the command of a verb with a subcommand for each kind that
 // it applies to. The command itself accepts "all", KIND,KIND and KIND/NAME.
 func NewCommand(a *app.App, v Verb) *cobra.Command {
+	if v.Action != nil {
+		v.attach(a)
+	}
 	root := &cobra.Command{
 		Use: v.Name + " [kind/name ...]", Short: v.Short, Long: v.Short + ".\n\n" + Help,
 		Example: v.Examples, ValidArgsFunction: completeSelection(a, v),

@@ -2,7 +2,6 @@
 package oci
 
 import (
-	"context"
 	"maps"
 	"net/url"
 	"slices"
@@ -23,9 +22,7 @@ import (
 func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
 	access.Wrap = a.Secrets.Transport
 	access.Provider = "generic"
-	access.Login = func(ctx context.Context, provider, host string) (username, password string, err error) {
-		return a.Helpers.Login(ctx, a, provider, host)
-	}
+	access.Login = cloud.New(a.Helpers, a.Secrets.AddLogin).Login
 	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry (default: the credentials of docker login)")
 	flags.BoolVar(&access.Insecure, "insecure-registry", false, "connect to the registry without TLS")
 	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", cloud.AWS, cloud.Azure, cloud.GCP}}, "provider", "cloud provider whose identity in the environment is used: generic (none), aws, azure or gcp")

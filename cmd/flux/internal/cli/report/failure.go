@@ -11,8 +11,10 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // causesShown is the maximum number of root causes that a command prints.
@@ -31,7 +33,7 @@ type UnreadyError struct {
 
 	// cause is the root cause, nil if none was found. unknown describes what
 	// could not be checked.
-	cause   *diagnose.Case
+	cause   *diagnose.Cause
 	unknown []string
 }
 
@@ -46,7 +48,7 @@ func Unready(t objref.Target, last controllers.Object, format string, args ...an
 // Condition returns the reason and message of the Ready condition, with the
 // message of the Reconciling condition during a reconciliation.
 func Condition(k controllers.Kind, o controllers.Object) string {
-	ready := diagnose.Said(k, o)
+	ready := rules.Readiness(k, o)
 	if doing, ok := controllers.FindCondition(o, "Reconciling"); ok && ready.Status == "Unknown" && doing.Status == "True" {
 		ready.Message = doing.Message
 	}
@@ -57,7 +59,7 @@ func Condition(k controllers.Kind, o controllers.Object) string {
 }
 
 // Fail reports a failure that ends the command, with its root cause.
-func Fail(ctx context.Context, a *app.App, doctor diagnose.Doctor, e *UnreadyError) error {
+func Fail(ctx context.Context, a *app.App, doctor diagnose.Diagnoser, e *UnreadyError) error {
 	if ctx.Err() == nil {
 		a.Report(e)
 	}
@@ -67,7 +69,7 @@ func Fail(ctx context.Context, a *app.App, doctor diagnose.Doctor, e *UnreadyErr
 
 // PrintRootCauses diagnoses reported failures and prints each root cause once. ctx
 // is the context of the command: the diagnosis has a time limit of its own.
-func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Doctor, failed []*UnreadyError) {
+func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Diagnoser, failed []*UnreadyError) {
 	if len(failed) == 0 || ctx.Err() != nil {
 		return
 	}
@@ -81,28 +83,28 @@ func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Doctor, fa
 	if ctx.Err() != nil {
 		return
 	}
-	verdict.Cases = append(verdict.Cases, unexplained(verdict, failed)...)
+	verdict.Causes = append(verdict.Causes, unexplained(verdict, failed)...)
 	var reported, remedies []string
 	for _, e := range failed {
 		reported = append(reported, e.message)
 		remedies = append(remedies, e.Remedies...)
 		e.unknown = verdict.Unknown
-		e.cause = e.caseIn(verdict)
+		e.cause = e.causeIn(verdict)
 	}
 	PrintCauses(a, verdict, reported, remedies)
 }
 
-// caseIn returns the case of the object, nil if it has none. If only the time
+// causeIn returns the root cause of the object, nil if it has none. If only the time
 // limit was exceeded, the first remedy is a longer one.
-func (e *UnreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
-	for i := range v.Cases {
-		c := &v.Cases[i]
+func (e *UnreadyError) causeIn(v diagnose.Result) *diagnose.Cause {
+	for i := range v.Causes {
+		c := &v.Causes[i]
 		if c.Object != e.subject() && !slices.Contains(c.Also, e.subject()) {
 			continue
 		}
-		root := &c.Root
-		if e.Late && slices.Contains([]string{"", "unreconciled", "progressing"}, root.Code) && !slices.Contains(root.Remedies, moreTime) {
-			root.Remedies = append([]string{moreTime}, root.Remedies...)
+		root := c.Root()
+		if e.Late && slices.Contains([]string{"", "unreconciled", "progressing"}, root.Code) && !slices.Contains(root.Fixes, moreTime) {
+			root.Fixes = append([]string{moreTime}, root.Fixes...)
 		}
 		if root.Code == "" {
 			return nil
@@ -114,17 +116,16 @@ func (e *UnreadyError) caseIn(v diagnose.Verdict) *diagnose.Case {
 
 const moreTime = "increase --timeout"
 
-// unexplained returns one case without a root cause for all failures that have
-// none.
-func unexplained(v diagnose.Verdict, failed []*UnreadyError) []diagnose.Case {
-	var c diagnose.Case
+// unexplained returns one cause without a message for all failures that have none.
+func unexplained(v diagnose.Result, failed []*UnreadyError) []diagnose.Cause {
+	var c diagnose.Cause
 	for _, e := range failed {
 		_, found := v.Of(e.subject())
 		switch {
 		case found:
 		case c.Object.Name == "":
-			c.Object, c.Root.Object = e.subject(), e.subject()
-			c.Root.Remedies = []string{diagnose.LogsOf(e.subject())}
+			c.Object = e.subject()
+			c.Chain = []rules.Finding{{Object: c.Object, Fixes: []string{rules.Logs(c.Object)}}}
 		default:
 			c.Also = append(c.Also, e.subject())
 		}
@@ -132,29 +133,29 @@ func unexplained(v diagnose.Verdict, failed []*UnreadyError) []diagnose.Case {
 	if c.Object.Name == "" {
 		return nil
 	}
-	return []diagnose.Case{c}
+	return []diagnose.Cause{c}
 }
 
 func (e *UnreadyError) subject() controllers.ID { return e.target.Named() }
 
 // PrintCauses prints root causes below the messages of reported failures. The
 // given remedies come first.
-func PrintCauses(a *app.App, v diagnose.Verdict, reported, remedies []string) {
+func PrintCauses(a *app.App, v diagnose.Result, reported, remedies []string) {
 	p := &Page{width: a.UI.Columns(), Strong: a.UI.Strong}
 	var lines []string
 	for _, message := range reported {
 		lines = append(lines, strings.Join(strings.Fields(message), " "))
 	}
-	for i, c := range v.Cases[:min(len(v.Cases), causesShown)] {
+	for i, c := range v.Causes[:min(len(v.Causes), causesShown)] {
 		if i > 0 {
 			remedies = nil
 		}
-		if len(v.Cases) > 1 {
+		if len(v.Causes) > 1 {
 			p.B.WriteString("\n")
 		}
 		p.Cause(c, whose(c, len(reported)), strings.Join(lines, "\n"), remedies)
 	}
-	if more := len(v.Cases) - causesShown; more > 0 {
+	if more := len(v.Causes) - causesShown; more > 0 {
 		p.Section(fmt.Sprintf("And %d more root causes", more), []string{"flux why"})
 	}
 	p.Section("Could not check", v.Unknown)
@@ -162,7 +163,7 @@ func PrintCauses(a *app.App, v diagnose.Verdict, reported, remedies []string) {
 }
 
 // whose names the failed objects of a case, "" if only one object has failed.
-func whose(c diagnose.Case, failed int) string {
+func whose(c diagnose.Cause, failed int) string {
 	explained := append([]controllers.ID{c.Object}, c.Also...)
 	switch {
 	case failed == 1:
@@ -193,9 +194,10 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// Doctor returns the diagnosis of the cluster.
-func Doctor(a *app.App, client *kube.Client) diagnose.Doctor {
-	d := diagnose.Doctor{Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording()}
-	d.Kustomizer, _ = a.Kustomizer(app.RemoteBases{}) // fails for invalid hosts only
-	return d
+// Diagnoser returns the diagnosis of the cluster.
+func Diagnoser(a *app.App, client *kube.Client) diagnose.Diagnoser {
+	return diagnose.Diagnoser{
+		Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording(),
+		Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
+	}
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"errors"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -60,22 +59,11 @@ func (e *UnreadyError) report() *Cause {
 	if e.cause == nil {
 		return nil
 	}
-	r := &Cause{Finding: findingOf(e.cause.Root)}
+	r := &Cause{Finding: findingOf(*e.cause.Root())}
 	if e.cause.Object == e.subject() && len(e.cause.Chain) > 1 {
 		for _, f := range e.cause.Chain {
 			r.Chain = append(r.Chain, f.Object)
 		}
 	}
 	return r
-}
-
-// PrintOutcomes writes the outcomes to standard output, always as a list.
-func PrintOutcomes(a *app.App, format string, outcomes []Outcome) error {
-	if format == "" {
-		return nil
-	}
-	if outcomes == nil {
-		outcomes = []Outcome{}
-	}
-	return a.Encode(format, outcomes)
 }

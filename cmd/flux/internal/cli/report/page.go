@@ -48,11 +48,11 @@ func (p *Page) Section(title string, lines []string) {
 	}
 }
 
-// Case writes the root cause of a case, the dependency chain, the other blocked
-// objects and the remedies.
-func (p *Page) Case(c diagnose.Case) {
-	p.B.WriteString(p.Strong(p.folded(0, "✗ "+c.Root.Object.String()+": "+c.Root.Message)) + "\n")
-	for _, detail := range c.Root.Details {
+// Problem writes a root cause, the dependency chain, the other blocked objects and
+// the remedies.
+func (p *Page) Problem(c diagnose.Cause) {
+	p.B.WriteString(p.Strong(p.folded(0, "✗ "+c.Root().Object.String()+": "+c.Root().Message)) + "\n")
+	for _, detail := range c.Root().Details {
 		p.Line(2, detail)
 	}
 	if len(c.Chain) > 1 {
@@ -66,7 +66,7 @@ func (p *Page) Case(c diagnose.Case) {
 		}
 	}
 	p.Section("Also blocked", listed(c.Blocks))
-	p.Section("Fix", c.Root.Remedies)
+	p.Section("Fix", c.Root().Remedies())
 }
 
 // listed returns the first objects, one in each line, and the number of others.
@@ -80,16 +80,16 @@ func listed(targets []controllers.ID) []string {
 
 // Cause writes the root cause of reported failures, without the parts that are in
 // their messages. whose names the failed objects in the titles.
-func (p *Page) Cause(c diagnose.Case, whose, reported string, remedies []string) {
-	message := unreported(c.Root.Message, reported)
-	switch own := c.Root.Object == c.Object; {
+func (p *Page) Cause(c diagnose.Cause, whose, reported string, remedies []string) {
+	message := unreported(c.Root().Message, reported)
+	switch own := c.Root().Object == c.Object; {
 	case !own && message == "":
-		message = c.Root.Object.String() + " is not ready"
+		message = c.Root().Object.String() + " is not ready"
 	case !own:
-		message = c.Root.Object.String() + ": " + message
+		message = c.Root().Object.String() + ": " + message
 	}
 	var details []string
-	for _, detail := range c.Root.Details {
+	for _, detail := range c.Root().Details {
 		if detail = unreported(detail, reported); detail != "" {
 			details = append(details, detail)
 		}
@@ -111,10 +111,10 @@ func (p *Page) Cause(c diagnose.Case, whose, reported string, remedies []string)
 	if len(c.Chain) > 2 {
 		p.Section("Dependency chain", []string{chainOf(c)})
 	}
-	p.Section("Fix"+target, append(slices.Clip(remedies), c.Root.Remedies...))
+	p.Section("Fix"+target, append(slices.Clip(remedies), c.Root().Remedies()...))
 }
 
-func chainOf(c diagnose.Case) string {
+func chainOf(c diagnose.Cause) string {
 	var chain []string
 	for _, f := range c.Chain {
 		chain = append(chain, f.Object.String())
@@ -186,10 +186,10 @@ func FactLines(a *app.App, f *diagnose.Facts) []string {
 const progressShown = 8
 
 // Progress writes the objects whose reconciliation has just started.
-func (p *Page) Progress(cases []diagnose.Case) {
+func (p *Page) Progress(cases []diagnose.Cause) {
 	for _, c := range cases[:min(len(cases), progressShown)] {
-		p.Line(1, c.Root.Object.String()+": "+c.Root.Message)
-		for _, detail := range c.Root.Details {
+		p.Line(1, c.Root().Object.String()+": "+c.Root().Message)
+		for _, detail := range c.Root().Details {
 			p.Line(2, detail)
 		}
 	}

@@ -38,7 +38,6 @@ type ChangeResult struct {
 
 // Results has the results of the targets of a command, in their order.
 type Results struct {
-	targets []objref.Target
 	// place is the index of a target in the list, by its key.
 	place map[string]int
 	mu    sync.Mutex
@@ -47,7 +46,7 @@ type Results struct {
 
 // NewResults returns empty results for targets.
 func NewResults(targets []objref.Target) *Results {
-	r := &Results{targets: targets, place: map[string]int{}, list: []ChangeResult{}}
+	r := &Results{place: map[string]int{}, list: []ChangeResult{}}
 	for i, t := range targets {
 		r.place[t.Key()] = i
 		r.list = append(r.list, ChangeResult{Kind: t.Kind.Kind, Namespace: t.Namespace, Name: t.Name})
@@ -67,6 +66,9 @@ func (r *Results) Set(t objref.Target, result string, err error) {
 	}
 }
 
+// List returns the results.
+func (r *Results) List() []ChangeResult { return r.list }
+
 // Changed returns those of the targets that have not failed.
 func (r *Results) Changed(targets []objref.Target) []objref.Target {
 	r.mu.Lock()
@@ -78,18 +80,6 @@ func (r *Results) Changed(targets []objref.Target) []objref.Target {
 		}
 	}
 	return done
-}
-
-// PrintResults writes the results to standard output: always as a list, or for
-// "name" a line for each object that has not failed.
-func PrintResults(a *app.App, format string, r *Results) error {
-	if format == "name" {
-		return PrintNames(a, r.Changed(r.targets))
-	}
-	if format == "" {
-		return nil
-	}
-	return a.Encode(format, r.list)
 }
 
 // PrintNames prints kind.group/name, a line for each target.

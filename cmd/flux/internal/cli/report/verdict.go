@@ -7,6 +7,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // Verdict is a diagnosis, for JSON.
@@ -48,10 +49,10 @@ type Finding struct {
 }
 
 // VerdictOf returns a diagnosis for JSON.
-func VerdictOf(v diagnose.Verdict) Verdict {
-	r := Verdict{Healthy: len(v.Cases)+len(v.Progress)+len(v.Unknown) == 0, Looked: v.Looked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
-	r.Summary = Summary{v.Problems, v.RootCauses, len(v.Cases)}
-	for _, c := range v.Cases {
+func VerdictOf(v diagnose.Result) Verdict {
+	r := Verdict{Healthy: len(v.Causes)+len(v.Progress)+len(v.Unknown) == 0, Looked: v.Checked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
+	r.Summary = Summary{v.Problems, v.RootCauses, len(v.Causes)}
+	for _, c := range v.Causes {
 		r.Cases = append(r.Cases, caseOf(c))
 	}
 	for _, c := range v.Progress {
@@ -61,20 +62,20 @@ func VerdictOf(v diagnose.Verdict) Verdict {
 	return r
 }
 
-func caseOf(c diagnose.Case) Case {
-	report := Case{Object: c.Object, Root: findingOf(c.Root), Blocks: append([]controllers.ID{}, c.Blocks...)}
+func caseOf(c diagnose.Cause) Case {
+	report := Case{Object: c.Object, Root: findingOf(*c.Root()), Blocks: append([]controllers.ID{}, c.Blocks...)}
 	for _, f := range c.Chain {
 		report.Chain = append(report.Chain, findingOf(f))
 	}
 	return report
 }
 
-func findingOf(f diagnose.Finding) Finding {
+func findingOf(f rules.Finding) Finding {
 	r := Finding{Object: f.Object, Code: f.Code, Message: redact.Text(f.Message)}
 	for _, detail := range f.Details {
 		r.Details = append(r.Details, redact.Text(detail))
 	}
-	for _, remedy := range f.Remedies {
+	for _, remedy := range f.Remedies() {
 		r.Remedies = append(r.Remedies, redact.Text(remedy))
 	}
 	return r

@@ -11,8 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/reconciler"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/requests"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -159,7 +159,7 @@ func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 		failure = report.Unready(t, last, "%s", report.TimedOut(c.App.Global.Timeout, t.Named(), "become ready", report.Condition(k, last)))
 		failure.Late = true
 	case errors.As(err, &final) && final.Suspended:
-		return reconciler.SuspendedError(t, last)
+		return requests.SuspendedError(t, last)
 	case errors.As(err, &final) && final.Source.Name != "":
 		failure = report.Unready(t, last, "%s is not ready: its source %s failed: %s", t, final.Source, report.Condition(k, last))
 	case errors.As(err, &final):
@@ -170,7 +170,7 @@ func (c *Creation) outcome(client *kube.Client, result reconcile.Result) error {
 		return err
 	}
 	if failure != nil {
-		return report.Fail(c.Cmd.Context(), c.App, report.Doctor(c.App, client), failure)
+		return report.Fail(c.Cmd.Context(), c.App, report.Diagnoser(c.App, client), failure)
 	}
 	c.App.UI.Success("%s %s is ready", NounOf(k), c.Name)
 	if revision := k.Result.String(last); revision != "" && k.Done != "" {

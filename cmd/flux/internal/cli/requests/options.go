@@ -1,0 +1,42 @@
+package requests
+
+import (
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Annotations of the API of helm-controller that request an action.
+const (
+	forceAnnotation = "reconcile.fluxcd.io/forceAt"
+	resetAnnotation = "reconcile.fluxcd.io/resetAt"
+)
+
+// Options select what Run requests and waits for.
+type Options struct {
+	// WithSource also reconciles the upstream objects.
+	WithSource bool
+	// Force and Reset request actions of helm-controller.
+	Force, Reset bool
+	// Once resumes suspended objects, and suspends them again afterwards.
+	Once bool
+	// Resume resumes the objects permanently.
+	Resume bool
+	// Wait waits for the results.
+	Wait bool
+}
+
+// SuspendedError returns the error for a named object that is suspended.
+func SuspendedError(t objref.Target, o controllers.Object) error {
+	return hint.Errorf(hint.Command("flux resume "+t.Kind.Noun()+" %[1]s -n %[2]s, or once: flux reconcile "+t.Kind.Noun()+" %[1]s -n %[2]s --once", t.Name, t.Namespace),
+		"%s is suspended%s", t, report.SuspendNote(o))
+}
+
+// resumption returns the patch that resumes an object and removes the reason and
+// the author of its suspension.
+func resumption(k controllers.Kind) map[string]any {
+	change := k.Suspension.Change(false)
+	controllers.Annotate(change, map[string]any{controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil})
+	return change
+}

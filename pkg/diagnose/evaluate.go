@@ -1,0 +1,234 @@
+package diagnose
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
+)
+
+const (
+	// newRevisionGrace is the time that a controller has to start reconciling a new revision before the delay is reported.
+	newRevisionGrace = time.Minute
+	// namespacesShown is the maximum number of namespaces to name that have an object with the name of a missing one.
+	namespacesShown = 3
+)
+
+// evaluation derives findings from the status of the objects that were read. It sends no requests, and is used by one goroutine
+// at a time.
+type evaluation struct {
+	snapshot     *observe.Snapshot
+	installation *installation
+	home         string
+	now          time.Time
+	// known caches the findings of objects, since many objects wait for the same few objects.
+	known map[controllers.ID]evaluated
+}
+
+type evaluated struct {
+	finding *rules.Finding
+	waits   bool
+}
+
+// subject returns the subject of an object of the snapshot.
+func (e *evaluation) subject(t controllers.ID) rules.Subject {
+	return rules.NewSubject(observe.KindOf(t), e.snapshot.Objects[t], e.home)
+}
+
+// of returns the finding for one object according to its own status, or nil if it is healthy. waits reports whether the object
+// waits for other objects, which may have the root cause.
+func (e *evaluation) of(t controllers.ID) (f *rules.Finding, waits bool) {
+	result, known := e.known[t]
+	if !known {
+		result.finding, result.waits = e.evaluate(t)
+		e.known[t] = result
+	}
+	return result.finding, result.waits
+}
+
+func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
+	o, there := e.snapshot.Objects[t]
+	if !there {
+		return e.missing(t), false
+	}
+	s := e.subject(t)
+	k := s.Kind
+	down, isDown := e.installation.down[k.Controller]
+	switch {
+	case s.Text("metadata.deletionTimestamp") != "":
+		if isDown {
+			return &down, false
+		}
+		deletion, _ := e.installation.deletion(t, o)
+		return &deletion, false
+	case k.Suspension.Is(o):
+		message := "it is suspended"
+		if why := controllers.SuspensionReason(o); why != "" {
+			message += ": " + why
+		}
+		return &rules.Finding{Object: t, Code: "suspended", Message: message, Fixes: []string{s.Command("resume")}}, false
+	case k.IsReady(o) && (!isDown || k.Static != nil && k.Static(o)):
+		if f := e.withoutProvider(t); f != nil {
+			return f, true
+		}
+		f := e.behind(s)
+		if f == nil {
+			return nil, false
+		}
+		return e.unlessCrashed(k, f), false
+	case isDown:
+		return &down, false
+	}
+	status, waits := s.Status()
+	if status.Code == "unreconciled" || status.Code == "progressing" {
+		f := e.unlessCrashed(k, &status)
+		return f, f == &status
+	}
+	return &status, waits
+}
+
+// unlessCrashed returns the finding for an object whose reconciliation has not finished, or that for its controller if that
+// crashes meanwhile.
+func (e *evaluation) unlessCrashed(k controllers.Kind, f *rules.Finding) *rules.Finding {
+	if crash, ok := e.installation.crashedSince(k.Controller, f.Since); ok {
+		return &crash
+	}
+	return f
+}
+
+// behind returns the finding for a ready object that has not been reconciled to the current revision of its source within
+// newRevisionGrace.
+func (e *evaluation) behind(s rules.Subject) *rules.Finding {
+	for _, edge := range e.snapshot.Graph.From(s.ID()) {
+		source := e.snapshot.Objects[edge.To]
+		k := observe.KindOf(edge.To)
+		if edge.Relation != "source" || source == nil {
+			continue
+		}
+		fetched, at := k.Result.String(source), controllers.Path{"status.artifact.lastUpdateTime"}.String(source)
+		when, err := time.Parse(time.RFC3339, at)
+		if err != nil || fetched == "" || s.Kind.Tried(s.Object, k, fetched) || e.now.Sub(when) < newRevisionGrace {
+			continue
+		}
+		return &rules.Finding{
+			Object: s.ID(), Code: "behind", Retry: s.Command("reconcile"),
+			Message: fmt.Sprintf("not yet reconciled to %s, which %s fetched at %s", fetched, edge.To, when.UTC().Format(time.RFC3339)),
+		}
+	}
+	return nil
+}
+
+// withoutProvider returns the finding for an object whose Provider does not exist.
+func (e *evaluation) withoutProvider(t controllers.ID) *rules.Finding {
+	provider, sends := providerOf(observe.KindOf(t), e.snapshot.Objects[t])
+	if !sends || e.snapshot.Objects[provider] != nil || e.snapshot.Hidden(provider) != nil {
+		return nil
+	}
+	return &rules.Finding{Object: t, Code: "waiting", Message: "no notification is sent: its Provider does not exist"}
+}
+
+// missing returns the finding for a referenced object that does not exist, or nil if whether it exists is unknown.
+func (e *evaluation) missing(t controllers.ID) *rules.Finding {
+	if e.snapshot.Hidden(t) != nil {
+		return nil
+	}
+	f := &rules.Finding{Object: t, Code: "missing", Message: "it does not exist"}
+	elsewhere := e.snapshot.Namespaces(t)
+	switch n := len(elsewhere); {
+	case n > namespacesShown:
+		f.Fixes = append(f.Fixes, fmt.Sprintf("it exists in %d namespaces, such as %s: name one in the reference", n, strings.Join(elsewhere[:namespacesShown], ", ")))
+	case n > 0:
+		f.Fixes = append(f.Fixes, fmt.Sprintf("it exists in namespace %s: name that in the reference", strings.Join(elsewhere, ", ")))
+	}
+	create := "create it, or correct the reference to it"
+	if k := observe.KindOf(t); k.Required != "" {
+		create = "correct the reference to it, or create it: flux create " + k.Noun() + hint.Command(" %s -n %s ", t.Name, t.Namespace) + k.Required
+	}
+	f.Fixes = append(f.Fixes, create)
+	return f
+}
+
+// chain returns the findings from an object to its root cause, or nil if the object is healthy.
+func (e *evaluation) chain(t controllers.ID) []rules.Finding {
+	var chain []rules.Finding
+	at := map[controllers.ID]int{}
+	for {
+		at[t] = len(chain)
+		f, waits := e.of(t)
+		if f == nil {
+			return chain
+		}
+		chain = append(chain, *f)
+		if !waits {
+			return chain
+		}
+		next, found := e.awaited(t, f.Code == "waiting")
+		if !found {
+			chain[len(chain)-1] = e.ownFailure(*f)
+			return chain
+		}
+		if first, seen := at[next]; seen {
+			return append(chain, cycle(chain[first:]))
+		}
+		t = next
+	}
+}
+
+// awaited returns the object that an object waits for. Sources precede dependencies, and the first object with a problem is
+// returned. A ready source may block an object that reports that it waits: the source is suspended at an earlier revision, or its
+// artifact is unavailable because its controller is down.
+func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, bool) {
+	for _, relation := range []string{"source", "image", "dependency", "provider"} {
+		for _, edge := range e.snapshot.Graph.From(t) {
+			if edge.Relation != relation {
+				continue
+			}
+			up := edge.To
+			if o, there := e.snapshot.Objects[up]; there && !reported && observe.KindOf(up).IsReady(o) {
+				continue
+			}
+			if f, _ := e.of(up); f != nil {
+				return up, true
+			}
+		}
+	}
+	return controllers.ID{}, false
+}
+
+// ownFailure returns the failure in the message of a waiting object, if none of its dependencies has a problem.
+func (e *evaluation) ownFailure(f rules.Finding) rules.Finding {
+	if _, there := e.snapshot.Objects[f.Object]; !there || f.Code != "waiting" {
+		return f
+	}
+	if found, ok := e.subject(f.Object).Classify(); ok {
+		return found.Finding
+	}
+	return f
+}
+
+// cycle returns the finding for a circular dependency. It does not depend on the order of the chain.
+func cycle(chain []rules.Finding) rules.Finding {
+	var members []controllers.ID
+	for _, f := range chain {
+		members = append(members, f.Object)
+	}
+	first := slices.Index(members, slices.MinFunc(members, func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) }))
+	members = slices.Concat(members[first:], members[:first])
+	var names []string
+	for _, t := range append(slices.Clone(members), members[0]) {
+		names = append(names, t.String())
+	}
+	t := members[0]
+	return rules.Finding{
+		Object: t, Code: "cycle", Message: "circular dependency: " + strings.Join(names, " → "), Cycle: members,
+		Fixes: []string{
+			"remove one of these dependencies from spec.dependsOn",
+			hint.Command("flux deps "+strings.ToLower(t.Kind)+" %s -n %s", t.Name, t.Namespace),
+		},
+	}
+}

@@ -1,0 +1,52 @@
+package diagnose
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
+)
+
+// filesShown is the maximum number of files to name.
+const filesShown = 3
+
+// file returns the file in the source that defines the object of a failure, or "". Patches may have the same name, so there may be
+// several files.
+func (s *diagnosis) file(ctx context.Context, sub rules.Subject) string {
+	source, ok := sub.Searched()
+	if !ok {
+		return ""
+	}
+	found, err := s.cluster.Manifests(ctx, source, s.snapshot.Objects[source], sub.Failure())
+	if err != nil {
+		return ""
+	}
+	var inside, outside []string
+	directory := path.Clean("/" + sub.Text("spec.path"))
+	for _, m := range found {
+		list := &outside
+		if directory == "/" || strings.HasPrefix("/"+m.File, directory+"/") {
+			list = &inside
+		}
+		if !slices.Contains(*list, m.File) {
+			*list = append(*list, m.File)
+		}
+	}
+	if len(inside) == 0 {
+		inside = outside
+	}
+	return strings.Join(inside[:min(len(inside), filesShown)], " or ")
+}
+
+// Searched returns the source in whose artifact the diagnosis of an object looks for the file of a rejected object, false if it
+// does not.
+func Searched(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
+	s := rules.NewSubject(k, o, "")
+	if found, ok := s.Classify(); k.IsReady(o) || !ok || !found.Live {
+		return controllers.ID{}, false
+	}
+	return s.Searched()
+}

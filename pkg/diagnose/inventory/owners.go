@@ -1,0 +1,126 @@
+package inventory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
+)
+
+// ownersShown is the maximum number of owners of an object to name.
+const ownersShown = 3
+
+// findContested adds the objects that another Flux object also applies: the inventories of the other objects of the same kind,
+// and the owner labels of the objects, name it.
+func (k *check) findContested(ctx context.Context) {
+	owner := k.subject.ID()
+	others := map[controllers.ID][]controllers.ID{}
+	appliers, unknown := k.checker.Cluster.Appliers(ctx, []controllers.Kind{k.subject.Kind}, []controllers.ID{owner}, k.inventory.Objects...)
+	k.result.Unknown = append(k.result.Unknown, unknown...)
+	for _, a := range appliers {
+		if isRemote(a.Object) || a.ID() == owner {
+			continue
+		}
+		for _, t := range a.Has {
+			others[t] = append(others[t], a.ID())
+		}
+	}
+	labeled := &labeledOwners{checker: k.checker, read: map[controllers.ID]controllers.Object{}, releases: map[controllers.ID]*desired{}}
+	k.each("an object in its inventory has another owner", "more objects of the inventory have other owners as well", func(t controllers.ID) (rules.Finding, bool) {
+		all := append([]controllers.ID{owner}, others[t]...)
+		for _, other := range controllers.Owners(k.inventory.Live[t]) {
+			if !slices.Contains(all, other) && labeled.apply(ctx, other, t) {
+				all = append(all, other)
+			}
+		}
+		return contested(t, all), len(all) > 1
+	})
+	k.result.Unknown = append(k.result.Unknown, labeled.unknown...)
+}
+
+// contested returns the finding for an object with several appliers.
+func contested(t controllers.ID, appliers []controllers.ID) rules.Finding {
+	var names []string
+	for _, applier := range appliers {
+		names = append(names, applier.String())
+	}
+	f := rules.Finding{Object: t, Code: "contested"}
+	f.Message = fmt.Sprintf("it is applied by %s and by %s: each reverts what the other applies, and either may prune it", names[0], strings.Join(names[1:], " and "))
+	f.Fixes = []string{"remove it from the source of all but one of them"}
+	for _, applier := range appliers[:min(len(appliers), ownersShown)] {
+		if k, _ := applier.Flux(); k.Keep.Key != "" {
+			f.Fixes = append(f.Fixes, fmt.Sprintf("before it is removed from the source of %s, set its annotation %s there and apply that: without the annotation, %s deletes it", applier, k.Keep, k.Controller))
+		}
+	}
+	return f
+}
+
+// labeledOwners checks whether the appliers that owner labels name still apply an object. It reads a limited number of
+// appliers, each once.
+type labeledOwners struct {
+	checker  *Checker
+	read     map[controllers.ID]controllers.Object
+	releases map[controllers.ID]*desired
+	// unknown describes what could not be read, and why.
+	unknown []string
+}
+
+// apply reports whether an owner has applied an object.
+func (l *labeledOwners) apply(ctx context.Context, owner, t controllers.ID) bool {
+	o := l.object(ctx, owner)
+	if o == nil || isRemote(o) {
+		return false
+	}
+	k := observe.KindOf(owner)
+	managed := controllers.Managed(o)
+	if len(managed) == 0 && k.Release {
+		return len(l.release(ctx, k, o).of(t)) > 0 // an older helm-controller keeps no inventory
+	}
+	return slices.Contains(managed, t)
+}
+
+// object returns an owner, or nil if it does not exist.
+func (l *labeledOwners) object(ctx context.Context, owner controllers.ID) controllers.Object {
+	if o := l.checker.Flux[owner]; o != nil {
+		return o
+	}
+	o, known := l.read[owner]
+	if known {
+		return o
+	}
+	if len(l.read) >= observe.Lookups {
+		l.miss(fmt.Sprintf("more than %d resources in owner labels of the inventory", observe.Lookups))
+		return nil
+	}
+	o, err := l.checker.Cluster.Flux(ctx, owner)
+	if err != nil {
+		l.miss(observe.Unread(owner.String()+", an owner in labels of the inventory", err))
+	}
+	l.read[owner] = o
+	return o
+}
+
+// release returns the manifest of a release, or nil if it cannot be read.
+func (l *labeledOwners) release(ctx context.Context, k controllers.Kind, o controllers.Object) *desired {
+	owner := k.IDOf(o)
+	manifest, known := l.releases[owner]
+	if !known {
+		var err error
+		if manifest, err = released(ctx, l.checker.Cluster, o); err != nil {
+			l.miss(observe.Unread("the release of "+owner.String()+", an owner in labels of the inventory", err))
+		}
+		l.releases[owner] = manifest
+	}
+	return manifest
+}
+
+// miss records what could not be read.
+func (l *labeledOwners) miss(what string) {
+	if !slices.Contains(l.unknown, what) {
+		l.unknown = append(l.unknown, what)
+	}
+}

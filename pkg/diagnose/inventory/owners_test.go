@@ -1,0 +1,48 @@
+package inventory
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// TestContestedNamesTheAnnotationOfEachOwner checks that the annotation that keeps an object belongs
+// to the controller that would delete it: each controller ignores the annotation of the other.
+func TestContestedNamesTheAnnotationOfEachOwner(t *testing.T) {
+	t.Parallel()
+	const (
+		prune = "kustomize.toolkit.fluxcd.io/prune: disabled"
+		keep  = "helm.sh/resource-policy: keep"
+	)
+	object := controllers.ID{Kind: "ConfigMap", Namespace: "apps", Name: "settings"}
+	ks := func(name string) controllers.ID {
+		return controllers.FluxID("Kustomization", "apps", name)
+	}
+	hr := func(name string) controllers.ID {
+		return controllers.FluxID("HelmRelease", "apps", name)
+	}
+	for name, c := range map[string]struct {
+		owner controllers.ID
+		other controllers.ID
+		want  map[string]string
+	}{
+		"two Kustomizations":             {ks("a"), ks("b"), map[string]string{"Kustomization/apps/a": prune, "Kustomization/apps/b": prune}},
+		"two HelmReleases":               {hr("a"), hr("b"), map[string]string{"HelmRelease/apps/a": keep, "HelmRelease/apps/b": keep}},
+		"a Kustomization, a HelmRelease": {ks("a"), hr("b"), map[string]string{"Kustomization/apps/a": prune, "HelmRelease/apps/b": keep}},
+		"a HelmRelease, a Kustomization": {hr("a"), ks("b"), map[string]string{"HelmRelease/apps/a": keep, "Kustomization/apps/b": prune}},
+	} {
+		f := contested(object, []controllers.ID{c.owner, c.other})
+		for applier, annotation := range c.want {
+			found := false
+			for _, remedy := range f.Fixes {
+				if strings.Contains(remedy, "source of "+applier+",") {
+					found = strings.Contains(remedy, annotation)
+				}
+			}
+			if !found {
+				t.Errorf("%s: no remedy has %q for %s: %q", name, annotation, applier, f.Fixes)
+			}
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+)
+
+const (
+	// lostLease is the age of a lease, as a multiple of the lease duration, after which it has no holder.
+	lostLease = 3
+	// leaseDuration is the lease duration of the Flux controllers. A leader that stops releases its lease: it removes its name and
+	// sets the duration to one second.
+	leaseDuration = 35 * time.Second
+)
+
+// inactive lists the codes of roots without a failure of their own. Their controller may be inactive although its Deployment is
+// available.
+var inactive = []string{"unreconciled", "behind", "progressing", "waiting", "deleting"}
+
+// mayBeInactive reports whether the controllers of an object may be inactive: it is ready, possibly from before, or its root has no
+// definite failure.
+func mayBeInactive(causes []Cause) bool {
+	return len(causes) == 0 || slices.ContainsFunc(causes, func(c Cause) bool { return slices.Contains(inactive, c.Root().Code) })
+}
+
+// findLeaderless reads the leases once and reports whether it found a controller without a leader. Findings are then computed
+// again.
+func (s *diagnosis) findLeaderless(ctx context.Context, r *Result) bool {
+	in := s.installation
+	if in.leasesRead || in.unread != "" {
+		return false
+	}
+	before := len(in.down)
+	if err := in.readLeases(ctx, apierrors.IsForbidden); err != nil {
+		r.Unknown = append(r.Unknown, observe.Unread("the leases of the controllers", err))
+	}
+	if len(in.down) == before {
+		return false
+	}
+	clear(s.evaluation.known)
+	return true
+}
+
+// readLeases adds the controllers that run without a leader to the failed ones. A list of leases that may not be read is ignored.
+func (in *installation) readLeases(ctx context.Context, tolerated func(error) bool) error {
+	in.leasesRead = true
+	_, err := in.cluster.List(ctx, "coordination.k8s.io/v1", "Lease", in.cluster.Home, func(o controllers.Object) error {
+		in.readLease(o)
+		return nil
+	})
+	if err == nil || apierrors.IsNotFound(err) || tolerated(err) {
+		return nil
+	}
+	return fmt.Errorf("listing the leases in namespace %q: %w", in.cluster.Home, err)
+}
+
+func (in *installation) readLease(o controllers.Object) {
+	name, ok := strings.CutSuffix(controllers.Name(o), "-leader-election")
+	if _, known := controllers.Find(name); !ok || !known || in.down[name].Code != "" {
+		return
+	}
+	text := func(field string) string { return controllers.Path{"spec." + field}.String(o) }
+	renewed, err := time.Parse(time.RFC3339Nano, text("renewTime"))
+	duration, _ := time.ParseDuration(text("leaseDurationSeconds") + "s")
+	last := fmt.Sprintf("the last leader, %s, renewed", text("holderIdentity"))
+	if text("holderIdentity") == "" {
+		duration, last = leaseDuration, "the last leader released"
+	}
+	if err != nil || duration == 0 || in.now.Sub(renewed) < lostLease*duration {
+		return
+	}
+	in.fail(name, "controller-leaderless",
+		fmt.Sprintf("no pod of the %s is the leader: %s the lease at %s", name, last, renewed.UTC().Format(time.RFC3339)),
+		hint.Command("kubectl -n %s rollout restart deployment %s", in.cluster.Home, name))
+}

@@ -1,0 +1,81 @@
+// Package rollout finds out why workloads are not ready, from Deployments, pods, logs and events.
+//
+// [Pod] and [Deployment] are pure: they read one object and return its problem. [Problems] returns those of some workloads as
+// they are now. A [Waiter] watches Deployments until they are ready, and ends early if waiting cannot help: an invalid image
+// name, an image that does not exist or that requires other credentials, a missing Secret or ConfigMap of a container, a
+// container with three restarts, a pod that admission rejects (PriorityClass, Pod Security, a webhook), and a Deployment past
+// its progress deadline. Temporary problems are only reported: an unreachable or rate-limiting registry, the first restarts, an
+// exceeded quota, an unschedulable pod.
+package rollout
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
+
+// Problem is the reason why a workload is not ready.
+type Problem struct {
+	// Name is the name of the workload.
+	Name string
+	// Message is the reason in one line, Remedy the fix, or "" if there is none.
+	Message, Remedy string
+	// Final is set if waiting cannot resolve the problem. Vague is set if it is only progress, which also occurs in a healthy
+	// rollout.
+	Final, Vague bool
+	// Log is the end of the log of the terminated container.
+	Log []string
+	// Rejection is the error with which the API server rejects the pods.
+	Rejection failure.Failure
+
+	pod, container string
+	// kind identifies the problem if the message contains changing names.
+	kind string
+}
+
+// Details returns the end of the log and the remedy.
+func (p Problem) Details() []string {
+	lines := p.LogLines()
+	if p.Remedy != "" {
+		lines = append(lines, p.Remedy)
+	}
+	return lines
+}
+
+// LogLines returns the lines of the log with a prefix.
+func (p Problem) LogLines() []string {
+	var lines []string
+	for _, line := range p.Log {
+		lines = append(lines, "| "+line)
+	}
+	return lines
+}
+
+// NotReadyError is returned for workloads that have not become ready.
+type NotReadyError struct {
+	// Namespace is the namespace of the workloads.
+	Namespace string
+	// Problems has at least one entry.
+	Problems []Problem
+	// Err is the error of the context if it ended the wait, and nil otherwise.
+	Err error
+}
+
+// Error returns a line for each workload, followed by the log of its container and the remedy.
+func (e *NotReadyError) Error() string {
+	var b strings.Builder
+	for i, p := range e.Problems {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "%s is not ready: %s", p.Name, p.Message)
+		for _, line := range p.Details() {
+			b.WriteString("\n  " + line)
+		}
+	}
+	return b.String()
+}
+
+// Unwrap returns the error of the context.
+func (e *NotReadyError) Unwrap() error { return e.Err }

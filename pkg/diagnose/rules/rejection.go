@@ -1,0 +1,187 @@
+package rules
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
+
+// mostShown is the maximum number of fields or objects of one failure to print.
+const mostShown = 3
+
+// rejectedObject returns the object that the API server rejected.
+func rejectedObject(s Subject) string {
+	o := s.failure.Rejected()
+	if o.Namespace == "" && s.failure.Object.Kind == "" {
+		o.Namespace = targetNamespace(s)
+	}
+	return o.String()
+}
+
+// rejectedNamespace returns the namespace of the rejected object.
+func rejectedNamespace(s Subject) string {
+	return cmp.Or(s.failure.Object.Namespace, s.failure.Named.Namespace, targetNamespace(s))
+}
+
+// targetNamespace returns the namespace to which the object applies.
+func targetNamespace(s Subject) string { return cmp.Or(s.Text("spec.targetNamespace"), s.namespace()) }
+
+// deniedUser returns the user that lacks a permission.
+func deniedUser(s Subject) string {
+	rest, is := strings.CutPrefix(s.failure.User, "system:serviceaccount:")
+	namespace, name, ok := strings.Cut(rest, ":")
+	switch {
+	case !is || !ok:
+		return s.failure.User
+	case name == s.Kind.Controller:
+		return name
+	}
+	return fmt.Sprintf("ServiceAccount %s/%s", namespace, name)
+}
+
+// inFile returns the location of the object's definition, if it is known.
+func inFile(s Subject) string {
+	if s.Live.File != "" {
+		return " in " + s.Live.File
+	}
+	if chart := s.Text("spec.chart.spec.chart"); chart != "" {
+		return " in the values of " + s.String() + " or the templates of chart " + chart
+	}
+	return ""
+}
+
+// rejectedFields returns the paths of the rejected fields.
+func rejectedFields(s Subject) string {
+	var paths []string
+	for _, f := range s.failure.Fields {
+		if path := "." + f.Path; !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return budget.List(paths, mostShown)
+}
+
+// fieldProblems returns the rejected fields with the reasons, except immutable fields.
+func fieldProblems(s Subject) string {
+	var all []string
+	for _, f := range s.failure.Fields {
+		if !f.Immutable() {
+			all = append(all, f.String())
+		}
+	}
+	return budget.List(all, mostShown)
+}
+
+// recreate returns the fixes for an immutable field, the non-destructive one first.
+func recreate(s Subject) []string {
+	o := s.failure.Object
+	if o.Kind == "" || o.Name == "" {
+		o = failure.Object{Kind: s.failure.Named.Kind, Namespace: targetNamespace(s), Name: s.failure.Named.Name}
+	}
+	revert := fmt.Sprintf("revert %s of %s%s", rejectedFields(s), o, inFile(s))
+	if s.Kind.Recreate != "" {
+		return []string{revert, fmt.Sprintf("or set annotation %s: enabled on it, which deletes and recreates %s: %s", s.Kind.Recreate, o, lossOf(o.Kind))}
+	}
+	resource := strings.ToLower(o.Kind)
+	if s.failure.Named.Group != "" {
+		resource += "." + s.failure.Named.Group
+	}
+	remove := hint.Command("kubectl -n %s delete %s ", cmp.Or(o.Namespace, targetNamespace(s)), resource) + hint.Operand(o.Name)
+	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: %s", o, lossOf(o.Kind), remove)}
+}
+
+// losses describes what is lost if an object of a kind is deleted.
+var losses = map[string]string{
+	"Deployment": "its pods are stopped", "StatefulSet": "its pods are stopped", "DaemonSet": "its pods are stopped", "ReplicaSet": "its pods are stopped", "Pod": "its pods are stopped",
+	"Job":                      "its pods and their logs are lost",
+	"PersistentVolumeClaim":    "the data of the volume is lost, unless its reclaim policy is Retain",
+	"PersistentVolume":         "the data of the volume is lost, unless its reclaim policy is Retain",
+	"CustomResourceDefinition": "all custom resources of the kind are deleted",
+	"Namespace":                "everything in the namespace is deleted",
+	"Service":                  "its cluster IP changes, and it is unreachable until then",
+}
+
+func lossOf(kind string) string {
+	return cmp.Or(losses[kind], "it is deleted with all objects that it owns, until it is created again")
+}
+
+// missingAPI returns the kind that is not served, and the file that uses it, if it is known.
+func missingAPI(s Subject) string {
+	api := s.failure.Named.Kind
+	if s.failure.Version != "" {
+		api += " in version " + s.failure.Version
+	}
+	if s.Live.File != "" {
+		api += ", which is used in " + s.Live.File
+	}
+	return api
+}
+
+// serve returns the fixes for a kind that the API server does not serve.
+func serve(s Subject) []string {
+	group := s.failure.Group()
+	switch {
+	case slices.Contains(s.Live.Served, s.failure.Version):
+		return nil // the CRD has been installed since
+	case slices.Contains(controllers.Groups(), group):
+		folder := "<folder>"
+		if i := strings.LastIndexByte(s.Live.File, '/'); i > 0 {
+			folder = hint.Quote(s.Live.File[:i])
+		}
+		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it; see which are installed: flux check"}
+	case len(s.Live.Served) > 0:
+		return []string{fmt.Sprintf("set apiVersion of %s to %s%s: the cluster serves no other version", s.failure.Named.Kind, strings.Join(s.Live.Served, " or "), inFile(s))}
+	case len(s.Live.Providers) > 0:
+		providers := s.Live.Providers[:min(len(s.Live.Providers), mostShown)]
+		return []string{fmt.Sprintf("add %s, which applies CRDs of group %s, to .spec.dependsOn of %s", strings.Join(providers, " or "), group, s)}
+	}
+	return []string{fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core")), "if a Kustomization or HelmRelease installs it, name that in .spec.dependsOn of " + s.String()}
+}
+
+// unhealthyObjects describes the objects that did not become ready.
+func unhealthyObjects(s Subject) string {
+	var all []string
+	for _, h := range s.failure.Objects {
+		switch {
+		case h.Status == "NotFound":
+			all = append(all, h.String()+" does not exist")
+		case h.Detail != "":
+			all = append(all, fmt.Sprintf("%s is not ready (%s): %s", h, h.Status, h.Detail))
+		default:
+			all = append(all, fmt.Sprintf("%s is not ready (%s)", h, h.Status))
+		}
+	}
+	return budget.List(all, mostShown)
+}
+
+// heal returns the fixes for objects that did not become ready. Applied objects that are missing are created again without a
+// fix.
+func heal(s Subject) []string {
+	var fixes []string
+	for _, h := range s.failure.Objects[:min(len(s.failure.Objects), mostShown)] {
+		switch {
+		case h.Status != "NotFound":
+			fixes = append(fixes, fmt.Sprintf("fix %s in the source, commit and push", h))
+		case isHealthChecked(s, h.Object):
+			fixes = append(fixes, fmt.Sprintf("add %s to the source, or remove it from .spec.healthChecks of %s", h, s))
+		}
+	}
+	return fixes
+}
+
+// isHealthChecked reports whether .spec.healthChecks names an object.
+func isHealthChecked(s Subject, o failure.Object) bool {
+	list, _ := controllers.Path{"spec.healthChecks"}.Lookup(s.Object)
+	items, _ := list.([]any)
+	return slices.ContainsFunc(items, func(item any) bool {
+		m, _ := item.(map[string]any)
+		field := func(name string) string { return controllers.Path{name}.String(m) }
+		return field("kind") == o.Kind && field("name") == o.Name && cmp.Or(field("namespace"), o.Namespace) == o.Namespace
+	})
+}

@@ -1,0 +1,146 @@
+package rules
+
+import "github.com/fluxkit/flux/pkg/diagnose/failure"
+
+// fetchers lists the kinds that fetch from a server, gitKinds the kinds that use Git.
+var (
+	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
+	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
+)
+
+// sourceRules holds the rules for fetching: for source-controller, scans of image-reflector-controller, and clones of
+// image-automation-controller. The reasons are those in the API documentation of the controllers.
+var sourceRules = []rule{
+	{
+		code: "secret-missing", types: []failure.Type{failure.NotFound}, when: namesMissingSecret, upstream: true,
+		message: "{secret}, referenced by {secret field}, does not exist",
+		fixes:   []string{"create {secret}: {create secret}", "or correct {secret field} of {object}"},
+	},
+	{
+		code: "secret-missing", types: []failure.Type{failure.NotFound}, steps: []failure.Step{failure.Credentials}, when: missesSecret, upstream: true,
+		message: "{secret} does not exist",
+		fixes:   []string{"create {secret}: {create secret}"},
+	},
+	{
+		code: "source-verification", kinds: []string{"GitRepository", "OCIRepository", "HelmChart"},
+		reasons: []string{"VerificationError", "InvalidVerificationMode", "InvalidGitObject", "InvalidTagSignature", "InvalidCommitSignature", "ChartVerificationError"},
+		message: "the signature cannot be verified: {detail}",
+		fixes:   []string{"sign the artifact or commit, or correct .spec.verify of {object}"},
+	},
+	{
+		code: "controller-storage", kinds: fetchers,
+		reasons: []string{"StorageOperationFailed", "ArchiveOperationFailed", "DirectoryCreationFailed", "StatOperationFailed", "AcquireLockFailed", "CacheOperationFailed", "SymlinkUpdateFailed"},
+		message: "{controller} cannot store the artifact: {detail}",
+		fixes:   []string{"free or add space on the volume of {controller}: kubectl{in home} describe pods -l app={controller}"},
+	},
+	{
+		code: "source-address", kinds: fetchers, reasons: []string{"URLInvalid", "ImageURLInvalid"},
+		message: "the address is invalid: {detail}",
+		fixes:   []string{"correct {address field} of {object}"},
+	},
+	{
+		code: "source-host-key", kinds: gitKinds, types: []failure.Type{failure.HostKey}, upstream: true,
+		message: "the Git server has another SSH host key than known_hosts",
+		fixes:   []string{"if the host key was changed on purpose, put the new one into known_hosts of {or credentials}"},
+	},
+	{
+		code: "image-push", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.Push}, types: []failure.Type{failure.Rejected, failure.Unauthenticated},
+		message: "push rejected (protected branch or read-only credentials): {detail}",
+		fixes:   []string{"allow the credentials in {credentials field} to push to the branch, or set .spec.git.push.branch of {object} to another branch"},
+	},
+	{
+		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
+		when:    func(s Subject) bool { return credentialsOf(s) != "" },
+		message: "{address} rejects the credentials in {credentials}",
+		fixes:   []string{"put credentials that may read {address} into {credentials}"},
+	},
+	{
+		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
+		when:    func(s Subject) bool { return s.Kind.Fetch.Credentials != "" },
+		message: "{address} requires credentials, and {own credentials} is not set",
+		fixes:   []string{"create a Secret with the credentials: {create credentials}", "set {credentials field} to its name"},
+	},
+	{
+		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
+		when:    func(s Subject) bool { return credentialsField(s) != "" },
+		message: "{address} rejects its credentials",
+		fixes:   []string{"correct the Secret that {credentials field} names"},
+	},
+	{
+		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
+		message: "{address} rejects its credentials",
+		fixes:   []string{"correct the credentials of {server}"},
+	},
+	{
+		code: "chart-version", kinds: []string{"HelmChart"}, types: []failure.Type{failure.NoChart, failure.NoRevision, failure.NoRepository},
+		message: "chart not found: {detail}",
+		fixes:   []string{"correct .spec.chart.spec.chart and .spec.chart.spec.version of the HelmRelease of {object}, or publish the chart"},
+	},
+	{
+		code: "source-reference", kinds: []string{"GitRepository", "OCIRepository", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}, types: []failure.Type{failure.NoRevision}, upstream: true,
+		when:    func(s Subject) bool { return revisionOf(s) != "" },
+		message: "{revision} not found in {address}",
+		fixes:   []string{"push it, or correct {revision fields}"},
+	},
+	{
+		code: "source-reference", kinds: []string{"GitRepository", "OCIRepository", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}, types: []failure.Type{failure.NoRevision}, upstream: true,
+		message: "not found in {address}: {detail}",
+		fixes:   []string{"push it, or correct {revision fields}"},
+	},
+	{
+		code: "source-not-found", kinds: []string{"Bucket"}, types: []failure.Type{failure.NoRepository, failure.NoRevision},
+		message: "bucket {bucket} does not exist at {address}",
+		fixes:   []string{"create the bucket, or correct {revision fields}"},
+	},
+	{
+		code: "source-not-found", kinds: []string{"HelmRepository"}, types: []failure.Type{failure.NoRepository, ""}, steps: []failure.Step{failure.Index},
+		message: "no valid index.yaml at {address}: {detail}",
+		fixes:   []string{"correct .spec.url of {object}: index.yaml must be below it"},
+	},
+	{
+		code: "source-reference", kinds: []string{"OCIRepository", "ImageRepository", "ImagePolicy"}, types: []failure.Type{failure.NoRepository},
+		message: "{address} does not exist, or the credentials do not give access to it",
+		fixes:   []string{"push it, or correct {revision fields}"},
+	},
+	{
+		code: "source-not-found", kinds: fetchers, types: []failure.Type{failure.NoRepository}, upstream: true,
+		message: "{address} does not exist, or the credentials do not give access to it",
+		fixes:   []string{"correct {address of}, or give {or credentials} access"},
+	},
+	{
+		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
+		when:    func(s Subject) bool { return s.Kind.Fetch.CA != "" },
+		message: "no trusted TLS connection to {address}: {detail}",
+		fixes:   []string{"put the CA certificate as ca.crt into a Secret, and set {ca field} of {object} to its name"},
+	},
+	{
+		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
+		message: "no trusted TLS connection to {address}: {detail}",
+		fixes:   []string{"add the CA certificate to {server}"},
+	},
+	{
+		code: "source-rate-limit", kinds: fetchers, types: []failure.Type{failure.RateLimited},
+		message: "{address} limits the rate of requests",
+		fixes:   []string{"raise .spec.interval of {object}, or use credentials with a higher limit"},
+	},
+	{
+		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,
+		message: "cannot reach {address}: {detail}",
+		fixes:   []string{"check {address of}, and DNS, proxies and NetworkPolicies between the cluster and it"},
+	},
+	{
+		code: "source-credentials", kinds: fetchers, reasons: []string{"AuthenticationFailed"},
+		message: "the credentials cannot be used: {detail}",
+		fixes:   []string{"correct the keys of {or credentials}"},
+	},
+}
+
+// missesSecret reports whether a Secret does not exist. Substitution and applied objects have other rules.
+func missesSecret(s Subject) bool {
+	return s.failure.Named.Kind == "Secret" && !s.failure.In(failure.Substitute, failure.Apply, failure.Install, failure.Upgrade)
+}
+
+// namesMissingSecret reports whether a Secret that a field of the object names does not exist.
+func namesMissingSecret(s Subject) bool {
+	return missesSecret(s) && secretField(s, s.failure.Named.Name) != ""
+}

@@ -1,0 +1,106 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/managedfields"
+)
+
+// upstreamReasons lists the reasons with which controllers report that an object waits for another.
+var upstreamReasons = []string{
+	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable", "NoSourceArtifact",
+	"HelmChartNotReady", "Progressing", "ProgressingWithRetry", "",
+}
+
+// Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that has the
+// root cause.
+func (s Subject) Status() (f Finding, waits bool) {
+	if f, ok := s.progress(); ok {
+		return f, true
+	}
+	if slices.Contains(upstreamReasons, s.Ready.Reason) {
+		return Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}, true
+	}
+	found, classified := s.Classify()
+	switch {
+	case controllers.RetriesExhausted(s.Object):
+		return s.exhausted(found.Finding, classified), false
+	case classified:
+		return found.Finding, found.Upstream
+	default:
+		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: []string{Logs(s.ID())}, Retry: s.Again()}, false
+	}
+}
+
+// Spoken returns the reason and message of a condition in one line.
+func Spoken(r controllers.Readiness) string { return failure.Join(r.Reason, r.Message) }
+
+// exhausted returns the finding for a release without further retries: the failure, with the exhausted retries as a detail.
+func (s Subject) exhausted(f Finding, classified bool) Finding {
+	failed := s.Failed()
+	if classified {
+		f.Details = append(f.Details, "retries exhausted: "+failure.OneLine(failed.Message))
+	} else {
+		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: []string{"fix the cause, commit and push"}}
+	}
+	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts, then tries again"
+	return f
+}
+
+// progress returns the finding for an object that is neither ready nor failed, and false for other objects.
+func (s Subject) progress() (Finding, bool) {
+	f := Finding{Object: s.ID(), Code: "unreconciled", Fixes: []string{Logs(s.ID())}, Retry: s.Command("reconcile")}
+	switch {
+	case s.Ready.Reason == "" && s.Ready.Status != "True":
+		f.Message, f.Since = "not reconciled yet", Moment(s.Text("metadata.creationTimestamp"))
+	case s.Ready.Status == "True": // it refers to an earlier generation
+		f.Message, f.Since = "latest change not reconciled yet", managedfields.Changed(s.Object)
+	case s.Ready.Status == "Unknown":
+		message := s.Ready.Message
+		if doing, ok := controllers.FindCondition(s.Object, "Reconciling"); ok && doing.Message != "" {
+			message = doing.Message
+		}
+		f = Finding{Object: f.Object, Code: "progressing", Message: "reconciling: " + failure.OneLine(failure.WithoutTempDirs(message)), Since: s.since("Reconciling", "Ready")}
+	default:
+		return Finding{}, false
+	}
+	if last := s.lastFailure(); last != "" {
+		f.Since = time.Time{} // a retry is not a new reconciliation
+		f.Details = append(f.Details, last)
+	}
+	return f, true
+}
+
+// since returns the newest transition time of the conditions.
+func (s Subject) since(types ...string) time.Time {
+	var newest time.Time
+	for _, typ := range types {
+		c, ok := controllers.FindCondition(s.Object, typ)
+		if at := Moment(c.LastTransitionTime); ok && at.After(newest) {
+			newest = at
+		}
+	}
+	return newest
+}
+
+// attempts lists the conditions that report a failed attempt while the controller retries.
+var attempts = []struct{ typ, status string }{{"FetchFailed", "True"}, {"StorageOperationFailed", "True"}, {"Released", "False"}, {"TestSuccess", "False"}, {"Remediated", "False"}}
+
+// lastFailure returns the failure of the previous attempt. It is "" if the attempt succeeded, was for another revision, or only
+// waited for another object.
+func (s Subject) lastFailure() string {
+	for _, a := range attempts {
+		if c, ok := controllers.FindCondition(s.Object, a.typ); ok && c.Status == a.status && !slices.Contains(upstreamReasons, c.Reason) {
+			return "the last attempt failed: " + failure.OneLine(failure.WithoutTempDirs(failure.Join(c.Reason, c.Message)))
+		}
+	}
+	status := s.Text("status.history[0].lastReconciledStatus")
+	if slices.Contains(upstreamReasons, status) || status == "ReconciliationSucceeded" || s.Text("status.lastAttemptedRevision") == s.Text("status.lastAppliedRevision") {
+		return ""
+	}
+	return fmt.Sprintf("the last attempt ended with %s at %s", status, s.Text("status.history[0].lastReconciled"))
+}

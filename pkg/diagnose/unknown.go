@@ -1,0 +1,60 @@
+package diagnose
+
+import (
+	"slices"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// uncertain are the codes of roots that do not name a definite cause. silent are the codes of objects whose controller may not be
+// working.
+var (
+	uncertain = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
+	silent    = []string{"unreconciled", "behind", "progressing"}
+)
+
+// unknown describes what could not be read and could change the result for an object with some causes.
+func (e *evaluation) unknown(causes []Cause) []string {
+	has := func(codes []string) bool {
+		return slices.ContainsFunc(causes, func(c Cause) bool { return slices.Contains(codes, c.Root().Code) })
+	}
+	var lines []string
+	if in := e.installation; in.unread != "" && (in.unread == in.empty() || has(silent)) {
+		lines = append(lines, in.unread)
+	}
+	if len(causes) == 0 || has(uncertain) {
+		lines = append(lines, e.snapshot.Gaps()...)
+	}
+	return lines
+}
+
+// unknownOfAll describes what could not be read in a scope. The controllers count for the cluster and for their own namespace.
+func (e *evaluation) unknownOfAll(scope Scope) []string {
+	var lines []string
+	if in := e.installation; in.unread != "" && (in.unread == in.empty() || scope.contains(e.home)) {
+		lines = append(lines, in.unread)
+	}
+	return append(lines, e.snapshot.Gaps()...)
+}
+
+// unknownOfFailed describes what could not be read and could change the result for failed objects. The controllers matter if an
+// object reports no failure, and forbidden objects if a cause is uncertain: tenants may read little.
+func (e *evaluation) unknownOfFailed(r Result, failed []controllers.ID) []string {
+	isSilent, isUncertain := false, false
+	for _, t := range failed {
+		code := ""
+		if c, ok := r.Of(t); ok {
+			code = c.Root().Code
+		}
+		isSilent = isSilent || code == "" || code == "unreconciled"
+		isUncertain = isUncertain || slices.Contains(uncertain, code)
+	}
+	var lines []string
+	if in := e.installation; in.unread != "" && (isSilent || isUncertain && in.unread != in.empty()) {
+		lines = append(lines, in.unread)
+	}
+	if isUncertain {
+		lines = append(lines, e.snapshot.Gaps()...)
+	}
+	return lines
+}
