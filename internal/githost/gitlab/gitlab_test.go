@@ -301,7 +301,7 @@ func TestGitLabEnsure(t *testing.T) {
 			if test.ssh == "" {
 				ssh = web
 			}
-			if made.Access.URL != web || made.SyncURL != ssh || made.Access.Password == "" {
+			if made.Access.URL != web || made.SyncURL != ssh || made.Access.Password != host.(withTokens).driver.Hosted.Token {
 				t.Errorf("it is at %s and %s", made.Access.URL, made.SyncURL)
 			}
 			g.Forget()
