@@ -66,7 +66,7 @@ func Interrupted(d *appsv1.Deployment) bool {
 
 // NeverComplete reports whether the current template of a Deployment, which has an earlier one, has never been rolled out
 // completely. If updates conflict while a ReplicaSet is created, the condition is still that of the earlier one, whose name is
-// in its message, and the pods are newer than the condition.
+// in its message, and the pods are not older than the condition. Times have a resolution of one second.
 func NeverComplete(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 	number, err := strconv.Atoi(d.Annotations[revision])
 	c, ok := deploymentCondition(d, appsv1.DeploymentProgressing)
@@ -75,7 +75,7 @@ func NeverComplete(d *appsv1.Deployment, pods []*corev1.Pod) bool {
 	}
 	isNewer := func(p *corev1.Pod) bool {
 		replicaSet := strconv.Quote(d.Name + "-" + p.Labels[hash])
-		return Owns(DeploymentID(d.Namespace, d.Name), p) && c.LastUpdateTime.Before(&p.CreationTimestamp) && !strings.Contains(c.Message, replicaSet)
+		return Owns(DeploymentID(d.Namespace, d.Name), p) && !p.CreationTimestamp.Before(&c.LastUpdateTime) && !strings.Contains(c.Message, replicaSet)
 	}
 	return c.Reason != "NewReplicaSetAvailable" || strings.HasPrefix(c.Message, "ReplicaSet ") && slices.ContainsFunc(pods, isNewer)
 }

@@ -30,6 +30,7 @@ func TestNeverComplete(t *testing.T) {
 		"its new pod":                        {number: "2", reason: "NewReplicaSetAvailable", pod: "web-1", created: time.Hour},
 		"an old pod of the earlier one":      {number: "2", reason: "NewReplicaSetAvailable", pod: "web-0", created: -time.Hour},
 		"one whose condition is outdated":    {number: "2", reason: "NewReplicaSetAvailable", pod: "web-2", created: time.Hour, want: true},
+		"one of the same second":             {number: "2", reason: "NewReplicaSetAvailable", pod: "web-2", want: true},
 		"one that was scaled to zero":        {number: "2", reason: "NewReplicaSetAvailable", pod: "web-2", created: time.Hour, message: `Deployment "web" has successfully progressed.`},
 		"a pod of another Deployment":        {number: "2", reason: "NewReplicaSetAvailable", pod: "api-2", created: time.Hour},
 		"the first one":                      {number: "1", reason: "ProgressDeadlineExceeded"},
