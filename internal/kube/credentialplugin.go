@@ -56,6 +56,11 @@ func withPlugin(cfg *rest.Config, next http.RoundTripper) http.RoundTripper {
 		case r := <-done:
 			return r.response, r.err
 		case <-time.After(pluginGrace):
+			go func() {
+				if r := <-done; r.response != nil {
+					_ = r.response.Body.Close() // not read
+				}
+			}()
 			return nil, &CredentialPluginError{Command: cfg.ExecProvider.Command, err: context.Cause(ctx)}
 		}
 	})

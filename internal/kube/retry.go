@@ -143,8 +143,8 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	if f.starting = code == http.StatusServiceUnavailable && strings.HasPrefix(peek(response), pathsMissing); f.starting {
 		return f // it asks for more time than its start takes
 	}
-	if end, ok := web.RetryAfter(response.Header, time.Time{}); ok {
-		f.asked = min(end.Sub(time.Time{}), longestBackoff+time.Second)
+	if pause, ok := web.RetryAfter(response.Header); ok {
+		f.asked = min(pause, longestBackoff+time.Second)
 	}
 	return f
 }

@@ -332,21 +332,24 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that Retry-After is respected.
+// TestRetryAfter checks that the seconds of Retry-After are respected, and that a date, which some proxies send, does not
+// prevent the retry.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		f := &faulty{fault: func(n int, _ *http.Request) (*http.Response, error) {
-			if n == 1 {
-				return refuse(503, "ServiceUnavailable", "no", "Retry-After", "7"), nil
+	for value, want := range map[string]time.Duration{"7": 7 * time.Second, "Fri, 20 Nov 2026 12:00:09 GMT": 0} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &faulty{fault: func(n int, _ *http.Request) (*http.Response, error) {
+				if n == 1 {
+					return refuse(503, "ServiceUnavailable", "no", "Retry-After", value), nil
+				}
+				return nil, nil
+			}}
+			client, start := f.client(t), time.Now()
+			if err := asked["get"].do(t.Context(), client); err != nil || want > 0 && time.Since(start) != want {
+				t.Errorf("%s: %v after %s", value, err, time.Since(start))
 			}
-			return nil, nil
-		}}
-		client, start := f.client(t), time.Now()
-		if err := asked["get"].do(t.Context(), client); err != nil || time.Since(start) != 7*time.Second {
-			t.Errorf("%v after %s", err, time.Since(start))
-		}
-	})
+		})
+	}
 }
 
 // TestRetryInTime checks that the response is returned if the next attempt would exceed the

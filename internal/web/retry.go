@@ -96,13 +96,20 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// RetryAfter returns the end of the pause that the header of a response requests.
-func RetryAfter(h http.Header, now time.Time) (time.Time, bool) {
-	after := h.Get("Retry-After")
-	if seconds, err := strconv.Atoi(after); err == nil && seconds >= 0 {
-		return now.Add(time.Duration(seconds) * time.Second), true
+// RetryAfter returns the pause in seconds that the header of a response requests, at most a day. A date requires a clock:
+// see RetryAt.
+func RetryAfter(h http.Header) (time.Duration, bool) {
+	const most = 24 * 60 * 60
+	seconds, err := strconv.Atoi(h.Get("Retry-After"))
+	return time.Duration(min(seconds, most)) * time.Second, err == nil && seconds >= 0
+}
+
+// RetryAt returns the end of the pause that the header of a response requests, in seconds or as a date.
+func RetryAt(h http.Header, now time.Time) (time.Time, bool) {
+	if pause, ok := RetryAfter(h); ok {
+		return now.Add(pause), true
 	}
-	at, err := http.ParseTime(after)
+	at, err := http.ParseTime(h.Get("Retry-After"))
 	return at, err == nil
 }
 

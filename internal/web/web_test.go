@@ -266,13 +266,17 @@ func TestCausesAreReportedOnce(t *testing.T) {
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	noon := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	for value, want := range map[string]time.Duration{"7": 7 * time.Second, "0": 0, "Fri, 20 Nov 2026 12:00:09 GMT": 9 * time.Second} {
-		if end, ok := web.RetryAfter(http.Header{"Retry-After": {value}}, noon); !ok || end.Sub(noon) != want {
+	for value, want := range map[string]time.Duration{"7": 7 * time.Second, "0": 0, "99999999999": 24 * time.Hour, "Fri, 20 Nov 2026 12:00:09 GMT": 9 * time.Second} {
+		h := http.Header{"Retry-After": {value}}
+		if end, ok := web.RetryAt(h, noon); !ok || end.Sub(noon) != want {
 			t.Errorf("%s: %s, %t", value, end, ok)
+		}
+		if pause, ok := web.RetryAfter(h); ok != !strings.Contains(value, "GMT") || ok && pause != want {
+			t.Errorf("%s: %s, %t", value, pause, ok)
 		}
 	}
 	for _, value := range []string{"", "-1", "soon"} {
-		if end, ok := web.RetryAfter(http.Header{"Retry-After": {value}}, noon); ok {
+		if end, ok := web.RetryAt(http.Header{"Retry-After": {value}}, noon); ok {
 			t.Errorf("%q: %s", value, end)
 		}
 	}

@@ -108,7 +108,7 @@ func (c Caller) limited(host string, response *http.Response) *RateLimitError {
 		return nil
 	}
 	now := c.Now()
-	until, known := web.RetryAfter(h, now)
+	until, known := web.RetryAt(h, now)
 	for _, name := range []string{"X-RateLimit-Reset", "RateLimit-Reset"} {
 		if at, err := strconv.ParseInt(h.Get(name), 10, 64); err == nil && !known {
 			until, known = time.Unix(at, 0), true

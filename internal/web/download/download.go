@@ -80,8 +80,8 @@ func plan(*http.Request) web.Decide {
 			err == nil && (response.StatusCode == http.StatusTooManyRequests || web.Unavailable(response.StatusCode))
 		pause := firstPause << n
 		if err == nil {
-			if end, ok := web.RetryAfter(response.Header, time.Time{}); ok && end.Sub(time.Time{}) > pause {
-				pause = end.Sub(time.Time{})
+			if requested, ok := web.RetryAfter(response.Header); ok {
+				pause = max(pause, requested)
 			}
 		}
 		n++
