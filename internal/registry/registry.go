@@ -185,8 +185,11 @@ func (a Access) transport() (http.RoundTripper, error) {
 		return nil, err
 	}
 	transport := http.RoundTripper(own)
-	if a.Restrict != nil {
+	switch {
+	case a.Restrict != nil:
 		transport = a.Restrict(own)
+	case len(a.CA)+len(a.Cert)+len(a.Key) == 0 && a.Proxy == nil:
+		transport = remote.DefaultTransport // all requests of a command share its connections
 	}
 	if a.Wrap != nil {
 		transport = a.Wrap(transport)

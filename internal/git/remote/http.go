@@ -7,14 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"strings"
-	"syscall"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	githttp "github.com/go-git/go-git/v5/plumbing/transport/http"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // client returns a client of Git over HTTP with bounded responses.
@@ -23,7 +24,7 @@ func (r Repository) client(ctx context.Context, stop context.CancelCauseFunc) (t
 	if err != nil {
 		return nil, err
 	}
-	return githttp.NewClient(&http.Client{Transport: &boundedTransport{next, r.bounds(), stop}}), nil
+	return githttp.NewClient(&http.Client{Transport: r.bounds().transport(next, stop)}), nil
 }
 
 // httpTransport returns the default transport, or one with the certificates and
@@ -62,34 +63,29 @@ func (r Repository) httpTransport(ctx context.Context) (http.RoundTripper, error
 	return own, nil
 }
 
-// boundedTransport bounds the bodies of responses. A lost connection or a body
-// that exceeds its limit ends the session.
-type boundedTransport struct {
-	next   http.RoundTripper
-	limits limits
-	stop   context.CancelCauseFunc
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t *boundedTransport) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := t.next.RoundTrip(request)
-	if err != nil {
-		if request.Context().Err() == nil && connectionLost(err) {
-			t.stop(&lostError{err})
+// transport returns a transport that bounds the bodies of responses. A lost connection or a body that exceeds its limit ends
+// the session.
+func (l limits) transport(next http.RoundTripper, stop context.CancelCauseFunc) http.RoundTripper {
+	return web.Wrap(next, func(request *http.Request, next http.RoundTripper) (*http.Response, error) {
+		response, err := next.RoundTrip(request)
+		if err != nil {
+			if request.Context().Err() == nil && web.Lost(err) {
+				stop(&lostError{err})
+			}
+			return nil, err
 		}
-		return nil, err
-	}
-	switch {
-	case response.StatusCode >= http.StatusMultipleChoices:
-		response.Body = cut{io.LimitReader(response.Body, t.limits.message), response.Body}
-	case strings.HasSuffix(request.URL.Path, "/"+transport.UploadPackServiceName):
-		response.Body = newBounded(response.Body, objects, t.limits.pack, t.stop)
-	case strings.HasSuffix(request.URL.Path, "/"+transport.ReceivePackServiceName):
-		response.Body = newBounded(response.Body, reports, t.limits.report, t.stop)
-	default:
-		response.Body = newBounded(response.Body, references, t.limits.references, t.stop)
-	}
-	return response, nil
+		switch body := response.Body; {
+		case response.StatusCode >= http.StatusMultipleChoices:
+			response.Body = budget.Closing(io.LimitReader(body, l.message), body)
+		case strings.HasSuffix(request.URL.Path, "/"+transport.UploadPackServiceName):
+			response.Body = bounded(body, objects, l.pack, stop)
+		case strings.HasSuffix(request.URL.Path, "/"+transport.ReceivePackServiceName):
+			response.Body = bounded(body, reports, l.report, stop)
+		default:
+			response.Body = bounded(body, references, l.references, stop)
+		}
+		return response, nil
+	})
 }
 
 // Names of responses in errors.
@@ -98,22 +94,6 @@ const (
 	objects    = "objects"
 	reports    = "messages about the push"
 )
-
-// cut is the beginning of a body.
-type cut struct {
-	io.Reader
-	io.Closer
-}
-
-// connectionLost reports whether a connection that was open has been closed or
-// reset by the server.
-func connectionLost(err error) bool {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" {
-		return false
-	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
-}
 
 // statusOf returns the HTTP status of an error, or 0 for other errors.
 func statusOf(err error) int {

@@ -69,36 +69,23 @@ func (e *packError) Error() string { return e.err.Error() }
 
 func (e *packError) Unwrap() error { return e.err }
 
-// bounded reads a response. It ends the session with a limitError or a lostError, because the
-// parsers of go-git discard the errors of their readers.
-type bounded struct {
-	from io.ReadCloser
-	what string
-	// limit is the maximum size and left the remaining size.
-	limit, left int64
-	stop        context.CancelCauseFunc
+// bounded returns a reader of a response. It ends the session with a limitError or a lostError, because the parsers of go-git
+// discard the errors of their readers.
+func bounded(from io.ReadCloser, what string, limit int64, stop context.CancelCauseFunc) io.ReadCloser {
+	left := limit
+	return budget.Closing(budget.Checked(from, func(read []byte, err error) error {
+		switch left -= int64(len(read)); {
+		case left < 0:
+			err = &limitError{what, limit}
+		case err == nil || errors.Is(err, io.EOF):
+			return nil
+		default:
+			err = &lostError{err}
+		}
+		stop(err)
+		return err
+	}), from)
 }
-
-func newBounded(from io.ReadCloser, what string, limit int64, stop context.CancelCauseFunc) *bounded {
-	return &bounded{from: from, what: what, limit: limit, left: limit, stop: stop}
-}
-
-// Read implements io.Reader.
-func (b *bounded) Read(p []byte) (int, error) {
-	n, err := b.from.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		err = &limitError{b.what, b.limit}
-	} else if err != nil && !errors.Is(err, io.EOF) {
-		err = &lostError{err}
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		b.stop(err)
-	}
-	return n, err
-}
-
-// Close implements io.Closer.
-func (b *bounded) Close() error { return b.from.Close() }
 
 // session is a session with a Git server. The end of its context ends it.
 type session interface {

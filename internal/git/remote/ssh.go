@@ -17,6 +17,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/protocol/packp/sideband"
 	"github.com/go-git/go-git/v5/plumbing/transport"
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fluxkit/flux/internal/web"
 )
 
 // sshSession is a Git command on an SSH server. go-git's own transport has no
@@ -89,7 +91,7 @@ func (s *sshSession) start(line string) (err error) {
 
 // lostIn returns a lostError for an error of a connection that the server has closed.
 func lostIn(err error) error {
-	if connectionLost(err) {
+	if web.Lost(err) {
 		return &lostError{err}
 	}
 	return err
@@ -170,8 +172,8 @@ func commandFailure(status int, message string) error {
 	return &commandError{status, message}
 }
 
-func (s *sshSession) output(what string, limit int64) *bounded {
-	return newBounded(io.NopCloser(s), what, limit, s.stop)
+func (s *sshSession) output(what string, limit int64) io.ReadCloser {
+	return bounded(io.NopCloser(s), what, limit, s.stop)
 }
 
 // AdvertisedReferencesContext returns the references of the server.
