@@ -46,6 +46,7 @@ var Kinds = []Kind{
 		Controller: "source-controller", Family: "source", Word: "git", Plural: "git", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
 		Fetch:   Fetch{Address: "spec.url", Revision: "spec.ref", Credentials: "spec.secretRef", Login: "git", CA: "spec.secretRef"},
+		Refs:    []Ref{{Relation: "include", Path: Path{"spec.include[]"}, Field: "repository", Kinds: []string{"GitRepository"}}},
 		Secrets: []string{"spec.secretRef", "spec.proxySecretRef", "spec.verify.secretRef"},
 	},
 	{
@@ -135,6 +136,7 @@ var Kinds = []Kind{
 			Kinds: []string{"OCIRepository", "HelmChart", "ExternalArtifact", "HelmRepository", "GitRepository", "Bucket"},
 		},
 		Refs:    []Ref{{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, Kinds: []string{"HelmRelease"}, CrossNamespace: true}},
+		Health:  &Health{Reasons: []string{"InstallFailed", "UpgradeFailed", "Progressing", "ProgressingWithRetry"}},
 		Secrets: []string{"spec.kubeConfig.secretRef"}, Attempted: []string{"TestSuccess", "Released"},
 	},
 	{
@@ -153,6 +155,10 @@ var Kinds = []Kind{
 			Kinds: []string{"OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"},
 		},
 		Refs:    []Ref{{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, Kinds: []string{"Kustomization"}, CrossNamespace: true}},
+		Health: &Health{
+			Checks: Ref{Relation: "health", Path: Path{"spec.healthChecks[]"}, CrossNamespace: true}, All: Path{"spec.wait"},
+			Reasons: []string{"HealthCheckFailed", "Progressing", "ProgressingWithRetry"},
+		},
 		Secrets: []string{"spec.decryption.secretRef", "spec.kubeConfig.secretRef"},
 	},
 	{

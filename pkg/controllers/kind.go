@@ -102,6 +102,8 @@ type Kind struct {
 	// Release is set if the kind manages a Helm release. The release storage then holds the desired
 	// state.
 	Release bool
+	// Health describes the health checks after an apply. It is nil for kinds without them.
+	Health *Health
 	// Decryption is the field that enables the decryption of SOPS secrets.
 	Decryption Path
 	// Manager is the field manager of the controller.
@@ -141,10 +143,12 @@ type Column struct {
 // Ref describes references to other objects.
 type Ref struct {
 	// Relation is the purpose of the reference: source, chart, dependency,
-	// provider, image or resource.
+	// provider, image, include or resource.
 	Relation string
 	// Path is the field with {kind, name, namespace}, or with a list of such references.
 	Path Path
+	// Field is the field of each element with the reference, "" if the element is the reference.
+	Field string
 	// Kinds lists the kinds that the reference may have. A single kind is the default.
 	Kinds []string
 	// CrossNamespace allows a reference to another namespace.

@@ -22,7 +22,11 @@ func (r Ref) Targets(o Object) []ID {
 	}
 	var targets []ID
 	for _, item := range items {
-		if m, ok := item.(map[string]any); ok {
+		m, ok := item.(map[string]any)
+		if ok && r.Field != "" {
+			m, ok = m[r.Field].(map[string]any)
+		}
+		if ok {
 			targets = append(targets, r.target(m, Namespace(o)))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
@@ -164,13 +165,15 @@ func (e *evaluation) chain(t controllers.ID) []rules.Finding {
 			return chain
 		}
 		chain = append(chain, *f)
-		if !waits {
-			return chain
+		next, found := e.unhealthy(t, *f)
+		if !found && waits {
+			next, found = e.awaited(t, f.Code == "waiting")
 		}
-		next, found := e.awaited(t, f.Code == "waiting")
 		if !found {
-			chain[len(chain)-1] = e.ownFailure(*f)
-			return chain
+			if waits {
+				chain[len(chain)-1] = e.ownFailure(*f)
+			}
+			return e.withoutGrace(chain)
 		}
 		if first, seen := at[next]; seen {
 			return append(chain, cycle(chain[first:]))
@@ -183,7 +186,7 @@ func (e *evaluation) chain(t controllers.ID) []rules.Finding {
 // returned. A ready source may block an object that reports that it waits: the source is suspended at an earlier revision, or its
 // artifact is unavailable because its controller is down.
 func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, bool) {
-	for _, relation := range []string{"source", "image", "dependency", "provider"} {
+	for _, relation := range []string{"source", "include", "image", "dependency", "provider"} {
 		for _, edge := range e.snapshot.Graph.From(t) {
 			if edge.Relation != relation {
 				continue
@@ -198,6 +201,36 @@ func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, b
 		}
 	}
 	return controllers.ID{}, false
+}
+
+// unhealthy returns the Flux object whose health keeps an object from being ready: one that its failed health check names, or
+// one that is not ready while the check runs.
+func (e *evaluation) unhealthy(t controllers.ID, f rules.Finding) (controllers.ID, bool) {
+	if f.Code != "health" && f.Code != "progressing" {
+		return controllers.ID{}, false
+	}
+	named := e.subject(t).Failure().Objects
+	for _, edge := range e.snapshot.Graph.From(t) {
+		is := func(o failure.ObjectStatus) bool {
+			return o.Kind == edge.To.Kind && o.Name == edge.To.Name && (o.Namespace == "" || o.Namespace == edge.To.Namespace)
+		}
+		if edge.Relation != "health" || f.Code == "health" && !slices.ContainsFunc(named, is) {
+			continue
+		}
+		if f, _ := e.of(edge.To); f != nil {
+			return edge.To, true
+		}
+	}
+	return controllers.ID{}, false
+}
+
+// withoutGrace returns a chain whose root is a problem at any age if an object in front of it has failed: what the object waited
+// for had its time.
+func (e *evaluation) withoutGrace(chain []rules.Finding) []rules.Finding {
+	if slices.ContainsFunc(chain, func(f rules.Finding) bool { return f.Code == "health" }) {
+		chain[len(chain)-1].Since = time.Time{}
+	}
+	return chain
 }
 
 // ownFailure returns the failure in the message of a waiting object, if none of its dependencies has a problem.

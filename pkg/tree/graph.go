@@ -48,7 +48,7 @@ type Vertex struct {
 type Edge struct {
 	From, To controllers.ID
 	// Relation is the relation in the catalog: source, dependency, provider,
-	// image, resource.
+	// image, include, resource; or health if From waits for the health of To.
 	Relation string
 }
 
@@ -113,11 +113,40 @@ func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID
 			g.Edges = append(g.Edges, Edge{from, object, n.relation})
 		}
 	}
+	if live {
+		g.addHealth(objects)
+	}
 	g.sort()
 	g.index()
 	g.findCycles()
 	g.block()
 	return g
+}
+
+// addHealth adds the edges of objects that wait for the health of other objects in the graph: those that
+// the spec lists and, according to their owner labels, those that they apply.
+func (g *Graph) addHealth(objects []controllers.Object) {
+	waiting := map[controllers.ID]bool{}
+	add := func(from, to controllers.ID) {
+		if g.at[to] != nil && !g.at[to].Missing {
+			g.Edges = append(g.Edges, Edge{from, to, "health"})
+		}
+	}
+	for _, o := range objects {
+		k, ok := kindOf(o)
+		if !ok {
+			continue
+		}
+		waiting[k.IDOf(o)] = k.WaitsForApplied(o)
+		for _, t := range k.HealthChecks(o) {
+			add(k.IDOf(o), t)
+		}
+	}
+	for _, o := range objects {
+		if owner, applied := controllers.Manager(o); applied && waiting[owner] {
+			add(owner, controllers.IDOf(o))
+		}
+	}
 }
 
 func kindOf(o controllers.Object) (controllers.Kind, bool) {
@@ -171,7 +200,8 @@ func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 }
 
 // Awaited returns the Flux objects that an object waits for: its chart or
-// source, its dependencies, and other required objects.
+// source, its dependencies, other required objects, and those whose health
+// keeps it from being ready.
 func Awaited(k controllers.Kind, o controllers.Object) []controllers.ID {
 	targets := slices.Clone(k.Upstream(o))
 	for _, ref := range k.AllRefs() {
@@ -179,7 +209,7 @@ func Awaited(k controllers.Kind, o controllers.Object) []controllers.ID {
 			targets = append(targets, ref.Targets(o)...)
 		}
 	}
-	return named(targets)
+	return named(append(targets, k.HealthChecks(o)...))
 }
 
 // Mentioned returns the Flux objects that an object refers to without waiting

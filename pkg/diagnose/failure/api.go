@@ -9,6 +9,8 @@ import (
 // apiErrors are the errors of the Kubernetes API server, and of Helm and ssa,
 // which wrap them. Each of them starts a part of a message.
 var apiErrors = []prototype{
+	{Type: TooLarge, pattern: `(?P<kind>` + kindPart + `)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]*)" is invalid: \[\]: Too long: (?P<detail>[^\n]*)`},
+	{Type: TooLarge, pattern: `(?P<detail>(?:Request entity too large: [^\n]*|etcdserver: request is too large))` + end, steps: []Step{Apply}},
 	{Type: Invalid, pattern: `(?P<kind>` + kindPart + `)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]*)" is invalid: `},
 	{Type: Undecodable, pattern: `(?P<kind>` + kindPart + `) in version "(?P<version>[^"\n]*)" cannot be handled as a [^:\n]*: (?P<detail>[^\n]*)`},
 	{Type: Undecodable, pattern: `failed to create typed (?:patch|live) object \((?P<namespace>[^\s/;]*)/(?P<name>[^;\n]*); (?P<version>[^,\n]*), Kind=(?P<kind>` + kindPart + `)\): (?P<detail>[^\n]*)`},
@@ -18,6 +20,8 @@ var apiErrors = []prototype{
 	{Type: NoMatch, pattern: `no matches for kind "(?P<kind>[^"\n]+)" in version "(?P<version>[^"\n]+)"`},
 	{Type: NoMatch, pattern: `no matches for kind "(?P<kind>[^"\n]+)" in group "(?P<group>[^"\n]*)"`},
 	{Type: Conflict, pattern: `Apply failed with \d+ conflicts?: conflicts? with "(?P<by>[^"\n]+)"[^:\n]*(?: using [^:\n]*(?:at \S+)?)?:\s*(?P<detail>(?s:.*))`},
+	{Type: Precondition, pattern: `Operation cannot be fulfilled on (?P<resource>[a-z0-9.]+) "(?P<name>[^"\n]*)": (?P<detail>uid mismatch: [^\n]*)`},
+	{Type: Unserved, pattern: `the server could not find the requested resource` + end, steps: []Step{Apply}},
 	{Type: Conflict, pattern: `Operation cannot be fulfilled on (?P<resource>[a-z0-9.]+) "(?P<name>[^"\n]*)": (?P<detail>the object has been modified[^\n]*)`},
 	{Type: NotFound, pattern: `(?P<kind>[A-Za-z][A-Za-z0-9]*)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]+)" not found\s*(?:\n|$)`},
 	{Type: Owned, pattern: `(?:Unable|unable) to continue with (?:install|update): (?P<kind>` + kindPart + `) "(?P<name>[^"\n]+)" in namespace "(?P<namespace>[^"\n]*)" exists and cannot be imported into the current release: (?P<detail>[^\n]*)`},
@@ -70,7 +74,7 @@ func compiled(all ...[]prototype) []expression[prototype] {
 }
 
 var typedExpressions = sync.OnceValue(func() []expression[prototype] {
-	return compiled(apiErrors, networkErrors, serverErrors, gitErrors, controllerErrors)
+	return compiled(buildErrors, apiErrors, networkErrors, serverErrors, gitErrors, controllerErrors)
 })
 
 var forbiddenExpressions = sync.OnceValue(func() []expression[prototype] { return compiled(forbidden) })

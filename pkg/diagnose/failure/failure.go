@@ -58,8 +58,16 @@ const (
 	Unreachable Type = "unreachable"
 	// TimedOut is an exceeded deadline without a cause.
 	TimedOut Type = "timed-out"
-	// Untrusted is an untrusted certificate, or a server without TLS.
+	// Untrusted is an untrusted certificate, or a failed TLS handshake.
 	Untrusted Type = "untrusted"
+	// Expired is a certificate that is not valid now.
+	Expired Type = "expired"
+	// PlainHTTP is a server without TLS.
+	PlainHTTP Type = "plain-http"
+	// Empty is a repository without commits.
+	Empty Type = "empty"
+	// Provider is an address that does not belong to the cloud provider.
+	Provider Type = "provider"
 	// HostKey is an unknown or changed SSH host key.
 	HostKey Type = "host-key"
 	// Unauthenticated is a server that rejects or requires credentials.
@@ -96,10 +104,48 @@ const (
 	Schema Type = "schema"
 	// Locked is a Helm release with an operation in progress.
 	Locked Type = "locked"
+	// NoValuesFile is the values file in Name that the source does not contain.
+	NoValuesFile Type = "no-values-file"
 	// NoChart is a missing chart or chart version.
 	NoChart Type = "no-chart"
 	// NoTag is an image without a tag that matches the policy.
 	NoTag Type = "no-tag"
+	// NoEntry is a file or directory in Name that a kustomization.yaml lists, which does not exist; Address is its path.
+	NoEntry Type = "no-entry"
+	// NoBase is the remote base or file in Address that cannot be loaded.
+	NoBase Type = "no-base"
+	// Malformed is the file in Address that is not valid YAML.
+	Malformed Type = "malformed"
+	// NoTarget is a patch or replacement for an object that does not exist.
+	NoTarget Type = "no-target"
+	// Patch is a JSON patch that does not apply.
+	Patch Type = "patch"
+	// Outside is an entry in Name of a kustomization.yaml that is outside of the source.
+	Outside Type = "outside"
+	// Incomplete is a manifest without apiVersion, kind or name, in the file in Address if that is known.
+	Incomplete Type = "incomplete"
+	// Recursion is the directory in Address, whose kustomization.yaml includes itself.
+	Recursion Type = "recursion"
+	// Unsupported is a feature of kustomize that Flux does not enable.
+	Unsupported Type = "unsupported"
+	// SameID is an object that a build contains twice.
+	SameID Type = "same-id"
+	// NotDirectory is the path in Address, which is a file.
+	NotDirectory Type = "not-directory"
+	// NoDirectory is the directory in Name, which a sparse checkout does not find.
+	NoDirectory Type = "no-directory"
+	// Expression is a CEL expression of the spec that is false or invalid.
+	Expression Type = "expression"
+	// TooLarge is an object above the limit of the API server.
+	TooLarge Type = "too-large"
+	// Precondition is a UID or resource version in a manifest.
+	Precondition Type = "precondition"
+	// Unserved is a kind that the API server no longer serves.
+	Unserved Type = "unserved"
+	// Unscoped is an object without a namespace.
+	Unscoped Type = "unscoped"
+	// KubeVersion is a chart that does not support the version of Kubernetes in Version.
+	KubeVersion Type = "kube-version"
 	// NoPlatform is an image without a manifest for the platform of the node.
 	NoPlatform Type = "no-platform"
 )

@@ -44,13 +44,14 @@ var messages = []spoken{
 	{`failed calling webhook "a.example.com": failed to call webhook: Post "https://a.apps.svc:443/": EOF`, Unreachable, nil},
 	{`Service/apps/web immutable field detected, failed to delete object: services "web" is forbidden: User "system:serviceaccount:apps:weak" cannot delete resource "services" in API group "" in the namespace "apps"`, Unauthorized, nil},
 	{`ConfigMap/apps/a delete failed: context deadline exceeded`, TimedOut, nil},
+	{`Gizmo/apps/big apply failed: etcdserver: request is too large`, TooLarge, nil},
 	{`Role/a namespace not specified: namespaces "a" not found`, NotFound, nil},
 
 	{`Get "http://a/": proxyconnect tcp: dial tcp 10.0.0.1:3128: connect: connection refused`, Unreachable, nil},
-	{`Get "https://a/": http: server gave HTTP response to HTTPS client`, Untrusted, nil},
-	{`Get "https://a/": tls: first record does not look like a TLS handshake`, Untrusted, nil},
+	{`Get "https://a/": http: server gave HTTP response to HTTPS client`, PlainHTTP, nil},
+	{`Get "https://a/": tls: first record does not look like a TLS handshake`, PlainHTTP, nil},
 	{`Get "https://a/": remote error: tls: bad certificate`, Untrusted, nil},
-	{`Get "https://a/": x509: certificate has expired or is not yet valid: current time 2026-11-21T22:00:00Z is after 2025-01-01T00:00:00Z`, Untrusted, nil},
+	{`Get "https://a/": x509: certificate has expired or is not yet valid: current time 2026-11-21T22:00:00Z is after 2025-01-01T00:00:00Z`, Expired, nil},
 	{`Get "http://a/": read tcp 10.0.0.1:4014->10.0.0.2:80: read: connection reset by peer`, Unreachable, nil},
 	{`Get "http://a/": lookup a on 10.96.0.10:53: server misbehaving`, Unreachable, nil},
 	{`connect: no route to host`, Unreachable, nil},
@@ -85,7 +86,7 @@ var messages = []spoken{
 	{`unable to clone 'ssh://git@a/b': ssh: unable to authenticate, attempted methods [none], no supported methods remain`, Unauthenticated, nil},
 	{`unable to clone 'ssh://git@a/b': invalid auth method`, Unauthenticated, nil},
 	{`unable to clone 'http://a/b': reference not found`, NoRevision, nil},
-	{`unable to clone 'http://a/b': remote repository is empty`, NoRevision, nil},
+	{`unable to clone 'http://a/b': remote repository is empty`, Empty, nil},
 	{`unable to resolve ref 'refs/heads/a' to a specific commit`, NoRevision, nil},
 	{`unable to clone 'http://a/b': upload-pack: not our ref 4014014014014014014014014014014014014014`, NoRevision, nil},
 	{`error decrypting sources: failed to verify sops data integrity: expected mac 'A', got 'B'`, Undecryptable, nil},
@@ -185,7 +186,7 @@ func corpus(t *testing.T) []string {
 	t.Helper()
 	marks := regexp.MustCompile(`«(?:\[[nut]\])?|»`)
 	var all []string
-	for _, name := range []string{"../rules/messages_test.go", "../rules/messagesapply_test.go"} {
+	for _, name := range []string{"../rules/messages_test.go", "../rules/messagesapply_test.go", "../rules/messagesbuild_test.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

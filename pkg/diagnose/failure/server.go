@@ -11,11 +11,11 @@ const end = `\s*(?:\n|$)`
 
 // networkErrors are the errors of Go's net, crypto and net/http packages.
 var networkErrors = []prototype{
-	{Type: Unreachable, pattern: `proxyconnect tcp: (?P<detail>[^\n]*)`},
+	{Type: Expired, pattern: `(?:tls: failed to verify certificate: )?(?P<detail>x509: certificate has expired or is not yet valid: [^\n]*)`},
 	{Type: Untrusted, pattern: `tls: failed to verify certificate: (?P<detail>x509: [^\n]*)`},
 	{Type: Untrusted, pattern: `(?P<detail>x509: [^\n]*)`},
-	{Type: Untrusted, pattern: `(?P<detail>http: server gave HTTP response to HTTPS client)`},
-	{Type: Untrusted, pattern: `(?P<detail>tls: first record does not look like a TLS handshake)`},
+	{Type: PlainHTTP, pattern: `(?P<detail>http: server gave HTTP response to HTTPS client)`},
+	{Type: PlainHTTP, pattern: `(?P<detail>tls: first record does not look like a TLS handshake)`},
 	{Type: Untrusted, pattern: `(?P<detail>remote error: tls: [^\n]*)`},
 	{Type: Unreachable, pattern: `dial (?:tcp|udp)[46]?(?: (?P<address>[^\s:]+(?::\d+)?|\[[0-9a-f:]+\]:\d+))?: (?P<detail>[^\n]*)`},
 	{Type: Unreachable, pattern: `(?P<detail>lookup (?P<address>\S+?)(?: on \S+?)?: (?:no such host|server misbehaving|i/o timeout)[^\n]*)`},
@@ -41,6 +41,7 @@ var serverErrors = []prototype{
 	{Type: Status, pattern: `RESPONSE (?P<code>\d{3})(?:: (?P<detail>[^\n]*))?`},
 	{Type: Status, pattern: `googleapi: Error (?P<code>\d{3}): (?P<detail>[^\n]*)`},
 	{Type: Unauthenticated, pattern: `(?P<code>UNAUTHORIZED|DENIED): (?P<detail>[^\n]*)`},
+	{Type: Provider, pattern: `invalid (?:AWS|Azure|GCP) registry: (?P<detail>'[^'\n]*')`},
 	{Type: NoRevision, pattern: `(?P<code>MANIFEST_UNKNOWN|MANIFEST_BLOB_UNKNOWN|BLOB_UNKNOWN): (?P<detail>[^\n]*)`},
 	{Type: NoRepository, pattern: `(?P<code>NAME_UNKNOWN|NAME_INVALID): (?P<detail>[^\n]*)`},
 	{Type: RateLimited, pattern: `(?P<code>TOOMANYREQUESTS|toomanyrequests): (?P<detail>[^\n]*)`},
@@ -93,7 +94,8 @@ var gitErrors = []prototype{
 	{Type: Unauthenticated, pattern: `(?P<detail>invalid auth method)` + end},
 	{Type: NoRepository, pattern: `(?P<detail>repository not found)(?::[^\n]*)?` + end, steps: []Step{Clone, Checkout, Push}},
 	{Type: NoRevision, pattern: `(?P<detail>couldn't find remote ref "[^"\n]*")`},
-	{Type: NoRevision, pattern: `(?P<detail>reference not found|object not found|remote repository is empty|git repository is empty)` + end, steps: []Step{Clone, Checkout}},
+	{Type: NoRevision, pattern: `(?P<detail>reference not found|object not found)` + end, steps: []Step{Clone, Checkout}},
+	{Type: Empty, pattern: `(?P<detail>remote repository is empty|git repository is empty)` + end},
 	{Type: NoRevision, pattern: `(?P<detail>unable to resolve commit object for '[^'\n]*': object not found|unable to resolve ref '[^'\n]*' to a specific commit)`},
 	{Type: NoRevision, pattern: `(?P<detail>(?:server does not allow request for unadvertised object|upload-pack: not our ref) [0-9a-f]{40})`},
 	{Type: NoRevision, pattern: `(?P<detail>no match found for semver: [^\n]*)`},
@@ -102,6 +104,11 @@ var gitErrors = []prototype{
 
 // controllerErrors are the errors of the controllers and of Helm.
 var controllerErrors = []prototype{
+	{Type: NoDirectory, pattern: `sparse checkout dir '(?P<key>[^'\n]*)' does not exist in repository`},
+	{Type: Expression, pattern: `dependency '(?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+)' is not ready according to readyExpr eval`},
+	{Type: KubeVersion, pattern: `chart requires kubeVersion: (?P<detail>.+?) which is incompatible with Kubernetes (?P<version>[^\s]+)`},
+	{Type: Template, pattern: `(?P<detail>[^\s:]+/templates/[^\s:]+:\d+:\d+\s+executing (?s:.*))`},
+	{Type: Template, pattern: `error merging manifests: parsing (?P<key>[^\s:]+): (?:MalformedYAMLError: )?(?P<detail>[^\n]*)`},
 	{Type: NoPath, pattern: `(?:l?stat|open) (?P<key>\S+): no such file or directory`, steps: []Step{Path}},
 	{Type: NoVariable, pattern: `variable not set \(strict mode\): "(?P<key>[^"\n]+)"`},
 	{Type: Undecryptable, pattern: `(?P<detail>Error getting data key: [^\n]*|cannot get sops data key[^\n]*)`},
@@ -114,5 +121,7 @@ var controllerErrors = []prototype{
 	{Type: NoChart, pattern: `(?P<detail>no '[^'\n]*' chart with version matching '[^'\n]*' found|no chart version found for \S+|no chart name found)`},
 	{Type: NoChart, pattern: `(?P<detail>could not locate a version matching provided version string [^\n]*|unable to locate any tags in provided repository: \S+)`},
 	{Type: NoChart, pattern: `(?P<detail>l?stat \S+?: no such file or directory|no chart found at '[^'\n]*'[^\n]*)`, steps: []Step{Chart}},
+	{Type: NoValuesFile, pattern: `no values file found at path '[^'\n]*' \(reference '(?P<key>[^'\n]*)'\)`},
+	{Type: Expression, pattern: `failed to evaluate dependency (?P<name>[a-z0-9.-]+): (?P<detail>[^\n]*)`},
 	{Type: NoTag, pattern: `(?P<detail>no tags in database|version list argument cannot be empty|unable to determine latest version from provided list)` + end},
 }

@@ -38,6 +38,13 @@ const (
 	Hook        Step = "hook"   // of a Helm release
 	Call        Step = "call"   // an admission webhook
 	Impersonate Step = "impersonate"
+	Unset       Step = "unset"       // an object without a namespace
+	Proxy       Step = "proxy"       // connecting to a proxy
+	Dependency  Step = "dependency"  // a dependency of a chart
+	PostRender  Step = "post-render" // a chart
+	Merge       Step = "merge"       // the values of a release
+	KubeConfig  Step = "kubeconfig"  // reading the kubeconfig of another cluster
+	Sparse      Step = "sparse"      // a sparse checkout
 )
 
 // prefix is a text that a controller or one of its libraries adds to an error.
@@ -62,7 +69,8 @@ var prefixes = []prefix{
 	{Apply, objectPart + ` dry-run failed(?: \(\w+\))?: `},
 	{Apply, objectPart + ` apply failed: `},
 	{Apply, objectPart + ` not found: `},
-	{Apply, objectPart + ` namespace not specified: `},
+	{KubeConfig, `invalid KubeConfig in secret ` + keyPart + `: `},
+	{Unset, objectPart + ` namespace not specified: `},
 	{Delete, objectPart + ` immutable field detected, failed to delete object: `},
 	{Delete, objectPart + ` delete failed: `},
 	{Health, `health check failed after \S+: `},
@@ -80,6 +88,7 @@ var prefixes = []prefix{
 	{Credentials, `failed to get secret ` + keyPart + `: `},
 	{Credentials, `failed to get auth secret ` + keyPart + `: `},
 	{Credentials, `failed to get (?:TLS )?authentication secret ` + keyPart + `: `},
+	{Credentials, `(?:unable to read|could not get) KubeConfig secret ` + keyPart + `(?: error)?: `},
 	{Credentials, `failed to configure authentication options: `},
 	{Credentials, `failed to configure proxy options: `},
 	{Credentials, `failed to get credential(?: from \S+)?: `},
@@ -105,6 +114,11 @@ var prefixes = []prefix{
 	{Bucket, `indexation of objects from bucket '[^'\n]*' failed: `},
 	{Bucket, `fetch from bucket '[^'\n]*' failed: `},
 	{Chart, `(?:invalid chart reference|chart pull error|chart metadata patch error|values files merge error|dependency build error|chart package error): `},
+	{Dependency, `failed to add (?:remote|local) dependency '(?P<key>[^'\n]*)': `},
+	{Dependency, `failed to (?:get|download) chart '[^'\n]*' version '(?P<version>[^'\n]*)' from '(?P<address>[^'\n]*)': `},
+	{Proxy, `proxyconnect tcp: `},
+	{Sparse, `failed to sparse checkout directories : `},
+	{PostRender, `error while running post render on files: `},
 	{Chart, `Could not load chart: `},
 	{Install, `Helm install failed for release \S+ with chart \S+: `},
 	{Upgrade, `Helm upgrade failed for release \S+ with chart \S+: `},

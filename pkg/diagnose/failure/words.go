@@ -15,7 +15,7 @@ func Words() []string {
 	for _, p := range prefixes {
 		words = literals(words, p.pattern)
 	}
-	for _, list := range [][]prototype{apiErrors, forbidden, networkErrors, serverErrors, gitErrors, controllerErrors} {
+	for _, list := range [][]prototype{buildErrors, apiErrors, forbidden, networkErrors, serverErrors, gitErrors, controllerErrors} {
 		for _, p := range list {
 			words = literals(words, p.pattern)
 		}

@@ -27,9 +27,25 @@ var applyRules = []rule{
 		fixes:   []string{"refer to an object in namespace {namespace} in the spec of {object}, or run {controller} without --no-cross-namespace-refs"},
 	},
 	{
+		code: "kubeconfig", kinds: appliers, steps: []failure.Step{failure.KubeConfig}, types: []failure.Type{""},
+		message: "the kubeconfig in {secret} is invalid: {detail}",
+		fixes:   []string{"correct the kubeconfig in {secret}, which .spec.kubeConfig of {object} names"},
+	},
+	{
+		code: "remote-cluster", kinds: appliers, types: []failure.Type{failure.Unreachable, failure.TimedOut, failure.Untrusted, failure.Expired},
+		when:    func(s Subject) bool { return kubeConfig(s) != "" },
+		message: "cannot reach the API server in the kubeconfig of {kubeconfig}: {detail}",
+		fixes:   []string{"correct the server in {kubeconfig}, which .spec.kubeConfig of {object} names, or make it reachable from {controller}"},
+	},
+	{
 		code: "api-missing", live: true, kinds: appliers, types: []failure.Type{failure.NoMatch},
 		message: "the cluster does not serve {api}",
 		more:    serve,
+	},
+	{
+		code: "quota", live: true, kinds: appliers, types: []failure.Type{failure.Quota}, when: Subject.unspecified,
+		message: "ResourceQuota {by} requires fields that {rejected} does not set: {detail}",
+		fixes:   []string{"set these requests and limits in {rejected}{in file}, or add a LimitRange with defaults to namespace {rejected namespace}"},
 	},
 	{
 		code: "quota", kinds: appliers, types: []failure.Type{failure.Quota},
@@ -65,15 +81,60 @@ var applyRules = []rule{
 		fixes:   []string{"start the pods of the webhook; see its Service: kubectl describe validatingwebhookconfigurations,mutatingwebhookconfigurations"},
 	},
 	{
+		code: "account-missing", live: true, kinds: appliers, types: []failure.Type{failure.Unauthorized},
+		when:    func(s Subject) bool { return s.Live.NoAccount },
+		message: "{user}, which .spec.serviceAccountName names, does not exist",
+		fixes:   []string{"create {user} with a RoleBinding, or correct .spec.serviceAccountName of {object}"},
+	},
+	{
 		code: "permission", kinds: appliers, types: []failure.Type{failure.Unauthorized},
+		when:    func(s Subject) bool { return deniedUser(s) == s.Kind.Controller },
+		message: "{user} is forbidden to {verb} {resource} {scope}",
+		fixes: []string{
+			"restore the ClusterRoleBinding of the controllers, with the arguments of the installation: flux install",
+			"or, if the controllers have no such permission on purpose, set .spec.serviceAccountName of {object}",
+		},
+	},
+	{
+		code: "permission", live: true, kinds: appliers, types: []failure.Type{failure.Unauthorized}, steps: []failure.Step{failure.Apply, failure.Unset},
 		message: "{user} is forbidden to {verb} {resource} {scope}",
 		fixes:   []string{`grant {user} the verb "{verb}" on {resource} with a RoleBinding or ClusterRoleBinding, or remove {rejected} from the source`},
+	},
+	{
+		code: "permission", live: true, kinds: appliers, types: []failure.Type{failure.Unauthorized},
+		message: "{user} is forbidden to {verb} {resource} {scope}",
+		fixes:   []string{`grant {user} the verb "{verb}" on {resource} with a RoleBinding or ClusterRoleBinding`},
 	},
 	{
 		code: "immutable", live: true, kinds: appliers, types: []failure.Type{failure.Invalid},
 		when:    func(s Subject) bool { return s.failure.Immutable() },
 		message: "field is immutable: {fields} of {rejected}",
 		more:    recreate,
+	},
+	{
+		code: "too-large", live: true, kinds: appliers, types: []failure.Type{failure.TooLarge},
+		message: "{rejected} is larger than the API server accepts: {detail}",
+		fixes:   []string{"split {rejected}{in file} into smaller objects"},
+	},
+	{
+		code: "precondition", live: true, kinds: appliers, types: []failure.Type{failure.Precondition},
+		message: "the manifest of {rejected} sets metadata.uid or metadata.resourceVersion: {detail}",
+		fixes:   []string{"remove metadata.uid and metadata.resourceVersion from {rejected}{in file}"},
+	},
+	{
+		code: "namespace-unset", live: true, kinds: appliers, steps: []failure.Step{failure.Unset},
+		message: "{rejected} has no namespace, or the cluster does not serve its kind",
+		fixes:   []string{"set metadata.namespace of {rejected}{in file}, or .spec.targetNamespace of {object}"},
+	},
+	{
+		code: "api-missing", live: true, kinds: appliers, types: []failure.Type{failure.Unserved},
+		message: "the cluster does not serve the kind of {rejected}",
+		fixes:   []string{"install the CRD of {rejected} again"},
+	},
+	{
+		code: "invalid", kinds: appliers, types: []failure.Type{failure.Invalid}, when: func(s Subject) bool { return commonMetadata(s) != "" },
+		message: "API server rejected {rejected}: {problems}",
+		fixes:   []string{"correct {common metadata} of {object}"},
 	},
 	{
 		code: "invalid", live: true, kinds: appliers, types: []failure.Type{failure.Invalid},
@@ -96,8 +157,21 @@ var applyRules = []rule{
 		fixes:   []string{"remove the fields from {rejected}{in file}, or from what {by} applies"},
 	},
 	{
+		code: "namespace-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NotFound},
+		when: func(s Subject) bool {
+			return namesNamespace(s) && s.Text("spec.storageNamespace") == s.failure.Named.Name
+		},
+		message: "namespace {name}, which .spec.storageNamespace names, does not exist",
+		fixes:   []string{"create the namespace, or correct .spec.storageNamespace of {object}"},
+	},
+	{
+		code: "namespace-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NotFound}, when: namesNamespace,
+		message: "namespace {name} does not exist",
+		fixes:   []string{"set .spec.install.createNamespace of {object} to true, or add the Namespace to the source"},
+	},
+	{
 		code: "namespace-missing", kinds: appliers, types: []failure.Type{failure.NotFound},
-		when:    func(s Subject) bool { return s.failure.Named.Kind == "Namespace" },
+		when:    namesNamespace,
 		message: "namespace {name} does not exist",
 		fixes:   []string{"add the Namespace to the source, or name what applies it in .spec.dependsOn of {object}"},
 	},
@@ -105,46 +179,5 @@ var applyRules = []rule{
 		code: "health", kinds: appliers, types: []failure.Type{failure.Unhealthy},
 		message: "{unhealthy}",
 		more:    heal,
-	},
-	{
-		code: "decryption", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Encrypted},
-		message: "{named} is encrypted with SOPS, and .spec.decryption is not set",
-		fixes:   []string{"set .spec.decryption of {object} to provider sops and the Secret with the key"},
-	},
-	{
-		code: "decryption", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Undecryptable}, steps: []failure.Step{failure.Decrypt},
-		when:    func(s Subject) bool { return decryptionSecret(s) != "" },
-		message: "the keys in {decryption secret} do not decrypt the file: {detail}",
-		fixes:   []string{"add the decryption key{to decryption secret}, or encrypt the file for the key that the cluster has (sops updatekeys)"},
-	},
-	{
-		code: "decryption", kinds: []string{"Kustomization"}, steps: []failure.Step{failure.Decrypt},
-		message: "decryption failed: {detail}",
-		fixes:   []string{"add the decryption key{to decryption secret}, or encrypt the file for the key that the cluster has (sops updatekeys)"},
-	},
-	{
-		code: "substitution", kinds: []string{"Kustomization"}, types: []failure.Type{failure.NoVariable}, steps: []failure.Step{failure.Substitute},
-		message: "variable not set: {variable}",
-		fixes:   []string{"set {variable} in .spec.postBuild of {object}, or give it a default: {default}"},
-	},
-	{
-		code: "substitution", kinds: []string{"Kustomization"}, types: []failure.Type{failure.NotFound}, steps: []failure.Step{failure.Substitute},
-		message: "{substituted} of .spec.postBuild.substituteFrom does not exist",
-		fixes:   []string{"create it, or set optional: true on it in .spec.postBuild.substituteFrom of {object}"},
-	},
-	{
-		code: "substitution", kinds: []string{"Kustomization"}, steps: []failure.Step{failure.Substitute},
-		message: "post-build substitution failed: {detail}",
-		fixes:   []string{"correct the variables of .spec.postBuild of {object}"},
-	},
-	{
-		code: "build-path", kinds: []string{"Kustomization"}, reasons: []string{"ArtifactFailed"}, steps: []failure.Step{failure.Path},
-		message: "the source has no path {path}, which .spec.path names",
-		fixes:   []string{"push it, or correct .spec.path of {object}"},
-	},
-	{
-		code: "build", kinds: []string{"Kustomization"}, reasons: []string{"BuildFailed"},
-		message: "the manifests do not build: {detail}",
-		fixes:   []string{"see it in a clone of the source: {build}"},
 	},
 }

@@ -7,6 +7,8 @@ type example struct {
 	kind, reason, message, code string
 	// spec is the spec of the object as JSON, with the same names.
 	spec string
+	// live is what the cluster has of the failure.
+	live Live
 	// near are near misses: messages with similar words and their codes.
 	near []near
 }
@@ -157,7 +159,7 @@ var sourceExamples = []example{
 		kind: "HelmChart", reason: "InvalidChartReference", code: "chart-version",
 		message: `invalid chart reference: stat «[u]charts/gone»: no such file or directory`,
 		near: []near{
-			{"HelmChart", "DependencyBuildError", `dependency build error: failed to add remote dependency 'no-such-file-or-directory': Get "https://charts/invalid-chart-reference/index.yaml": dial tcp 10.0.0.1:443: connect: no route to host`, "source-unreachable"},
+			{"HelmChart", "DependencyBuildError", `dependency build error: failed to add remote dependency 'no-such-file-or-directory': Get "https://charts/invalid-chart-reference/index.yaml": dial tcp 10.0.0.1:443: connect: no route to host`, "chart-dependency"},
 			{"HelmChart", "ValuesFilesError", `values files merge error: failed to merge chart values: no values file found at path 'invalid-chart-reference'`, ""},
 		},
 	},
@@ -238,7 +240,7 @@ var sourceExamples = []example{
 		message: `failed to checkout and determine revision: unable to list remote for 'https://«[u]git»/gone': repository not found: «[t]404 page not found»`,
 		near: []near{
 			{"GitRepository", "GitOperationFailed", `failed to checkout and determine revision: unable to list remote for 'http://127.0.0.1:40400/not-found.git': Get "http://127.0.0.1:40400/not-found.git/info/refs?service=git-upload-pack": dial tcp 127.0.0.1:40400: connect: connection refused`, "source-unreachable"},
-			{"GitRepository", "GitOperationFailed", `failed to checkout and determine revision: unable to clone 'https://git/repository-not-found': remote repository is empty`, "source-reference"},
+			{"GitRepository", "GitOperationFailed", `failed to checkout and determine revision: unable to clone 'https://git/repository-not-found': remote repository is empty`, "source-empty"},
 		},
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
@@ -76,6 +77,40 @@ func fieldProblems(s Subject) string {
 		}
 	}
 	return budget.List(all, mostShown)
+}
+
+// unspecified reports whether a quota requires fields that the object does not set.
+func (s Subject) unspecified() bool { return Unspecified(s.failure) }
+
+// Unspecified reports whether a quota requires fields that an object does not set, instead of being exceeded.
+func Unspecified(f failure.Failure) bool {
+	return f.Type == failure.Quota && strings.HasPrefix(f.Detail, "must specify")
+}
+
+// kubeConfig returns the Secret with the kubeconfig of another cluster, or "".
+func kubeConfig(s Subject) string {
+	return prefixed("Secret "+s.namespace()+"/", s.Text("spec.kubeConfig.secretRef.name"))
+}
+
+// namesNamespace reports whether the failure is about a namespace.
+func namesNamespace(s Subject) bool { return s.failure.Named.Kind == "Namespace" }
+
+// commonMetadata returns the field of .spec.commonMetadata with the rejected label or annotation, or "".
+func commonMetadata(s Subject) string {
+	for _, f := range s.failure.Fields {
+		part, is := strings.CutPrefix(f.Path, "metadata.")
+		v, _ := controllers.Path{"spec.commonMetadata." + part}.Lookup(s.Object)
+		entries, _ := v.(map[string]any)
+		if !is {
+			continue
+		}
+		for key, value := range entries {
+			if text := f.String(); strings.Contains(text, strconv.Quote(key)) || strings.Contains(text, fmt.Sprintf("%q", value)) {
+				return ".spec.commonMetadata." + part
+			}
+		}
+	}
+	return ""
 }
 
 // recreate returns the fixes for an immutable field, the non-destructive one first.

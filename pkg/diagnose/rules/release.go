@@ -12,13 +12,33 @@ import (
 var releaseRules = []rule{
 	{
 		code: "values-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues}, when: missesKey,
-		message: "key {variable} missing in {named} of .spec.valuesFrom: {detail}",
-		fixes:   []string{"create {named}, or set optional: true on it in .spec.valuesFrom of {object}"},
+		message: "{named} of .spec.valuesFrom has no key {variable}",
+		fixes:   []string{"add key {variable} to {named}, or correct valuesKey in .spec.valuesFrom of {object}"},
+	},
+	{
+		code: "values-invalid", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues}, when: readsKey,
+		message: "key {variable} of {named} of .spec.valuesFrom is not valid: {detail}",
+		fixes:   []string{"correct the value of key {variable} in {named}, or targetPath in .spec.valuesFrom of {object}"},
 	},
 	{
 		code: "values-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues},
 		message: "values missing: {named} of .spec.valuesFrom: {detail}",
 		fixes:   []string{"create {named}, or set optional: true on it in .spec.valuesFrom of {object}"},
+	},
+	{
+		code: "post-renderer", kinds: []string{"HelmRelease"}, steps: []failure.Step{failure.PostRender},
+		message: "a post-renderer fails: {detail}",
+		fixes:   []string{"correct .spec.postRenderers of {object}, commit and push"},
+	},
+	{
+		code: "chart-kube-version", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.KubeVersion},
+		message: "the chart requires Kubernetes {detail}, and the cluster runs {version}",
+		fixes:   []string{"select a version of the chart that supports Kubernetes {version}, or upgrade the cluster"},
+	},
+	{
+		code: "template", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.Template}, when: func(s Subject) bool { return s.failure.Name != "" },
+		message: "template {variable} of the chart does not render to valid YAML with these values: {detail}",
+		fixes:   []string{"correct .spec.values or .spec.valuesFrom of {object}, or template {variable} of the chart"},
 	},
 	{
 		code: "template", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.Template, failure.Schema},
@@ -45,8 +65,12 @@ var releaseRules = []rule{
 }
 
 // missesKey reports whether a key is missing in a ConfigMap or Secret that exists.
-func missesKey(s Subject) bool {
-	return s.failure.Name != "" && s.failure.Detail != "" && failure.Parse(s.failure.Detail).Type != failure.NotFound
+func missesKey(s Subject) bool { return readsKey(s) && s.failure.Detail == "key not found" }
+
+// readsKey reports whether the ConfigMap or Secret with values exists and may be read.
+func readsKey(s Subject) bool {
+	typ := failure.Parse(s.failure.Detail).Type
+	return s.failure.Name != "" && s.failure.Detail != "" && typ != failure.NotFound && typ != failure.Unauthorized
 }
 
 // takeOver returns the fixes for a release that may not take over objects.

@@ -36,7 +36,9 @@ type rule struct {
 }
 
 // tables returns the rules in the order in which they are tried.
-func tables() [][]rule { return [][]rule{imageRules, sourceRules, applyRules, releaseRules} }
+func tables() [][]rule {
+	return [][]rule{imageRules, sourceRules, expressionRules, applyRules, buildRules, releaseRules}
+}
 
 // matches reports whether the rule matches the failure of a subject.
 func (r rule) matches(s Subject) bool {

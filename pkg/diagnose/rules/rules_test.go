@@ -12,7 +12,9 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-func examples() []example { return slices.Concat(sourceExamples, applyExamples) }
+func examples() []example {
+	return slices.Concat(sourceExamples, applyExamples, buildExamples, referenceExamples)
+}
 
 // slot matches a variable part of an example.
 var slot = regexp.MustCompile(`«(?:\[([nut])\])?([^»]*)»`)
@@ -52,13 +54,28 @@ func codeOf(t *testing.T, kind, reason, message, spec string) string {
 	return found.Code
 }
 
+// failing returns the failing object of an example with a message and a spec.
+func (e example) failing(t *testing.T, message, spec string) Subject {
+	t.Helper()
+	s := failing(t, e.kind, e.reason, message, spec)
+	s.Live = e.live
+	return s
+}
+
+// codeOf returns the code of an example with a message and a spec.
+func (e example) codeOf(t *testing.T, message, spec string) string {
+	t.Helper()
+	found, _ := classify(e.failing(t, message, spec))
+	return found.Code
+}
+
 // TestRules checks that real messages match their rule, and that near misses with the same words do
 // not.
 func TestRules(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples() {
 		message := plain(e.message)
-		if got := codeOf(t, e.kind, e.reason, message, plain(e.spec)); got != e.code {
+		if got := e.codeOf(t, message, plain(e.spec)); got != e.code {
 			t.Errorf("%s %s: %s\n is %q, not %q: %+v", e.kind, e.reason, message, got, e.code, failure.Parse(message))
 		}
 		if len(e.near) < 2 {
@@ -103,7 +120,7 @@ func TestEveryRuleHasAnExample(t *testing.T) {
 	for _, list := range tables() {
 		for i, r := range list {
 			used := slices.ContainsFunc(examples(), func(e example) bool {
-				s := failing(t, e.kind, e.reason, plain(e.message), plain(e.spec)).parsed()
+				s := e.failing(t, plain(e.message), plain(e.spec)).parsed()
 				return slices.IndexFunc(list, func(other rule) bool { return other.matches(s) }) == i && r.code == e.code
 			})
 			if !used {
@@ -148,7 +165,7 @@ func literals() []string {
 	all = append(all, failure.Words()...)
 	for _, e := range examples() {
 		for _, part := range strings.Split(plain(e.message), ": ") {
-			if len(part) < 80 {
+			if len(part) < 80 && wordIn.MatchString(part) {
 				all = append(all, part)
 			}
 		}
@@ -174,7 +191,7 @@ func TestNamesDoNotChangeTheCode(t *testing.T) {
 			}
 			for _, w := range all {
 				message := filled(e.message, w)
-				if got := codeOf(t, e.kind, e.reason, message, filled(e.spec, w)); got != e.code {
+				if got := e.codeOf(t, message, filled(e.spec, w)); got != e.code {
 					t.Errorf("with %q: %s\n is %q, not %q", w, message, got, e.code)
 				}
 			}

@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/fluxkit/flux/pkg/diagnose/failure"
+import (
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
 
 // fetchers lists the kinds that fetch from a server, gitKinds the kinds that use Git.
 var (
@@ -15,6 +19,46 @@ var sourceRules = []rule{
 		code: "secret-missing", types: []failure.Type{failure.NotFound}, when: namesMissingSecret, upstream: true,
 		message: "{secret}, referenced by {secret field}, does not exist",
 		fixes:   []string{"create {secret}: {create secret}", "or correct {secret field} of {object}"},
+	},
+	{
+		code: "chart-dependency", kinds: []string{"HelmChart"}, steps: []failure.Step{failure.Dependency},
+		message: "dependency {variable} of the chart cannot be fetched{from}: {detail}",
+		fixes:   []string{"correct repository and version of dependency {variable} in Chart.yaml of the chart, or make the repository reachable from source-controller"},
+	},
+	{
+		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoDirectory},
+		message: "directory {variable}, which .spec.sparseCheckout names, does not exist in {revision}",
+		fixes:   []string{"correct .spec.sparseCheckout of {object}, or push the directory"},
+	},
+	{
+		code: "chart-values-file", kinds: []string{"HelmChart"}, types: []failure.Type{failure.NoValuesFile},
+		message: "the source has no values file {variable}",
+		fixes:   []string{"push {variable}, or correct .spec.chart.spec.valuesFiles of the HelmRelease of {object}"},
+	},
+	{
+		code: "source-empty", kinds: gitKinds, types: []failure.Type{failure.Empty},
+		message: "{address} has no commits",
+		fixes:   []string{"push a first commit to {address}"},
+	},
+	{
+		code: "source-provider", kinds: []string{"OCIRepository", "HelmRepository", "ImageRepository"}, types: []failure.Type{failure.Provider},
+		message: "{detail} is not a registry of provider {provider}",
+		fixes:   []string{"correct .spec.provider or {address field} of {object}"},
+	},
+	{
+		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoRevision}, when: Subject.abbreviated,
+		message: ".spec.ref.commit is abbreviated: a commit ID has 40 digits",
+		fixes:   []string{"set .spec.ref.commit of {object} to the complete ID, in a clone: git rev-parse {commit}"},
+	},
+	{
+		code: "source-proxy", kinds: []string{"GitRepository", "OCIRepository", "Bucket", "ImageRepository"}, steps: []failure.Step{failure.Proxy}, when: func(s Subject) bool { return proxySecret(s) != "" }, upstream: true,
+		message: "cannot reach the proxy in Secret {proxy secret}: {detail}",
+		fixes:   []string{"correct the address in Secret {proxy secret}, which .spec.proxySecretRef of {object} names, or start the proxy"},
+	},
+	{
+		code: "source-proxy", kinds: fetchers, steps: []failure.Step{failure.Proxy}, upstream: true,
+		message: "cannot reach the proxy of {controller}: {detail}",
+		fixes:   []string{"correct HTTP_PROXY, HTTPS_PROXY and NO_PROXY of Deployment {controller}: kubectl{in home} describe deployment {controller}"},
 	},
 	{
 		code: "secret-missing", types: []failure.Type{failure.NotFound}, steps: []failure.Step{failure.Credentials}, when: missesSecret, upstream: true,
@@ -108,6 +152,22 @@ var sourceRules = []rule{
 		fixes:   []string{"correct {address of}, or give {or credentials} access"},
 	},
 	{
+		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Expired}, upstream: true,
+		message: "the TLS certificate of {address} is not valid now: {detail}",
+		fixes:   []string{"renew the certificate of the server"},
+	},
+	{
+		code: "source-tls", kinds: []string{"OCIRepository", "HelmRepository", "ImageRepository"}, types: []failure.Type{failure.PlainHTTP}, upstream: true,
+		when:    func(s Subject) bool { return !strings.HasPrefix(s.Text(s.Kind.Fetch.Address), "http") },
+		message: "{address} does not serve TLS: {detail}",
+		fixes:   []string{"set .spec.insecure of {object} to true, or enable TLS on the server"},
+	},
+	{
+		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.PlainHTTP}, upstream: true,
+		message: "{address} does not serve TLS: {detail}",
+		fixes:   []string{"use http:// instead of https:// in {address of}, or enable TLS on the server"},
+	},
+	{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
 		when:    func(s Subject) bool { return s.Kind.Fetch.CA != "" },
 		message: "no trusted TLS connection to {address}: {detail}",
@@ -129,6 +189,11 @@ var sourceRules = []rule{
 		fixes:   []string{"check {address of}, and DNS, proxies and NetworkPolicies between the cluster and it"},
 	},
 	{
+		code: "chart-invalid", kinds: []string{"HelmChart"}, reasons: []string{"InvalidChartReference"}, types: []failure.Type{""},
+		message: "the chart is invalid: {detail}",
+		fixes:   []string{"correct the chart, and publish it again"},
+	},
+	{
 		code: "source-credentials", kinds: fetchers, reasons: []string{"AuthenticationFailed"},
 		message: "the credentials cannot be used: {detail}",
 		fixes:   []string{"correct the keys of {or credentials}"},
@@ -138,6 +203,17 @@ var sourceRules = []rule{
 // missesSecret reports whether a Secret does not exist. Substitution and applied objects have other rules.
 func missesSecret(s Subject) bool {
 	return s.failure.Named.Kind == "Secret" && !s.failure.In(failure.Substitute, failure.Apply, failure.Install, failure.Upgrade)
+}
+
+// abbreviated reports whether the requested commit has fewer digits than a commit ID.
+func (s Subject) abbreviated() bool {
+	commit := s.Text("spec.ref.commit")
+	return commit != "" && len(commit) < 40
+}
+
+// proxySecret returns the Secret with the address of the proxy, or "".
+func proxySecret(s Subject) string {
+	return prefixed(s.namespace()+"/", s.Text("spec.proxySecretRef.name"))
 }
 
 // namesMissingSecret reports whether a Secret that a field of the object names does not exist.

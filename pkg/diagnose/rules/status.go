@@ -13,7 +13,7 @@ import (
 // upstreamReasons lists the reasons with which controllers report that an object waits for another.
 var upstreamReasons = []string{
 	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable", "NoSourceArtifact",
-	"HelmChartNotReady", "Progressing", "ProgressingWithRetry", "",
+	"HelmChartNotReady", "IncludeUnavailable", "Progressing", "ProgressingWithRetry", "",
 }
 
 // Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that has the

@@ -37,6 +37,12 @@ type Live struct {
 	Providers []string
 	// Served lists the served versions of the kind.
 	Served []string
+	// NoAccount is set if the ServiceAccount that is forbidden to act does not exist.
+	NoAccount bool
+	// Ignored is the field or file with the rule that excludes the path from the artifact of the source, or "".
+	Ignored string
+	// Healthy holds the objects of a failed health check that are ready now.
+	Healthy []failure.Object
 }
 
 // NewSubject returns the subject of an object. A release that repeats a failed attempt has failed.

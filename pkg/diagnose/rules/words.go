@@ -31,6 +31,7 @@ var words = map[string]func(Subject) string{
 	"text":     func(s Subject) string { return failure.OneLine(s.failure.Text) },
 	"by":       func(s Subject) string { return s.failure.By },
 	"variable": func(s Subject) string { return s.failure.Name },
+	"version":  func(s Subject) string { return s.failure.Version },
 	"default":  func(s Subject) string { return "${" + s.failure.Name + ":-value}" },
 	"verb":     func(s Subject) string { return s.failure.Verb },
 	"resource": func(s Subject) string { return s.failure.Resource },
@@ -42,6 +43,15 @@ var words = map[string]func(Subject) string{
 	"substituted": func(s Subject) string {
 		return s.failure.Object.Kind + "/" + s.namespace() + "/" + s.failure.Named.Name
 	},
+	// The build of a Kustomization.
+	"kustomization file": func(s Subject) string { return s.failure.Kustomization() },
+	"entry":              func(s Subject) string { return cmp.Or(s.failure.Name, s.failure.Address) },
+	"file":               func(s Subject) string { return s.failure.Address },
+	"kubeconfig":         kubeConfig,
+	"ignored":            func(s Subject) string { return s.Live.Ignored },
+	"target namespace":   targetNamespace,
+	"dependency":         dependencyOf,
+	"common metadata":    commonMetadata,
 	// The object that the API server or a health check has rejected.
 	"rejected":           rejectedObject,
 	"rejected namespace": rejectedNamespace,
@@ -60,6 +70,10 @@ var words = map[string]func(Subject) string{
 	"address of":         addressField,
 	"ca field":           func(s Subject) string { return "." + s.Kind.Fetch.CA },
 	"revision":           revisionOf,
+	"provider":           func(s Subject) string { return s.Text("spec.provider") },
+	"commit":             func(s Subject) string { return hint.Quote(s.Text("spec.ref.commit")) },
+	"proxy secret":       proxySecret,
+	"from":               func(s Subject) string { return prefixed(" from ", s.failure.Address) },
 	"revision fields":    revisionFields,
 	"credentials":        credentialsOf,
 	"or credentials":     credentialsOrField,
@@ -77,6 +91,11 @@ func prefixed(prefix, text string) string {
 		return ""
 	}
 	return prefix + text
+}
+
+// dependencyOf returns the object of the same kind that the message names.
+func dependencyOf(s Subject) string {
+	return s.Kind.ID(cmp.Or(s.failure.Named.Namespace, s.namespace()), s.failure.Named.Name).String()
 }
 
 // decryptionSecret returns the Secret with the decryption keys of a Kustomization, or "".

@@ -1,0 +1,44 @@
+package controllers
+
+import "slices"
+
+// Health describes for which objects a controller waits after it has applied them.
+type Health struct {
+	// Checks is the reference to objects that the spec lists. All is the field that adds all applied
+	// objects; without it, they are always added.
+	Checks Ref
+	All    Path
+	// Reasons are the reasons of Ready while the controller waits, and after it has waited in vain.
+	Reasons []string
+}
+
+// waits reports whether an object waits for the health of other objects, or has waited in vain.
+func (k Kind) waits(o Object) bool {
+	return k.Health != nil && !k.IsReady(o) && slices.Contains(k.Health.Reasons, k.Ready(o).Reason)
+}
+
+// all reports whether the controller waits for all applied objects.
+func (h Health) all(o Object) bool {
+	v, _ := h.All.Lookup(o)
+	return len(h.All) == 0 || v == true
+}
+
+// HealthChecks returns the Flux objects for whose health an object waits, or has waited in vain: those
+// that its spec lists, and those in its inventory if the controller waits for all of them.
+func (k Kind) HealthChecks(o Object) []ID {
+	if !k.waits(o) {
+		return nil
+	}
+	ids := k.Health.Checks.Targets(o)
+	if k.Health.all(o) {
+		ids = append(ids, Managed(o)...)
+	}
+	own := k.IDOf(o)
+	return slices.DeleteFunc(ids, func(t ID) bool {
+		_, ofFlux := t.Flux()
+		return !ofFlux || t == own
+	})
+}
+
+// WaitsForApplied reports whether an object waits for the health of all objects that it applies.
+func (k Kind) WaitsForApplied(o Object) bool { return k.waits(o) && k.Health.all(o) }
