@@ -154,7 +154,7 @@ var Kinds = []Kind{
 			Relation: "source", Path: Path{"spec.sourceRef"}, CrossNamespace: true,
 			Kinds: []string{"OCIRepository", "GitRepository", "Bucket", "ExternalArtifact"},
 		},
-		Refs:    []Ref{{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, Kinds: []string{"Kustomization"}, CrossNamespace: true}},
+		Refs: []Ref{{Relation: "dependency", Path: Path{"spec.dependsOn[]"}, Kinds: []string{"Kustomization"}, CrossNamespace: true}},
 		Health: &Health{
 			Checks: Ref{Relation: "health", Path: Path{"spec.healthChecks[]"}, CrossNamespace: true}, All: Path{"spec.wait"},
 			Reasons: []string{"HealthCheckFailed", "Progressing", "ProgressingWithRetry"},

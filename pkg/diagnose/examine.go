@@ -67,7 +67,7 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	if s.findPods(ctx, root, sub) || s.findPanic(ctx, root, sub) {
 		return false
 	}
-	s.locate(ctx, root, sub)
+	s.compare(ctx, root, sub)
 	events, err := s.cluster.Events(ctx, root.Object)
 	events = observe.Latest(events, eventsShown)
 	s.addEvents(root, sub, events)
@@ -134,25 +134,45 @@ func (s *diagnosis) findPods(ctx context.Context, root *rules.Finding, sub rules
 		f.Details = append(f.Details, root.Message)
 	}
 	root.Details = append(f.Details, root.Details...)
-	root.Code, root.Message, root.Fixes = f.Code, f.Message, f.Fixes
-	if root.Fixes == nil {
-		root.Fixes = []string{"fix the workload in the source, commit and push"}
-	}
+	root.Code, root.Message = f.Code, f.Message
+	root.Fixes = append(f.Fixes, fmt.Sprintf("fix %s%s, commit and push", first.Object, s.place(ctx, sub, first.Object)))
 	if root.Retry == "" {
 		root.Retry = sub.Again()
 	}
 	return true
 }
 
-// workloadFinding returns the finding for a workload that is not ready, with fixes for a quota.
+// place returns where a workload is defined, with a leading " in ": the file in the source of a Kustomization, or the values and the
+// chart of a release.
+func (s *diagnosis) place(ctx context.Context, sub rules.Subject, workload controllers.ID) string {
+	if source, ok := sub.Searched(); ok {
+		sub.Live.File = s.fileOf(ctx, sub, source, failure.Failure{Object: failure.Object{Kind: workload.Kind, Group: workload.Group, Namespace: workload.Namespace, Name: workload.Name}})
+	}
+	if in := sub.Place(); in != "" {
+		return in
+	}
+	return " in the source"
+}
+
+// workloadFinding returns the finding for a workload that is not ready, with the command for its log.
 func workloadFinding(object controllers.ID, p rollout.Problem) rules.Finding {
-	f := rules.Finding{Object: object, Code: "health", Message: p.Message, Details: p.Details()}
-	if q := p.Rejection; q.Type == failure.Quota {
+	f := rules.Finding{Object: object, Code: "health", Message: p.Message, Details: p.LogLines()}
+	namespace := p.Object.Namespace
+	if command := p.LogCommand(namespace); command != "" {
+		f.Fixes = append(f.Fixes, command)
+	}
+	q := p.Rejection
+	switch {
+	case q.Type == failure.Quota && rules.Unspecified(q):
 		f.Code = "quota"
-		f.Fixes = []string{
-			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (%s)", q.By, object.Namespace, q.Detail),
-			rules.Kubectl(controllers.ID{Kind: "ResourceQuota", Namespace: object.Namespace, Name: q.By}, "describe"),
-		}
+		f.Fixes = append(f.Fixes, fmt.Sprintf("set the requests and limits that ResourceQuota %s in namespace %s requires, or add a LimitRange with defaults (%s)", q.By, namespace, q.Detail))
+	case q.Type == failure.Quota:
+		f.Code = "quota"
+		f.Fixes = append(f.Fixes,
+			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (%s)", q.By, namespace, q.Detail),
+			rules.Kubectl(controllers.ID{Kind: "ResourceQuota", Namespace: namespace, Name: q.By}, "describe"))
+	case p.Remedy != "":
+		f.Fixes = append(f.Fixes, p.Remedy)
 	}
 	return f
 }
@@ -190,19 +210,4 @@ func hookProblems(ctx context.Context, c *observe.Cluster, sub rules.Subject) []
 		return nil
 	}
 	return rollout.Deleted(ctx, c, namespace, objects, sub.FailedAt())
-}
-
-// locate evaluates the rule of a root cause again with what the cluster has of the failure: the file of a rejected object, and the
-// provider of an API that is not served.
-func (s *diagnosis) locate(ctx context.Context, root *rules.Finding, sub rules.Subject) {
-	if found, ok := sub.Classify(); !ok || !found.Live || found.Finding.Code != root.Code {
-		return
-	}
-	if f := sub.Failure(); f.Type == failure.NoMatch {
-		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
-		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
-	}
-	sub.Live.File = s.file(ctx, sub)
-	found, _ := sub.Classify()
-	root.Message, root.Fixes = found.Finding.Message, found.Finding.Fixes
 }

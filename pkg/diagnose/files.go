@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
@@ -20,7 +21,12 @@ func (s *diagnosis) file(ctx context.Context, sub rules.Subject) string {
 	if !ok {
 		return ""
 	}
-	found, err := s.cluster.Manifests(ctx, source, s.snapshot.Objects[source], sub.Failure())
+	return s.fileOf(ctx, sub, source, sub.Failure())
+}
+
+// fileOf returns the file in a source that defines the object of a failure, or "".
+func (s *diagnosis) fileOf(ctx context.Context, sub rules.Subject, source controllers.ID, f failure.Failure) string {
+	found, err := s.cluster.Manifests(ctx, source, s.snapshot.Objects[source], f)
 	if err != nil {
 		return ""
 	}

@@ -100,7 +100,7 @@ func (in *installation) readStopped(ctx context.Context, d *appsv1.Deployment) {
 	for _, p := range problems {
 		f.Message, f.Details = "the "+name+" is not running: "+p.Message, p.LogLines()
 		if p.Remedy != "" {
-			f.Fixes = []string{p.Remedy, describePods(home, name)}
+			f.Fixes = []string{p.RemedyOfFlux(), describePods(home, name)}
 		}
 	}
 	if pods, _ := in.cluster.Pods(ctx, home); rollout.NeverComplete(d, pods) {
@@ -181,12 +181,12 @@ func NotReady(e *rollout.NotReadyError) Result {
 	r := Result{Checked: len(e.Problems)}
 	for _, p := range e.Problems {
 		object := rollout.DeploymentID(e.Namespace, p.Name)
-		same := func(c Cause) bool { return p.Remedy != "" && len(p.Log) == 0 && c.Root().Fixes[0] == p.Remedy }
+		same := func(c Cause) bool { return p.Remedy != "" && len(p.Log) == 0 && c.Root().Fixes[0] == p.RemedyOfFlux() }
 		if i := slices.IndexFunc(r.Causes, same); i >= 0 {
 			r.Causes[i].Also = append(r.Causes[i].Also, object)
 			continue
 		}
-		fix := cmp.Or(p.Remedy, describePods(e.Namespace, p.Name))
+		fix := cmp.Or(p.RemedyOfFlux(), describePods(e.Namespace, p.Name))
 		r.Causes = append(r.Causes, single(rules.Finding{Object: object, Code: "controller-down", Message: p.Message, Details: p.LogLines(), Fixes: []string{fix}}))
 	}
 	return r

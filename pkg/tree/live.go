@@ -74,6 +74,11 @@ func (l *live) ownedBy(u *unstructured.Unstructured) {
 	}
 }
 
+// StatusOf returns the status of a live object and its explanation.
+func StatusOf(o controllers.Object) (Status, string) {
+	return readiness(&unstructured.Unstructured{Object: wholeNumbers(o).(map[string]any)})
+}
+
 // readiness returns the status of kstatus. kstatus reports a Flux object with
 // Ready=False as InProgress; here it is Failed.
 func readiness(u *unstructured.Unstructured) (Status, string) {

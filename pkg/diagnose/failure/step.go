@@ -225,7 +225,9 @@ func (f *Failure) named(re *regexp.Regexp, s string, m []int) (o Object) {
 		case "key":
 			f.Name = text
 		case "address":
-			f.Address = text
+			if !f.In(Dependency) || f.Address == "" { // the repository, not the address that its name has
+				f.Address = text
+			}
 		case "code":
 			f.Code = text
 		case "detail":

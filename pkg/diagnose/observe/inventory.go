@@ -208,3 +208,14 @@ func (c *Cluster) Metadata(ctx context.Context, r kube.Resource, t controllers.I
 	})
 	return found, err
 }
+
+// Object returns an object of an inventory with all its fields, or nil if it does not exist.
+func (c *Cluster) Object(ctx context.Context, t controllers.VersionedID) (controllers.Object, error) {
+	r := kube.ResourceFor(t.GroupVersionKind())
+	r.ClusterScoped = t.Namespace == ""
+	o, err := c.Client.Get(ctx, r, t.Namespace, t.Name)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -75,6 +76,9 @@ func rejected(reason, message string) Problem {
 	}
 	for _, r := range rejections {
 		if r.typ == typ {
+			if strings.HasPrefix(f.Detail, "must specify ") {
+				r.message, r.remedy = "a ResourceQuota requires requests or limits that the pod does not set", "set them, or add a LimitRange with defaults to the namespace"
+			}
 			return Problem{Message: fmt.Sprintf("%s: %s", r.message, failure.OneLine(message)), Remedy: r.remedy, Final: r.final, kind: r.message, Rejection: f}
 		}
 	}

@@ -42,7 +42,7 @@ func missingPods(ctx context.Context, c *observe.Cluster, namespace string, obje
 			return
 		}
 		if p, found := Deployment(d); found {
-			p.Name = t.String()
+			p.Name, p.Object = t.String(), t
 			if p.kind != "" { // pods are rejected: add their number
 				p.Message = fmt.Sprintf("%d of %d pods run: %s", d.Status.AvailableReplicas, Replicas(d), p.Message)
 			}
@@ -68,7 +68,7 @@ func missingPods(ctx context.Context, c *observe.Cluster, namespace string, obje
 	for _, t := range waiting {
 		if e, ok := events[t]; ok {
 			p := rejected("FailedCreate", e.Message)
-			p.Name = t.String()
+			p.Name, p.Object = t.String(), t
 			problems = append(problems, p)
 		}
 	}

@@ -19,10 +19,10 @@ const maxRestarts = 3
 // and connection errors.
 var definitive = []failure.Type{failure.Unauthenticated, failure.NoRevision, failure.NoRepository, failure.NoPlatform}
 
-// Pod returns why a pod is not ready. It returns false if the pod is ready or being deleted.
+// Pod returns why a pod is not ready. It returns false if the pod is ready, or being deleted without waiting for a finalizer.
 func Pod(p *corev1.Pod) (Problem, bool) {
 	if p.DeletionTimestamp != nil {
-		return Problem{}, false
+		return held(p)
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{p.Status.InitContainerStatuses, p.Status.ContainerStatuses} {
 		for _, s := range statuses {
@@ -43,6 +43,24 @@ func Pod(p *corev1.Pod) (Problem, bool) {
 	return stage(p), true
 }
 
+// held returns the problem of a pod that is being deleted: its containers have ended, and only finalizers keep it.
+func held(p *corev1.Pod) (Problem, bool) {
+	alive := slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
+	if len(p.Finalizers) == 0 || alive && p.Status.Phase == corev1.PodRunning && !deleted(p) {
+		return Problem{}, false
+	}
+	return Problem{
+		Message: fmt.Sprintf("pod %s is being deleted, and waits for finalizer %s", p.Name, strings.Join(p.Finalizers, ", ")),
+		Remedy:  "check that the controller that removes the finalizer runs", pod: p.Name,
+	}, true
+}
+
+// deleted reports whether the kubelet has stopped the containers of a pod.
+func deleted(p *corev1.Pod) bool {
+	c, ok := podCondition(p, corev1.PodReady)
+	return p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 || ok && c.Status == corev1.ConditionFalse
+}
+
 // container returns the problem of a container, if it has one.
 func container(p *corev1.Pod, s corev1.ContainerStatus) (Problem, bool) {
 	if s.State.Waiting != nil {
@@ -59,7 +77,8 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 	switch w.Reason {
 	case "InvalidImageName":
 		problem.Message = fmt.Sprintf("the image name %q is not valid", imageOf(p, s))
-		problem.Remedy, problem.Final = "correct the image name (--registry of install and bootstrap)", true
+		problem.Remedy, problem.Final = "correct the image name", true
+		problem.Flags = "--registry"
 	case "ErrImageNeverPull":
 		problem.Message = fmt.Sprintf("the image %q is not on the node, and imagePullPolicy is Never", imageOf(p, s))
 		problem.Remedy, problem.Final = "load the image onto the nodes, or change imagePullPolicy", true
@@ -67,7 +86,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 		return pull(p, s, w), true
 	case "CrashLoopBackOff":
 		if t := s.LastTerminationState.Terminated; t != nil {
-			return ended(p, s, t), true
+			return previous(p, s, t), true
 		}
 		problem.Message = fmt.Sprintf("container %s is in a crash loop: %s", s.Name, w.Message)
 		problem.Final = s.RestartCount >= maxRestarts
@@ -87,7 +106,8 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Problem {
 	return Problem{
 		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), failure.OneLine(pullReason(w.Message, imageOf(p, s)))),
-		Remedy:  "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)",
+		Remedy:  "check the image, its pull Secret and that the nodes reach the registry",
+		Flags:   "--registry and --image-pull-secret",
 		Final:   slices.Contains(definitive, failure.Parse(w.Message, failure.Pull).Type),
 		pod:     p.Name, container: s.Name,
 	}
@@ -137,15 +157,23 @@ func ended(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerm
 	return problem
 }
 
+// previous returns the problem of a container whose previous run has ended.
+func previous(p *corev1.Pod, s corev1.ContainerStatus, t *corev1.ContainerStateTerminated) Problem {
+	problem := ended(p, s, t)
+	problem.previous = true
+	return problem
+}
+
 func unschedulable(p *corev1.Pod, c corev1.PodCondition) Problem {
 	problem := Problem{
 		Message: fmt.Sprintf("pod %s is unschedulable: %s", p.Name, failure.OneLine(c.Message)),
-		Remedy:  "add a node, free resources on one, or tolerate its taints (--toleration-keys of install and bootstrap)",
+		Remedy:  "add a node, free resources on one, or tolerate its taints",
+		Flags:   "--toleration-keys",
 		pod:     p.Name,
 	}
 	if c.Reason == corev1.PodReasonSchedulingGated {
 		problem.Message = fmt.Sprintf("pod %s waits for its scheduling gates to be removed", p.Name)
-		problem.Remedy = ""
+		problem.Remedy, problem.Flags = "", ""
 	}
 	return problem
 }
@@ -160,7 +188,7 @@ func stage(p *corev1.Pod) Problem {
 	case running(p):
 		for _, c := range p.Status.ContainerStatuses {
 			if t := c.LastTerminationState.Terminated; !c.Ready && c.RestartCount > 0 && t != nil && t.ExitCode != 0 {
-				problem = ended(p, c, t) // between two crashes, or restarted without becoming ready
+				problem = previous(p, c, t) // between two crashes, or restarted without becoming ready
 				problem.Message += "; it is not ready since its restart"
 				return problem
 			}

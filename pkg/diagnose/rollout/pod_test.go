@@ -35,7 +35,7 @@ func condition(typ corev1.PodConditionType, status corev1.ConditionStatus, reaso
 	}
 }
 
-const pulling = "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)"
+const pulling = "check the image, its pull Secret and that the nodes reach the registry"
 
 func TestPod(t *testing.T) {
 	t.Parallel()
@@ -45,13 +45,13 @@ func TestPod(t *testing.T) {
 	}{
 		"ready": {pod(condition(corev1.PodReady, corev1.ConditionTrue, "", "")), nil},
 		"invalid image name": {pod(waits("InvalidImageName", "couldn't parse", 0, nil)),
-			&Problem{Message: `the image name "ghcr.io/org/app:v1" is not valid`, Remedy: "correct the image name (--registry of install and bootstrap)", Final: true}},
+			&Problem{Message: `the image name "ghcr.io/org/app:v1" is not valid`, Remedy: "correct the image name", Flags: "--registry", Final: true}},
 		"image that is not there": {pod(waits("ImagePullBackOff", `Back-off pulling image "ghcr.io/org/app:v1": ErrImagePull: rpc error: code = NotFound desc = ghcr.io/org/app:v1: not found`, 0, nil)),
-			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: not found`, Remedy: pulling, Final: true}},
+			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: not found`, Remedy: pulling, Flags: "--registry and --image-pull-secret", Final: true}},
 		"registry that is slow": {pod(waits("ErrImagePull", `rpc error: code = Unknown desc = dial tcp 10.0.0.1:443: i/o timeout`, 0, nil)),
-			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: dial tcp 10.0.0.1:443: i/o timeout`, Remedy: pulling}},
+			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: dial tcp 10.0.0.1:443: i/o timeout`, Remedy: pulling, Flags: "--registry and --image-pull-secret"}},
 		"registry that limits the rate": {pod(waits("ErrImagePull", `toomanyrequests: You have reached your pull rate limit`, 0, nil)),
-			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: toomanyrequests: You have reached your pull rate limit`, Remedy: pulling}},
+			&Problem{Message: `the image "ghcr.io/org/app:v1" cannot be pulled: toomanyrequests: You have reached your pull rate limit`, Remedy: pulling, Flags: "--registry and --image-pull-secret"}},
 		"first crash": {pod(waits("CrashLoopBackOff", "back-off 10s", 1, &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"})),
 			&Problem{Message: "container manager of pod app-1 ended with exit code 2 (1 restart)"}},
 		"crash loop": {pod(waits("CrashLoopBackOff", "back-off 40s", 3, &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "no such\nflag"})),
@@ -63,7 +63,7 @@ func TestPod(t *testing.T) {
 		"unschedulable": {pod(func(p *corev1.Pod) {
 			condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")(p)
 			p.Spec.NodeName = ""
-		}), &Problem{Message: "pod app-1 is unschedulable: 0/1 nodes are available: 1 Insufficient cpu.", Remedy: "add a node, free resources on one, or tolerate its taints (--toleration-keys of install and bootstrap)"}},
+		}), &Problem{Message: "pod app-1 is unschedulable: 0/1 nodes are available: 1 Insufficient cpu.", Remedy: "add a node, free resources on one, or tolerate its taints", Flags: "--toleration-keys"}},
 		"evicted": {pod(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "the node was low on memory"
 		}), &Problem{Message: "pod app-1 has failed: Evicted: the node was low on memory"}},

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -19,8 +21,11 @@ import (
 type Problem struct {
 	// Name is the name of the workload.
 	Name string
-	// Message is the reason in one line, Remedy the fix, or "" if there is none.
-	Message, Remedy string
+	// Object is the workload, if the problem is about one of several.
+	Object controllers.ID
+	// Message is the reason in one line, Remedy the fix, or "" if there is none. Flags are the flags of install and bootstrap that
+	// are a fix for pods of Flux.
+	Message, Remedy, Flags string
 	// Final is set if waiting cannot resolve the problem. Vague is set if it is only progress, which also occurs in a healthy
 	// rollout.
 	Final, Vague bool
@@ -30,17 +35,39 @@ type Problem struct {
 	Rejection failure.Failure
 
 	pod, container string
+	// previous is set if the log is that of the previous run of the container.
+	previous bool
 	// kind identifies the problem if the message contains changing names.
 	kind string
 }
 
-// Details returns the end of the log and the remedy.
+// Details returns the end of the log and the remedy for a pod of Flux.
 func (p Problem) Details() []string {
 	lines := p.LogLines()
 	if p.Remedy != "" {
-		lines = append(lines, p.Remedy)
+		lines = append(lines, p.RemedyOfFlux())
 	}
 	return lines
+}
+
+// RemedyOfFlux returns the remedy for a pod of Flux, with the flags of install and bootstrap.
+func (p Problem) RemedyOfFlux() string {
+	if p.Flags == "" {
+		return p.Remedy
+	}
+	return p.Remedy + " (" + p.Flags + " of install and bootstrap)"
+}
+
+// LogCommand returns the command that prints the log of the container with the problem, or "" if it has none.
+func (p Problem) LogCommand(namespace string) string {
+	if p.container == "" || len(p.Log) == 0 {
+		return ""
+	}
+	command := hint.Command("kubectl -n %s logs %s -c %s", namespace, p.pod, p.container)
+	if p.previous {
+		command += " --previous"
+	}
+	return command
 }
 
 // LogLines returns the lines of the log with a prefix.

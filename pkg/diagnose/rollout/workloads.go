@@ -64,9 +64,6 @@ func Problems(ctx context.Context, c *observe.Cluster, objects []controllers.ID)
 		found, unread := InNamespace(ctx, c, namespace, byNamespace[namespace])
 		problems, unknown = append(problems, found...), append(unknown, unread...)
 	}
-	for i := range problems {
-		problems[i].Remedy = "" // the remedies for pods of Flux do not apply to other pods
-	}
 	return problems, unknown
 }
 
@@ -86,6 +83,7 @@ func InNamespace(ctx context.Context, c *observe.Cluster, namespace string, obje
 		}
 	}
 	explain(ctx, c, namespace, problems)
+	explainScheduling(ctx, c, namespace, pods, problems)
 	missing, unknown := missingPods(ctx, c, namespace, others)
 	return append(problems, missing...), unknown
 }
@@ -100,7 +98,7 @@ func podProblems(t controllers.ID, pods []*corev1.Pod) (problems []Problem) {
 		if !ok || len(problems) == shownPods {
 			continue
 		}
-		found.Name = t.String()
+		found.Name, found.Object = t.String(), t
 		if t.Kind != "Pod" && !strings.Contains(found.Message, p.Name) {
 			found.Name += ", pod " + p.Name
 		}
@@ -175,7 +173,7 @@ func Deleted(ctx context.Context, c *observe.Cluster, namespace string, objects 
 	var problems []Problem
 	for _, t := range objects {
 		if message, ok := messages[t]; ok {
-			problems = append(problems, Problem{Name: t.String(), Message: message})
+			problems = append(problems, Problem{Name: t.String(), Object: t, Message: message})
 		}
 	}
 	return problems

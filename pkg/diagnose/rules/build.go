@@ -1,6 +1,10 @@
 package rules
 
-import "github.com/fluxkit/flux/pkg/diagnose/failure"
+import (
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+)
 
 // buildRules holds the rules for the build of a Kustomization: decryption, substitution, and kustomize.
 var buildRules = []rule{
@@ -76,9 +80,9 @@ var buildRules = []rule{
 		fixes:   []string{"correct the target of the patch in .spec.patches of {object} or in a kustomization.yaml below {path}"},
 	},
 	{
-		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID}, when: func(s Subject) bool { return s.Text("spec.targetNamespace") != "" },
+		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID}, when: func(s Subject) bool { return strings.HasPrefix(s.failure.Text, "namespace transformation") },
 		message: "two objects become {named} in namespace {target namespace}",
-		fixes:   []string{"rename one of them, or remove .spec.targetNamespace of {object}"},
+		fixes:   []string{"rename one of them, or correct the namespace in .spec.targetNamespace of {object} or kustomization.yaml"},
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID},

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,6 +57,9 @@ func inFile(s Subject) string {
 	}
 	return ""
 }
+
+// Place returns where an object that the subject applies is defined, with a leading " in ", or "" if that is unknown.
+func (s Subject) Place() string { return inFile(s) }
 
 // rejectedFields returns the paths of the rejected fields.
 func rejectedFields(s Subject) string {
@@ -219,4 +223,33 @@ func isHealthChecked(s Subject, o failure.Object) bool {
 		field := func(name string) string { return controllers.Path{name}.String(m) }
 		return field("kind") == o.Kind && field("name") == o.Name && cmp.Or(field("namespace"), o.Namespace) == o.Namespace
 	})
+}
+
+// HasHealthExpression reports whether .spec.healthCheckExprs evaluates the health of an object.
+func (s Subject) HasHealthExpression(o controllers.Object) bool {
+	list, _ := controllers.Path{"spec.healthCheckExprs"}.Lookup(s.Object)
+	items, _ := list.([]any)
+	field := func(m map[string]any, name string) string { return controllers.Path{name}.String(m) }
+	return slices.ContainsFunc(items, func(item any) bool {
+		m, _ := item.(map[string]any)
+		return field(m, "apiVersion") == field(o, "apiVersion") && field(m, "kind") == field(o, "kind")
+	})
+}
+
+// DescribeStatus returns the status of an object that health expressions read, in one line.
+func DescribeStatus(t controllers.ID, o controllers.Object) string {
+	status, _ := o["status"].(map[string]any)
+	if len(status) == 0 {
+		return fmt.Sprintf("%s has no status: no controller has written one", t)
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(status)) {
+		if text := (controllers.Path{name}).String(status); text != "" {
+			parts = append(parts, name+": "+text)
+		}
+	}
+	if c, ok := controllers.FindCondition(o, "Ready"); ok {
+		parts = append(parts, "Ready: "+failure.Join(c.Status+" "+c.Reason, c.Message))
+	}
+	return failure.OneLine(fmt.Sprintf("status of %s: %s", t, strings.Join(parts, ", ")))
 }

@@ -13,7 +13,7 @@ import (
 // upstreamReasons lists the reasons with which controllers report that an object waits for another.
 var upstreamReasons = []string{
 	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable", "NoSourceArtifact",
-	"HelmChartNotReady", "IncludeUnavailable", "Progressing", "ProgressingWithRetry", "",
+	"HelmChartNotReady", "IncludeUnavailable", "NotFound", "Progressing", "ProgressingWithRetry", "",
 }
 
 // Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that has the
@@ -73,6 +73,24 @@ func (s Subject) progress() (Finding, bool) {
 		f.Details = append(f.Details, last)
 	}
 	return f, true
+}
+
+// Recovered returns the finding for a failed health check whose objects are ready now.
+func (s Subject) Recovered(f Finding) Finding {
+	f.Code = "resolved"
+	f.Message = "the health check failed" + prefixed(" at ", s.failedSince()) + ", and its objects are ready now"
+	f.Fixes = []string{"if they regularly need longer, raise .spec.timeout of " + s.String()}
+	f.Details = append(f.Details, Spoken(s.Failed()))
+	f.Retry = s.Command("reconcile")
+	return f
+}
+
+// failedSince returns the time of the failure, or "".
+func (s Subject) failedSince() string {
+	if at := s.since("Ready"); !at.IsZero() {
+		return at.Format(time.RFC3339)
+	}
+	return ""
 }
 
 // since returns the newest transition time of the conditions.

@@ -1,0 +1,145 @@
+package diagnose
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/fluxcd/pkg/sourceignore"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/managedfields"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
+	"github.com/fluxkit/flux/pkg/tree"
+)
+
+// compare compares a root cause with the live state: a condition reports the past. It evaluates the rule again with what the
+// cluster has now of the failure.
+func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+	switch root.Code {
+	case "health":
+		s.compareHealth(ctx, root, sub)
+		return
+	case "suspended":
+		s.findSuspender(ctx, root, sub)
+		return
+	}
+	found, ok := sub.Classify()
+	if !ok || !found.Live || found.Finding.Code != root.Code {
+		return
+	}
+	switch f := sub.Failure(); f.Type {
+	case failure.NoMatch:
+		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
+		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
+	case failure.Unauthorized:
+		sub.Live.NoAccount = s.isAccountMissing(ctx, f.User)
+	case failure.NoPath:
+		sub.Live.Ignored = s.ignoredBy(ctx, sub)
+	}
+	sub.Live.File = s.file(ctx, sub)
+	found, _ = sub.Classify()
+	root.Code, root.Message, root.Fixes = found.Finding.Code, found.Finding.Message, found.Finding.Fixes
+}
+
+// checkedHealth is the maximum number of objects of a failed health check to read.
+const checkedHealth = 5
+
+// compareHealth reads the objects of a failed health check. If all of them have become ready, the check is the only problem left.
+// Otherwise their status becomes a detail.
+func (s *diagnosis) compareHealth(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+	named := sub.Failure().Objects
+	entries := controllers.Inventory(sub.Object)
+	ready := 0
+	for _, h := range named[:min(len(named), checkedHealth)] {
+		i := slices.IndexFunc(entries, func(e controllers.VersionedID) bool {
+			return e.Kind == h.Kind && e.Name == h.Name && (h.Namespace == "" || e.Namespace == h.Namespace)
+		})
+		if i < 0 {
+			continue
+		}
+		o, err := s.cluster.Object(ctx, entries[i])
+		if err != nil || o == nil {
+			continue
+		}
+		status, message := tree.StatusOf(o)
+		switch custom := sub.HasHealthExpression(o); {
+		case status == tree.Ready && !custom:
+			ready++
+		case custom:
+			root.Details = append(root.Details, rules.DescribeStatus(entries[i].ID, o))
+			root.Fixes = []string{fmt.Sprintf("correct %s, or .spec.healthCheckExprs of %s", entries[i].ID, sub)}
+		case message != "" && !strings.Contains(root.Message, message):
+			root.Details = append(root.Details, fmt.Sprintf("%s: %s", entries[i].ID, failure.OneLine(message)))
+		}
+	}
+	if len(named) > 0 && ready == len(named) {
+		*root = sub.Recovered(*root)
+	}
+}
+
+// findSuspender finds out whether the applier of a suspended object sets its suspension, and would set it again.
+func (s *diagnosis) findSuspender(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+	owner, applied := controllers.Manager(sub.Object)
+	if !applied || len(sub.Kind.Suspension.Field) == 0 {
+		return
+	}
+	o, err := s.cluster.Client.Get(ctx, kube.Of(sub.Kind), root.Object.Namespace, root.Object.Name)
+	if err != nil {
+		return
+	}
+	applier, _ := owner.Flux()
+	for _, m := range managedfields.Of(o) {
+		if m.Name == applier.Manager && m.Owns([]string{"f:spec", "f:suspend"}) {
+			root.Message += ", as " + owner.String() + " applies it"
+			root.Fixes = []string{fmt.Sprintf("remove suspend: true from the manifest of %s in the source of %s: the next reconciliation would undo flux resume", root.Object, owner)}
+		}
+	}
+}
+
+// isAccountMissing reports whether a user is a ServiceAccount that does not exist.
+func (s *diagnosis) isAccountMissing(ctx context.Context, user string) bool {
+	rest, is := strings.CutPrefix(user, "system:serviceaccount:")
+	namespace, name, ok := strings.Cut(rest, ":")
+	if !is || !ok {
+		return false
+	}
+	_, err := s.cluster.Client.Get(ctx, kube.BuiltIn("v1", "ServiceAccount"), namespace, name)
+	return apierrors.IsNotFound(err)
+}
+
+// ignoredBy returns the field or file with the ignore rule that excludes the path of a Kustomization from the artifact of its source,
+// or "" if there is none.
+func (s *diagnosis) ignoredBy(ctx context.Context, sub rules.Subject) string {
+	directory := strings.Trim(path.Clean("/"+sub.Text("spec.path")), "/")
+	for _, source := range sub.Kind.SourceOf(sub.Object) {
+		o, err := s.cluster.Flux(ctx, source)
+		if err != nil || o == nil {
+			continue
+		}
+		if excludes(controllers.Path{"spec.ignore"}.String(o), directory) {
+			return ".spec.ignore of " + source.String()
+		}
+		files, err := s.cluster.Artifact(ctx, source, o)
+		if err != nil {
+			continue
+		}
+		if text, err := fs.ReadFile(files, sourceignore.IgnoreFile); err == nil && excludes(string(text), directory) {
+			return "the " + sourceignore.IgnoreFile + " file in the root directory of " + source.String()
+		}
+	}
+	return ""
+}
+
+// excludes reports whether ignore rules exclude a directory or all files in it.
+func excludes(rules, directory string) bool {
+	matcher := sourceignore.NewMatcher(sourceignore.ReadPatterns(strings.NewReader(rules), nil))
+	parts := strings.Split(directory, "/")
+	return matcher.Match(parts, true) || matcher.Match(append(parts, "manifest.yaml"), false)
+}
