@@ -92,6 +92,16 @@ func (k Kind) AllRefs() []Ref {
 	return refs
 }
 
+// FieldOf returns the field with the references of a relation, such as ".spec.eventSources", or "".
+func (k Kind) FieldOf(relation string) string {
+	for _, r := range k.AllRefs() {
+		if r.Relation == relation {
+			return "." + strings.TrimSuffix(r.Path[0], "[]")
+		}
+	}
+	return ""
+}
+
 // Dependents returns the kinds whose objects may wait for an object of the
 // kind.
 func (k Kind) Dependents() []Kind {

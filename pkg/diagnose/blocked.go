@@ -20,11 +20,17 @@ func (s *diagnosis) detail(ctx context.Context, causes []Cause) (unconfirmed boo
 			of = append(of, t)
 		}
 	}
+	var owners []controllers.ID
+	for _, t := range of {
+		if owner, applied := controllers.Manager(s.snapshot.Objects[t]); applied && !slices.Contains(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
 	var reading sync.WaitGroup
 	var err error
 	s.dependents = nil
 	if len(of) > 0 {
-		reading.Go(func() { s.dependents, err = s.cluster.Dependents(ctx, of, s.installation.uninstalled) })
+		reading.Go(func() { s.dependents, err = s.cluster.Dependents(ctx, of, owners, s.installation.uninstalled) })
 	}
 	unconfirmed = s.examineAll(ctx, causes)
 	reading.Wait()

@@ -77,6 +77,9 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 		if f := e.withoutProvider(t); f != nil {
 			return f, true
 		}
+		if f := e.dangling(t); f != nil {
+			return f, false
+		}
 		f := e.behind(s)
 		if f == nil {
 			return nil, false
@@ -84,6 +87,9 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 		return e.unlessCrashed(k, f), false
 	case isDown:
 		return &down, false
+	}
+	if f, is := e.installation.unwatched(k, o); is {
+		return &f, false
 	}
 	status, waits := s.Status()
 	if status.Code == "unreconciled" || status.Code == "progressing" {
@@ -133,19 +139,42 @@ func (e *evaluation) withoutProvider(t controllers.ID) *rules.Finding {
 	return &rules.Finding{Object: t, Code: "waiting", Message: "no notification is sent: its Provider does not exist"}
 }
 
+// dangling returns the finding for an object that watches other objects, one of which does not exist.
+func (e *evaluation) dangling(t controllers.ID) *rules.Finding {
+	for _, edge := range e.snapshot.Graph.From(t) {
+		if edge.Waits() || !e.snapshot.Graph.Vertex(edge.To).Missing {
+			continue
+		}
+		field := observe.KindOf(t).FieldOf(edge.Relation)
+		f := &rules.Finding{Object: t, Code: "missing-reference", Message: fmt.Sprintf("%s, which %s names, does not exist", edge.To, field)}
+		f.Fixes = append(e.elsewhere(edge.To), fmt.Sprintf("correct %s of %s, or create %s", field, t, edge.To))
+		return f
+	}
+	return nil
+}
+
+// elsewhere returns the fixes for a reference to an object that exists with another kind or in another namespace.
+func (e *evaluation) elsewhere(t controllers.ID) []string {
+	if others := e.snapshot.Siblings(t); len(others) > 0 {
+		return []string{fmt.Sprintf("%s exists: set the kind of the reference to %s", others[0], others[0].Kind)}
+	}
+	namespaces := e.snapshot.Namespaces(t)
+	switch n := len(namespaces); {
+	case n > namespacesShown:
+		return []string{fmt.Sprintf("it exists in %d namespaces, such as %s: name one in the reference", n, strings.Join(namespaces[:namespacesShown], ", "))}
+	case n > 0:
+		return []string{fmt.Sprintf("it exists in namespace %s: name that in the reference", strings.Join(namespaces, ", "))}
+	}
+	return nil
+}
+
 // missing returns the finding for a referenced object that does not exist, or nil if whether it exists is unknown.
 func (e *evaluation) missing(t controllers.ID) *rules.Finding {
 	if e.snapshot.Hidden(t) != nil {
 		return nil
 	}
 	f := &rules.Finding{Object: t, Code: "missing", Message: "it does not exist"}
-	elsewhere := e.snapshot.Namespaces(t)
-	switch n := len(elsewhere); {
-	case n > namespacesShown:
-		f.Fixes = append(f.Fixes, fmt.Sprintf("it exists in %d namespaces, such as %s: name one in the reference", n, strings.Join(elsewhere[:namespacesShown], ", ")))
-	case n > 0:
-		f.Fixes = append(f.Fixes, fmt.Sprintf("it exists in namespace %s: name that in the reference", strings.Join(elsewhere, ", ")))
-	}
+	f.Fixes = e.elsewhere(t)
 	create := "create it, or correct the reference to it"
 	if k := observe.KindOf(t); k.Required != "" {
 		create = "correct the reference to it, or create it: flux create " + k.Noun() + hint.Command(" %s -n %s ", t.Name, t.Namespace) + k.Required

@@ -26,6 +26,8 @@ type installation struct {
 	// down holds the failed controllers by name. unread describes why the controllers could not be read.
 	down   map[string]rules.Finding
 	unread string
+	// scopes holds what controllers watch if their arguments limit it.
+	scopes map[string]scope
 	// crashes holds the controllers in crash loops that are available at present.
 	crashes map[string]crash
 	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
@@ -40,7 +42,7 @@ type crash struct {
 }
 
 func newInstallation(cluster *observe.Cluster, now time.Time) *installation {
-	return &installation{cluster: cluster, now: now, down: map[string]rules.Finding{}, crashes: map[string]crash{}}
+	return &installation{cluster: cluster, now: now, down: map[string]rules.Finding{}, crashes: map[string]crash{}, scopes: map[string]scope{}}
 }
 
 // read finds the failed controllers. If they cannot be read, it sets unread instead of returning an error.
@@ -59,6 +61,7 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 		return nil
 	}
 	for _, name := range names {
+		in.readScope(found[name])
 		switch d := found[name]; {
 		case d == nil:
 			in.fail(name, "controller-missing", "the "+name+" is not installed", install(name)...)
@@ -97,13 +100,19 @@ func (in *installation) readStopped(ctx context.Context, d *appsv1.Deployment) {
 	in.fail(name, "controller-down", "the "+name+" is not running", describePods(home, name))
 	f := in.down[name]
 	problems, _ := rollout.InNamespace(ctx, in.cluster, home, []controllers.ID{f.Object})
+	pods, _ := in.cluster.Pods(ctx, home)
+	if started, is := rollout.Starting(d, pods, problems); is {
+		f.Code, f.Message, f.Since = "controller-starting", "the "+name+" is being started", started
+		in.down[name] = f
+		return
+	}
 	for _, p := range problems {
 		f.Message, f.Details = "the "+name+" is not running: "+p.Message, p.LogLines()
 		if p.Remedy != "" {
 			f.Fixes = []string{p.RemedyOfFlux(), describePods(home, name)}
 		}
 	}
-	if pods, _ := in.cluster.Pods(ctx, home); rollout.NeverComplete(d, pods) {
+	if rollout.NeverComplete(d, pods) {
 		f.Fixes = append(f.Fixes, hint.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", home, name))
 	}
 	in.down[name] = f

@@ -85,6 +85,9 @@ func (d Diagnoser) inspect(ctx context.Context, targets []controllers.ID, known 
 		if err := read.Read(ctx, targets); err != nil {
 			return err
 		}
+		if err := read.Mentioned(ctx, targets); err != nil {
+			return err
+		}
 		for _, o := range known {
 			t := controllers.IDOf(o)
 			s.snapshot.Current[t] = s.snapshot.Objects[t]

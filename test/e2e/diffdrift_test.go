@@ -58,6 +58,8 @@ func TestDiffDrift(t *testing.T) {
 	f.git.commit("Restore", map[string]string{"drift/map.yaml": manifest})
 	f.shell.run("flux", "reconcile", "source", "git", "app")
 	f.shell.run("flux", "resume", "kustomization", "drift")
+	// The first reconciliation may read the previous revision of the source from the cache of its controller.
+	f.shell.run("kubectl", "wait", "kustomization/drift", "--namespace="+f.namespace, "--for=jsonpath={.status.lastAppliedRevision}="+f.git.revision(), waitFlag)
 	drift()
 	f.shell.run("flux", "suspend", "kustomization", "drift")
 	check("drifted", "1 drifted", true)

@@ -69,8 +69,13 @@ func (k *check) inspect(t controllers.ID, o controllers.Object) {
 	}
 }
 
-// sent returns an object as the controllers send it, with the stringData of a Secret merged into data.
+// sent returns an object as the controllers send it: without the metadata of SOPS, and with the stringData of a Secret merged into
+// data.
 func sent(o controllers.Object) controllers.Object {
+	if _, encrypted := o["sops"]; encrypted {
+		o = maps.Clone(o)
+		delete(o, "sops")
+	}
 	plain, ok := o["stringData"].(map[string]any)
 	if !ok {
 		return o

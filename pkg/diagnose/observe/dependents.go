@@ -31,12 +31,23 @@ type Dependents struct {
 	missed map[string]bool
 }
 
-// Dependents reads the objects that wait for the given objects, and the dependents of those that are not ready.
-func (c *Cluster) Dependents(ctx context.Context, of []controllers.ID, without []string) (*Dependents, error) {
+// maxOwners is the maximum number of owners above one another to read.
+const maxOwners = 8
+
+// Dependents reads the objects that wait for the given objects, and the dependents of those that are not ready. owners are the
+// objects that apply them, which may wait for their health.
+func (c *Cluster) Dependents(ctx context.Context, of, owners []controllers.ID, without []string) (*Dependents, error) {
 	d := &Dependents{cluster: c, of: of, without: without, listed: map[string]bool{}, charts: map[controllers.ID]bool{}, missed: map[string]bool{}}
 	var kinds []controllers.Kind
 	for _, t := range of {
 		kinds = append(kinds, KindOf(t).Dependents()...)
+	}
+	for _, owner := range owners {
+		above, err := d.above(ctx, owner)
+		if err != nil {
+			return nil, err
+		}
+		kinds = append(kinds, above...)
 	}
 	for len(kinds) > 0 {
 		before := len(d.found)
@@ -52,6 +63,29 @@ func (c *Cluster) Dependents(ctx context.Context, of []controllers.ID, without [
 		kinds = slices.DeleteFunc(kinds, func(k controllers.Kind) bool { return d.listed[k.Kind] })
 	}
 	return d, nil
+}
+
+// above reads the applier of an object and, as long as they are not ready, the appliers above it. It returns the kinds of their
+// dependents.
+func (d *Dependents) above(ctx context.Context, owner controllers.ID) (kinds []controllers.Kind, err error) {
+	for range maxOwners {
+		o, err := d.cluster.Flux(ctx, owner)
+		if apierrors.IsForbidden(err) || err == nil && o == nil {
+			return kinds, nil
+		}
+		k := KindOf(owner)
+		if err != nil || k.IsReady(o) {
+			return kinds, err
+		}
+		d.found = append(d.found, o)
+		kinds = append(kinds, k.Dependents()...)
+		next, applied := controllers.Manager(o)
+		if !applied {
+			return kinds, nil
+		}
+		owner = next
+	}
+	return kinds, nil
 }
 
 // list lists each of the kinds once.

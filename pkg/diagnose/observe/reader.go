@@ -80,6 +80,17 @@ func (r *Reader) Follow(ctx context.Context, wanted []controllers.ID) error {
 	return nil
 }
 
+// Mentioned reads the objects that objects which were read watch without waiting for them.
+func (r *Reader) Mentioned(ctx context.Context, of []controllers.ID) error {
+	var wanted []controllers.ID
+	for _, t := range of {
+		if o := r.snapshot.Objects[t]; o != nil {
+			wanted = append(wanted, tree.Mentioned(KindOf(t), o)...)
+		}
+	}
+	return r.Read(ctx, wanted)
+}
+
 // Read reads objects in parallel, and many objects of one kind with one list.
 func (r *Reader) Read(ctx context.Context, wanted []controllers.ID) error {
 	kinds, seen := map[schema.GroupKind][]controllers.ID{}, map[controllers.ID]bool{}

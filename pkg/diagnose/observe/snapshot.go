@@ -32,6 +32,9 @@ type Snapshot struct {
 	// namespaces holds the namespaces of the objects with a kind and name.
 	namespaces map[[2]string][]string
 
+	// siblings holds the objects of other kinds with the name of a missing one.
+	siblings map[controllers.ID][]controllers.ID
+
 	// listed is set if the objects of namespace were listed, where "" means all namespaces. Other objects are read one by one
 	// if they are referenced.
 	listed    bool
@@ -112,15 +115,44 @@ func (s *Snapshot) Namespaces(t controllers.ID) []string {
 	return slices.Sorted(slices.Values(s.namespaces[[2]string{t.Kind, t.Name}]))
 }
 
-// FindNamespaces searches some of the missing objects in other namespaces. The result is used for hints only, so errors are
-// ignored.
+// Siblings returns the objects in the namespace of a missing object that have its name and another kind of its family.
+func (s *Snapshot) Siblings(t controllers.ID) []controllers.ID {
+	if found, known := s.siblings[t]; known {
+		return found
+	}
+	var found []controllers.ID
+	for _, k := range siblingKinds(t) {
+		if other := k.ID(t.Namespace, t.Name); s.object(other) != nil {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
+// siblingKinds returns the other kinds to which a reference to a missing source may be meant to refer.
+func siblingKinds(t controllers.ID) []controllers.Kind {
+	k, _ := t.Flux()
+	if k.Family != "source" {
+		return nil
+	}
+	return slices.DeleteFunc(controllers.Family(k.Family), func(other controllers.Kind) bool { return other.Kind == k.Kind || other.Source != nil })
+}
+
+// FindNamespaces searches some of the missing objects in other namespaces, and for objects of other kinds with their name. The result
+// is used for hints only, so errors are ignored.
 func (s *Snapshot) FindNamespaces(ctx context.Context, c *Cluster) {
+	s.siblings = map[controllers.ID][]controllers.ID{}
 	s.namespaces = map[[2]string][]string{}
 	missing := Sorted(maps.Keys(s.absent))
 	for _, t := range missing[:min(len(missing), elsewhereSearched)] {
 		k, known := t.Flux()
 		if !known {
 			continue
+		}
+		for _, other := range siblingKinds(t) {
+			if o, err := c.Flux(ctx, other.ID(t.Namespace, t.Name)); err == nil && o != nil {
+				s.siblings[t] = append(s.siblings[t], other.IDOf(o))
+			}
 		}
 		at := [2]string{t.Kind, t.Name}
 		_ = c.eachOf(ctx, k, kube.Selection{Name: t.Name, Without: []string{"metadata.managedFields", "spec", "status"}}, func(o controllers.Object) error {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +16,21 @@ func Complete(d *appsv1.Deployment) bool {
 	want := Replicas(d)
 	s := d.Status
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas >= want && s.Replicas <= s.UpdatedReplicas && s.AvailableReplicas >= s.UpdatedReplicas
+}
+
+// Starting returns when the newest pod of a Deployment was created if its pods have no problem except that they are being started.
+func Starting(d *appsv1.Deployment, pods []*corev1.Pod, problems []Problem) (created time.Time, is bool) {
+	for _, p := range problems {
+		if !p.Vague {
+			return time.Time{}, false
+		}
+	}
+	for _, p := range pods {
+		if at := p.CreationTimestamp.UTC(); Owns(DeploymentID(d.Namespace, d.Name), p) && p.DeletionTimestamp == nil && at.After(created) {
+			created = at
+		}
+	}
+	return created, !created.IsZero()
 }
 
 // Replicas returns the desired number of pods.

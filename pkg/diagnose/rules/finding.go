@@ -24,8 +24,10 @@ type Finding struct {
 	Retry string
 	// Cycle lists the objects of a circular dependency.
 	Cycle []controllers.ID
-	// Since is the start of the problem, or zero if it is unknown.
-	Since time.Time
+	// Since is the start of the problem, or zero if it is unknown. Within is the time that the controller waits from then on, or
+	// zero if the status does not say.
+	Since  time.Time
+	Within time.Duration
 }
 
 // Remedies returns the fixes and the retry.
@@ -37,18 +39,19 @@ func (f Finding) Remedies() []string {
 }
 
 const (
-	// reconciliationGrace is the time that a reconciliation may take before it is a problem.
+	// reconciliationGrace is the time that a reconciliation or the start of a controller may take before it is a problem, unless
+	// the controller reports that it waits longer.
 	reconciliationGrace = time.Minute
 	// deletionGrace is the time that a deletion may take before it is reported: controllers need a moment to clean up.
 	deletionGrace = 30 * time.Second
 )
 
-// IsProgress reports whether the finding is a reconciliation or deletion that began only recently.
+// IsProgress reports whether the finding is a reconciliation or deletion that has not used up its time.
 func (f Finding) IsProgress(now time.Time) bool {
 	var grace time.Duration
 	switch f.Code {
-	case "progressing", "unreconciled", "waiting":
-		grace = reconciliationGrace
+	case "progressing", "unreconciled", "waiting", "controller-starting":
+		grace = max(reconciliationGrace, f.Within)
 	case "deleting":
 		grace = deletionGrace
 	}

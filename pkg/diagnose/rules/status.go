@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -23,7 +24,11 @@ func (s Subject) Status() (f Finding, waits bool) {
 		return f, true
 	}
 	if slices.Contains(upstreamReasons, s.Ready.Reason) {
-		return Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}, true
+		f := Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}
+		if s.Failure().Type != "" { // it has failed, and does not only wait for an artifact
+			f.Since = time.Time{}
+		}
+		return f, true
 	}
 	found, classified := s.Classify()
 	switch {
@@ -64,7 +69,7 @@ func (s Subject) progress() (Finding, bool) {
 		if doing, ok := controllers.FindCondition(s.Object, "Reconciling"); ok && doing.Message != "" {
 			message = doing.Message
 		}
-		f = Finding{Object: f.Object, Code: "progressing", Message: "reconciling: " + failure.OneLine(failure.WithoutTempDirs(message)), Since: s.since("Reconciling", "Ready")}
+		f = Finding{Object: f.Object, Code: "progressing", Message: "reconciling: " + failure.OneLine(failure.WithoutTempDirs(message)), Since: s.since("Reconciling", "Ready"), Within: waitingTime(message)}
 	default:
 		return Finding{}, false
 	}
@@ -73,6 +78,22 @@ func (s Subject) progress() (Finding, bool) {
 		f.Details = append(f.Details, last)
 	}
 	return f, true
+}
+
+// announcedTime matches the time for which a controller waits in the message about what it does.
+var announcedTime = regexp.MustCompile(`with (?:a )?timeout of ([0-9hms.]+)`)
+
+// waitingTime returns the time for which a controller waits according to its message, or zero.
+func waitingTime(message string) time.Duration {
+	m := announcedTime.FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	d, err := time.ParseDuration(m[1])
+	if err != nil {
+		return 0
+	}
+	return d
 }
 
 // Recovered returns the finding for a failed health check whose objects are ready now.

@@ -3,6 +3,7 @@ package rules
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -64,10 +65,15 @@ func Readiness(k controllers.Kind, o controllers.Object) controllers.Readiness {
 // runningAction begins the message of helm-controller while it runs an action.
 const runningAction = "Running '"
 
-// repeat sets the failure of the last attempt while helm-controller repeats it: before it runs an action, it clears the number of
-// failures unless the generation, the chart and the values are those of the last attempt.
+// repeat sets the failure of the last attempt while its controller repeats it. source-controller keeps the condition with the
+// failure. helm-controller clears the number of failures before it runs an action, unless the generation, the chart and the values
+// are those of the last attempt.
 func (s *Subject) repeat() {
 	doing, _ := controllers.FindCondition(s.Object, "Reconciling")
+	if failed, ok := s.fetchFailure(); ok && s.Ready.Status == "Unknown" {
+		s.Ready, s.Attempting = failed, doing.Message
+		return
+	}
 	failures := s.Text("status.failures")
 	if s.Ready.Status != "Unknown" || !strings.HasPrefix(doing.Message, runningAction) || failures == "" || failures == "0" ||
 		s.Text("status.lastAttemptedGeneration") != s.Text("metadata.generation") {
@@ -76,6 +82,17 @@ func (s *Subject) repeat() {
 	if failed, ok := s.attempted(); ok {
 		s.Ready, s.Attempting = failed, doing.Message
 	}
+}
+
+// fetchFailure returns the failure of the last fetch of the current spec.
+func (s Subject) fetchFailure() (failed controllers.Readiness, ok bool) {
+	for _, typ := range []string{"FetchFailed", "BuildFailed", "StorageOperationFailed"} {
+		c, found := controllers.FindCondition(s.Object, typ)
+		if found && c.Status == "True" && strconv.FormatInt(c.ObservedGeneration, 10) == s.Text("metadata.generation") {
+			return controllers.Readiness{Status: "False", Reason: c.Reason, Message: failure.WithoutTempDirs(c.Message)}, true
+		}
+	}
+	return controllers.Readiness{}, false
 }
 
 // attempted returns the condition that reports a failed action.
