@@ -83,6 +83,7 @@ var Kinds = []Kind{
 		Controller: "source-watcher", Family: "artifact", Word: "generator", Plural: "generators", Verbs: Get | Export | Tree,
 		Columns: []Column{suspended}, Inventory: Path{"status.inventory[]"}, Done: "%s",
 		Suspension: Suspension{Annotation: "source.extensions.fluxcd.io/reconcile", Value: "disabled"},
+		Produces:   &Ref{Relation: "source", Path: Path{"spec.artifacts[]"}, Kinds: []string{"ExternalArtifact"}},
 		Source: &Ref{
 			Relation: "source", Path: Path{"spec.sources[]"}, CrossNamespace: true,
 			Kinds: []string{"Bucket", "GitRepository", "OCIRepository", "HelmChart", "ExternalArtifact"},
@@ -114,6 +115,7 @@ var Kinds = []Kind{
 		Columns: []Column{text("LAST RUN", "status.lastAutomationRunTime"), suspended}, Suspension: suspendField,
 		Done: "last pushed commit %s", Result: Path{"status.lastPushCommit"},
 		Source:  &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"GitRepository"}, CrossNamespace: true},
+		Fetch:   Fetch{Revision: "spec.git.checkout.ref"},
 		Secrets: []string{"spec.git.commit.signingKey.secretRef"},
 		Results: &Ref{Relation: "image", Path: Path{"status.observedPolicies"}, Kinds: []string{"ImagePolicy"}, Keyed: true},
 	},

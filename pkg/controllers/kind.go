@@ -63,6 +63,9 @@ type Kind struct {
 	// Results is the reference to the objects whose results an object of the kind records. Only its
 	// status names them.
 	Results *Ref
+	// Produces is the reference to the objects that the controller creates from an object of the kind, with
+	// the relation that they have to it.
+	Produces *Ref
 	// Suspension describes how to suspend an object.
 	Suspension Suspension
 	// Static reports whether an object has no Ready condition and is always

@@ -92,6 +92,17 @@ func (k Kind) AllRefs() []Ref {
 	return refs
 }
 
+// Producers returns the kinds whose objects produce objects of the kind.
+func (k Kind) Producers() []Kind {
+	var kinds []Kind
+	for _, row := range Kinds {
+		if row.Produces != nil && slices.Contains(row.Produces.Kinds, k.Kind) {
+			kinds = append(kinds, row)
+		}
+	}
+	return kinds
+}
+
 // FieldOf returns the field with the references of a relation, such as ".spec.eventSources", or "".
 func (k Kind) FieldOf(relation string) string {
 	for _, r := range k.AllRefs() {

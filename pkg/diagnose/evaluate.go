@@ -55,7 +55,7 @@ func (e *evaluation) of(t controllers.ID) (f *rules.Finding, waits bool) {
 func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 	o, there := e.snapshot.Objects[t]
 	if !there {
-		return e.missing(t), false
+		return e.missing(t), len(e.snapshot.Graph.From(t)) > 0
 	}
 	s := e.subject(t)
 	k := s.Kind

@@ -27,6 +27,8 @@ const (
 	// current failure.
 	eventsShown = 3
 	recentEvent = time.Hour
+	// eventDelay is the maximum time from an event to the condition that reports the same failure.
+	eventDelay = 2 * time.Second
 	// canceled ends the message of a controller about a request that it has canceled itself, because a newer request replaces the
 	// reconciliation.
 	canceled = "context canceled"
@@ -70,7 +72,9 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	s.compare(ctx, root, sub)
 	events, err := s.cluster.Events(ctx, root.Object)
 	events = observe.Latest(events, eventsShown)
-	s.addEvents(root, sub, events)
+	if root.Code != "missing-reference" {
+		s.addEvents(root, sub, events)
+	}
 	isRecent := func(e event.Event) bool { return s.config.Now.Sub(e.At) <= recentEvent }
 	return err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, isRecent)
 }
@@ -82,7 +86,7 @@ func (s *diagnosis) addEvents(root *rules.Finding, sub rules.Subject, events []e
 	for _, e := range events {
 		text := timeless(observe.EventText(e))
 		if e.Type == "Warning" && s.mayExplain(sub, e) && !strings.Contains(known, text) && (message == "" || !strings.Contains(text, message)) {
-			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), observe.EventText(e)))
+			root.Details = append(root.Details, fmt.Sprintf("event %s: %s", e.At.UTC().Format("15:04:05"), failure.WithoutTempDirs(observe.EventText(e))))
 			known += "\n" + text
 		}
 	}
@@ -97,14 +101,19 @@ func (s *diagnosis) mayExplain(sub rules.Subject, e event.Event) bool {
 	if sub.Kind.Release { // a rollback also updates the last success
 		return true
 	}
+	if since := rules.StateSince(sub.Object); !since.IsZero() && sub.Ready.Status == "False" && e.At.Before(since.Add(-eventDelay)) {
+		return false // it is about an earlier state
+	}
 	return !e.At.Before(tree.Link{Kind: sub.Kind, Live: sub.Object}.Outcome().LastSuccess)
 }
 
 // spans matches durations.
 var spans = regexp.MustCompile(`\b[0-9][0-9.]*(ms|µs|s)\b`)
 
-// timeless removes durations from a message, so that equal failures compare equal.
-func timeless(message string) string { return spans.ReplaceAllString(message, "") }
+// timeless removes durations and temporary directories from a message, so that equal failures compare equal.
+func timeless(message string) string {
+	return spans.ReplaceAllString(failure.WithoutTempDirs(message), "")
+}
 
 // findPods reports whether applied workloads are not ready, and makes the first the root cause. Exhausted retries are a
 // consequence and become a detail.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -119,13 +120,16 @@ func (n notification) undelivered(ctx context.Context, c *observe.Cluster) (rule
 		return rules.Finding{}, false
 	}
 	secret := controllers.ID{Kind: "Secret", Namespace: n.provider.Namespace, Name: controllers.Path{"spec.secretRef.name"}.String(n.through)}
-	fix := "check spec.address, and the network from the cluster to it"
+	fix := "check .spec.address, and the network from the cluster to it"
 	changed := []time.Time{managedfields.Changed(n.alert), managedfields.Changed(n.through)}
 	if secret.Name != "" {
-		fix = fmt.Sprintf("check spec.address or the address and token in %s, and the network from the cluster", secret)
+		fix = fmt.Sprintf("check .spec.address or the address and token in %s, and the network from the cluster", secret)
 		if o, err := c.Metadata(ctx, kube.BuiltIn("v1", "Secret"), secret); err == nil {
 			changed = append(changed, managedfields.Changed(o))
 		}
+	}
+	if f := failure.Parse(n.failure.Message); f.Type == failure.NotFound && f.Named.Kind == "Secret" {
+		fix = hint.Command("create "+secret.String()+": kubectl -n %s create secret generic %s --from-file=<key>=<file>", secret.Namespace, secret.Name)
 	}
 	if slices.ContainsFunc(changed, n.failure.At.Before) {
 		return rules.Finding{}, false

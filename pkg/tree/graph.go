@@ -113,6 +113,15 @@ func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID
 			g.Edges = append(g.Edges, Edge{from, object, n.relation})
 		}
 	}
+	for _, r := range rows {
+		if p := r.kind.Produces; p != nil {
+			for _, t := range p.Targets(r.object) {
+				if g.at[t] != nil {
+					g.Edges = append(g.Edges, Edge{t, r.kind.IDOf(r.object), p.Relation})
+				}
+			}
+		}
+	}
 	if live {
 		g.addHealth(objects)
 	}

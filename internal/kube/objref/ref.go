@@ -1,6 +1,7 @@
 package objref
 
 import (
+	"errors"
 	"cmp"
 	"fmt"
 	"slices"
@@ -75,6 +76,15 @@ func (r Ref) NamespaceOr(namespace string) string { return cmp.Or(r.Namespace, n
 
 // UnknownWord returns the error for a word that is not the name of a Flux kind.
 func UnknownWord(word string) error { return UnknownKind(word, controllers.Kinds) }
+
+// DidYouMean returns the hint with the Flux kind that an unknown word resembles, or "".
+func DidYouMean(word string) string {
+	var suggestion *hint.Error
+	if errors.As(UnknownWord(word), &suggestion) && strings.HasPrefix(suggestion.Hint, "did you mean") {
+		return suggestion.Hint
+	}
+	return ""
+}
 
 // ParseArgs parses the arguments of a command as a reference. Without arguments
 // it returns an empty reference.

@@ -108,6 +108,8 @@ const (
 	NoValuesFile Type = "no-values-file"
 	// NoChart is a missing chart or chart version.
 	NoChart Type = "no-chart"
+	// NoMatches is a pattern in Name that matches no files.
+	NoMatches Type = "no-matches"
 	// NoTag is an image without a tag that matches the policy.
 	NoTag Type = "no-tag"
 	// NoEntry is a file or directory in Name that a kustomization.yaml lists, which does not exist; Address is its path.

@@ -109,7 +109,7 @@ var controllerErrors = []prototype{
 	{Type: KubeVersion, pattern: `chart requires kubeVersion: (?P<detail>.+?) which is incompatible with Kubernetes (?P<version>[^\s]+)`},
 	{Type: Template, pattern: `(?P<detail>[^\s:]+/templates/[^\s:]+:\d+:\d+\s+executing (?s:.*))`},
 	{Type: Template, pattern: `error merging manifests: parsing (?P<key>[^\s:]+): (?:MalformedYAMLError: )?(?P<detail>[^\n]*)`},
-	{Type: NoPath, pattern: `(?:l?stat|open) (?P<key>\S+): no such file or directory`, steps: []Step{Path}},
+	{Type: NoPath, pattern: `(?:l?stat|open) (?P<key>\S+): no such file or directory`, steps: []Step{Path, Walk}},
 	{Type: NoVariable, pattern: `variable not set \(strict mode\): "(?P<key>[^"\n]+)"`},
 	{Type: Undecryptable, pattern: `(?P<detail>Error getting data key: [^\n]*|cannot get sops data key[^\n]*)`},
 	{Type: Undecryptable, pattern: `(?P<detail>failed to verify sops data integrity: [^\n]*)`},
@@ -123,5 +123,7 @@ var controllerErrors = []prototype{
 	{Type: NoChart, pattern: `(?P<detail>l?stat \S+?: no such file or directory|no chart found at '[^'\n]*'[^\n]*)`, steps: []Step{Chart}},
 	{Type: NoValuesFile, pattern: `no values file found at path '[^'\n]*' \(reference '(?P<key>[^'\n]*)'\)`},
 	{Type: Expression, pattern: `failed to evaluate dependency (?P<name>[a-z0-9.-]+): (?P<detail>[^\n]*)`},
+	{Type: NoKey, pattern: `invalid ` + keyPart + ` secret data: required fields '?(?P<key>[^'\n]+)'?`},
+	{Type: NoMatches, pattern: `no files match pattern '(?P<key>[^'\n]*)' in source '(?P<name>[^'\n]*)'`},
 	{Type: NoTag, pattern: `(?P<detail>no tags in database|version list argument cannot be empty|unable to determine latest version from provided list)` + end},
 }

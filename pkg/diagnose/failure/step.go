@@ -44,6 +44,8 @@ const (
 	PostRender  Step = "post-render" // a chart
 	Merge       Step = "merge"       // the values of a release
 	KubeConfig  Step = "kubeconfig"  // reading the kubeconfig of another cluster
+	Walk        Step = "walk"        // looking for the files to update
+	SigningKey  Step = "signing-key" // reading the key that signs commits
 	Sparse      Step = "sparse"      // a sparse checkout
 )
 
@@ -69,6 +71,8 @@ var prefixes = []prefix{
 	{Apply, objectPart + ` dry-run failed(?: \(\w+\))?: `},
 	{Apply, objectPart + ` apply failed: `},
 	{Apply, objectPart + ` not found: `},
+	{Walk, `walking path for files: `},
+	{SigningKey, `could not read signing key from secret '(?P<secret>[a-z0-9.-]+)': `},
 	{KubeConfig, `invalid KubeConfig in secret ` + keyPart + `: `},
 	{Unset, objectPart + ` namespace not specified: `},
 	{Delete, objectPart + ` immutable field detected, failed to delete object: `},

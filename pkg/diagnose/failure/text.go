@@ -32,7 +32,7 @@ func Join(reason, message string) string {
 
 // tempDirs matches the temporary directories of the controllers.
 var tempDirs = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`/[^\s'"]*/(kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?`)
+	return regexp.MustCompile(`/[^\s'"]*/((kustomization|helmchart|gitrepository|bucket|ocirepository)-[^/\s'"]+/(source/)?|tmp/[a-z0-9.-]+[0-9]{6,}/)`)
 })
 
 // WithoutTempDirs removes the temporary directories of the controllers from a message.

@@ -69,7 +69,10 @@ func (r *Reader) Follow(ctx context.Context, wanted []controllers.ID) error {
 		if err := r.Read(ctx, wanted); err != nil {
 			return err
 		}
-		var next []controllers.ID
+		next, err := r.producers(ctx, wanted)
+		if err != nil {
+			return err
+		}
 		for _, t := range wanted {
 			if o := r.snapshot.Objects[t]; o != nil {
 				next = append(next, slices.DeleteFunc(tree.Awaited(KindOf(t), o), r.requested)...)
@@ -78,6 +81,28 @@ func (r *Reader) Follow(ctx context.Context, wanted []controllers.ID) error {
 		wanted = next
 	}
 	return nil
+}
+
+// producers reads the objects that should have produced those of the objects that do not exist, and returns them.
+func (r *Reader) producers(ctx context.Context, of []controllers.ID) (found []controllers.ID, err error) {
+	for _, t := range of {
+		if !r.snapshot.absent[t] {
+			continue
+		}
+		for _, k := range KindOf(t).Producers() {
+			err := r.cluster.eachOf(ctx, k, kube.Selection{Namespace: t.Namespace, Without: unwanted}, func(o controllers.Object) error {
+				if slices.Contains(k.Produces.Targets(o), t) {
+					found = append(found, k.IDOf(o))
+					return r.Note(k.IDOf(o), o, nil)
+				}
+				return nil
+			})
+			if err != nil && !isAbsent(err) && !r.tolerated(err) {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
 }
 
 // Mentioned reads the objects that objects which were read watch without waiting for them.

@@ -327,6 +327,38 @@ var referenceExamples = []example{
 		},
 	},
 	{
+		kind: "ImageUpdateAutomation", reason: "UpdateFailed", code: "update-path", spec: `{"update": {"path": "./«[u]nodir»"}}`,
+		message: `failed to apply policies: walking path for files: lstat «[u]nodir»: no such file or directory`,
+		near: []near{
+			{"Kustomization", "ArtifactFailed", `kustomization path not found: stat walking/path/for/files: no such file or directory`, "build-path"},
+			{"ImageUpdateAutomation", "GitOperationFailed", `failed to checkout source: unable to clone 'https://git/walking-path-for-files': repository not found: `, "source-not-found"},
+		},
+	},
+	{
+		kind: "ImageUpdateAutomation", reason: "SourceManagerFailed", code: "signing-key",
+		message: `failed configuring source manager: could not read signing key from secret '«sk»': openpgp: invalid argument: no armored data found`,
+		near: []near{
+			{"ImageUpdateAutomation", "SourceManagerFailed", `failed configuring source manager: could not find signing key secret 'gone': secrets "gone" not found`, ""},
+			{"ImageUpdateAutomation", "GitOperationFailed", `failed to push to remote: command error on refs/heads/signing-key: pre-receive hook declined: could not read signing key`, "image-push"},
+		},
+	},
+	{
+		kind: "Receiver", reason: "TokenNotFound", code: "secret-key",
+		message: `invalid 'apps/«tok»' secret data: required fields 'token'`,
+		near: []near{
+			{"Receiver", "TokenNotFound", `unable to read token from secret 'apps/required-fields' error: Secret "required-fields" not found`, ""},
+			{"ImageUpdateAutomation", "GitOperationFailed", `failed to checkout source: unable to clone 'https://git/required-fields-token': repository not found: `, "source-not-found"},
+		},
+	},
+	{
+		kind: "ArtifactGenerator", reason: "BuildFailed", code: "artifact-empty",
+		message: `out build failed: failed to apply copy operations: failed to apply copy operation from '@a/«[u]nodir»/**' to '@artifact/': no files match pattern '«[u]nodir»/**' in source 'a'`,
+		near: []near{
+			{"ArtifactGenerator", "SourceFetchFailed", `get sources failed: source 'GitRepository/apps/no-files-match-pattern' is not ready`, ""},
+			{"Kustomization", "ArtifactFailed", `kustomization path not found: stat no/files/match/pattern: no such file or directory`, "build-path"},
+		},
+	},
+	{
 		kind: "HelmRelease", reason: "ValuesError", code: "values-invalid",
 		message: `could not resolve ConfigMap chart values reference 'apps/«vals»' with key 'values.yaml': error converting YAML to JSON: yaml: line «[n]1»: did not find expected ',' or ']'`,
 		near: []near{

@@ -36,6 +36,26 @@ var sourceRules = []rule{
 		fixes:   []string{"push {variable}, or correct .spec.chart.spec.valuesFiles of the HelmRelease of {object}"},
 	},
 	{
+		code: "update-path", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.Walk},
+		message: "the repository has no directory {update path}, which .spec.update.path names",
+		fixes:   []string{"correct .spec.update.path of {object}, or push the directory"},
+	},
+	{
+		code: "signing-key", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.SigningKey},
+		message: "the signing key in Secret {namespace}/{name} cannot be used: {text}",
+		fixes:   []string{"put an armored OpenPGP private key into key git.asc of Secret {namespace}/{name}"},
+	},
+	{
+		code: "secret-key", kinds: []string{"Receiver"}, types: []failure.Type{failure.NoKey},
+		message: "{secret} has no key {variable}",
+		fixes:   []string{"add key {variable} to {secret}"},
+	},
+	{
+		code: "artifact-empty", kinds: []string{"ArtifactGenerator"}, types: []failure.Type{failure.NoMatches},
+		message: "source {name} has no files that match {variable}",
+		fixes:   []string{"correct .spec.artifacts[].copy of {object}, or push the files"},
+	},
+	{
 		code: "source-empty", kinds: gitKinds, types: []failure.Type{failure.Empty},
 		message: "{address} has no commits",
 		fixes:   []string{"push a first commit to {address}"},

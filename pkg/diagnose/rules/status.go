@@ -14,7 +14,7 @@ import (
 // upstreamReasons lists the reasons with which controllers report that an object waits for another.
 var upstreamReasons = []string{
 	"ArtifactFailed", "DependencyNotReady", "SourceNotReady", "SourceNotFound", "SourceUnavailable", "GitRepositoryNotAvailable", "NoSourceArtifact",
-	"HelmChartNotReady", "IncludeUnavailable", "NotFound", "Progressing", "ProgressingWithRetry", "",
+	"HelmChartNotReady", "IncludeUnavailable", "SourceFetchFailed", "Progressing", "ProgressingWithRetry", "",
 }
 
 // Status returns the finding for an object that is not ready. waits reports whether it may wait for another object that has the
@@ -23,7 +23,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	if f, ok := s.progress(); ok {
 		return f, true
 	}
-	if slices.Contains(upstreamReasons, s.Ready.Reason) {
+	if slices.Contains(upstreamReasons, s.Ready.Reason) || s.missesFlux() {
 		f := Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}
 		if s.Failure().Type != "" { // it has failed, and does not only wait for an artifact
 			f.Since = time.Time{}
@@ -39,6 +39,13 @@ func (s Subject) Status() (f Finding, waits bool) {
 	default:
 		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: []string{Logs(s.ID())}, Retry: s.Again()}, false
 	}
+}
+
+// missesFlux reports whether the failure is a missing Flux object.
+func (s Subject) missesFlux() bool {
+	f := s.Failure()
+	_, ofFlux := controllers.KindOf(f.Named.Group, f.Named.Kind)
+	return f.Type == failure.NotFound && ofFlux
 }
 
 // Spoken returns the reason and message of a condition in one line.
@@ -112,6 +119,12 @@ func (s Subject) failedSince() string {
 		return at.Format(time.RFC3339)
 	}
 	return ""
+}
+
+// StateSince returns the time since when an object has its Ready condition, with its message, or zero.
+func StateSince(o controllers.Object) time.Time {
+	c, _ := controllers.FindCondition(o, "Ready")
+	return Moment(c.LastTransitionTime)
 }
 
 // since returns the newest transition time of the conditions.

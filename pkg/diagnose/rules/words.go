@@ -48,6 +48,7 @@ var words = map[string]func(Subject) string{
 	"entry":              func(s Subject) string { return cmp.Or(s.failure.Name, s.failure.Address) },
 	"file":               func(s Subject) string { return s.failure.Address },
 	"kubeconfig":         kubeConfig,
+	"update path":        func(s Subject) string { return strconv.Quote(s.Text("spec.update.path")) },
 	"ignored":            func(s Subject) string { return s.Live.Ignored },
 	"target namespace":   targetNamespace,
 	"dependency":         dependencyOf,

@@ -33,9 +33,8 @@ func (q *query) about(ctx context.Context, ref objref.Ref) error {
 	r, err := q.client.Discovery().Named(ctx, ref.Word)
 	var unknown *kube.UnknownWordError
 	if errors.As(err, &unknown) {
-		var suggestion *hint.Error
-		if errors.As(objref.UnknownWord(ref.Word), &suggestion) && strings.HasPrefix(suggestion.Hint, "did you mean") {
-			return hint.Errorf(suggestion.Hint, "%w", err)
+		if suggestion := objref.DidYouMean(ref.Word); suggestion != "" {
+			return hint.Errorf(suggestion, "%w", err)
 		}
 	}
 	if err != nil {

@@ -2,6 +2,7 @@
 package why
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -173,7 +174,7 @@ func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref, sco
 	v, err := doctor.Deployed(ctx, word, namespace, name)
 	var unknown *kube.UnknownWordError
 	if errors.As(err, &unknown) {
-		return v, hint.Errorf("kubectl api-resources lists the resource types of the cluster", "%w", err)
+		return v, hint.Errorf(cmp.Or(objref.DidYouMean(word), "kubectl api-resources lists the resource types of the cluster"), "%w", err)
 	}
 	if apierrors.IsNotFound(err) {
 		remedy := "it is in no inventory, and no event reports that it was pruned"
