@@ -70,6 +70,9 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	applier, object := trace.Applier.Object, trace.Object
 	problems, unknown := rollout.Problems(ctx, s.cluster, []controllers.ID{object})
 	r.Unknown = append(r.Unknown, unknown...)
+	if p, found := rollout.Object(ctx, s.cluster, trace.Applied); found {
+		problems = append(problems, p)
+	}
 	for _, p := range problems {
 		r.Causes = append(r.Causes, single(workloadFinding(object, p)))
 	}
