@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // dialTimeout is the time after which an address that does not respond is reported as unreachable,
@@ -41,8 +43,8 @@ func New(cfg *rest.Config) (*Client, error) {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	alone := rest.CopyConfig(cfg)
-	wrapRetry(cfg, newOpening)
-	httpClient, err := HTTPClient(cfg)
+	transport.Retrying(cfg, transport.Opening)
+	httpClient, err := transport.HTTPClient(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +60,8 @@ func New(cfg *rest.Config) (*Client, error) {
 // server.
 func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	cfg.NextProtos = []string{"http/1.1"}
-	wrapRetry(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
-	httpClient, err := HTTPClient(cfg)
+	transport.Retrying(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
+	httpClient, err := transport.HTTPClient(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -77,7 +79,7 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		Config: cfg, dynamic: dyn, raw: raw, notify: notifier(cfg), apart: func() (rest.Interface, error) { return raw, nil },
+		Config: cfg, dynamic: dyn, raw: raw, notify: transport.NotifierOf(cfg), apart: func() (rest.Interface, error) { return raw, nil },
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -20,7 +21,7 @@ type cluster struct{ *kube.Client }
 func connect(cfg *rest.Config) (*cluster, error) {
 	cfg = rest.CopyConfig(cfg)
 	cfg.QPS, cfg.Burst = -1, -1
-	httpClient, err := kube.HTTPClient(cfg)
+	httpClient, err := transport.HTTPClient(cfg)
 	if err != nil {
 		return nil, err
 	}
