@@ -166,7 +166,7 @@ func (s situation) determined(err error) error {
 
 // readSituation finds the object, the most common kinds first, and then reads
 // everything else concurrently.
-func readSituation(ctx context.Context, d *diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (situation, error) {
+func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (situation, error) {
 	var s situation
 	k, o, err := likeliest(ctx, d, kinds, namespace, name)
 	if err != nil {
@@ -201,7 +201,7 @@ func readSituation(ctx context.Context, d *diagnose.Diagnoser, kinds []controlle
 }
 
 // likeliest reads the object from the first kind that has one.
-func likeliest(ctx context.Context, d *diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
+func likeliest(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
 	k, o, err := d.Find(ctx, kinds[:first], namespace, name)
 	if apierrors.IsNotFound(err) && len(kinds) > first {
