@@ -73,10 +73,10 @@ type Applier struct {
 // resourceVersion is new.
 func DryRun(ctx context.Context, c *Client, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
 	by.dryRun = true
-	return c.apply(ctx, r, o, by)
+	return apply(ctx, c, r, o, by)
 }
 
-func (c *Client) apply(ctx context.Context, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
+func apply(ctx context.Context, c *Client, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
 	body, err := json.Marshal(o)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
@@ -98,7 +98,7 @@ func (c *Client) apply(ctx context.Context, r Resource, o controllers.Object, by
 }
 
 func applyOne(ctx context.Context, c *Client, o *unstructured.Unstructured) error {
-	if _, err := c.apply(ctx, ResourceFor(o.GroupVersionKind()), o.Object, Applier{Manager: FieldManager}); err != nil {
+	if _, err := apply(ctx, c, ResourceFor(o.GroupVersionKind()), o.Object, Applier{Manager: FieldManager}); err != nil {
 		return fmt.Errorf("applying %s: %w", Describe(o), err)
 	}
 	return nil

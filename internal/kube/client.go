@@ -48,11 +48,18 @@ func New(cfg *rest.Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := NewForHTTP(cfg, httpClient)
-	if err == nil {
-		c.apart = sync.OnceValues(func() (rest.Interface, error) { return newStreams(alone) })
+	dyn, err := dynamic.NewForConfigAndClient(cfg, httpClient)
+	if err != nil {
+		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
-	return c, err
+	raw, err := newRaw(cfg, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{
+		Config: cfg, dynamic: dyn, raw: raw, notify: transport.NotifierOf(cfg),
+		apart: sync.OnceValues(func() (rest.Interface, error) { return newStreams(alone) }),
+	}, nil
 }
 
 // newStreams returns a client with a separate connection for each response. HTTP/2 would buffer 4
@@ -66,21 +73,6 @@ func newStreams(cfg *rest.Config) (rest.Interface, error) {
 		return nil, err
 	}
 	return newRaw(cfg, httpClient)
-}
-
-// NewForHTTP returns a client that uses an authenticated HTTP client.
-func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
-	dyn, err := dynamic.NewForConfigAndClient(cfg, httpClient)
-	if err != nil {
-		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
-	}
-	raw, err := newRaw(cfg, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	return &Client{
-		Config: cfg, dynamic: dyn, raw: raw, notify: transport.NotifierOf(cfg), apart: func() (rest.Interface, error) { return raw, nil },
-	}, nil
 }
 
 // newRaw returns a client for requests by path.

@@ -31,7 +31,7 @@ func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep 
 		slices.SortFunc(objects, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
 		return objects
 	}
-	f = c.follower(r, s, func(e Event) (bool, error) {
+	f = newFollower(c, r, s, func(e Event) (bool, error) {
 		if !e.Deleted && keep(e.Object) && !first[key(e.Object)] {
 			return false, ErrAppeared
 		}

@@ -50,7 +50,7 @@ func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version st
 // FollowFrom is like Follow with a resourceVersion at which the given objects existed. It notices
 // their deletion even if the version expires before the watch has sent them.
 func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, version string, there []types.NamespacedName, visit func(Event) (bool, error)) error {
-	f := c.follower(r, s, visit)
+	f := newFollower(c, r, s, visit)
 	f.version = version
 	if version == "" {
 		done, err := f.refresh(ctx)
@@ -78,7 +78,7 @@ type follower struct {
 	visit     func(Event) (bool, error)
 }
 
-func (c *Client) follower(r Resource, s Selection, visit func(Event) (bool, error)) *follower {
+func newFollower(c *Client, r Resource, s Selection, visit func(Event) (bool, error)) *follower {
 	return &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}, visit: func(e Event) (bool, error) {
 		done, err := visit(e)
 		if err != nil {

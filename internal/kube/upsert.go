@@ -35,7 +35,7 @@ func Upsert(ctx context.Context, c *Client, o *unstructured.Unstructured, dryRun
 		}
 		wanted := o.DeepCopy()
 		wanted.SetAPIVersion(r.GroupVersion().String())
-		u.After, err = c.apply(ctx, r, wanted.Object, Applier{Manager: FieldManager, dryRun: dryRun})
+		u.After, err = apply(ctx, c, r, wanted.Object, Applier{Manager: FieldManager, dryRun: dryRun})
 		return err
 	}
 	var err error

@@ -182,7 +182,7 @@ func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controller
 	if k.Inventory != nil {
 		g.Go(func() error {
 			root := k.ID(namespace, name)
-			built, noTree = tree.Build(ctx, d.Client.Config, root, tree.Options{Status: true, Root: o})
+			built, noTree = tree.Build(ctx, d.Client, root, tree.Options{Status: true, Root: o})
 			return nil
 		})
 	}
