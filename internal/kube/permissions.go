@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube/transport"
@@ -33,6 +35,21 @@ func (p Permission) object() string {
 		return resource
 	}
 	return fmt.Sprintf("%s in namespace %q", resource, p.Namespace)
+}
+
+// ApplyPermissions returns the permissions to do something with objects, each once. more has the further verbs of kinds.
+func ApplyPermissions(objects []*unstructured.Unstructured, verbs []string, more map[string][]string) []Permission {
+	var all []Permission
+	for _, o := range objects {
+		r := ResourceFor(o.GroupVersionKind())
+		for _, verb := range slices.Concat(verbs, more[r.Kind]) {
+			p := Permission{Verb: verb, Group: r.Group, Resource: r.Resource, Namespace: o.GetNamespace()}
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // DeniedError lists missing permissions.

@@ -144,8 +144,8 @@ type need struct {
 func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 	var all []need
 	up := k.SourceOf(o)
-	if chart := k.Upstream(o); len(chart) == 1 && chart[0].Kind == "HelmChart" {
-		if c, _ := controllers.FindKind("HelmChart"); g.at[c.ID(chart[0].Namespace, chart[0].Name)] != nil {
+	if chart := k.Upstream(o); len(chart) == 1 && chart[0].Kind == controllers.ChartKind {
+		if c, _ := controllers.FindKind(controllers.ChartKind); g.at[c.ID(chart[0].Namespace, chart[0].Name)] != nil {
 			up = chart
 		}
 	}

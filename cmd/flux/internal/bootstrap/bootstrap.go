@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
@@ -25,7 +25,7 @@ import (
 
 // flags holds the common flags of the bootstrap commands.
 type flags struct {
-	*installation.Manifests
+	*installflags.Manifests
 	branch     string
 	tokenAuth  bool
 	caFile     string
@@ -48,7 +48,7 @@ type flags struct {
 
 // NewCommand returns the bootstrap command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &flags{Manifests: installation.NewManifests(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
+	o := &flags{Manifests: installflags.NewManifests(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
 	cmd := command.Group("bootstrap", "Bootstrap Flux on a cluster from a Git repository", newGit(a, o))
 	for _, row := range hostRows() {
 		cmd.AddCommand(newHosted(a, o, row))

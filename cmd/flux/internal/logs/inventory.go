@@ -91,7 +91,7 @@ func children(ctx context.Context, a *app.App, client *kube.Client, root objref.
 func childrenOf(t objref.Target) []objref.Target {
 	targets := controllers.Managed(t.Object)
 	for _, chart := range t.Kind.Upstream(t.Object) {
-		if t.Kind.Kind == "HelmRelease" && chart.Kind == "HelmChart" {
+		if t.Kind.Release && chart.Kind == controllers.ChartKind {
 			targets = append(targets, chart)
 		}
 	}

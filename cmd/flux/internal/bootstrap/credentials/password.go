@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
@@ -21,7 +21,7 @@ import (
 // input or the environment. It prompts for a required one on the terminal. With tokenAuth the cluster uses it.
 func Password(ctx context.Context, a *app.App, password string, tokenAuth bool, privateKey []byte) (string, error) {
 	if password == "-" {
-		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
+		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installflags.MostCredentials)
 		if err != nil {
 			return "", fmt.Errorf("reading the password from standard input: %w", err)
 		}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -80,7 +80,7 @@ func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 	if ui.IsTerminal(a.In) {
 		return "", nil
 	}
-	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
+	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installflags.MostCredentials)
 	if err != nil {
 		return "", fmt.Errorf("reading the token from standard input: %w", err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -92,7 +92,7 @@ func explainUnready(ctx context.Context, a *app.App, namespace string, err error
 	}
 	switch {
 	case errors.As(err, &controllersDown):
-		return installation.ReportNotReady(a, controllersDown, known.Hint)
+		return installflags.ReportNotReady(a, controllersDown, known.Hint)
 	case errors.As(err, &object):
 		client, clientErr := a.Client()
 		if clientErr != nil {
