@@ -67,7 +67,7 @@ func differences(path string, before, after any, changed map[string]bool) {
 	a, isMap := before.(map[string]any)
 	b, areMaps := after.(map[string]any)
 	if !isMap || !areMaps {
-		if !reflect.DeepEqual(decoded(before), decoded(after)) {
+		if !reflect.DeepEqual(before, after) {
 			changed[path] = true
 		}
 		return
@@ -80,27 +80,5 @@ func differences(path string, before, after any, changed map[string]bool) {
 			}
 			differences(below, a[key], b[key], changed)
 		}
-	}
-}
-
-// decoded converts numbers of different decoders to the same type.
-func decoded(v any) any {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = decoded(v[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key := range v {
-			m[key] = decoded(v[key])
-		}
-		return m
-	default:
-		return v
 	}
 }
