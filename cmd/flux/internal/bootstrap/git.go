@@ -102,18 +102,25 @@ func runGit(a *app.App, cmd *cobra.Command, o *gitFlags) error {
 // warnIdle warns of flags that have no effect in combination with the others.
 func (o *gitFlags) warnIdle(a *app.App, cmd *cobra.Command, scheme string) {
 	ssh := scheme == "ssh"
-	warnIdle(a, cmd, []idleFlags{
+	warnIdle(a, cmd, append(o.idleKeys(o.tokenAuth), []idleFlags{
 		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{o.tokenAuth && !ssh, "SSH is not used", []string{"ssh-hostkey-algos", "ssh-known-hosts-file"}},
 		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which flux cannot rotate", []string{"rotate-key"}},
-		{!o.tokenAuth && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
 		{o.tokenAuth && !ssh && !o.sign.Reuse, "SSH is not used", []string{"private-key-file"}},
 		{!o.tokenAuth && ssh, "HTTPS is not used", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
-		{!o.tokenAuth && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{!o.tokenAuth && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
-		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
 		{scheme == "http", "the URL is not https", []string{"ca-file"}},
-	})
+	}...))
+}
+
+// idleKeys returns the flags for SSH keys that have no effect if the cluster uses an SSH key. With byToken, it uses none.
+func (o *flags) idleKeys(byToken bool) []idleFlags {
+	given := !byToken && o.privateKeyFile != ""
+	return []idleFlags{
+		{given, "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
+		{given, "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{!byToken && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
+		{!byToken && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
+	}
 }
 
 // idleFlags lists flags that have no effect under a condition.

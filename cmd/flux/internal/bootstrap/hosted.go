@@ -249,20 +249,15 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 // warnIdle warns of flags that have no effect in combination with the others.
 func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 	byToken := o.tokenAuth || o.deployToken
-	algorithm := o.key.Algorithm
 	if f := cmd.Flags().Lookup("private"); f.Hidden && f.Changed {
 		a.UI.Warning("--private is deprecated: use --visibility")
 	}
-	warnIdle(a, cmd, []idleFlags{
+	warnIdle(a, cmd, append(o.idleKeys(byToken), []idleFlags{
 		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "ssh-known-hosts-file", "read-write-key"}},
 		{o.tokenAuth && !o.deployToken, "with --token-auth the cluster uses your token, which flux cannot rotate", []string{"rotate-key"}},
-		{!byToken && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
 		{byToken && !o.sign.Reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
-		{!byToken && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{!byToken && algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
-		{!byToken && algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
 		{o.personal, "a repository of a user has no " + row.teams.flag + "s", []string{row.teams.flag}},
-	})
+	}...))
 }
 
 // teamWords describes the flag for the access of teams or groups.
