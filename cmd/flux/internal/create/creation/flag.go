@@ -224,27 +224,3 @@ func (b Builder) FieldsOf(flag string) []string {
 	}
 	return nil
 }
-
-// Text returns the value of a flag.
-func (c *Creation) Text(flag string) string { return c.Cmd.Flags().Lookup(flag).Value.String() }
-
-// List returns the values of a flag.
-func (c *Creation) List(flag string) []string {
-	values, err := c.Cmd.Flags().GetStringSlice(flag)
-	c.Check(err)
-	return values
-}
-
-// Is reports whether a flag is on.
-func (c *Creation) Is(flag string) bool {
-	on, err := c.Cmd.Flags().GetBool(flag)
-	c.Check(err)
-	return on
-}
-
-// Duration returns the value of a flag.
-func (c *Creation) Duration(flag string) time.Duration {
-	d, err := c.Cmd.Flags().GetDuration(flag)
-	c.Check(err)
-	return d
-}

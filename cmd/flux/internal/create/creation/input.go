@@ -75,6 +75,30 @@ func RefField(r controllers.ID) map[string]any {
 	return m
 }
 
+// Text returns the value of a flag.
+func (c *Creation) Text(flag string) string { return c.Cmd.Flags().Lookup(flag).Value.String() }
+
+// List returns the values of a flag.
+func (c *Creation) List(flag string) []string {
+	values, err := c.Cmd.Flags().GetStringSlice(flag)
+	c.Check(err)
+	return values
+}
+
+// Is reports whether a flag is on.
+func (c *Creation) Is(flag string) bool {
+	on, err := c.Cmd.Flags().GetBool(flag)
+	c.Check(err)
+	return on
+}
+
+// Duration returns the value of a flag.
+func (c *Creation) Duration(flag string) time.Duration {
+	d, err := c.Cmd.Flags().GetDuration(flag)
+	c.Check(err)
+	return d
+}
+
 // Versions checks that a flag is empty or a semver range.
 func (c *Creation) Versions(flag, value string) {
 	if value != "" {
