@@ -164,7 +164,7 @@ func TestTUF(t *testing.T) {
 	s, trusted := newSigstore(t, time.Now().Add(time.Hour))
 	_, unknown := newSigstore(t, time.Now().Add(time.Hour))
 	bundle := signed(t, s, "file", testsigstore.Signature{Identity: workflow})
-	serve := func(t *testing.T, root []byte, until time.Time) (*testsigstore.TUFRepository, Repository, sigstore.Request) {
+	serve := func(t *testing.T, root []byte, until time.Time) (*testsigstore.Repository, TUFRepository, sigstore.Request) {
 		t.Helper()
 		repository, err := testsigstore.NewRepository(root, until)
 		if err != nil {
