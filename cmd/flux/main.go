@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/root"
-	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // memory is where the garbage collector trades time for space, whatever a
@@ -63,7 +63,7 @@ func start(now func() time.Time) int {
 	a.Build = app.Build{Version: cmp.Or(version, app.DevVersion), Commit: commit, Date: date}
 	code := root.Run(ctx, a, os.Args[1:])
 	if code != clierr.ExitSuccess {
-		kube.EndCredentialPlugins()
+		transport.EndCredentialPlugins()
 	}
 	return code
 }

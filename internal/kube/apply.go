@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -59,22 +59,46 @@ func each(ctx context.Context, c *Client, objects []*unstructured.Unstructured, 
 	return g.Wait()
 }
 
-// applyBody encodes an object for an apply. The server parses it as YAML, which does not allow all
-// control characters that JSON does.
-func applyBody(object any) ([]byte, error) {
-	body, err := json.Marshal(object)
-	return []byte(printable.JSON(string(body))), err
+// Applier configures a server-side apply, which takes over fields of other managers.
+type Applier struct {
+	// Manager is the field manager.
+	Manager string
+	// Strict rejects unknown fields.
+	Strict bool
+	// dryRun makes the server validate the object, but not store it.
+	dryRun bool
+}
+
+// DryRun returns the result of an apply that the server does not store. An object without a
+// resourceVersion is new.
+func DryRun(ctx context.Context, c *Client, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
+	by.dryRun = true
+	return apply(ctx, c, r, o, by)
+}
+
+func apply(ctx context.Context, c *Client, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
+	body, err := json.Marshal(o)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %s %q: %w", r.Kind, controllers.Name(o), err)
+	}
+	request := r.locate(c.raw.Patch(types.ApplyPatchType), controllers.Namespace(o), controllers.Name(o)).
+		Param("force", "true").Param("fieldManager", by.Manager)
+	if by.dryRun {
+		request = request.Param("dryRun", "All")
+	}
+	if by.Strict {
+		request = request.Param("fieldValidation", "Strict")
+	}
+	// The server parses the body as YAML, which does not allow all control characters that JSON does.
+	body, err = transport.Answer(ctx, request.Body([]byte(printable.JSON(string(body)))))
+	if err != nil {
+		return nil, err
+	}
+	return decode(body, r, controllers.Name(o))
 }
 
 func applyOne(ctx context.Context, c *Client, o *unstructured.Unstructured) error {
-	body, err := applyBody(o.Object)
-	if err != nil {
-		return fmt.Errorf("encoding %s: %w", Describe(o), err)
-	}
-	force := true
-	_, err = c.collection(ResourceFor(o.GroupVersionKind()), o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, body,
-		metav1.PatchOptions{FieldManager: FieldManager, Force: &force})
-	if err != nil {
+	if _, err := apply(ctx, c, ResourceFor(o.GroupVersionKind()), o.Object, Applier{Manager: FieldManager}); err != nil {
 		return fmt.Errorf("applying %s: %w", Describe(o), err)
 	}
 	return nil
@@ -130,3 +154,18 @@ func Describe(o *unstructured.Unstructured) string {
 	}
 	return o.GetKind() + "/" + o.GetNamespace() + "/" + o.GetName()
 }
+
+// ApplyPrerequisites applies namespaces and CRDs concurrently. It does not wait until the CRDs are
+// established; WaitEstablished does.
+func ApplyPrerequisites(ctx context.Context, c *Client, objects []*unstructured.Unstructured) error {
+	return each(ctx, c, objects, applyOne)
+}
+
+// WaitEstablished waits until the CRDs among the objects are established.
+func WaitEstablished(ctx context.Context, c *Client, objects []*unstructured.Unstructured) error {
+	return each(ctx, c, objects, established)
+}
+
+// IsPrerequisite reports whether other objects may depend on an object: it is a namespace or a
+// CRD.
+func IsPrerequisite(o *unstructured.Unstructured) bool { return stage(o) == 0 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // dialTimeout is the time after which an address that does not respond is reported as unreachable,
@@ -41,33 +43,11 @@ func New(cfg *rest.Config) (*Client, error) {
 		cfg.Dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: 30 * time.Second}).DialContext
 	}
 	alone := rest.CopyConfig(cfg)
-	wrapRetry(cfg, newOpening)
-	httpClient, err := HTTPClient(cfg)
+	transport.Retrying(cfg, transport.Opening)
+	httpClient, err := transport.HTTPClient(cfg)
 	if err != nil {
 		return nil, err
 	}
-	c, err := NewForHTTP(cfg, httpClient)
-	if err == nil {
-		c.apart = sync.OnceValues(func() (rest.Interface, error) { return newStreams(alone) })
-	}
-	return c, err
-}
-
-// newStreams returns a client with a separate connection for each response. HTTP/2 would buffer 4
-// MiB of each response; with separate TCP connections, the data remains in the kernel and on the
-// server.
-func newStreams(cfg *rest.Config) (rest.Interface, error) {
-	cfg.NextProtos = []string{"http/1.1"}
-	wrapRetry(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
-	httpClient, err := HTTPClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	return newRaw(cfg, httpClient)
-}
-
-// NewForHTTP returns a client that uses an authenticated HTTP client.
-func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 	dyn, err := dynamic.NewForConfigAndClient(cfg, httpClient)
 	if err != nil {
 		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
@@ -77,8 +57,22 @@ func NewForHTTP(cfg *rest.Config, httpClient *http.Client) (*Client, error) {
 		return nil, err
 	}
 	return &Client{
-		Config: cfg, dynamic: dyn, raw: raw, notify: notifier(cfg), apart: func() (rest.Interface, error) { return raw, nil },
+		Config: cfg, dynamic: dyn, raw: raw, notify: transport.NotifierOf(cfg),
+		apart: sync.OnceValues(func() (rest.Interface, error) { return newStreams(alone) }),
 	}, nil
+}
+
+// newStreams returns a client with a separate connection for each response. HTTP/2 would buffer 4
+// MiB of each response; with separate TCP connections, the data remains in the kernel and on the
+// server.
+func newStreams(cfg *rest.Config) (rest.Interface, error) {
+	cfg.NextProtos = []string{"http/1.1"}
+	transport.Retrying(cfg, func(next http.RoundTripper) http.RoundTripper { return next })
+	httpClient, err := transport.HTTPClient(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return newRaw(cfg, httpClient)
 }
 
 // newRaw returns a client for requests by path.

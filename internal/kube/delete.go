@@ -19,7 +19,8 @@ var ErrAppeared = errors.New("a new object was created")
 // WaitDeleted watches until none of the selected objects for which keep returns true remains. If
 // ctx ends first, it returns the remaining objects.
 func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
-	f := &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}}
+	first := map[string]bool{}
+	var f *follower
 	left := func() []controllers.Object {
 		var objects []controllers.Object
 		for _, o := range f.known {
@@ -30,7 +31,12 @@ func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep 
 		slices.SortFunc(objects, func(a, b controllers.Object) int { return strings.Compare(controllers.Name(a), controllers.Name(b)) })
 		return objects
 	}
-	first := map[string]bool{}
+	f = newFollower(c, r, s, func(e Event) (bool, error) {
+		if !e.Deleted && keep(e.Object) && !first[key(e.Object)] {
+			return false, ErrAppeared
+		}
+		return len(left()) == 0, nil
+	})
 	var err error
 	f.version, err = c.List(ctx, r, s, func(o controllers.Object) error {
 		f.known[key(o)], first[key(o)] = o, true
@@ -38,12 +44,6 @@ func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep 
 	})
 	if err != nil {
 		return nil, fmt.Errorf("listing the remaining %s: %w", r.Resource, err)
-	}
-	f.visit = func(e Event) (bool, error) {
-		if !e.Deleted && keep(e.Object) && !first[key(e.Object)] {
-			return false, &visitError{ErrAppeared}
-		}
-		return len(left()) == 0, nil
 	}
 	if len(left()) == 0 {
 		return nil, nil

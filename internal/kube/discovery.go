@@ -10,7 +10,10 @@ import (
 	apidiscovery "k8s.io/api/apidiscovery/v2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // Discovery reads which versions and resources the API server serves.
@@ -26,7 +29,7 @@ func (d Discovery) Kinds(ctx context.Context, gv schema.GroupVersion) (map[strin
 	if gv.Group == "" {
 		path = "/api/" + gv.Version
 	}
-	body, err := answer(ctx, d.raw.Get().AbsPath(path))
+	body, err := transport.Answer(ctx, d.raw.Get().AbsPath(path))
 	if err != nil {
 		return nil, err
 	}
@@ -63,4 +66,44 @@ func Applicable(group string, version apidiscovery.APIVersionDiscovery) map[stri
 // reviews.
 func applicable(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/")
+}
+
+// ServerVersion returns the Kubernetes version of the server.
+func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) {
+	body, err := transport.Answer(ctx, d.raw.Get().AbsPath("/version"))
+	if err != nil {
+		return nil, fmt.Errorf("reading the Kubernetes version: %w", err)
+	}
+	var answer struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return nil, fmt.Errorf("parsing the Kubernetes version: %w", err)
+	}
+	if v, err := version.ParseSemantic(answer.GitVersion); err == nil {
+		return v, nil
+	}
+	// The versions of some vendors are not semantic versions.
+	v, err := version.ParseGeneric(answer.GitVersion)
+	if err != nil {
+		return nil, fmt.Errorf("parsing the Kubernetes version: %w", err)
+	}
+	return v, nil
+}
+
+// Supports reports whether a version is supported, from the oldest supported patch
+// version of each minor version. It also returns the constraint that applies to
+// the minor version, such as ">=1.33.0-0".
+func Supports(v *version.Version, oldest []string) (constraint string, supported bool, err error) {
+	for i, text := range oldest {
+		// The pre-release suffix admits vendor builds such as 1.33.0-gke.1.
+		least, err := version.ParseSemantic(text + "-0")
+		if err != nil {
+			return "", false, fmt.Errorf("parsing the supported Kubernetes version %q: %w", text, err)
+		}
+		if i == 0 || least.Major() == v.Major() && least.Minor() == v.Minor() {
+			constraint, supported = ">="+text+"-0", v.AtLeast(least)
+		}
+	}
+	return constraint, supported, nil
 }

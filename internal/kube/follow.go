@@ -50,23 +50,15 @@ func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version st
 // FollowFrom is like Follow with a resourceVersion at which the given objects existed. It notices
 // their deletion even if the version expires before the watch has sent them.
 func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, version string, there []types.NamespacedName, visit func(Event) (bool, error)) error {
-	f := follower{client: c, resource: r, selection: s, version: version, known: map[string]controllers.Object{}}
-	f.visit = func(e Event) (bool, error) {
-		done, err := visit(e)
-		if err != nil {
-			return false, &visitError{err}
-		}
-		return done, nil
-	}
+	f := newFollower(c, r, s, visit)
+	f.version = version
 	if version == "" {
-		first, err := f.relist(ctx)
-		if err != nil {
-			return err
+		done, err := f.refresh(ctx)
+		if visit := (*visitError)(nil); errors.As(err, &visit) {
+			return visit.err
 		}
-		for _, e := range first {
-			if done, err := visit(e); done || err != nil {
-				return err
-			}
+		if done || err != nil {
+			return err
 		}
 		return f.run(ctx)
 	}
@@ -86,17 +78,32 @@ type follower struct {
 	visit     func(Event) (bool, error)
 }
 
+func newFollower(c *Client, r Resource, s Selection, visit func(Event) (bool, error)) *follower {
+	return &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}, visit: func(e Event) (bool, error) {
+		done, err := visit(e)
+		if err != nil {
+			return false, &visitError{err}
+		}
+		return done, nil
+	}}
+}
+
+// refresh lists the objects and visits what has changed.
+func (f *follower) refresh(ctx context.Context) (done bool, err error) {
+	changes, err := f.relist(ctx)
+	for _, e := range changes {
+		if done, err = f.visit(e); done || err != nil {
+			return done, err
+		}
+	}
+	return false, err
+}
+
 // once watches until the connection breaks. It returns an error only if a retry would not succeed.
 func (f *follower) once(ctx context.Context) (bool, error) {
 	if f.version == "" {
-		changes, err := f.relist(ctx)
-		if err != nil {
-			return false, temporary(ctx, err)
-		}
-		for _, e := range changes {
-			if done, err := f.visit(e); done || err != nil {
-				return done, err
-			}
+		if done, err := f.refresh(ctx); done || err != nil {
+			return done, temporary(ctx, err)
 		}
 	}
 	ctx, end := context.WithCancelCause(ctx)
@@ -224,11 +231,8 @@ func temporary(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return nil
-	}
-	if apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) {
+	var visit *visitError
+	if errors.As(err, &visit) || apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsBadRequest(err) || apierrors.IsMethodNotSupported(err) {
 		return err
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"k8s.io/streaming/pkg/httpstream/spdy"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 const (
@@ -66,7 +67,7 @@ func (p Pods) streams(ctx context.Context, address string) (httpstream.Connectio
 }
 
 func (p Pods) overWebSocket(ctx context.Context, address string) (httpstream.Connection, error) {
-	transport, holder, err := websocket.RoundTripperFor(p.c.Config)
+	upgraded, holder, err := websocket.RoundTripperFor(p.c.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +75,7 @@ func (p Pods) overWebSocket(ctx context.Context, address string) (httpstream.Con
 	if err != nil {
 		return nil, err
 	}
-	socket, err := websocket.Negotiate(transport, holder, request, constants.WebsocketsSPDYTunnelingPortForwardV1)
+	socket, err := websocket.Negotiate(upgraded, holder, request, constants.WebsocketsSPDYTunnelingPortForwardV1)
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (p Pods) overWebSocket(ctx context.Context, address string) (httpstream.Con
 }
 
 func (p Pods) overSPDY(ctx context.Context, address string) (httpstream.Connection, error) {
-	transport, upgrader, err := spdytransport.RoundTripperFor(p.c.Config)
+	upgraded, upgrader, err := spdytransport.RoundTripperFor(p.c.Config)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (p Pods) overSPDY(ctx context.Context, address string) (httpstream.Connecti
 	if err != nil {
 		return nil, err
 	}
-	streams, _, err := spdytransport.NegotiateStreaming(upgrader, &http.Client{Transport: transport, CheckRedirect: sameServer}, request, constants.PortForwardV1Name)
+	streams, _, err := spdytransport.NegotiateStreaming(upgrader, &http.Client{Transport: upgraded, CheckRedirect: transport.SameServer}, request, constants.PortForwardV1Name)
 	return streams, err
 }
 

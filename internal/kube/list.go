@@ -14,6 +14,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -38,7 +39,12 @@ type Selection struct {
 	// OnlyMetadata requests objects without spec and status. A server that does not support it
 	// sends complete objects.
 	OnlyMetadata bool
+	// cached requests the state in the cache of the server, which may be seconds old.
+	cached bool
 }
+
+// onlyMetadata requests objects without spec and status, or complete objects from servers that do not support it.
+const onlyMetadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 func (s Selection) fields() string {
 	if s.Name == "" {
@@ -67,6 +73,16 @@ func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(co
 	}
 }
 
+// Metadata calls each with the metadata of the selected objects, for completion and hints.
+func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each func(controllers.Object)) error {
+	s.OnlyMetadata, s.cached, s.Without = true, true, []string{"spec", "status", "data", "metadata.managedFields"}
+	_, err := c.List(ctx, r, s, func(o controllers.Object) error {
+		each(o)
+		return nil
+	})
+	return err
+}
+
 // page reads one page of a list. If the connection is lost, it requests the page again and skips
 // the objects that each was called with, provided that they have not changed.
 func (c *Client) page(ctx context.Context, r Resource, s Selection, next string, read *int64, each func(controllers.Object) error) (metav1.ListMeta, error) {
@@ -82,15 +98,16 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 			return list, nil
 		case errors.As(err, &visit):
 			return list, visit.err
-		case !lost(err) || n == retriesAfter(0) || ctx.Err() != nil:
+		}
+		pause, again := transport.Reconnect(n)
+		if !again || !transport.Lost(err) || ctx.Err() != nil {
 			return list, err
 		}
 		if n == 0 {
 			c.notify(fmt.Sprintf("retrying after the connection to the API server was lost while listing %s", r.Resource))
 		}
 		before.next = 0
-		f := failure{}
-		if err := web.Sleep(ctx, f.pause(n)); err != nil {
+		if err := web.Sleep(ctx, pause); err != nil {
 			return list, err
 		}
 	}
@@ -103,10 +120,13 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 			request = request.Param(name, value)
 		}
 	}
+	if s.cached && next == "" {
+		request = request.Param("resourceVersion", "0")
+	}
 	if s.OnlyMetadata {
 		request = request.SetHeader("Accept", onlyMetadata)
 	}
-	body, err := openStream(ctx, request)
+	body, err := transport.Open(ctx, request)
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -173,10 +193,10 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 		object += int64(len(part))
 		*read += int64(len(part))
 		switch {
-		case object > maxAnswer:
-			return budget.TooLarge(r.Resource, "an object in the list", maxAnswer)
-		case *read > maxList:
-			return budget.TooLarge(r.Resource, "the list", maxList)
+		case object > transport.MaxAnswer:
+			return budget.TooLarge(r.Resource, "an object in the list", transport.MaxAnswer)
+		case *read > transport.MaxList:
+			return budget.TooLarge(r.Resource, "the list", transport.MaxList)
 		}
 		return nil
 	}))
@@ -211,10 +231,14 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	body, err := answer(ctx, r.locate(c.raw.Get(), namespace, name))
+	body, err := transport.Answer(ctx, r.locate(c.raw.Get(), namespace, name))
 	if err != nil {
 		return nil, err
 	}
+	return decode(body, r, name)
+}
+
+func decode(body []byte, r Resource, name string) (controllers.Object, error) {
 	var o controllers.Object
 	// The decoder of Kubernetes decodes integers as int64.
 	if err := utiljson.Unmarshal(body, &o); err != nil {
@@ -225,5 +249,5 @@ func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (c
 
 // Raw returns the response for a path such as "/version".
 func (c *Client) Raw(ctx context.Context, path string) ([]byte, error) {
-	return answer(ctx, c.raw.Get().AbsPath(path))
+	return transport.Answer(ctx, c.raw.Get().AbsPath(path))
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
+
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // Permission is a permission in RBAC terms.
@@ -31,6 +35,21 @@ func (p Permission) object() string {
 		return resource
 	}
 	return fmt.Sprintf("%s in namespace %q", resource, p.Namespace)
+}
+
+// ApplyPermissions returns the permissions to do something with objects, each once. more has the further verbs of kinds.
+func ApplyPermissions(objects []*unstructured.Unstructured, verbs []string, more map[string][]string) []Permission {
+	var all []Permission
+	for _, o := range objects {
+		r := ResourceFor(o.GroupVersionKind())
+		for _, verb := range slices.Concat(verbs, more[r.Kind]) {
+			p := Permission{Verb: verb, Group: r.Group, Resource: r.Resource, Namespace: o.GetNamespace()}
+			if !slices.Contains(all, p) {
+				all = append(all, p)
+			}
+		}
+	}
+	return all
 }
 
 // DeniedError lists missing permissions.
@@ -102,7 +121,7 @@ func (a Access) May(ctx context.Context, p Permission) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding an access review: %w", err)
 	}
-	body, err = answer(ctx, a.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+	body, err = transport.Answer(ctx, a.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
 		SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
 		return false, fmt.Errorf("checking the permission to %s: %w", p, err)
@@ -116,4 +135,25 @@ func (a Access) May(ctx context.Context, p Permission) (bool, error) {
 		return false, fmt.Errorf("reading an access review: %w", err)
 	}
 	return answer.Status.Allowed, nil
+}
+
+// WhoAmI returns the user name of the client.
+func (a Access) WhoAmI(ctx context.Context) (string, error) {
+	review := []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
+	body, err := transport.Answer(ctx, a.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
+		SetHeader("Content-Type", "application/json").Body(review))
+	if err != nil {
+		return "", fmt.Errorf("reading the user name: %w", err)
+	}
+	var answer struct {
+		Status struct {
+			UserInfo struct {
+				Username string `json:"username"`
+			} `json:"userInfo"`
+		} `json:"status"`
+	}
+	if err := json.Unmarshal(body, &answer); err != nil {
+		return "", fmt.Errorf("parsing the user name: %w", err)
+	}
+	return answer.Status.UserInfo.Username, nil
 }

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // PodLog selects a part of a log.
@@ -30,7 +31,7 @@ func podResource() Resource { return ResourceFor(schema.GroupVersionKind{Version
 
 // Log returns the end of a container's log.
 func (p Pods) Log(ctx context.Context, l PodLog) ([]byte, error) {
-	body, err := openStream(ctx, podResource().locate(p.c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
+	body, err := transport.Open(ctx, podResource().locate(p.c.raw.Get(), l.Namespace, l.Pod).SubResource("log").
 		Param("container", l.Container).
 		Param("previous", strconv.FormatBool(l.Previous)).
 		Param("tailLines", strconv.Itoa(l.Lines)).
@@ -39,7 +40,7 @@ func (p Pods) Log(ctx context.Context, l PodLog) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }() // it was read
-	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, maxAnswer)
+	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, transport.MaxAnswer)
 }
 
 // LogStream selects the part of a log to stream.
@@ -78,5 +79,5 @@ func (p Pods) Stream(ctx context.Context, l LogStream) (io.ReadCloser, error) {
 	if l.Tail >= 0 {
 		request = request.Param("tailLines", strconv.FormatInt(l.Tail, 10))
 	}
-	return openStream(ctx, request)
+	return transport.Open(ctx, request)
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -136,7 +137,7 @@ func (v *versions) group(ctx context.Context, raw rest.Interface, name string) (
 	if g, ok := v.groups[name]; ok {
 		return g, nil
 	}
-	body, err := answer(ctx, raw.Get().AbsPath("/apis", name))
+	body, err := transport.Answer(ctx, raw.Get().AbsPath("/apis", name))
 	if err != nil {
 		return metav1.APIGroup{}, fmt.Errorf("discovering the versions of %s: %w", name, err)
 	}

@@ -8,9 +8,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -35,7 +33,9 @@ func Upsert(ctx context.Context, c *Client, o *unstructured.Unstructured, dryRun
 		} else if err != nil {
 			return err
 		}
-		u.After, err = apply(ctx, c, r, o, dryRun)
+		wanted := o.DeepCopy()
+		wanted.SetAPIVersion(r.GroupVersion().String())
+		u.After, err = apply(ctx, c, r, wanted.Object, Applier{Manager: FieldManager, dryRun: dryRun})
 		return err
 	}
 	var err error
@@ -48,25 +48,6 @@ func Upsert(ctx context.Context, c *Client, o *unstructured.Unstructured, dryRun
 		return u, fmt.Errorf("applying %s: %w", Describe(o), err)
 	}
 	return u, nil
-}
-
-func apply(ctx context.Context, c *Client, r Resource, o *unstructured.Unstructured, dryRun bool) (controllers.Object, error) {
-	wanted := o.DeepCopy()
-	wanted.SetAPIVersion(r.GroupVersion().String())
-	body, err := applyBody(wanted.Object)
-	if err != nil {
-		return nil, fmt.Errorf("encoding %s: %w", Describe(o), err)
-	}
-	force := true
-	options := metav1.PatchOptions{FieldManager: FieldManager, Force: &force}
-	if dryRun {
-		options.DryRun = []string{metav1.DryRunAll}
-	}
-	after, err := c.collection(r, o.GetNamespace()).Patch(ctx, o.GetName(), types.ApplyPatchType, body, options)
-	if err != nil {
-		return nil, err
-	}
-	return after.Object, nil
 }
 
 // bookkeeping lists the fields that the server maintains.
@@ -86,7 +67,7 @@ func differences(path string, before, after any, changed map[string]bool) {
 	a, isMap := before.(map[string]any)
 	b, areMaps := after.(map[string]any)
 	if !isMap || !areMaps {
-		if !reflect.DeepEqual(decoded(before), decoded(after)) {
+		if !reflect.DeepEqual(before, after) {
 			changed[path] = true
 		}
 		return
@@ -99,27 +80,5 @@ func differences(path string, before, after any, changed map[string]bool) {
 			}
 			differences(below, a[key], b[key], changed)
 		}
-	}
-}
-
-// decoded converts numbers of different decoders to the same type.
-func decoded(v any) any {
-	switch v := v.(type) {
-	case int64:
-		return float64(v)
-	case []any:
-		list := make([]any, len(v))
-		for i := range v {
-			list[i] = decoded(v[i])
-		}
-		return list
-	case map[string]any:
-		m := make(map[string]any, len(v))
-		for key := range v {
-			m[key] = decoded(v[key])
-		}
-		return m
-	default:
-		return v
 	}
 }

@@ -11,8 +11,8 @@ import (
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	before := controllers.Object{
-		"metadata": map[string]any{"name": "a", "resourceVersion": "1", "generation": float64(1), "labels": map[string]any{"old": "x"}},
-		"spec":     map[string]any{"interval": "1m", "count": float64(3), "list": []any{float64(1), map[string]any{"a": float64(2)}}, "gone": true},
+		"metadata": map[string]any{"name": "a", "resourceVersion": "1", "generation": int64(1), "labels": map[string]any{"old": "x"}},
+		"spec":     map[string]any{"interval": "1m", "count": int64(3), "list": []any{int64(1), map[string]any{"a": int64(2)}}, "gone": true},
 		"status":   map[string]any{"a": "b"},
 	}
 	after := controllers.Object{

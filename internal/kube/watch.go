@@ -22,13 +22,7 @@ type Bound func(context.Context) (context.Context, context.CancelFunc)
 // until visit returns an error or ctx is done. Like Follow it survives lost connections, but the
 // first list must succeed within the deadline of first.
 func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error) error {
-	f := follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}}
-	f.visit = func(e Event) (bool, error) {
-		if err := visit(e); err != nil {
-			return false, &visitError{err}
-		}
-		return false, nil
-	}
+	f := newFollower(c, r, s, func(e Event) (bool, error) { return false, visit(e) })
 	var objects []controllers.Object
 	bounded, cancel := first(ctx)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -263,7 +264,7 @@ func (d Discovery) resourceTypes(ctx context.Context, root string) ([]apidiscove
 // Aggregated returns the APIGroupDiscoveryList of /api or /apis.
 func (d Discovery) Aggregated(ctx context.Context, root string) ([]byte, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	body, err := answer(ctx, d.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
+	body, err := transport.Answer(ctx, d.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
 	if err != nil {
 		return nil, fmt.Errorf("discovering the resource types: %w", err)
 	}

@@ -7,8 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -55,17 +55,14 @@ func remove(ctx context.Context, c *Client, r Resource, namespace, name string, 
 		return nil, fmt.Errorf("encoding the deletion of %s %q: %w", r.Kind, name, err)
 	}
 	r.ClusterScoped = r.ClusterScoped || namespace == ""
-	body, err := answer(ctx, r.locate(c.raw.Delete(), namespace, name).SetHeader("Content-Type", "application/json").Body(options))
+	body, err := transport.Answer(ctx, r.locate(c.raw.Delete(), namespace, name).SetHeader("Content-Type", "application/json").Body(options))
 	if err != nil {
 		return nil, err
 	}
-	var o controllers.Object
-	if err := utiljson.Unmarshal(body, &o); err != nil {
-		return nil, fmt.Errorf("reading the deleted %s %q: %w", r.Kind, name, err)
-	}
+	o, err := decode(body, r, name)
 	// The server returns a Status for an object that is deleted immediately.
-	if (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" {
-		return nil, nil
+	if err != nil || (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" {
+		return nil, err
 	}
 	return o, nil
 }

@@ -100,7 +100,7 @@ func Download(ctx context.Context, address string, wanted Wanted, access Access,
 	if err != nil {
 		return found, "", nil, fmt.Errorf("reading the manifest of %s: %w", found.name(), err)
 	}
-	selected, err := wanted.layer(image)
+	selected, err := layerOf(image, wanted.MediaType, wanted.MediaType == "")
 	if err != nil {
 		return found, "", nil, fmt.Errorf("reading the manifest of %s: %w", found.name(), err)
 	}

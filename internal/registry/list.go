@@ -16,15 +16,7 @@ import (
 // List returns the artifacts of a repository with the wanted tags, in reverse
 // order of the tags. Signatures and attestations of artifacts are not listed.
 func List(ctx context.Context, address string, wanted func(tag string) bool, access Access) ([]Artifact, error) {
-	rest, ok := strings.CutPrefix(address, Scheme)
-	if !ok {
-		return nil, &AddressError{address}
-	}
-	repository, err := name.NewRepository(rest, access.strictness()...)
-	if err != nil {
-		return nil, fmt.Errorf("reading the address %s: %w", address, err)
-	}
-	options, err := access.options(ctx, repository.Registry)
+	repository, options, err := access.repository(ctx, address)
 	if err != nil {
 		return nil, err
 	}

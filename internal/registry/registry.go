@@ -131,33 +131,52 @@ func open(ctx context.Context, address string, access Access) (Artifact, v1.Laye
 	if err != nil {
 		return Artifact{}, nil, err
 	}
-	image, err := remote.Image(reference, options...)
+	found, image, err := manifest(address, reference, options)
 	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
+		return Artifact{}, nil, err
 	}
-	found, err := describe(reference, image)
-	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", address, err)
-	}
-	layer, err := contentOf(image)
+	layer, err := layerOf(image, contentMedia, true)
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", address, err)
 	}
 	return found, layer, nil
 }
 
-// reach parses an address and returns the options for its registry.
+// manifest reads the manifest of an artifact, which has a name in errors.
+func manifest(called string, reference name.Reference, options []remote.Option) (Artifact, v1.Image, error) {
+	image, err := remote.Image(reference, options...)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", called, err)
+	}
+	found, err := describe(reference, image)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", called, err)
+	}
+	return found, image, nil
+}
+
+// reach parses the address of an artifact and returns the options for its registry.
 func (a Access) reach(ctx context.Context, address string) (name.Reference, []remote.Option, error) {
+	return located(ctx, a, address, name.ParseReference, name.Reference.Context)
+}
+
+// repository parses the address of a repository and returns the options for its registry.
+func (a Access) repository(ctx context.Context, address string) (name.Repository, []remote.Option, error) {
+	return located(ctx, a, address, name.NewRepository, func(r name.Repository) name.Repository { return r })
+}
+
+func located[T any](
+	ctx context.Context, a Access, address string, parse func(string, ...name.Option) (T, error), repository func(T) name.Repository,
+) (found T, options []remote.Option, err error) {
 	rest, ok := strings.CutPrefix(address, Scheme)
 	if !ok {
-		return nil, nil, &AddressError{address}
+		return found, nil, &AddressError{address}
 	}
-	reference, err := name.ParseReference(rest, a.strictness()...)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the address %s: %w", address, err)
+	if found, err = parse(rest, a.strictness()...); err != nil {
+		return found, nil, fmt.Errorf("reading the address %s: %w", address, err)
 	}
-	options, err := a.options(ctx, reference.Context().Registry)
-	return reference, options, err
+	options, err = a.options(ctx, repository(found).Registry)
+	return found, options, err
 }
 
 func (a Access) strictness() []name.Option {
@@ -213,8 +232,8 @@ func describe(reference name.Reference, image v1.Image) (Artifact, error) {
 	return a, nil
 }
 
-// contentOf returns the layer with the media type of Flux, or the first layer.
-func contentOf(image v1.Image) (v1.Layer, error) {
+// layerOf returns the first layer with a media type, or else the first layer if orFirst is set.
+func layerOf(image v1.Image, wanted string, orFirst bool) (v1.Layer, error) {
 	layers, err := image.Layers()
 	if err != nil {
 		return nil, err
@@ -223,9 +242,12 @@ func contentOf(image v1.Image) (v1.Layer, error) {
 		return nil, errors.New("there is no layer in it")
 	}
 	for _, layer := range layers {
-		if media, err := layer.MediaType(); err == nil && string(media) == contentMedia {
+		if media, err := layer.MediaType(); err == nil && string(media) == wanted {
 			return layer, nil
 		}
+	}
+	if !orFirst {
+		return nil, fmt.Errorf("it has no layer of the media type %s", wanted)
 	}
 	return layers[0], nil
 }

@@ -2,7 +2,6 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -40,7 +39,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 	if err != nil {
 		return Artifact{}, nil, err
 	}
-	layer, err := wanted.layer(image)
+	layer, err := layerOf(image, wanted.MediaType, wanted.MediaType == "")
 	if err != nil {
 		return found, nil, fmt.Errorf("fetching %s: %w", found.name(), err)
 	}
@@ -53,15 +52,7 @@ func Select(ctx context.Context, address string, wanted Wanted, access Access) (
 
 // image reads the manifest of the wanted artifact.
 func (w Wanted) image(ctx context.Context, address string, access Access) (Artifact, v1.Image, error) {
-	rest, ok := strings.CutPrefix(address, Scheme)
-	if !ok {
-		return Artifact{}, nil, &AddressError{address}
-	}
-	repository, err := name.NewRepository(rest, access.strictness()...)
-	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the address %s: %w", address, err)
-	}
-	options, err := access.options(ctx, repository.Registry)
+	repository, options, err := access.repository(ctx, address)
 	if err != nil {
 		return Artifact{}, nil, err
 	}
@@ -69,15 +60,7 @@ func (w Wanted) image(ctx context.Context, address string, access Access) (Artif
 	if err != nil {
 		return Artifact{}, nil, fmt.Errorf("resolving %s: %w", address, err)
 	}
-	image, err := remote.Image(reference, options...)
-	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("fetching %s: %w", reference, err)
-	}
-	found, err := describe(reference, image)
-	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the manifest of %s: %w", reference, err)
-	}
-	return found, image, nil
+	return manifest(reference.String(), reference, options)
 }
 
 func (w Wanted) reference(repository name.Repository, access Access, options []remote.Option) (name.Reference, error) {
@@ -126,27 +109,4 @@ func (w Wanted) newest(tags []string) (string, error) {
 		return "", &NoMatchError{w.SemVer, w.Filter}
 	}
 	return newest, nil
-}
-
-func (w Wanted) layer(image v1.Image) (v1.Layer, error) {
-	layers, err := image.Layers()
-	if err != nil {
-		return nil, err
-	}
-	if len(layers) == 0 {
-		return nil, errors.New("there is no layer in it")
-	}
-	if w.MediaType == "" {
-		return layers[0], nil
-	}
-	for _, layer := range layers {
-		media, err := layer.MediaType()
-		if err != nil {
-			return nil, err
-		}
-		if string(media) == w.MediaType {
-			return layer, nil
-		}
-	}
-	return nil, fmt.Errorf("it has no layer of the media type %s", w.MediaType)
 }

@@ -3,7 +3,6 @@ package bootstrap
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"golang.org/x/sync/errgroup"
@@ -99,28 +98,14 @@ func (c *cluster) checkVersion(ctx context.Context) error {
 
 // permissions returns the permissions that bootstrap needs on the cluster.
 func (c *cluster) permissions() []kube.Permission {
-	var all []kube.Permission
 	objects := append(c.plan.Components.Unstructured(), secretObject(c.plan.namespace()))
 	for _, name := range []string{"GitRepository", "Kustomization"} {
 		objects = append(objects, syncObject(name, c.plan.namespace(), nil))
 	}
-	for _, o := range objects {
-		res := kube.ResourceFor(o.GroupVersionKind())
-		verbs := []string{"create", "patch"}
-		switch res.Kind {
-		case "Deployment", "CustomResourceDefinition", "GitRepository", "Kustomization":
-			verbs = append(verbs, "get", "list", "watch")
-		case "Secret":
-			verbs = append(verbs, "get")
-		}
-		for _, verb := range verbs {
-			p := kube.Permission{Verb: verb, Group: res.Group, Resource: res.Resource, Namespace: o.GetNamespace()}
-			if !slices.Contains(all, p) {
-				all = append(all, p)
-			}
-		}
-	}
-	return all
+	read := []string{"get", "list", "watch"}
+	return kube.ApplyPermissions(objects, []string{"create", "patch"}, map[string][]string{
+		"Deployment": read, "CustomResourceDefinition": read, "GitRepository": read, "Kustomization": read, "Secret": {"get"},
+	})
 }
 
 // checkOwnership returns an error if another tool, or another path of a

@@ -187,7 +187,7 @@ func (w *wait) suspended() error {
 // report reports the message of the Reconciling condition when it changes.
 func (w *wait) report(o controllers.Object) {
 	c, ok := controllers.FindCondition(o, "Reconciling")
-	if !ok || c.Status != "True" || c.Message == "" || c.Message == w.reported || !current(o, c) {
+	if !ok || c.Status != "True" || c.Message == "" || c.Message == w.reported || !c.Current(o) {
 		return
 	}
 	w.reported = c.Message
@@ -242,17 +242,4 @@ func safeMessage(c controllers.Condition) string {
 // generation.
 func isReady(kindName string, o controllers.Object) bool {
 	return o != nil && reconcile.Goal{State: reconcile.Ready}.Reached(kind(kindName), o)
-}
-
-// current reports whether a condition has the object's current generation.
-func current(o controllers.Object, c controllers.Condition) bool {
-	generation, _ := controllers.Path{"metadata.generation"}.Lookup(o)
-	switch g := generation.(type) {
-	case float64:
-		return c.ObservedGeneration == 0 || c.ObservedGeneration >= int64(g)
-	case int64:
-		return c.ObservedGeneration == 0 || c.ObservedGeneration >= g
-	default:
-		return true
-	}
 }

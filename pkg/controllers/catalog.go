@@ -36,7 +36,7 @@ var Kinds = []Kind{
 		Required:   "--bucket-name=<bucket> --endpoint=<host>",
 		Controller: "source-controller", Family: "source", Word: "bucket", Plural: "bucket", Verbs: steered | Tree,
 		Columns: sourceTable, Suspension: suspendField, Done: "fetched revision %s", Result: artifact,
-		Fetch:   Fetch{Address: "spec.endpoint", Revision: "spec.bucketName", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
+		Fetch:   Fetch{Address: "spec.endpoint", Bucket: "spec.bucketName", Revision: "spec.bucketName", Credentials: "spec.secretRef", CA: "spec.certSecretRef"},
 		Secrets: []string{"spec.secretRef", "spec.certSecretRef", "spec.proxySecretRef", "spec.sts.secretRef", "spec.sts.certSecretRef"},
 	},
 	{
@@ -74,7 +74,7 @@ var Kinds = []Kind{
 		Group: sourceGroup, Version: "v1", Kind: "ExternalArtifact", Resource: "externalartifacts",
 		Examples:   Examples{Names: [2]string{"backend", "frontend"}},
 		Controller: "source-controller", Family: "source", Word: "external", Plural: "external", Verbs: Get | Export | Tree,
-		Columns: []Column{revision(artifact), {Header: "SOURCE", Field: Path{"spec.sourceRef"}, Value: generator}}, Result: artifact,
+		Columns: []Column{revision(artifact), {Header: "SOURCE", Field: Path{"spec.sourceRef"}, Value: generator}}, Result: artifact, Server: "source-watcher",
 		Source: &Ref{Relation: "source", Path: Path{"spec.sourceRef"}, Kinds: []string{"ArtifactGenerator"}, CrossNamespace: true},
 	},
 	{
@@ -167,7 +167,7 @@ var Kinds = []Kind{
 		Group: notificationGroup, Version: "v1", Older: []string{"v1beta2", "v1beta1"}, Kind: "Receiver", Resource: "receivers",
 		Examples:   Examples{Names: [2]string{"github-webhook", "registry-webhook"}},
 		Controller: "notification-controller", Word: "receiver", Plural: "receivers", Verbs: steered,
-		Columns: []Column{suspended}, Suspension: suspendField, Done: "webhook path %s", Result: Path{"status.webhookPath", "status.url"},
+		Columns: []Column{suspended}, Suspension: suspendField, Done: "webhook path %s", Result: Path{"status.webhookPath", "status.url"}, Webhook: true,
 		Refs:  []Ref{{Relation: "resource", Path: Path{"spec.resources[]"}, CrossNamespace: true}},
 		Fetch: Fetch{Credentials: "spec.secretRef", Login: "receiver"}, Secrets: []string{"spec.secretRef"},
 	},

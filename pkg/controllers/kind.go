@@ -109,6 +109,10 @@ type Kind struct {
 	Health *Health
 	// Decryption is the field that enables the decryption of SOPS secrets.
 	Decryption Path
+	// Webhook is set if Result is the path of a webhook.
+	Webhook bool
+	// Server is the name of the service that serves the artifacts, if it is not source-controller.
+	Server string
 	// Manager is the field manager of the controller.
 	Manager string
 }
@@ -123,9 +127,9 @@ type Examples struct {
 // Fetch names the fields of a spec with the address and credentials of a server. A field is "" if
 // the kind does not have it.
 type Fetch struct {
-	// Address is the field with the URL, endpoint or image. Revision is the field that selects a
-	// revision of it.
-	Address, Revision string
+	// Address is the field with the URL, endpoint or image, and Bucket the name of a bucket there.
+	// Revision is the field that selects a revision of it.
+	Address, Bucket, Revision string
 	// Credentials is the field that references the Secret with the credentials, and CA the Secret
 	// with the CA certificate.
 	Credentials, CA string

@@ -68,7 +68,7 @@ func (k Kind) SourceOf(o Object) []ID {
 	}
 	targets := k.Source.Targets(o)
 	if len(targets) == 0 && k.Release {
-		if chart, ok := chartOf(o); ok && chart.Kind != defaultChart {
+		if chart, ok := chartOf(o); ok && chart.Kind != ChartKind {
 			return []ID{chart}
 		}
 	}

@@ -31,6 +31,12 @@ func FindCondition(o Object, typ string) (Condition, bool) {
 	return Condition{}, false
 }
 
+// Current reports whether a condition refers to the current generation of its object, or to none.
+func (c Condition) Current(o Object) bool {
+	generation, _ := Path{"metadata.generation"}.Lookup(o)
+	return c.ObservedGeneration == 0 || c.ObservedGeneration >= integer(generation)
+}
+
 // ConditionTypes returns the types of conditions that Flux controllers set.
 func ConditionTypes() []string {
 	return []string{
@@ -85,7 +91,7 @@ func (k Kind) staticNoun() string {
 func Observed(o Object) bool {
 	generation, _ := Path{"metadata.generation"}.Lookup(o)
 	c, found := FindCondition(o, "Ready")
-	if found && c.ObservedGeneration != 0 && c.ObservedGeneration < integer(generation) {
+	if found && !c.Current(o) {
 		return false
 	}
 	observed, ok := Path{"status.observedGeneration"}.Lookup(o)

@@ -36,9 +36,9 @@ func (k Kind) imageRef() (Ref, bool) {
 	return Ref{}, false
 }
 
-// defaultChart is the kind of the object that helm-controller creates for spec.chart. Since Flux
+// ChartKind is the kind of the object that helm-controller creates for spec.chart. Since Flux
 // 2.10, spec.chart.kind selects another kind.
-const defaultChart = "HelmChart"
+const ChartKind = "HelmChart"
 
 // chartOf returns the object that helm-controller creates for spec.chart: a
 // HelmChart in the namespace of its source, or an object of another kind in the
@@ -49,18 +49,18 @@ func chartOf(o Object) (ID, bool) {
 	}
 	kind := Path{"spec.chart.kind"}.String(o)
 	if kind == "" {
-		kind = defaultChart
+		kind = ChartKind
 	}
 	// The format is NAMESPACE/NAME or KIND/NAMESPACE/NAME. The field names the previous object
 	// until the controller has observed a changed kind.
 	switch parts := strings.Split(Path{"status.helmChart"}.String(o), "/"); {
-	case len(parts) == 2 && kind == defaultChart:
+	case len(parts) == 2 && kind == ChartKind:
 		return FluxID(kind, parts[0], parts[1]), true
 	case len(parts) == 3 && kind == parts[0]:
 		return FluxID(kind, parts[1], parts[2]), true
 	}
 	namespace := Path{"spec.chart.spec.sourceRef.namespace"}.String(o)
-	if namespace == "" || kind != defaultChart {
+	if namespace == "" || kind != ChartKind {
 		namespace = Namespace(o)
 	}
 	return FluxID(kind, namespace, Namespace(o)+"-"+Name(o)), true

@@ -23,7 +23,7 @@ import (
 // The result then contains what could not be read.
 func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (Result, error) {
 	r := Result{Checked: 1}
-	trace, err := tree.TraceObject(ctx, d.Client.Config, "", word, namespace, name)
+	trace, err := tree.TraceObject(ctx, d.Client, "", word, namespace, name)
 	switch {
 	case apierrors.IsNotFound(err):
 		s := d.begin()

@@ -6,7 +6,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube"
@@ -41,16 +40,13 @@ func (o Options) owned() bool { return !o.InventoryOnly && !o.FluxOnly }
 // custom resources. Exceptions are Kustomizations nested across many namespaces
 // if cluster-wide lists are forbidden, and releases without inventories, which
 // need a request each.
-func Build(ctx context.Context, cfg *rest.Config, root controllers.ID, options Options) (*Tree, error) {
-	c, err := connect(cfg)
-	if err != nil {
-		return nil, err
-	}
-	b := &builder{cluster: c, options: options, flux: map[controllers.ID]fluxObject{}, listed: map[scope]bool{}, expanded: map[controllers.ID]bool{}}
+func Build(ctx context.Context, client *kube.Client, root controllers.ID, options Options) (*Tree, error) {
+	b := &builder{cluster: &cluster{client}, options: options, flux: map[controllers.ID]fluxObject{}, listed: map[scope]bool{}, expanded: map[controllers.ID]bool{}}
 	node := &Node{Object: root}
+	var err error
 	if k, ok := consumed(root.GroupKind()); ok {
 		node.version = k.Version
-		err = b.consumers(ctx, cfg, node, k)
+		err = b.consumers(ctx, node, k)
 	} else {
 		err = b.structure(ctx, node)
 	}

@@ -8,28 +8,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// cluster lists objects, or only their metadata, over one connection.
-type cluster struct{ *kube.Client }
-
-func connect(cfg *rest.Config) (*cluster, error) {
-	cfg = rest.CopyConfig(cfg)
-	cfg.QPS, cfg.Burst = -1, -1
-	httpClient, err := kube.HTTPClient(cfg)
-	if err != nil {
-		return nil, err
-	}
-	client, err := kube.NewForHTTP(cfg, httpClient)
-	if err != nil {
-		return nil, err
-	}
-	return &cluster{client}, nil
-}
+// cluster lists objects, or only their metadata.
+type cluster struct{ client *kube.Client }
 
 // metadataSuffices are kinds without a status and with large or confidential
 // content, of which only the existence matters. A CustomResourceDefinition has
@@ -56,7 +41,7 @@ var metadataSuffices = map[schema.GroupKind]bool{
 // serves.
 func (c *cluster) each(ctx context.Context, r kube.Resource, s kube.Selection, visit func(controllers.Object) error) error {
 	if k, ok := controllers.KindOf(r.Group, r.Kind); ok {
-		return c.WithServedVersion(ctx, k, func(r kube.Resource) error { return c.list(ctx, r, s, visit) })
+		return c.client.WithServedVersion(ctx, k, func(r kube.Resource) error { return c.list(ctx, r, s, visit) })
 	}
 	err := c.list(ctx, r, s, visit)
 	if !kube.NotServed(err) {
@@ -73,7 +58,7 @@ func (c *cluster) list(ctx context.Context, r kube.Resource, s kube.Selection, v
 	if metadataSuffices[schema.GroupKind{Group: r.Group, Kind: r.Kind}] {
 		s.OnlyMetadata, s.Without = true, []string{"spec", "data", "binaryData", "stringData", "metadata.managedFields"}
 	}
-	_, err := c.List(ctx, r, s, visit)
+	_, err := c.client.List(ctx, r, s, visit)
 	return err
 }
 
@@ -101,11 +86,11 @@ func (c *cluster) preferred(ctx context.Context, name string) (map[string]kube.R
 	if err := c.read(ctx, "/apis/"+name, &group); err != nil {
 		return nil, err
 	}
-	return c.Discovery().Kinds(ctx, schema.GroupVersion{Group: name, Version: group.PreferredVersion.Version})
+	return c.client.Discovery().Kinds(ctx, schema.GroupVersion{Group: name, Version: group.PreferredVersion.Version})
 }
 
 func (c *cluster) read(ctx context.Context, path string, into any) error {
-	body, err := c.Raw(ctx, path)
+	body, err := c.client.Raw(ctx, path)
 	if err != nil {
 		return err
 	}

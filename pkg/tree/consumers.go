@@ -5,7 +5,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -20,8 +19,8 @@ func consumed(kind schema.GroupKind) (controllers.Kind, bool) {
 // consumers adds the consumers of a source to the tree, recursively: charts of
 // repositories, and releases of charts. Consumers with inventories are
 // expanded.
-func (b *builder) consumers(ctx context.Context, cfg *rest.Config, root *Node, k controllers.Kind) error {
-	g, gaps, err := Dependencies(ctx, cfg, "")
+func (b *builder) consumers(ctx context.Context, root *Node, k controllers.Kind) error {
+	g, gaps, err := Dependencies(ctx, b.cluster.client, "")
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -55,11 +54,7 @@ type Edge struct {
 // Dependencies lists the Flux objects in a namespace, or in all for "", and
 // returns their graph. It omits kinds that are not installed. Kinds that may
 // not be listed are gaps.
-func Dependencies(ctx context.Context, cfg *rest.Config, namespace string) (*Graph, []Gap, error) {
-	client, err := kube.New(cfg)
-	if err != nil {
-		return nil, nil, err
-	}
+func Dependencies(ctx context.Context, client *kube.Client, namespace string) (*Graph, []Gap, error) {
 	objects, refused, err := client.ListAll(ctx, kube.Selection{Namespace: namespace, Without: []string{"status.inventory"}}, apierrors.IsForbidden, nil)
 	if err != nil {
 		return nil, nil, err
@@ -187,8 +182,8 @@ type need struct {
 func (g *Graph) needs(k controllers.Kind, o controllers.Object) []need {
 	var all []need
 	up := k.SourceOf(o)
-	if chart := k.Upstream(o); len(chart) == 1 && chart[0].Kind == "HelmChart" {
-		if c, _ := controllers.FindKind("HelmChart"); g.at[c.ID(chart[0].Namespace, chart[0].Name)] != nil {
+	if chart := k.Upstream(o); len(chart) == 1 && chart[0].Kind == controllers.ChartKind {
+		if c, _ := controllers.FindKind(controllers.ChartKind); g.at[c.ID(chart[0].Namespace, chart[0].Name)] != nil {
 			up = chart
 		}
 	}

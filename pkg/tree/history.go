@@ -53,7 +53,7 @@ func SourceChain(from Link, read func(controllers.ID) Link) []Link {
 		switch {
 		case link.Live != nil:
 			next = append(next, link.Kind.Upstream(link.Live)...)
-		case link.Kind.Kind == "HelmChart":
+		case link.Kind.Kind == controllers.ChartKind:
 			// The release also refers to the repository of the chart.
 			next = append(next, from.Kind.SourceOf(from.Live)...)
 		}

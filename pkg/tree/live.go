@@ -3,11 +3,10 @@ package tree
 import (
 	"time"
 
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )

@@ -76,7 +76,7 @@ func (w wants) known(r kube.Resource) kube.Resource {
 // family returns the kinds of a group, in the given or the preferred version,
 // nil if discovery fails. The error shows in the following lists.
 func (c *cluster) family(ctx context.Context, gv schema.GroupVersion) map[string]kube.Resource {
-	if kinds, err := c.Discovery().Kinds(ctx, gv); err == nil {
+	if kinds, err := c.client.Discovery().Kinds(ctx, gv); err == nil {
 		return kinds
 	}
 	kinds, err := c.preferred(ctx, gv.Group)

@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/internal/kube"
 )
 
 type object = map[string]any
@@ -52,7 +54,7 @@ var builtIn = map[string]string{
 	"source.extensions.fluxcd.io/v1beta1/artifactgenerators": "ArtifactGenerator",
 }
 
-func (s *server) start(t *testing.T) *rest.Config {
+func (s *server) start(t *testing.T) *kube.Client {
 	t.Helper()
 	s.t = t
 	if s.kinds == nil {
@@ -63,7 +65,11 @@ func (s *server) start(t *testing.T) *rest.Config {
 	}
 	h := httptest.NewServer(s)
 	t.Cleanup(h.Close)
-	return &rest.Config{Host: h.URL}
+	client, err := kube.New(&rest.Config{Host: h.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -74,7 +74,7 @@ func (b *builder) restore(ctx context.Context, nodes []*Node) error {
 // recall sets the inventory of a HelmRelease from the Secret of its release.
 func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject {
 	secrets := resourceOf(secret, "")
-	o, err := c.Get(ctx, secrets, f.stored.namespace, f.stored.name)
+	o, err := c.client.Get(ctx, secrets, f.stored.namespace, f.stored.name)
 	switch {
 	case apierrors.IsNotFound(err):
 		return f // uninstalled

@@ -8,7 +8,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/rest"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -65,11 +64,7 @@ const deepest = 8
 // TraceObject traces an object to its source. word is the plural, singular, short name
 // or kind of its resource, such as "deployment" or "deploy", in apiVersion or,
 // if that is empty, in any API.
-func TraceObject(ctx context.Context, cfg *rest.Config, apiVersion, word, namespace, name string) (*Trace, error) {
-	client, err := kube.New(cfg)
-	if err != nil {
-		return nil, err
-	}
+func TraceObject(ctx context.Context, client *kube.Client, apiVersion, word, namespace, name string) (*Trace, error) {
 	t := tracer{client}
 	r, err := t.resource(ctx, apiVersion, word)
 	if err != nil {

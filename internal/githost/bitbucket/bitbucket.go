@@ -86,16 +86,16 @@ func (d *driver) path(api string, parts ...string) string {
 }
 
 // Planned implements rest.Driver. Bitbucket does not serve SSH at the default port.
-func (d *driver) Planned() rest.Repository {
+func (d *driver) Planned() rest.Properties {
 	path := strings.ToLower(d.Name()) + ".git"
 	host := (&url.URL{Host: d.Hosted.Hostname}).Hostname()
-	return rest.Repository{Path: path, HTTPPath: "/scm/" + path, SSH: "ssh://git@" + net.JoinHostPort(host, "7999")}
+	return rest.Properties{Path: path, HTTPPath: "/scm/" + path, SSH: "ssh://git@" + net.JoinHostPort(host, "7999")}
 }
 
 // use sets the repository, and returns it for rest.Host with its addresses.
-func (d *driver) use(r *repository) (*rest.Repository, error) {
+func (d *driver) use(r *repository) (*rest.Properties, error) {
 	d.remote = r
-	found := &rest.Repository{
+	found := &rest.Properties{
 		Path: d.Planned().Path, HTTPPath: d.Planned().HTTPPath, SSH: r.link("ssh"),
 		Visibility: visibility(r.Public), Description: r.Description, Branch: r.Branch,
 	}
@@ -132,7 +132,7 @@ func (d *driver) SSHAddress(ctx context.Context) (string, error) {
 }
 
 // Create implements rest.Driver.
-func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Create(ctx context.Context) (*rest.Properties, error) {
 	wanted := repository{
 		Name: d.Hosted.Name, ScmID: "git", Public: d.Hosted.Visibility == "public",
 		Description: d.Hosted.Description, Branch: d.Hosted.Branch, Project: project{Key: d.project.Key},
@@ -145,7 +145,7 @@ func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
 }
 
 // Edit implements rest.Driver.
-func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Repository, error) {
+func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, error) {
 	wanted := repository{
 		Name: d.remote.Name, Public: cmp.Or(edits.Visibility, visibility(d.remote.Public)) == "public",
 		Description: cmp.Or(edits.Description, d.remote.Description), Project: project{Key: d.project.Key},

@@ -15,7 +15,7 @@ import (
 )
 
 // Read implements rest.Driver.
-func (d *driver) Read(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	d.remote, d.access = nil, nil
 	if err := d.findProject(ctx); err != nil {
 		return nil, err

@@ -81,16 +81,16 @@ func (d *driver) Name() string {
 }
 
 // Planned implements rest.Driver.
-func (d *driver) Planned() rest.Repository { return rest.Repository{Path: d.Name()} }
+func (d *driver) Planned() rest.Properties { return rest.Properties{Path: d.Name()} }
 
 // use sets the repository, and returns it for rest.Host.
-func (d *driver) use(r *repository) *rest.Repository {
+func (d *driver) use(r *repository) *rest.Properties {
 	d.repo = r
 	visibility := "public"
 	if r.Private {
 		visibility = "private"
 	}
-	return &rest.Repository{Path: r.FullName, SSH: r.SSHURL, Visibility: visibility, Description: r.Description, Branch: r.DefaultBranch}
+	return &rest.Properties{Path: r.FullName, SSH: r.SSHURL, Visibility: visibility, Description: r.Description, Branch: r.DefaultBranch}
 }
 
 // path returns the path of the repository, or of a part of it, in the API.
@@ -155,7 +155,7 @@ func (d *driver) SSHAddress(ctx context.Context) (string, error) {
 }
 
 // Create implements rest.Driver.
-func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Create(ctx context.Context) (*rest.Properties, error) {
 	var created repository
 	err := d.write(ctx, http.MethodPost, d.owner()+"/repos", map[string]any{
 		"name": d.Hosted.Name, "description": d.Hosted.Description, "private": d.Hosted.Visibility != "public",
@@ -168,7 +168,7 @@ func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
 }
 
 // Edit implements rest.Driver.
-func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Repository, error) {
+func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, error) {
 	in := map[string]any{}
 	if edits.Visibility != "" {
 		in["private"] = edits.Visibility != "public"

@@ -14,7 +14,7 @@ import (
 )
 
 // Read implements rest.Driver.
-func (d *driver) Read(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	d.repo, d.absent, d.present, d.all = nil, false, nil, nil
 	if err := d.identify(ctx); err != nil {
 		return nil, err

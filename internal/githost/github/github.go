@@ -68,19 +68,19 @@ func baseURL(h githost.Hosted) url.URL {
 func (d *driver) Name() string { return d.Hosted.String() }
 
 // Planned implements rest.Driver.
-func (d *driver) Planned() rest.Repository { return rest.Repository{Path: d.Name()} }
+func (d *driver) Planned() rest.Properties { return rest.Properties{Path: d.Name()} }
 
 // SSHAddress implements rest.Driver. The SSH host is the hostname.
 func (d *driver) SSHAddress(context.Context) (string, error) { return "", nil }
 
 // use sets the repository, and returns it for rest.Host.
-func (d *driver) use(r *github.Repository) *rest.Repository {
+func (d *driver) use(r *github.Repository) *rest.Properties {
 	d.remote = r
-	return &rest.Repository{Path: d.Name(), Visibility: r.GetVisibility(), Description: r.GetDescription(), Branch: r.GetDefaultBranch()}
+	return &rest.Properties{Path: d.Name(), Visibility: r.GetVisibility(), Description: r.GetDescription(), Branch: r.GetDefaultBranch()}
 }
 
 // Create implements rest.Driver.
-func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Create(ctx context.Context) (*rest.Properties, error) {
 	h := d.Hosted
 	private, org := h.Visibility != "public", h.Owner
 	wanted := &github.Repository{Name: &h.Name, Private: &private}
@@ -101,7 +101,7 @@ func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
 }
 
 // Edit implements rest.Driver.
-func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Repository, error) {
+func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, error) {
 	wanted := &github.Repository{}
 	if edits.Visibility != "" {
 		wanted.Visibility = &edits.Visibility

@@ -14,7 +14,7 @@ import (
 
 // Read implements rest.Driver. It reads the account, the owner and the repository in parallel. Of several errors it
 // returns the one that causes the others.
-func (d *driver) Read(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	var reads sync.WaitGroup
 	var ofAccount, ofOwner, ofRepository error
 	reads.Go(func() { d.API.Account, ofAccount = d.readAccount(ctx) })

@@ -124,12 +124,12 @@ func (d *driver) Name() string {
 }
 
 // Planned implements rest.Driver.
-func (d *driver) Planned() rest.Repository { return rest.Repository{Path: d.Hosted.String()} }
+func (d *driver) Planned() rest.Properties { return rest.Properties{Path: d.Hosted.String()} }
 
 // use sets the project, and returns it for rest.Host.
-func (d *driver) use(p *gitlab.Project) *rest.Repository {
+func (d *driver) use(p *gitlab.Project) *rest.Properties {
 	d.project = p
-	return &rest.Repository{
+	return &rest.Properties{
 		Path: p.PathWithNamespace, SSH: p.SSHURLToRepo, Visibility: string(p.Visibility), Description: p.Description, Branch: p.DefaultBranch,
 	}
 }
@@ -145,7 +145,7 @@ func (d *driver) SSHAddress(ctx context.Context) (string, error) {
 }
 
 // Create implements rest.Driver.
-func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
+func (d *driver) Create(ctx context.Context) (*rest.Properties, error) {
 	visibility := gitlab.VisibilityValue(d.Hosted.Visibility)
 	options := &gitlab.CreateProjectOptions{Name: &d.Hosted.Name, Path: &d.Hosted.Name, Visibility: &visibility}
 	if d.Hosted.Description != "" {
@@ -162,7 +162,7 @@ func (d *driver) Create(ctx context.Context) (*rest.Repository, error) {
 }
 
 // Edit implements rest.Driver.
-func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Repository, error) {
+func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, error) {
 	options := &gitlab.EditProjectOptions{}
 	if edits.Visibility != "" {
 		options.Visibility = gitlab.Ptr(gitlab.VisibilityValue(edits.Visibility))

@@ -15,11 +15,11 @@ import (
 // by Host, unless they have a remedy.
 type Driver interface {
 	// Read reads the account of the token and the repository, nil if there is none that the token can read.
-	Read(ctx context.Context) (*Repository, error)
+	Read(ctx context.Context) (*Properties, error)
 	// Name returns the full name of the repository for messages, and Planned the repository that Create will create. Both
 	// require Read.
 	Name() string
-	Planned() Repository
+	Planned() Properties
 	// CheckCreate returns an error if the account cannot create the repository, and why the first push to it would be
 	// rejected.
 	CheckCreate(ctx context.Context, want githost.Want) (protected string, err error)
@@ -31,8 +31,8 @@ type Driver interface {
 	// SSHAddress returns the SSH URL of any repository, "" if there is none.
 	SSHAddress(ctx context.Context) (string, error)
 
-	Create(ctx context.Context) (*Repository, error)
-	Edit(ctx context.Context, edits Edits) (*Repository, error)
+	Create(ctx context.Context) (*Properties, error)
+	Edit(ctx context.Context, edits Edits) (*Properties, error)
 }
 
 // Keys are the deploy keys of the repository of a Driver.
@@ -57,8 +57,8 @@ type Requests interface {
 	Open(ctx context.Context, change githost.Change) (githost.Request, error)
 }
 
-// Repository is a repository as its host describes it.
-type Repository struct {
+// Properties is a repository as its host describes it.
+type Properties struct {
 	// Path is the path of its HTTP and SSH URLs, without .git.
 	Path string
 	// HTTPPath is the path of its HTTP URL, if it is not Path with .git.
@@ -94,7 +94,7 @@ type Host struct {
 
 	// Set by Survey.
 	want   githost.Want
-	found  *Repository // nil if it does not exist
+	found  *Properties // nil if it does not exist
 	ssh    string      // the SSH URL of any repository of the host
 	edits  Edits
 	grants []grant

@@ -4,6 +4,7 @@ package artifact
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/sha512"
@@ -32,10 +33,8 @@ type Artifact struct {
 // Of returns the artifact of a source and reports whether it has one.
 func Of(source controllers.Object) (Artifact, bool) {
 	field := func(name string) string { return controllers.Path{"status.artifact." + name}.String(source) }
-	a := Artifact{URL: field("url"), Digest: field("digest"), Revision: field("revision"), Server: "source-controller"}
-	if (controllers.Path{"kind"}).String(source) == "ExternalArtifact" {
-		a.Server = "source-watcher"
-	}
+	k, _ := controllers.FindKind(controllers.Path{"kind"}.String(source))
+	a := Artifact{URL: field("url"), Digest: field("digest"), Revision: field("revision"), Server: cmp.Or(k.Server, "source-controller")}
 	return a, a.URL != "" && a.Digest != ""
 }
 

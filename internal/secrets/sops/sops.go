@@ -11,7 +11,7 @@ import (
 )
 
 // Job is the job that decrypts documents, and the argument of its process.
-const Job helper.Call[Request, Result] = "decrypt"
+const Job helper.Call[Request, Response] = "decrypt"
 
 // ErrNoKey is returned if no available key decrypts a document.
 var ErrNoKey = errors.New("no available key decrypts it")
@@ -41,8 +41,8 @@ type Request struct {
 	Keys   Keys   `json:"keys"`
 }
 
-// Result is the output of Job.
-type Result struct {
+// Response is the output of Job.
+type Response struct {
 	Clear []byte `json:"clear,omitempty"`
 	// NoKey is set if no key decrypts the document.
 	NoKey bool `json:"noKey,omitempty"`

@@ -12,13 +12,13 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// Result is the result of comparing a host key with a known_hosts file.
-type Result int
+// Comparison is the result of comparing a host key with a known_hosts file.
+type Comparison int
 
 // The results of Check.
 const (
 	// Unknown means that the file has no key of that type for the server.
-	Unknown Result = iota
+	Unknown Comparison = iota
 	// Match means that the file has the key.
 	Match
 	// Mismatch means that the file has another key of that type, or revokes the key.
@@ -26,7 +26,7 @@ const (
 )
 
 // Check compares a host key with the text of a known_hosts file.
-func Check(text []byte, key HostKey) (Result, error) {
+func Check(text []byte, key HostKey) (Comparison, error) {
 	known, err := parseKnownHosts(text)
 	if err != nil {
 		return Unknown, fmt.Errorf("invalid known_hosts: %w", err)
@@ -35,7 +35,7 @@ func Check(text []byte, key HostKey) (Result, error) {
 }
 
 // CheckFile compares a host key with a known_hosts file. A missing file has no keys.
-func CheckFile(file string, key HostKey) (Result, error) {
+func CheckFile(file string, key HostKey) (Comparison, error) {
 	known, err := knownhosts.New(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Unknown, nil
@@ -46,7 +46,7 @@ func CheckFile(file string, key HostKey) (Result, error) {
 	return compare(known, key)
 }
 
-func compare(known ssh.HostKeyCallback, key HostKey) (Result, error) {
+func compare(known ssh.HostKeyCallback, key HostKey) (Comparison, error) {
 	err := lookUp(known, key.Address, key.PublicKey)
 	var mismatch *knownhosts.KeyError
 	switch {

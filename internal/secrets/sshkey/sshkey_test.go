@@ -171,7 +171,7 @@ func TestCheck(t *testing.T) {
 	host := knownhosts.Normalize(address)
 	for name, test := range map[string]struct {
 		text string
-		want Result
+		want Comparison
 	}{
 		"empty":               {"", Unknown},
 		"itself":              {shown.Line() + "\n", Match},

@@ -83,10 +83,7 @@ func listArtifacts(a *app.App, cmd *cobra.Command, o *listOptions, args []string
 		a.UI.Line("no artifacts found")
 		return nil
 	}
-	if screen, ok := a.Screen(false); ok {
-		return table.Show(a.Out, true, screen)
-	}
-	return table.Write(a.Out, true)
+	return a.Table(table, app.TableStyle{})
 }
 
 // filter selects tags.

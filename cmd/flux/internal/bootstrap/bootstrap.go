@@ -4,24 +4,19 @@ package bootstrap
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap/credentials"
+	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap/mode"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/config"
-	"github.com/fluxkit/flux/internal/git/signature"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
@@ -30,7 +25,7 @@ import (
 
 // flags holds the common flags of the bootstrap commands.
 type flags struct {
-	*installation.Manifests
+	*installflags.Manifests
 	branch     string
 	tokenAuth  bool
 	caFile     string
@@ -47,21 +42,13 @@ type flags struct {
 	key            sshkey.Kind
 	hostKeyAlgos   []string
 
-	sign signFlags
-	mode mode
-}
-
-// signFlags holds the flags for commit signing.
-type signFlags struct {
-	ring, id, passphrase string
-	sshFile, sshPassword string
-	sshPassphrase        string
-	reuse                bool
+	sign credentials.Signing
+	mode mode.Flags
 }
 
 // NewCommand returns the bootstrap command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &flags{Manifests: installation.NewManifests(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
+	o := &flags{Manifests: installflags.NewManifests(), key: sshkey.Kind{Algorithm: "ecdsa", Curve: "p384", Bits: 2048}}
 	cmd := command.Group("bootstrap", "Bootstrap Flux on a cluster from a Git repository", newGit(a, o))
 	for _, row := range hostRows() {
 		cmd.AddCommand(newHosted(a, o, row))
@@ -101,19 +88,8 @@ func (o *flags) add(fs *pflag.FlagSet) {
 	fs.Var((*command.KeyBits)(&o.key.Bits), "ssh-rsa-bits", "size of a generated RSA key in bits, a multiple of 8")
 	fs.StringSliceVar(&o.hostKeyAlgos, "ssh-hostkey-algos", nil, "accepted SSH host key algorithms, in order of preference")
 	fs.StringVar(&o.knownHostsFile, "ssh-known-hosts-file", "", "path to a known_hosts file with the only trusted SSH host keys")
-	o.sign.add(fs)
-	o.mode.add(fs)
-}
-
-func (s *signFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&s.ring, "gpg-key-ring", "", "path to the OpenPGP key ring for commit signing")
-	fs.StringVar(&s.id, "gpg-key-id", "", "ID of the OpenPGP key, if the key ring has several")
-	fs.StringVar(&s.passphrase, "gpg-passphrase", "", "passphrase of the OpenPGP key")
-	fs.StringVar(&s.sshFile, "ssh-signing-key-file", "", "path to the SSH private key for commit signing")
-	fs.StringVar(&s.sshPassword, "ssh-signing-password", "", "passphrase of the SSH signing key")
-	fs.StringVar(&s.sshPassphrase, "ssh-signing-passphrase", "", "alias of --ssh-signing-password")
-	fs.BoolVar(&s.reuse, "ssh-signing-reuse-private-key", false, "sign commits with --private-key-file")
-	_ = fs.MarkHidden("ssh-signing-passphrase")
+	o.sign.Add(fs)
+	o.mode.Add(fs)
 }
 
 // repositoryPath is a flag value with the path to a directory in the repository.
@@ -133,7 +109,7 @@ func (p *repositoryPath) Set(s string) error {
 
 // plan returns the bootstrap plan of the common flags.
 func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password string) (bootstrap.Plan, error) {
-	if err := o.mode.validate(); err != nil {
+	if err := o.mode.Validate(); err != nil {
 		return bootstrap.Plan{}, err
 	}
 	set, err := o.Set(a, cmd)
@@ -144,7 +120,7 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 	if err != nil {
 		return bootstrap.Plan{}, err
 	}
-	signer, err := o.sign.signer(privateKey, password)
+	signer, err := o.sign.Signer(privateKey, password)
 	if err != nil {
 		return bootstrap.Plan{}, err
 	}
@@ -153,7 +129,7 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 		HostKeysFile: o.knownHostsFile, Trust: func(ctx context.Context, key bootstrap.ServerKey) error { return trustHost(ctx, a, key) },
 	}
 	if o.knownHostsFile != "" {
-		if _, err := readFile("ssh-known-hosts-file", o.knownHostsFile); err != nil {
+		if _, err := credentials.File("ssh-known-hosts-file", o.knownHostsFile); err != nil {
 			return bootstrap.Plan{}, err
 		}
 	}
@@ -168,45 +144,6 @@ func (o *flags) plan(a *app.App, cmd *cobra.Command, privateKey []byte, password
 		Commit: bootstrap.Commit{AuthorName: o.author, AuthorEmail: o.email, Appendix: o.appendix, Sign: signer},
 		Sync:   bootstrap.Sync{SecretName: o.secretName, RecurseSubmodules: o.recurseSubmodules, SparseCheckout: o.sparseCheckout},
 	}, nil
-}
-
-// signer returns the commit signer, or nil if commits are not signed.
-func (s *signFlags) signer(privateKey []byte, password string) (signature.Signer, error) {
-	keys := 0
-	for _, set := range []bool{s.ring != "", s.sshFile != "", s.reuse} {
-		if set {
-			keys++
-		}
-	}
-	switch {
-	case keys == 0 && (s.id != "" || s.passphrase != ""):
-		return nil, errors.New("--gpg-key-id and --gpg-passphrase require --gpg-key-ring")
-	case keys == 0 && s.sshPassword+s.sshPassphrase != "":
-		return nil, errors.New("--ssh-signing-password requires --ssh-signing-key-file")
-	case keys == 0:
-		return nil, nil // commits are not signed
-	case keys > 1:
-		return nil, errors.New("--gpg-key-ring, --ssh-signing-key-file and --ssh-signing-reuse-private-key are mutually exclusive")
-	case s.ring != "":
-		ring, err := os.ReadFile(s.ring)
-		if err != nil {
-			return nil, fmt.Errorf("reading --gpg-key-ring: %w", err)
-		}
-		return signature.OpenPGP(ring, s.id, s.passphrase)
-	case s.reuse && privateKey == nil:
-		return nil, errors.New("--ssh-signing-reuse-private-key requires --private-key-file")
-	case s.sshFile != "":
-		var err error
-		if privateKey, err = os.ReadFile(s.sshFile); err != nil {
-			return nil, fmt.Errorf("reading --ssh-signing-key-file: %w", err)
-		}
-		password = s.sshPassword + s.sshPassphrase
-	}
-	key, err := sshkey.Signer(privateKey, password)
-	if err != nil {
-		return nil, fmt.Errorf("reading the SSH signing key: %w", err)
-	}
-	return signature.SSH(key), nil
 }
 
 // confirmKey returns a function that reports the public key and, unless silent, asks
@@ -225,78 +162,12 @@ func confirmKey(a *app.App, silent bool) func(context.Context, githost.DeployKey
 	}
 }
 
-// progress reports the steps of bootstrap and, with --verbose, their duration.
-type progress struct {
-	terminal
-	app          *app.App
-	busy, waited time.Duration
-}
-
-// terminal is the subset of ui.Terminal that bootstrap.Progress requires.
-type terminal interface {
-	Action(format string, args ...any)
-	Waiting(format string, args ...any)
-	Success(format string, args ...any)
-	Warning(format string, args ...any)
-}
-
-// reminderInterval is the time between progress messages of a waiting step.
-const reminderInterval = 15 * time.Second
-
-// Step implements bootstrap.Progress.
-func (p *progress) Step(name string, waits bool) func() {
-	start := p.app.Now()
-	stop := p.app.UI.Progress(p.app.Now, "%s", name).Done
-	if waits && !p.app.UI.Redraws() {
-		stop = p.remind(strings.TrimPrefix(name, "wait "), start)
+// trustHost asks the user to confirm an unverified SSH host key.
+func trustHost(ctx context.Context, a *app.App, key bootstrap.ServerKey) error {
+	a.UI.Warning("unverified host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
+	yes, err := a.Confirm(ctx, "Do you trust this host key?")
+	if err == nil && !yes {
+		return hint.Errorf("get the host key from the administrator of the server and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
 	}
-	return func() {
-		stop()
-		took := p.app.Now().Sub(start)
-		label := ""
-		if waits {
-			p.waited += took
-			label = ", waiting"
-		} else {
-			p.busy += took
-		}
-		if p.app.Global.Verbose {
-			p.app.UI.Line("  %s: %.2fs%s (so far %.2fs, and %.2fs waiting)", name, took.Seconds(), label, p.busy.Seconds(), p.waited.Seconds())
-		}
-	}
-}
-
-// remind reports periodically how long a step has been waiting, until the returned
-// function is called.
-func (p *progress) remind(what string, start time.Time) func() {
-	ticker := time.NewTicker(reminderInterval)
-	done := make(chan struct{})
-	var reminder sync.WaitGroup
-	reminder.Go(func() {
-		for {
-			select {
-			case <-done:
-				return
-			case <-ticker.C:
-				p.Waiting("still waiting %s (%s)", what, p.app.Now().Sub(start).Round(time.Second))
-			}
-		}
-	})
-	return func() {
-		ticker.Stop()
-		close(done)
-		reminder.Wait()
-	}
-}
-
-// readFile reads the file of a flag and returns nil if the flag is not set.
-func readFile(flag, name string) ([]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, fmt.Errorf("reading --%s: %w", flag, err)
-	}
-	return slices.Clip(data), nil
+	return err
 }

@@ -1,22 +1,16 @@
 package bootstrap
 
 import (
-	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap/credentials"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/githost"
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
@@ -79,15 +73,15 @@ func runGit(a *app.App, cmd *cobra.Command, o *gitFlags) error {
 		return errors.New("--password and --registry-creds cannot both be read from standard input")
 	}
 	o.warnIdle(a, cmd, address.Scheme)
-	ca, err := o.certificates()
+	ca, err := credentials.Certificates(o.caFile)
 	if err != nil {
 		return err
 	}
-	privateKey, err := readFile("private-key-file", o.privateKeyFile)
+	privateKey, err := credentials.File("private-key-file", o.privateKeyFile)
 	if err != nil {
 		return err
 	}
-	password, err := gitPassword(cmd.Context(), a, o, privateKey)
+	password, err := credentials.Password(cmd.Context(), a, o.password, o.tokenAuth, privateKey)
 	if err != nil {
 		return err
 	}
@@ -102,24 +96,31 @@ func runGit(a *app.App, cmd *cobra.Command, o *gitFlags) error {
 	if o.silent {
 		plan.Key.Trust = nil
 	}
-	return run(cmd.Context(), a, plan, o.mode)
+	return o.mode.Run(cmd.Context(), a, plan)
 }
 
 // warnIdle warns of flags that have no effect in combination with the others.
 func (o *gitFlags) warnIdle(a *app.App, cmd *cobra.Command, scheme string) {
 	ssh := scheme == "ssh"
-	warnIdle(a, cmd, []idleFlags{
+	warnIdle(a, cmd, append(o.idleKeys(o.tokenAuth), []idleFlags{
 		{o.tokenAuth, "with --token-auth the cluster uses no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{o.tokenAuth && !ssh, "SSH is not used", []string{"ssh-hostkey-algos", "ssh-known-hosts-file"}},
 		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which flux cannot rotate", []string{"rotate-key"}},
-		{!o.tokenAuth && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
-		{o.tokenAuth && !ssh && !o.sign.reuse, "SSH is not used", []string{"private-key-file"}},
+		{o.tokenAuth && !ssh && !o.sign.Reuse, "SSH is not used", []string{"private-key-file"}},
 		{!o.tokenAuth && ssh, "HTTPS is not used", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
-		{!o.tokenAuth && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{!o.tokenAuth && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
-		{!o.tokenAuth && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
 		{scheme == "http", "the URL is not https", []string{"ca-file"}},
-	})
+	}...))
+}
+
+// idleKeys returns the flags for SSH keys that have no effect if the cluster uses an SSH key. With byToken, it uses none.
+func (o *flags) idleKeys(byToken bool) []idleFlags {
+	given := !byToken && o.privateKeyFile != ""
+	return []idleFlags{
+		{given, "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
+		{given, "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
+		{!byToken && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
+		{!byToken && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
+	}
 }
 
 // idleFlags lists flags that have no effect under a condition.
@@ -168,61 +169,4 @@ func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, acc
 			return fmt.Errorf("confirming that the deploy key was added: %w", ui.ErrNoTerminal)
 		},
 	}
-}
-
-// gitPassword returns the password, token or passphrase from the flag, standard
-// input or the environment. It prompts for a required one on the terminal.
-func gitPassword(ctx context.Context, a *app.App, o *gitFlags, privateKey []byte) (string, error) {
-	password := o.password
-	if password == "-" {
-		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
-		if err != nil {
-			return "", fmt.Errorf("reading the password from standard input: %w", err)
-		}
-		password = strings.TrimRight(string(text), "\r\n")
-	} else if password == "" {
-		password = a.Env("GIT_PASSWORD")
-	}
-	question := ""
-	if privateKey != nil && !o.tokenAuth {
-		if sshkey.Encrypted(privateKey) && password == "" {
-			question = "Passphrase of the SSH key"
-		}
-	} else if o.tokenAuth && password == "" {
-		question = "Password or token of the Git repository"
-	}
-	if question == "" {
-		return password, nil
-	}
-	answer, err := ask(ctx, a, question)
-	if errors.Is(err, ui.ErrNoTerminal) {
-		return "", hint.Errorf("set GIT_PASSWORD, or use --password=- to read it from standard input", "prompting for the %s: %w", strings.ToLower(question[:1])+question[1:], err)
-	}
-	return answer, err
-}
-
-// ask prompts for a secret on the terminal.
-func ask(ctx context.Context, a *app.App, question string) (string, error) {
-	if !a.UI.Interactive() {
-		return "", ui.ErrNoTerminal
-	}
-	answer, err := a.UI.Secret(ctx, question)
-	if err == nil && answer == "" {
-		err = errors.New("empty input")
-	}
-	a.Secrets.Add(answer)
-	return answer, err
-}
-
-// certificates reads --ca-file and returns an error if it has no certificate, which
-// would otherwise surface as an untrusted server.
-func (o *flags) certificates() ([]byte, error) {
-	ca, err := readFile("ca-file", o.caFile)
-	if err != nil || ca == nil {
-		return nil, err
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("reading --ca-file: no certificate in PEM format in %s", o.caFile)
-	}
-	return ca, nil
 }

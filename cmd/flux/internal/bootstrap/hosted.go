@@ -1,8 +1,6 @@
 package bootstrap
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -13,14 +11,13 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap/credentials"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/secrets/sshkey"
 	"github.com/fluxkit/flux/internal/terminal/fold"
-	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
 // hostedFlags holds the flags of the Git hosts with an API. The row of a host selects
@@ -91,7 +88,7 @@ func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
 	fs.StringVar(&o.hostname, "hostname", row.hostname, "host and optional port of "+row.name)
 	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// in --hostname, which sends the token unencrypted")
-	fs.Var(command.Choice{Value: &o.tokenFrom, Allowed: tokenSources(row.tokenCLI)}, "token-from", "token source: "+strings.Join(tokenSources(row.tokenCLI), ", "))
+	fs.Var(command.Choice{Value: &o.tokenFrom, Allowed: credentials.TokenSources(row.tokenCLI)}, "token-from", "token source: "+strings.Join(credentials.TokenSources(row.tokenCLI), ", "))
 	fs.BoolVar(&o.personal, "personal", false, "owner is a user account, not an organization, group or project")
 	fs.BoolVar(&o.private, "private", true, "create a private repository")
 	if len(row.visibilities) > 0 {
@@ -117,14 +114,14 @@ func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) erro
 	if o.RegistryCreds == "-" && (source == "stdin" || source == "" && a.Env(row.tokenEnv) == "") {
 		return hint.Errorf("set "+row.tokenEnv, "the token and --registry-creds cannot both be read from standard input")
 	}
-	if hosted.CABundle, err = o.certificates(); err != nil {
+	if hosted.CABundle, err = credentials.Certificates(o.caFile); err != nil {
 		return err
 	}
-	privateKey, err := readFile("private-key-file", o.privateKeyFile)
+	privateKey, err := credentials.File("private-key-file", o.privateKeyFile)
 	if err != nil {
 		return err
 	}
-	passphrase, err := keyPassphrase(cmd.Context(), a, privateKey)
+	passphrase, err := credentials.KeyPassphrase(cmd.Context(), a, privateKey)
 	if err != nil {
 		return err
 	}
@@ -133,7 +130,7 @@ func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) erro
 		return err
 	}
 	o.warnIdle(a, cmd, row)
-	if hosted.Token, err = hostToken(cmd.Context(), a, source, row.tokenEnv, hosted.Hostname); err != nil {
+	if hosted.Token, err = credentials.HostToken(cmd.Context(), a, source, row.tokenEnv, hosted.Hostname); err != nil {
 		return err
 	}
 	caller := rest.Caller{UserAgent: "flux/" + a.Build.Version, Now: a.Now, Waiting: a.UI.Waiting}
@@ -145,7 +142,7 @@ func runHosted(a *app.App, cmd *cobra.Command, o *hostedFlags, row hostRow) erro
 	if plan.Host, err = row.host.Open(hosted, client); err != nil {
 		return err
 	}
-	return run(cmd.Context(), a, plan, o.mode)
+	return o.mode.Run(cmd.Context(), a, plan)
 }
 
 // validName reports whether Git hosts accept a name: letters and digits of any
@@ -252,36 +249,15 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 // warnIdle warns of flags that have no effect in combination with the others.
 func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 	byToken := o.tokenAuth || o.deployToken
-	algorithm := o.key.Algorithm
 	if f := cmd.Flags().Lookup("private"); f.Hidden && f.Changed {
 		a.UI.Warning("--private is deprecated: use --visibility")
 	}
-	warnIdle(a, cmd, []idleFlags{
+	warnIdle(a, cmd, append(o.idleKeys(byToken), []idleFlags{
 		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "ssh-known-hosts-file", "read-write-key"}},
 		{o.tokenAuth && !o.deployToken, "with --token-auth the cluster uses your token, which flux cannot rotate", []string{"rotate-key"}},
-		{!byToken && o.privateKeyFile != "", "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
-		{byToken && !o.sign.reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
-		{!byToken && o.privateKeyFile != "", "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
-		{!byToken && algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
-		{!byToken && algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
+		{byToken && !o.sign.Reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
 		{o.personal, "a repository of a user has no " + row.teams.flag + "s", []string{row.teams.flag}},
-	})
-}
-
-// keyPassphrase returns the passphrase of --private-key-file, or "" if the key is
-// not encrypted.
-func keyPassphrase(ctx context.Context, a *app.App, privateKey []byte) (string, error) {
-	if privateKey == nil || !sshkey.Encrypted(privateKey) {
-		return "", nil
-	}
-	if passphrase := a.Env("GIT_PASSWORD"); passphrase != "" {
-		return passphrase, nil
-	}
-	answer, err := ask(ctx, a, "Passphrase of the SSH key")
-	if errors.Is(err, ui.ErrNoTerminal) {
-		return "", hint.Errorf("set GIT_PASSWORD", "prompting for the passphrase of the SSH key: %w", err)
-	}
-	return answer, err
+	}...))
 }
 
 // teamWords describes the flag for the access of teams or groups.

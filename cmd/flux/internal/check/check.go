@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
@@ -22,7 +22,7 @@ type options struct {
 	pre        bool
 	strict     bool
 	format     string
-	components installation.Components
+	components installflags.Components
 	// named is true if a flag selects the components.
 	named bool
 }

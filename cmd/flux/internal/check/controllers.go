@@ -10,7 +10,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -35,7 +35,7 @@ func (c *checkup) controllers(ctx context.Context) error {
 	if len(installed) == 0 {
 		message := fmt.Sprintf("no controllers found in namespace %q with the label %s", c.rollout.Namespace, kube.PartOfFlux)
 		c.check(result{Name: "controllers", Status: checkFailed, Message: message}, "%s", message)
-		if hint := installation.ElsewhereHint(c.find(kube.InstalledCRD), c.rollout.Namespace); hint != "" {
+		if hint := installflags.ElsewhereHint(c.find(kube.InstalledCRD), c.rollout.Namespace); hint != "" {
 			ui.Line("  %s", hint)
 		}
 		return nil

@@ -58,7 +58,7 @@ of them before the first is written.`
 		root.AddCommand(parents[f.Word])
 	}
 	parents["source"].Args = noFlagsFor
-	parents["source"].PersistentFlags().DurationVar(&o.FetchTimeout, "fetch-timeout", 0, "timeout of fetch operations, e.g. 30s (default 1m0s)")
+	parents["source"].PersistentFlags().Duration("fetch-timeout", 0, "timeout of fetch operations, e.g. 30s (default 1m0s)")
 	for _, b := range builders() {
 		k, _ := controllers.FindKind(b.Kind)
 		parents[k.Family].AddCommand(newKind(a, o, k, b))
@@ -91,9 +91,9 @@ func noFlagsFor(cmd *cobra.Command, args []string) error {
 func builders() []creation.Builder {
 	return []creation.Builder{
 		source.GitRepository(), source.OCIRepository(), source.Bucket(), source.HelmRepository(), source.HelmChart(),
-		buildKustomization(), buildHelmRelease(),
-		buildAlert(), buildProvider(), buildReceiver(),
-		buildImageRepository(), buildImagePolicy(), buildImageUpdate(),
+		kustomization(), helmRelease(),
+		alert(), provider(), receiver(),
+		imageRepository(), imagePolicy(), imageUpdate(),
 	}
 }
 
@@ -109,15 +109,9 @@ func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Build
 	if k.Short != "" {
 		cmd.Aliases = append(cmd.Aliases, k.Short)
 	}
-	b.Flags(cmd.Flags())
+	b.AddFlags(a, cmd)
 	from.Add(cmd.Flags(), k)
 	complete.Flag(cmd, "from", creation.CompleteReferences(a, []string{k.Kind}))
-	for flag, kinds := range b.Refers {
-		complete.Flag(cmd, flag, creation.CompleteReferences(a, kinds))
-	}
-	for flag, words := range b.Words {
-		complete.Flag(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
-	}
 	return cmd
 }
 
@@ -125,7 +119,7 @@ func newKind(a *app.App, o *creation.Flags, k controllers.Kind, b creation.Build
 func run(a *app.App, cmd *cobra.Command, o *creation.Flags, from *creation.From, k controllers.Kind, b creation.Builder, args []string) error {
 	c := creation.New(a, cmd, o, args)
 	from.Check(c, b)
-	spec := b.Spec(c)
+	spec := b.Build(c)
 	if err := c.Err(); err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ const lastKind = 2
 
 // manifest is an object of a file.
 type manifest struct {
-	*unstructured.Unstructured
-	file string
+	object *unstructured.Unstructured
+	file   string
 	// kind is its row in the catalog, if it is a Flux object.
 	kind  controllers.Kind
 	order int
@@ -102,7 +102,7 @@ func items(o *unstructured.Unstructured) []*unstructured.Unstructured {
 
 // check checks an object of a file, sets its namespace, and removes what the API server maintains.
 func check(c *creation.Creation, file string, o *unstructured.Unstructured) (manifest, error) {
-	m := manifest{Unstructured: o, file: file, order: lastKind}
+	m := manifest{object: o, file: file, order: lastKind}
 	gvk := o.GroupVersionKind()
 	k, known := controllers.KindOf(gvk.Group, gvk.Kind)
 	order, other := others[gvk.Kind]
@@ -156,31 +156,31 @@ func validateManifests(ctx context.Context, c *creation.Creation, all []manifest
 	}
 	created := map[string]bool{}
 	for _, m := range all {
-		if m.GetKind() == "Namespace" {
-			created[m.GetName()] = true
+		if m.object.GetKind() == "Namespace" {
+			created[m.object.GetName()] = true
 		}
 	}
 	var shown []controllers.Object
 	for _, m := range all {
-		if created[m.GetNamespace()] {
+		if created[m.object.GetNamespace()] {
 			if c.DryRun != "" {
-				c.App.UI.Warning("%s not checked: its namespace is in the same input", kube.Describe(m.Unstructured))
+				c.App.UI.Warning("%s not checked: its namespace is in the same input", kube.Describe(m.object))
 			}
 			continue
 		}
 		if c.DryRun != "" {
 			var done kube.Upserted
-			done, err = c.Apply(ctx, kube.Describe(m.Unstructured), m.Unstructured)
+			done, err = c.Apply(ctx, kube.Describe(m.object), m.object)
 			shown = append(shown, done.After)
 		} else {
-			_, err = kube.Upsert(ctx, client, m.Unstructured, true)
+			_, err = kube.Upsert(ctx, client, m.object, true)
 		}
 		var answer apierrors.APIStatus
 		if err != nil && !errors.As(err, &answer) {
 			return err // without the server, no object can be checked
 		}
 		if err != nil {
-			c.Check(c.Explain(fmt.Errorf("%s: %w", m.file, err), m.Unstructured))
+			c.Check(c.Explain(fmt.Errorf("%s: %w", m.file, err), m.object))
 		}
 	}
 	if err := c.Err(); err != nil || c.DryRun == "" {
@@ -193,7 +193,7 @@ func validateManifests(ctx context.Context, c *creation.Creation, all []manifest
 func applyManifests(ctx context.Context, c *creation.Creation, all []manifest) error {
 	applied := make([]kube.Upserted, len(all))
 	for i, m := range all {
-		done, err := c.Apply(ctx, kube.Describe(m.Unstructured), m.Unstructured)
+		done, err := c.Apply(ctx, kube.Describe(m.object), m.object)
 		if err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func applyManifests(ctx context.Context, c *creation.Creation, all []manifest) e
 			continue
 		}
 		one := *c
-		one.Name, one.Namespace = m.GetName(), m.GetNamespace()
+		one.Name, one.Namespace = m.object.GetName(), m.object.GetNamespace()
 		last, err := one.Await(ctx, m.kind, applied[i], false)
 		if last != nil {
 			shown[i] = last

@@ -84,9 +84,9 @@ func commandOf(b creation.Builder) (*cobra.Command, *creation.Flags) {
 	o := &creation.Flags{}
 	root, cmd := &cobra.Command{Use: "create"}, &cobra.Command{Use: "kind"}
 	o.Add(root.PersistentFlags())
-	root.PersistentFlags().DurationVar(&o.FetchTimeout, "fetch-timeout", 0, "")
+	root.PersistentFlags().Duration("fetch-timeout", 0, "")
 	root.AddCommand(cmd)
-	b.Flags(cmd.Flags())
+	b.AddFlags(nil, cmd)
 	return cmd, o
 }
 
@@ -101,7 +101,7 @@ func specWith(t *testing.T, i int, args ...string) map[string]any {
 	}
 	c := creation.New(a, cmd, o, []string{"app"})
 	c.Partial = true
-	return b.Spec(c)
+	return b.Build(c)
 }
 
 // changed returns the fields in which two specs differ.

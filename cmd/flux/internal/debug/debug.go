@@ -138,10 +138,10 @@ func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names [
 		return printStatus(a, o, k, object, "status")
 	case o.history:
 		return printStatus(a, o, k, object, "history")
-	case k.Kind == "Kustomization":
-		return debugVars(ctx, a, o, object)
-	default:
+	case k.Release:
 		return debugValues(ctx, a, o, object)
+	default:
+		return debugVars(ctx, a, o, object)
 	}
 }
 
@@ -159,7 +159,7 @@ func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructure
 	if err != nil {
 		return fmt.Errorf("reading the history: %w", err)
 	}
-	if k.Kind == "HelmRelease" {
+	if k.Release {
 		explicit(history)
 	}
 	if history == nil {

@@ -23,20 +23,20 @@ func effect(t objref.Target, suspendFirst bool) string {
 	managed := controllers.Managed(t.Object)
 	inventory := tally(managed)
 	suspended := suspendFirst || t.Kind.Suspension.Is(t.Object)
-	switch t.Kind.Kind {
-	case "Kustomization":
-		return kustomizationEffect(t.Object, inventory, nested(managed), suspended)
-	case "HelmRelease":
+	switch k := t.Kind; {
+	case k.Release:
 		if suspended {
 			return "its release is kept, because it is suspended" + after(inventory)
 		}
 		return "its release is uninstalled" + after(inventory) + nested(managed)
-	case "ImageRepository":
-		return "its image policies select no new tags"
-	case "Alert", "Provider", "Receiver", "ImagePolicy", "ImageUpdateAutomation":
-		return "nothing else is deleted with it"
-	default:
+	case k.Applies():
+		return kustomizationEffect(t.Object, inventory, nested(managed), suspended)
+	case k.Family == "source" || k.Family == "artifact":
 		return "resources deployed from it are kept and no longer updated"
+	case k.Family == "image" && k.Fetch.Address != "":
+		return "its image policies select no new tags"
+	default:
+		return "nothing else is deleted with it"
 	}
 }
 
@@ -91,7 +91,7 @@ func counted(n int, kind string) string { return fmt.Sprintf("%d %s", n, kind) }
 // deleted as well.
 func nested(objects []controllers.ID) string {
 	for _, o := range objects {
-		if o.Kind == "Kustomization" || o.Kind == "HelmRelease" {
+		if k, ok := o.Flux(); ok && k.Applies() {
 			return "; resources of a " + o.Kind + " among them are deleted as well"
 		}
 	}

@@ -141,7 +141,7 @@ func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one boo
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	g, gaps, err := tree.Dependencies(ctx, client.Config, namespace)
+	g, gaps, err := tree.Dependencies(ctx, client, namespace)
 	if err == nil && len(g.Vertices) == 0 && len(gaps) == 0 {
 		err = checkInstalled(ctx, client, namespace)
 	}

@@ -274,11 +274,7 @@ func (q *query) print(found []event.Event) error {
 	for _, h := range found {
 		table.Rows = append(table.Rows, q.row(h))
 	}
-	if screen, ok := q.app.Screen(q.options.noTrunc); ok {
-		screen.Fold = q.options.format == "wide"
-		return table.Show(q.app.Out, !q.options.noHeader, screen)
-	}
-	return table.Write(q.app.Out, !q.options.noHeader)
+	return q.app.Table(table, app.TableStyle{NoHeader: q.options.noHeader, NoTrunc: q.options.noTrunc, Fold: q.options.format == "wide"})
 }
 
 func (q *query) where() string {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -81,7 +82,7 @@ func (p *printer) end() error {
 	close(p.queue)
 	<-p.done
 	if p.secrets != nil {
-		p.secrets.reading.Wait()
+		_ = p.secrets.reading.Wait() // each Secret has its error
 	}
 	if p.err != nil {
 		return p.err
@@ -113,19 +114,19 @@ func (p *printer) print(ctx context.Context, a *app.App, e exported) error {
 
 // secretReader reads each Secret once, app.Concurrency at a time.
 type secretReader struct {
-	get   func(namespace, name string) (controllers.Object, error)
-	slots chan struct{}
-
+	get     func(namespace, name string) (controllers.Object, error)
 	mu      sync.Mutex
 	known   map[string]*secret
-	reading sync.WaitGroup
+	reading errgroup.Group
 }
 
 func newSecretReader(ctx context.Context, client *kube.Client) *secretReader {
 	get := func(namespace, name string) (controllers.Object, error) {
 		return client.Get(ctx, kube.ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Secret"}), namespace, name)
 	}
-	return &secretReader{get: get, slots: make(chan struct{}, app.Concurrency), known: map[string]*secret{}}
+	r := &secretReader{get: get, known: map[string]*secret{}}
+	r.reading.SetLimit(app.Concurrency)
+	return r
 }
 
 // secret is a Secret that is being read.
@@ -174,11 +175,10 @@ func (r *secretReader) secret(namespace, name string) *secret {
 	}
 	s = &secret{namespace: namespace, name: name, read: make(chan struct{})}
 	r.known[key] = s
-	r.reading.Go(func() {
+	r.reading.Go(func() error {
 		defer close(s.read)
-		r.slots <- struct{}{}
-		defer func() { <-r.slots }()
 		s.object, s.err = r.get(namespace, name)
+		return nil
 	})
 	return s
 }

@@ -75,13 +75,13 @@ func nameColumn(q *query) column {
 func wideColumns(q *query, k controllers.Kind, there []column) []column {
 	columns := []column{ageColumn(q)}
 	hasSource := slices.ContainsFunc(there, func(c column) bool { return c.header == "SOURCE" })
-	if !hasSource && k.Kind != "Receiver" && k.Kind != "Provider" {
+	if !hasSource && !k.Webhook && (k.Family != "" || k.Source != nil || len(k.Refs) > 0) {
 		columns = append(columns, sourceColumn())
 	}
 	if k.Has(controllers.Reconcile) || k.Family == "artifact" {
 		columns = append(columns, handledColumn(q))
 	}
-	if k.Kind == "Receiver" {
+	if k.Webhook {
 		columns = append(columns, column{header: "WEBHOOK PATH", cell: func(k controllers.Kind, o controllers.Object) string { return k.Result.String(o) }})
 	}
 	if k.Suspension.Possible() {
@@ -146,7 +146,7 @@ func sourceColumn() column { return column{header: "SOURCE", cell: sourceText} }
 // outside the cluster.
 func sourceText(k controllers.Kind, o controllers.Object) string {
 	sources := k.SourceOf(o)
-	if k.Source == nil && len(k.Refs) > 0 && k.Kind != "Receiver" {
+	if k.Source == nil && len(k.Refs) > 0 && !k.Webhook {
 		sources = k.Refs[0].Targets(o)
 	}
 	if len(sources) > 0 {
@@ -156,13 +156,14 @@ func sourceText(k controllers.Kind, o controllers.Object) string {
 		}
 		return strings.Join(texts, ",")
 	}
-	if k.Kind == "Bucket" {
-		return controllers.Path{"spec.endpoint"}.String(o) + "/" + controllers.Path{"spec.bucketName"}.String(o)
-	}
 	if k.Family == "" {
 		return "" // the address of a provider may be a secret
 	}
-	return redact.Text(controllers.Path{"spec.url", "spec.image"}.String(o))
+	address := controllers.Path{k.Fetch.Address}.String(o)
+	if k.Fetch.Bucket != "" {
+		address += "/" + controllers.Path{k.Fetch.Bucket}.String(o)
+	}
+	return redact.Text(address)
 }
 
 func ageColumn(q *query) column { return sinceColumn(q, "AGE", "metadata.creationTimestamp") }

@@ -251,13 +251,8 @@ func (q *query) printObjects(a *app.App, entries []entry, single bool) error {
 	return output.PrintObjects(w, q.options.format, objectsOf(entries), single)
 }
 
-// show prints a table, in the format of Flux 2.9 unless standard output is a terminal.
 func show(a *app.App, q *query, t output.Table) error {
-	if screen, ok := a.Screen(q.options.noTrunc); ok {
-		screen.Fold = q.wide()
-		return t.Show(a.Out, !q.options.noHeader, screen)
-	}
-	return t.Write(a.Out, !q.options.noHeader)
+	return a.Table(t, app.TableStyle{NoHeader: q.options.noHeader, NoTrunc: q.options.noTrunc, Fold: q.wide()})
 }
 
 // getSeveral lists several kinds. It skips kinds that the cluster does not serve

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -25,14 +25,14 @@ import (
 )
 
 type options struct {
-	*installation.Manifests
+	*installflags.Manifests
 	export bool
 	format string
 }
 
 // NewCommand returns the install command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &options{Manifests: installation.NewManifests()}
+	o := &options{Manifests: installflags.NewManifests()}
 	cmd := &cobra.Command{
 		Use:   "install",
 		Short: "Install or upgrade Flux without a Git repository",
@@ -185,7 +185,9 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, set *mani
 	if o.format != "" {
 		verbs = append(verbs, "get")
 	}
-	if err := client.Access().Check(ctx, permissionsFor(objects, verbs)); err != nil {
+	if err := client.Access().Check(ctx, kube.ApplyPermissions(objects, verbs, map[string][]string{
+		"Deployment": {"list", "watch"}, "CustomResourceDefinition": {"list", "watch"}, "Namespace": {"list"},
+	})); err != nil {
 		return err
 	}
 	var installed, home controllers.Object
@@ -223,7 +225,7 @@ func supported(ctx context.Context, client *kube.Client, set *manifests.Set) err
 }
 
 // unmanaged returns an error if a repository or another tool manages Flux,
-// because that would revert the installation.
+// because that would revert the installflags.
 func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bool) error {
 	if crd == nil || force {
 		return nil
@@ -247,32 +249,6 @@ func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bo
 	return err
 }
 
-// permissionsFor returns the permissions to apply the objects and to watch the
-// controllers.
-func permissionsFor(objects []*unstructured.Unstructured, apply []string) []kube.Permission {
-	var all []kube.Permission
-	need := func(verb string, r kube.Resource, namespace string) {
-		p := kube.Permission{Verb: verb, Group: r.Group, Resource: r.Resource, Namespace: namespace}
-		if !slices.Contains(all, p) {
-			all = append(all, p)
-		}
-	}
-	for _, o := range objects {
-		r := kube.ResourceFor(o.GroupVersionKind())
-		verbs := slices.Clone(apply)
-		switch r.Kind {
-		case "Deployment", "CustomResourceDefinition":
-			verbs = append(verbs, "list", "watch")
-		case "Namespace":
-			verbs = append(verbs, "list")
-		}
-		for _, verb := range verbs {
-			need(verb, r, o.GetNamespace())
-		}
-	}
-	return all
-}
-
 // waitForControllers waits until the Deployments are ready and reports each one,
 // with the cause if it is not ready.
 func waitForControllers(ctx context.Context, a *app.App, client *kube.Client, namespace string, names []string) error {
@@ -284,7 +260,7 @@ func waitForControllers(ctx context.Context, a *app.App, client *kube.Client, na
 	err := waiter.Wait(ctx)
 	var notReady *rollout.NotReadyError
 	if errors.As(err, &notReady) {
-		return installation.ReportNotReady(a, notReady)
+		return installflags.ReportNotReady(a, notReady)
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/manifests"
 )
 
@@ -13,7 +14,7 @@ func TestPermissionsOfInstallAreDistinct(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := permissionsFor(set.Unstructured(), []string{"create", "patch"})
+	all := kube.ApplyPermissions(set.Unstructured(), []string{"create", "patch"}, map[string][]string{"Namespace": {"create", "list"}})
 	for i, p := range all {
 		if slices.Contains(all[:i], p) {
 			t.Errorf("%s is asked for twice", p)

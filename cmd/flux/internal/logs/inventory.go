@@ -3,8 +3,8 @@ package logs
 import (
 	"context"
 	"maps"
-	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
@@ -59,19 +59,17 @@ func keyOf(t objref.Target) string { return logs.Key(t.Kind.Kind, t.Namespace, t
 func children(ctx context.Context, a *app.App, client *kube.Client, root objref.Target, level []objref.Target) ([]objref.Target, error) {
 	found := make([][]objref.Target, len(level))
 	failures := make([]error, len(level))
-	slots := make(chan struct{}, app.Concurrency)
-	var wg sync.WaitGroup
-	for i := range level {
-		wg.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			t := level[i]
+	var reads errgroup.Group
+	reads.SetLimit(app.Concurrency)
+	for i, t := range level {
+		reads.Go(func() error {
 			if failures[i] = t.Read(ctx, client); failures[i] == nil {
 				found[i] = childrenOf(t)
 			}
+			return nil
 		})
 	}
-	wg.Wait()
+	_ = reads.Wait() // failures has the errors
 	var all []objref.Target
 	for i, err := range failures {
 		switch {
@@ -91,7 +89,7 @@ func children(ctx context.Context, a *app.App, client *kube.Client, root objref.
 func childrenOf(t objref.Target) []objref.Target {
 	targets := controllers.Managed(t.Object)
 	for _, chart := range t.Kind.Upstream(t.Object) {
-		if t.Kind.Kind == "HelmRelease" && chart.Kind == "HelmChart" {
+		if t.Kind.Release && chart.Kind == controllers.ChartKind {
 			targets = append(targets, chart)
 		}
 	}

@@ -107,10 +107,7 @@ func printPlugins(a *app.App, format string, entries any, table output.Table, no
 		a.UI.Line("%s", none)
 		return nil
 	}
-	if screen, ok := a.Screen(false); ok {
-		return table.Show(a.Out, true, screen)
-	}
-	return table.Write(a.Out, true)
+	return a.Table(table, app.TableStyle{})
 }
 
 func newPluginSearch(a *app.App) *cobra.Command {

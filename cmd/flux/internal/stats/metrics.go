@@ -152,10 +152,7 @@ func printWork(a *app.App, o *options, found map[string]*work) error {
 	if o.format == "json" || o.format == "yaml" {
 		return a.Encode(o.format, all)
 	}
-	if screen, ok := a.Screen(false); ok {
-		return t.Show(a.Out, true, screen)
-	}
-	return t.Write(a.Out, true)
+	return a.Table(t, app.TableStyle{})
 }
 
 // seconds returns nil for NaN, which JSON cannot encode.

@@ -38,10 +38,7 @@ func printStats(a *app.App, o *options, all []kindStats) error {
 	for _, s := range all {
 		t.Rows = append(t.Rows, statsRow(a, s, wide))
 	}
-	if screen, ok := a.Screen(false); ok {
-		return t.Show(a.Out, true, screen)
-	}
-	return t.Write(a.Out, true)
+	return a.Table(t, app.TableStyle{})
 }
 
 func statsRow(a *app.App, s kindStats, wide bool) []string {

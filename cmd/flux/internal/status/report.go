@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
-	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -138,5 +137,5 @@ func (r inventoryReport) String() string {
 	if r.Unknown > 0 {
 		kinds = append(kinds, fmt.Sprintf("%d of them not looked at", r.Unknown))
 	}
-	return redact.Text(text + ": " + strings.Join(kinds, ", "))
+	return text + ": " + strings.Join(kinds, ", ")
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -126,7 +125,7 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	line := a.UI.Progress(a.Now, "reading %s", ref.Name)
-	s, err := readSituation(ctx, a, client, kinds, ref.NamespaceOr(namespace), ref.Name)
+	s, err := readSituation(ctx, report.Diagnoser(a, client), kinds, ref.NamespaceOr(namespace), ref.Name)
 	line.Done()
 	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
 		return interrupted // a report of what was read until then could name another root cause
@@ -167,9 +166,9 @@ func (s situation) determined(err error) error {
 
 // readSituation finds the object, the most common kinds first, and then reads
 // everything else concurrently.
-func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (situation, error) {
+func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (situation, error) {
 	var s situation
-	k, o, err := likeliest(ctx, a, client, kinds, namespace, name)
+	k, o, err := likeliest(ctx, d, kinds, namespace, name)
 	if err != nil {
 		return s, err
 	}
@@ -177,13 +176,13 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	var noTree error
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Surroundings, err = report.Diagnoser(a, client).Around(ctx, k, o)
+		s.Surroundings, err = d.Around(ctx, k, o)
 		return err
 	})
 	if k.Inventory != nil {
 		g.Go(func() error {
 			root := k.ID(namespace, name)
-			built, noTree = tree.Build(ctx, client.Config, root, tree.Options{Status: true, Root: o})
+			built, noTree = tree.Build(ctx, d.Client, root, tree.Options{Status: true, Root: o})
 			return nil
 		})
 	}
@@ -192,7 +191,7 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 	}
 	if built != nil {
 		s.tree = built.Root
-		s.Surroundings.AddInventory(report.Diagnoser(a, client), s.tree)
+		s.Surroundings.AddInventory(d, s.tree)
 	}
 	s.unknown = append(s.unknown, s.Result.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)
@@ -202,11 +201,11 @@ func readSituation(ctx context.Context, a *app.App, client *kube.Client, kinds [
 }
 
 // likeliest reads the object from the first kind that has one.
-func likeliest(ctx context.Context, a *app.App, client *kube.Client, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
+func likeliest(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
-	k, o, err := report.Diagnoser(a, client).Find(ctx, kinds[:first], namespace, name)
+	k, o, err := d.Find(ctx, kinds[:first], namespace, name)
 	if apierrors.IsNotFound(err) && len(kinds) > first {
-		k, o, err = report.Diagnoser(a, client).Find(ctx, kinds[first:], namespace, name)
+		k, o, err = d.Find(ctx, kinds[first:], namespace, name)
 	}
 	if apierrors.IsNotFound(err) {
 		err = notFoundOf(kinds, namespace, name)

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -14,12 +13,9 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
+	"github.com/fluxkit/flux/cmd/flux/internal/status/layout"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/fold"
-	"github.com/fluxkit/flux/internal/terminal/output"
-	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
@@ -34,51 +30,33 @@ const (
 	messageShown   = 200
 )
 
-// textLayout is the text of the status screen: sections of rows with aligned
-// columns.
-type textLayout struct {
-	app    *app.App
-	screen output.Screen
-	b      strings.Builder
-}
-
 // printSituation prints problems first, then the source, the reconciliation
 // and the inventory.
 func printSituation(a *app.App, s situation) error {
-	screen, _ := a.Screen(false)
-	p := &textLayout{app: a, screen: screen}
-	p.head(s)
-	p.section("Source", p.sources(s))
-	p.section("Reconciliation", reconciliationRows(a, s))
-	p.section(report.UnappliedTitle, rowsOfLines(s.commits.Lines(a)))
-	p.section("Needs", neighborRows(s.Needs))
-	p.section("Needed by", neighborRows(s.NeededBy))
-	p.inventory(s)
-	p.section("Events", eventRows(a, s.Events))
-	p.section("Could not check", rowsOfLines(s.unknown))
-	return a.Print(p.b.String())
-}
-
-// rowsOfLines converts lines to rows with one cell.
-func rowsOfLines(lines []string) [][]string {
-	var rows [][]string
-	for _, line := range lines {
-		rows = append(rows, []string{redact.Text(line)})
-	}
-	return rows
+	t := layout.New(a)
+	head(a, t, s)
+	t.Section("Source", sourceRows(a, s))
+	t.Section("Reconciliation", reconciliationRows(a, s))
+	t.Lines(report.UnappliedTitle, s.commits.Lines(a))
+	t.Section("Needs", neighborRows(s.Needs))
+	t.Section("Needed by", neighborRows(s.NeededBy))
+	inventory(a, t, s)
+	t.Section("Events", eventRows(a, s))
+	t.Lines("Could not check", s.unknown)
+	return a.Print(t.String())
 }
 
 // head writes the object, its Ready message and the cause of a failure.
-func (p *textLayout) head(s situation) {
+func head(a *app.App, t *layout.Text, s situation) {
 	state, hue := readyWord(s)
-	p.b.WriteString(p.paint(color.Bold, printable.Line(s.Link.Object.String())) + "  " + p.paint(hue, printable.Line(state)) + "\n")
+	t.Title(s.Link.Object.String(), state, hue)
 	if message := lineOf(s.outcome.Message); message != "" && !explained(s) {
-		p.b.WriteString(p.folded(message))
+		t.Paragraph(message)
 	}
 	for _, c := range s.Result.Causes {
-		text := report.NewPage(p.app)
-		text.Problem(c)
-		p.b.WriteString("\n" + text.B.String())
+		page := report.NewPage(a)
+		page.Problem(c)
+		t.Write("\n" + page.B.String())
 	}
 }
 
@@ -108,35 +86,7 @@ func readyWord(s situation) (string, color.Attribute) {
 	return word, hue
 }
 
-// section writes rows under a title, or nothing without rows.
-func (p *textLayout) section(title string, rows [][]string) {
-	if len(rows) == 0 {
-		return
-	}
-	p.b.WriteString("\n" + p.paint(color.Bold, title) + "\n")
-	widths := make([]int, len(rows[0]))
-	rows = slices.Clone(rows)
-	for i, row := range rows {
-		rows[i] = printable.Lines(row)
-	}
-	for _, row := range rows {
-		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
-		}
-	}
-	for _, row := range rows {
-		line := "  "
-		for i, cell := range row {
-			line += cell
-			if i < len(row)-1 {
-				line += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
-			}
-		}
-		p.b.WriteString(p.cut(strings.TrimRight(line, " ")) + "\n")
-	}
-}
-
-func (p *textLayout) sources(s situation) [][]string {
+func sourceRows(a *app.App, s situation) [][]string {
 	var rows [][]string
 	for _, link := range s.Sources {
 		name := link.Object.String()
@@ -153,7 +103,7 @@ func (p *textLayout) sources(s situation) [][]string {
 			word += ", suspended"
 		}
 		if at := fetchedAt(link); !at.IsZero() {
-			since = "fetched " + duration.HumanDuration(p.app.Now().Sub(at)) + " ago"
+			since = "fetched " + duration.HumanDuration(a.Now().Sub(at)) + " ago"
 		}
 		rows = append(rows, []string{name, word, resultOf(link, report.ShortRevision(out.Revision)), since})
 	}
@@ -255,72 +205,42 @@ func neighborRows(vertices []*tree.Vertex) [][]string {
 
 // inventory writes the counts of the inventory and the branches that are not
 // ready.
-func (p *textLayout) inventory(s situation) {
+func inventory(a *app.App, t *layout.Text, s situation) {
 	if s.tree == nil {
 		return
 	}
-	count := countInventory(s.tree)
-	p.b.WriteString("\n" + p.paint(color.Bold, "Inventory") + "\n" + p.folded(count.String()))
+	t.Heading("Inventory")
+	t.Paragraph(countInventory(s.tree).String())
 	trouble := s.tree.NotReady()
 	if trouble == nil || len(trouble.Children) == 0 {
 		return
 	}
-	style := treeview.Style(p.app)
+	style := treeview.Style(a)
 	style.Separator, style.Bare = "  ", true
-	if p.screen.Width > 0 {
-		style.Width = p.screen.Width
+	if t.Width > 0 {
+		style.Width = t.Width
 	}
 	var drawn bytes.Buffer
 	_ = tree.Table(&drawn, []*tree.Node{trouble}, style) // writes to a buffer do not fail
 	lines := strings.Split(strings.TrimRight(drawn.String(), "\n"), "\n")
-	p.b.WriteString("\n")
+	t.Write("\n")
 	for i, line := range lines {
 		if i == troubleShown {
-			fmt.Fprintf(&p.b, "and %d more: %s\n", len(lines)-i, hint.Command("flux tree "+s.Link.Kind.Word+" %s -n %s --failed", s.Link.Object.Name, s.Link.Object.Namespace))
+			t.Write(fmt.Sprintf("and %d more: %s\n", len(lines)-i, hint.Command("flux tree "+s.Link.Kind.Word+" %s -n %s --failed", s.Link.Object.Name, s.Link.Object.Namespace)))
 			break
 		}
-		p.b.WriteString(strings.TrimRight(redact.Text(line), " ") + "\n")
+		t.Write(strings.TrimRight(redact.Text(line), " ") + "\n")
 	}
 }
 
-func eventRows(a *app.App, events []event.Event) [][]string {
+func eventRows(a *app.App, s situation) [][]string {
 	var rows [][]string
-	for _, h := range events[max(0, len(events)-eventsShown):] {
+	for _, h := range s.Events[max(0, len(s.Events)-eventsShown):] {
 		seen := duration.HumanDuration(a.Now().Sub(h.At)) + " ago"
 		if h.Count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.Count)
 		}
-		rows = append(rows, []string{seen, h.Type, h.Reason, cutTo(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
+		rows = append(rows, []string{seen, h.Type, h.Reason, layout.Cut(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
 	}
 	return rows
-}
-
-// cut truncates a line to the width of the terminal.
-func (p *textLayout) cut(line string) string {
-	if p.screen.Width == 0 {
-		return line
-	}
-	return cutTo(line, p.screen.Width)
-}
-
-func cutTo(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width || width < 2 {
-		return text
-	}
-	return string(runes[:width-1]) + "…"
-}
-
-// folded wraps a line at the width of the terminal.
-func (p *textLayout) folded(text string) string {
-	return fold.Line("  "+printable.Line(text), report.Indent, p.screen.Width) + "\n"
-}
-
-func (p *textLayout) paint(attribute color.Attribute, text string) string {
-	if !p.screen.Color {
-		return text
-	}
-	c := color.New(attribute)
-	c.EnableColor()
-	return c.Sprint(text)
 }

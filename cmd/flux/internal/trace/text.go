@@ -7,6 +7,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -34,13 +35,13 @@ func printTrace(a *app.App, t *tree.Trace) error {
 	head.add("Status", "Managed by Flux")
 	sections := []section{head, linkSection(t.Applier)}
 	for _, source := range t.Sources {
-		if source.Kind.Kind == "HelmChart" && unremarkable(t.Applier, source) {
+		if source.Kind.Kind == controllers.ChartKind && unremarkable(t.Applier, source) {
 			continue
 		}
 		sections = append(sections, linkSection(source))
 	}
 	width := len("GitRepository:") + 3
-	if t.Applier.Kind.Kind == "HelmRelease" {
+	if t.Applier.Kind.Release {
 		width = len("HelmRepository:") + 1
 	}
 	var b strings.Builder

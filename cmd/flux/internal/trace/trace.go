@@ -151,7 +151,7 @@ func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, 
 	if err != nil {
 		return nil, err
 	}
-	trace, err := tree.TraceObject(ctx, client.Config, apiVersion, t.Word, namespace, t.Name)
+	trace, err := tree.TraceObject(ctx, client, apiVersion, t.Word, namespace, t.Name)
 	var unknown *kube.UnknownWordError
 	var ambiguous *kube.AmbiguousWordError
 	var version *kube.NotServedVersionError

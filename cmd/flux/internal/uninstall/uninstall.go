@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -139,7 +139,7 @@ func hintInstalled(ctx context.Context, a *app.App, client *kube.Client, namespa
 	ctx, cancel := a.WithTimeout(ctx)
 	defer cancel()
 	crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD)
-	if hint := installation.ElsewhereHint(crd, namespace); hint != "" {
+	if hint := installflags.ElsewhereHint(crd, namespace); hint != "" {
 		a.UI.Line("  %s", hint)
 	}
 	return err

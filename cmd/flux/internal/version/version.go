@@ -16,7 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -149,7 +149,7 @@ func notInstalled(ctx context.Context, client *kube.Client, namespace string) er
 	remedy := "install it with 'flux install'; 'flux version --client' needs no cluster"
 	// Users without permission to list CRDs get the general hint.
 	if crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD); err == nil {
-		remedy = cmp.Or(installation.ElsewhereHint(crd, namespace), remedy)
+		remedy = cmp.Or(installflags.ElsewhereHint(crd, namespace), remedy)
 	}
 	return hint.Errorf(remedy, "no controllers of Flux found in namespace %q", namespace)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/release/sigstore"
 )
 
-// Repository is a TUF repository with the trusted root.
-type Repository struct {
+// TUFRepository is a TUF repository with the trusted root.
+type TUFRepository struct {
 	// URL is the address, and Root the content of its first root.json.
 	URL  string
 	Root []byte
@@ -25,10 +25,10 @@ type Repository struct {
 
 // Public returns the repository of the public instance of Sigstore, whose root.json is part of the
 // library.
-func Public() Repository { return Repository{tuf.DefaultMirror, tuf.DefaultRoot()} }
+func Public() TUFRepository { return TUFRepository{tuf.DefaultMirror, tuf.DefaultRoot()} }
 
 // Verify verifies a signature with the trusted root of the repository.
-func (t Repository) Verify(ctx context.Context, r sigstore.Request) (struct{}, error) {
+func (t TUFRepository) Verify(ctx context.Context, r sigstore.Request) (struct{}, error) {
 	step, err := t.verify(ctx, r)
 	if err != nil {
 		err = &helper.Error{Step: string(step), Text: err.Error()}
@@ -37,7 +37,7 @@ func (t Repository) Verify(ctx context.Context, r sigstore.Request) (struct{}, e
 }
 
 // verify returns the step that failed with its error.
-func (t Repository) verify(ctx context.Context, r sigstore.Request) (sigstore.Step, error) {
+func (t TUFRepository) verify(ctx context.Context, r sigstore.Request) (sigstore.Step, error) {
 	signed, err := parse(r.Bundle)
 	if err != nil {
 		return sigstore.ReadBundle, err
@@ -109,7 +109,7 @@ func difference(err *verify.ErrNoMatchingCertificateIdentity) error {
 }
 
 // trustedRoot returns the keys and certificates of Sigstore.
-func (t Repository) trustedRoot(ctx context.Context, r sigstore.Request) (*root.TrustedRoot, error) {
+func (t TUFRepository) trustedRoot(ctx context.Context, r sigstore.Request) (*root.TrustedRoot, error) {
 	if len(r.TrustedRoot) > 0 {
 		return root.NewTrustedRootFromJSON(r.TrustedRoot)
 	}

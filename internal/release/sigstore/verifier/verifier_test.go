@@ -47,7 +47,7 @@ func signed(t *testing.T, s *testsigstore.Sigstore, file string, with testsigsto
 }
 
 // run verifies a signature and returns the failure.
-func run(t *testing.T, repository Repository, r sigstore.Request) *sigstore.Error {
+func run(t *testing.T, repository TUFRepository, r sigstore.Request) *sigstore.Error {
 	t.Helper()
 	_, err := repository.Verify(t.Context(), r)
 	if err == nil {
@@ -120,7 +120,7 @@ func TestVerify(t *testing.T) {
 			if c.root != nil {
 				r.TrustedRoot = c.root
 			}
-			failure := run(t, Repository{}, r)
+			failure := run(t, TUFRepository{}, r)
 			switch {
 			case c.step == "":
 				if failure != nil {
@@ -164,7 +164,7 @@ func TestTUF(t *testing.T) {
 	s, trusted := newSigstore(t, time.Now().Add(time.Hour))
 	_, unknown := newSigstore(t, time.Now().Add(time.Hour))
 	bundle := signed(t, s, "file", testsigstore.Signature{Identity: workflow})
-	serve := func(t *testing.T, root []byte, until time.Time) (*testsigstore.Repository, Repository, sigstore.Request) {
+	serve := func(t *testing.T, root []byte, until time.Time) (*testsigstore.Repository, TUFRepository, sigstore.Request) {
 		t.Helper()
 		repository, err := testsigstore.NewRepository(root, until)
 		if err != nil {
@@ -172,7 +172,7 @@ func TestTUF(t *testing.T) {
 		}
 		server := httptest.NewServer(repository)
 		t.Cleanup(server.Close)
-		return repository, Repository{server.URL, repository.Root}, sigstore.Request{File: []byte("file"), Bundle: bundle, Identity: workflow, Cache: filepath.Join(t.TempDir(), "cache")}
+		return repository, TUFRepository{server.URL, repository.Root}, sigstore.Request{File: []byte("file"), Bundle: bundle, Identity: workflow, Cache: filepath.Join(t.TempDir(), "cache")}
 	}
 	later := time.Now().Add(time.Hour)
 	t.Run("cache", func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestTUF(t *testing.T) {
 		if r.TrustedRoot, err = os.ReadFile(copies[0]); err != nil || !bytes.Equal(r.TrustedRoot, trusted) {
 			t.Errorf("the copy differs: %v", err)
 		}
-		if failure := run(t, Repository{}, r); failure != nil {
+		if failure := run(t, TUFRepository{}, r); failure != nil {
 			t.Errorf("with the copy: %v", failure)
 		}
 		if failure := run(t, repository, sigstore.Request{File: []byte("file!"), Bundle: bundle, Identity: workflow, Cache: r.Cache}); failure == nil || failure.Step != sigstore.CheckSignature || failure.Given {

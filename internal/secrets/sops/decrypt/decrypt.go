@@ -31,7 +31,7 @@ const (
 
 // New returns the function that decrypts documents. Failures of key services are remembered until
 // the process ends, so that many documents with the same key wait once. env returns variables of the environment.
-func New(env func(string) string) func(context.Context, sops.Request) (sops.Result, error) {
+func New(env func(string) string) func(context.Context, sops.Request) (sops.Response, error) {
 	for _, logger := range logging.Loggers {
 		logger.SetOutput(io.Discard) // stderr belongs to flux
 	}
@@ -44,21 +44,21 @@ type documents struct {
 	known failures
 }
 
-func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Result, error) {
+func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Response, error) {
 	store, err := storeOf(r)
 	if err != nil {
-		return sops.Result{}, err
+		return sops.Response{}, err
 	}
 	tree, err := store.LoadEncryptedFile(r.Document)
 	if err != nil {
-		return sops.Result{}, fmt.Errorf("reading the encrypted document: %s", firstLine(err))
+		return sops.Response{}, fmt.Errorf("reading the encrypted document: %s", firstLine(err))
 	}
 	if n := tree.Metadata.MasterKeyCount(); n > keysMax {
-		return sops.Result{}, &budget.ExceededError{Fact: fmt.Sprintf("the encrypted document has %d keys, more than %d", n, keysMax)}
+		return sops.Response{}, &budget.ExceededError{Fact: fmt.Sprintf("the encrypted document has %d keys, more than %d", n, keysMax)}
 	}
 	service, err := d.newService(ctx, r.Keys)
 	if err != nil {
-		return sops.Result{}, err
+		return sops.Response{}, err
 	}
 	service.groups = map[string]int{}
 	for i, group := range tree.Metadata.KeyGroups {
@@ -70,17 +70,17 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Result, e
 	order := []string{"age", "pgp"}
 	key, err := tree.Metadata.GetDataKeyWithKeyServices([]keyservice.KeyServiceClient{service}, order)
 	if err != nil {
-		return sops.Result{NoKey: true, Failures: service.failures}, nil // the failures describe the error
+		return sops.Response{NoKey: true, Failures: service.failures}, nil // the failures describe the error
 	}
 	cipher := &authenticated{Cipher: aes.NewCipher()}
 	if _, err := tree.Decrypt(key, cipher); err != nil {
 		if cipher.failed != nil {
 			err = cipher.failed
 		}
-		return sops.Result{}, err
+		return sops.Response{}, err
 	}
 	clear, err := store.EmitPlainFile(tree.Branches)
-	return sops.Result{Clear: clear}, err
+	return sops.Response{Clear: clear}, err
 }
 
 // storeOf returns the reader of a format, after it checked the limits of the document.

@@ -18,7 +18,7 @@ import (
 // sealedFor encrypts values and decrypts documents with one age key, in this process.
 type sealedFor struct {
 	*testsops.Sealer
-	decrypts func(context.Context, sops.Request) (sops.Result, error)
+	decrypts func(context.Context, sops.Request) (sops.Response, error)
 }
 
 func (s sealedFor) yaml(t *testing.T, body string) string {

@@ -149,7 +149,7 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.warn("%s", redact.Text(text))
 }
 
-// Notice implements kube.Notifier. It repeats equal notices, because each
+// Notice implements transport.Notifier. It repeats equal notices, because each
 // reports a new occurrence.
 func (w *warnings) Notice(text string) { w.warn("%s", redact.Text(text)) }
 

@@ -43,6 +43,23 @@ func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 	return s, true
 }
 
+// TableStyle changes how a table is printed.
+type TableStyle struct {
+	NoHeader bool
+	// NoTrunc keeps everything on a narrow terminal, and Fold wraps long cells there.
+	NoTrunc, Fold bool
+}
+
+// Table prints a table that fits the terminal, or else in the format of Flux 2.9.
+func (a *App) Table(t output.Table, style TableStyle) error {
+	screen, ok := a.Screen(style.NoTrunc)
+	if !ok {
+		return t.Write(a.Out, !style.NoHeader)
+	}
+	screen.Fold = style.Fold
+	return t.Show(a.Out, !style.NoHeader, screen)
+}
+
 // Redraws reports whether a table on standard output can be redrawn in place.
 func (a *App) Redraws() bool {
 	screen, ok := a.Screen(false)

@@ -5,7 +5,6 @@ package input
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -98,13 +97,6 @@ func (c *Input) CheckFlag(flag string, err error) {
 func (c *Input) ObjectName(flag, value string) {
 	if value != "" {
 		c.CheckFlag(flag, syntax.ObjectName(value))
-	}
-}
-
-// ObjectNames checks several names; the keys are the flags.
-func (c *Input) ObjectNames(names map[string]string) {
-	for _, flag := range slices.Sorted(maps.Keys(names)) {
-		c.ObjectName(flag, names[flag])
 	}
 }
 

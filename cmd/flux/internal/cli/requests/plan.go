@@ -109,8 +109,8 @@ func (r *runner) expand(ctx context.Context, n *node) {
 // not reconciled yet has no HelmChart: its repository is used instead.
 func (r *runner) above(ctx context.Context, n *node) ([]objref.Target, error) {
 	refs := n.Kind.Upstream(n.Object)
-	if n.Kind.Kind == "HelmRelease" && len(refs) == 1 && refs[0].Kind == "HelmChart" {
-		k, _ := controllers.FindKind("HelmChart")
+	if n.Kind.Release && len(refs) == 1 && refs[0].Kind == controllers.ChartKind {
+		k, _ := controllers.FindKind(controllers.ChartKind)
 		chart := &node{Target: objref.Target{Kind: k, Namespace: refs[0].Namespace, Name: refs[0].Name}}
 		err := r.readOne(ctx, chart)
 		if err == nil {
@@ -143,7 +143,7 @@ func (r *runner) readOne(ctx context.Context, n *node) error {
 // requests. That of ArtifactGenerators does, although Flux 2.9 has no command
 // for it; an ExternalArtifact is written by its generator.
 func requestable(k controllers.Kind) bool {
-	return k.Has(controllers.Reconcile) || k.Kind == "ArtifactGenerator"
+	return k.Has(controllers.Reconcile) || k.Inventory != nil
 }
 
 // cutCycles removes the edges that close a cycle, such as between generators

@@ -239,10 +239,10 @@ func (r *runner) request(ctx context.Context, n *node, token string, change map[
 	if requestable(n.Kind) {
 		annotations[controllers.RequestAnnotation] = token
 	}
-	if r.options.Force && n.Kind.Kind == "HelmRelease" {
+	if r.options.Force && n.Kind.Release {
 		annotations[forceAnnotation] = token
 	}
-	if r.options.Reset && n.Kind.Kind == "HelmRelease" {
+	if r.options.Reset && n.Kind.Release {
 		annotations[resetAnnotation] = token
 	}
 	controllers.Annotate(change, annotations)

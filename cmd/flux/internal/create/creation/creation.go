@@ -31,8 +31,6 @@ type Flags struct {
 	labels   []string
 	DryRun   string
 	output   string
-	// FetchTimeout is only a flag of create source.
-	FetchTimeout time.Duration
 }
 
 // Add registers the flags.
@@ -49,16 +47,11 @@ type Builder struct {
 	// Kind is the kind of the row in the catalog.
 	Kind    string
 	Example string
-	Flags   func(*pflag.FlagSet)
-	// Refers maps flags to the kinds of the objects that they refer to, for completion.
-	Refers map[string][]string
-	// Fields maps flags to the fields of the spec that they set, for --from. Fields that belong
-	// together are replaced together.
-	Fields map[string][]string
-	// Words maps flags to their values, for completion.
-	Words map[string][]string
-	// Spec builds the spec and records invalid flags in c.
-	Spec func(c *Creation) map[string]any
+	Flags   []Flag
+	// OtherFlags registers the flags that are not for the spec. It may be nil.
+	OtherFlags func(*pflag.FlagSet)
+	// Spec checks flags together, and sets the fields that depend on several of them. It may be nil.
+	Spec func(c *Creation, spec map[string]any)
 	// Secret builds the Secret of the object and adds its reference to the spec. It
 	// returns nil if no flag requires a Secret. It is called after Spec, if all flags are valid.
 	Secret func(ctx context.Context, c *Creation, spec map[string]any) (*unstructured.Unstructured, error)

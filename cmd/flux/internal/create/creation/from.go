@@ -111,14 +111,3 @@ func take(onto, from map[string]any, path string) {
 		unstructured.RemoveNestedField(onto, above...)
 	}
 }
-
-// commonFields maps the common flags to fields of the spec.
-var commonFields = map[string][]string{"interval": {"interval"}, "fetch-timeout": {"timeout"}}
-
-// FieldsOf returns the fields of the spec that a flag sets.
-func (b Builder) FieldsOf(flag string) []string {
-	if fields, ok := b.Fields[flag]; ok {
-		return fields
-	}
-	return commonFields[flag]
-}

@@ -2,9 +2,7 @@ package creation
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +37,10 @@ func Put(m map[string]any, path string, value any) {
 			list[i] = v[i]
 		}
 		value = list
+	case map[string]any:
+		if len(v) == 0 {
+			return
+		}
 	case []any:
 		if len(v) == 0 {
 			return
@@ -73,19 +75,41 @@ func RefField(r controllers.ID) map[string]any {
 	return m
 }
 
-// Versions checks a semver range.
+// Text returns the value of a flag.
+func (c *Creation) Text(flag string) string { return c.Cmd.Flags().Lookup(flag).Value.String() }
+
+// List returns the values of a flag.
+func (c *Creation) List(flag string) []string {
+	values, err := c.Cmd.Flags().GetStringSlice(flag)
+	c.Check(err)
+	return values
+}
+
+// Is reports whether a flag is on.
+func (c *Creation) Is(flag string) bool {
+	on, err := c.Cmd.Flags().GetBool(flag)
+	c.Check(err)
+	return on
+}
+
+// Duration returns the value of a flag.
+func (c *Creation) Duration(flag string) time.Duration {
+	d, err := c.Cmd.Flags().GetDuration(flag)
+	c.Check(err)
+	return d
+}
+
+// Versions checks that a flag is empty or a semver range.
 func (c *Creation) Versions(flag, value string) {
 	if value != "" {
 		c.CheckFlag(flag, syntax.Range(value))
 	}
 }
 
-// Positive checks that durations are not negative; 0 means unset.
-func (c *Creation) Positive(flags map[string]time.Duration) {
-	for _, flag := range slices.Sorted(maps.Keys(flags)) {
-		if flags[flag] < 0 {
-			c.Check(fmt.Errorf("--%s must be greater than 0", flag))
-		}
+// Positive checks that a duration is not negative; 0 means unset.
+func (c *Creation) Positive(flag, value string) {
+	if strings.HasPrefix(value, "-") {
+		c.Check(fmt.Errorf("--%s must be greater than 0", flag))
 	}
 }
 
@@ -97,6 +121,20 @@ func (c *Creation) Refer(flag, value string, rules syntax.Rules) controllers.ID 
 	ref, err := rules.Parse(value)
 	c.CheckFlag(flag, err)
 	return ref
+}
+
+// Reference returns the value of a flag as a reference in a spec.
+func (c *Creation) Reference(flag string, rules syntax.Rules) map[string]any {
+	return RefField(c.Refer(flag, c.Text(flag), rules))
+}
+
+// References returns the values of a flag as references in a spec.
+func (c *Creation) References(flag string, rules syntax.Rules) []any {
+	var refs []any
+	for _, s := range c.List(flag) {
+		refs = append(refs, RefField(c.Refer(flag, s, rules)))
+	}
+	return refs
 }
 
 // Depends parses the values of --depends-on.

@@ -1,6 +1,7 @@
 package secret
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -15,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/input"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/credentials"
@@ -24,7 +24,6 @@ import (
 )
 
 func secretGit() builder {
-	var address string
 	auth, bearer := credentials.NewGit("ca-crt-file"), input.NewSecretFlag("bearer-token")
 	return builder{
 		word: "git", what: "with Git credentials",
@@ -39,13 +38,13 @@ func secretGit() builder {
 
   # Export the Secret to encrypt it and commit it to Git
   flux create secret git app --url=https://github.com/org/app --bearer-token-stdin --export < token`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&address, "url", "", "URL of the repository: ssh, https or http")
+		flags: []creation.Flag{creation.Text("url", "", "URL of the repository: ssh, https or http")},
+		others: func(fs *pflag.FlagSet) {
 			bearer.Add(fs, "", "bearer token for HTTPS", "")
 			auth.Add(fs)
 		},
 		build: func(ctx context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
-			u := c.URL("url", address, "ssh", "http", "https")
+			u := c.URL("url", c.Text("url"), "ssh", "http", "https")
 			auth.Check(c, u)
 			c.Exclusive(append(bearer.FlagNames(), "username")...)
 			if u != nil && u.Scheme == "ssh" && c.SecretGiven(bearer) {
@@ -67,7 +66,6 @@ func secretGit() builder {
 }
 
 func secretGitHubApp() builder {
-	var id, installation, owner, keyFile, base string
 	return builder{
 		word: "githubapp", what: "with the credentials of a GitHub App",
 		example: `  # Select the installation by its ID
@@ -75,35 +73,31 @@ func secretGitHubApp() builder {
 
   # Select the installation of an organization on GitHub Enterprise Server
   flux create secret githubapp app --app-id=12345 --app-installation-owner=org --app-private-key=./app.pem --app-base-url=https://github.example.com/api/v3`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&id, "app-id", "", "ID of the GitHub App")
-			fs.StringVar(&installation, "app-installation-id", "", "ID of the installation")
-			fs.StringVar(&owner, "app-installation-owner", "", "user or organization of the installation, instead of its ID")
-			fs.StringVar(&keyFile, "app-private-key", "", "path to the private key of the GitHub App, '-' for standard input")
-			fs.StringVar(&base, "app-base-url", "", "URL of the GitHub API (default that of github.com)")
+		flags: []creation.Flag{
+			creation.Text("app-id", "", "ID of the GitHub App").Required().Checked(checkID),
+			creation.Text("app-private-key", "", "path to the private key of the GitHub App, '-' for standard input").Required(),
+			creation.Text("app-installation-id", "", "ID of the installation").Checked(checkID),
+			creation.Text("app-installation-owner", "", "user or organization of the installation, instead of its ID"),
+			creation.Text("app-base-url", "", "URL of the GitHub API (default that of github.com)"),
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
-			c.Require("app-id", id)
-			c.Require("app-private-key", keyFile)
-			if installation == "" && owner == "" {
+			if c.Text("app-installation-id")+c.Text("app-installation-owner") == "" {
 				c.Check(errors.New("--app-installation-id or --app-installation-owner is required"))
 			}
 			c.Exclusive("app-installation-id", "app-installation-owner")
-			checkID(c, "app-id", id)
-			checkID(c, "app-installation-id", installation)
-			if base != "" {
+			if base := c.Text("app-base-url"); base != "" {
 				c.URL("app-base-url", base, "https", "http")
 			}
-			before := len(c.Problems)
-			if key := c.File("app-private-key", keyFile); keyFile != "" && len(c.Problems) == before {
+			before, file := len(c.Problems), c.Text("app-private-key")
+			key := c.File("app-private-key", file)
+			if file != "" && len(c.Problems) == before {
 				c.CheckFlag("app-private-key", credential.RSAKey(key))
-				keyFile = string(key)
 			}
-			data := map[string]string{"githubAppID": id, "githubAppPrivateKey": keyFile}
-			for key, value := range map[string]string{
-				"githubAppInstallationID": installation, "githubAppInstallationOwner": owner, "githubAppBaseURL": base,
+			data := map[string]string{"githubAppPrivateKey": string(key)}
+			for key, flag := range map[string]string{
+				"githubAppID": "app-id", "githubAppInstallationID": "app-installation-id", "githubAppInstallationOwner": "app-installation-owner", "githubAppBaseURL": "app-base-url",
 			} {
-				if value != "" {
+				if value := c.Text(flag); value != "" {
 					data[key] = value
 				}
 			}
@@ -120,21 +114,17 @@ func checkID(c *creation.Creation, flag, value string) {
 }
 
 func secretNotation() builder {
-	var files []string
-	var policy string
 	return builder{
 		word: "notation", what: "with a Notation trust policy",
 		example: `  # Combine a trust policy with the CA certificate of the signatures
   flux create secret notation trust --trust-policy-file=./trustpolicy.json --ca-cert-file=./ca.crt`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringSliceVar(&files, "ca-cert-file", nil, "paths to the CA certificates, named *.crt or *.pem")
-			fs.StringVar(&policy, "trust-policy-file", "", "path to the trust policy, '-' for standard input")
+		flags: []creation.Flag{
+			creation.Text("trust-policy-file", "", "path to the trust policy, '-' for standard input").Required(),
+			creation.List("ca-cert-file", "", "paths to the CA certificates, named *.crt or *.pem").Required(),
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
-			c.Require("trust-policy-file", policy)
-			c.Require("ca-cert-file", strings.Join(files, ","))
 			data := map[string]string{}
-			for _, file := range files {
+			for _, file := range c.List("ca-cert-file") {
 				name := filepath.Base(file)
 				if ext := filepath.Ext(name); ext != ".crt" && ext != ".pem" {
 					c.CheckFlag("ca-cert-file", fmt.Errorf("%q must have the extension .crt or .pem", file))
@@ -149,7 +139,7 @@ func secretNotation() builder {
 					data[name] = string(text)
 				}
 			}
-			before := len(c.Problems)
+			before, policy := len(c.Problems), c.Text("trust-policy-file")
 			if text := c.File("trust-policy-file", policy); policy != "" && len(c.Problems) == before {
 				c.CheckFlag("trust-policy-file", credential.TrustPolicy(text))
 				data["trustpolicy.json"] = string(text)
@@ -163,7 +153,6 @@ func secretNotation() builder {
 const webhookAnnotation = "notification.toolkit.fluxcd.io/webhook"
 
 func secretReceiver() builder {
-	var typ, hostname, email, audience string
 	token := input.NewSecretFlag("token")
 	return builder{
 		word: "receiver", what: "with the webhook token of a Receiver",
@@ -172,17 +161,16 @@ func secretReceiver() builder {
 
   # Use an existing token
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com --token-file=./token`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.Var(command.Choice{Value: &typ, Allowed: creation.ReceiverTypes}, "type", "type of the Receiver: "+strings.Join(creation.ReceiverTypes, ", "))
-			token.Add(fs, "", "webhook token", " (default a generated token)")
-			fs.StringVar(&hostname, "hostname", "", "hostname of the webhook, e.g. flux.example.com")
-			fs.StringVar(&email, "email-claim", "", "e-mail claim of the Pub/Sub token (only with --type=gcr)")
-			fs.StringVar(&audience, "audience-claim", "", "audience claim of the Pub/Sub token (only with --type=gcr, default the webhook URL)")
+		flags: []creation.Flag{
+			creation.Choice("type", "", "type of the Receiver: "+strings.Join(creation.ReceiverTypes, ", "), creation.ReceiverTypes...).Required(),
+			creation.Text("hostname", "", "hostname of the webhook, e.g. flux.example.com").Required().
+				Checked(func(c *creation.Creation, flag, value string) { c.Endpoint(flag, value) }),
+			creation.Text("email-claim", "", "e-mail claim of the Pub/Sub token (only with --type=gcr)"),
+			creation.Text("audience-claim", "", "audience claim of the Pub/Sub token (only with --type=gcr, default the webhook URL)"),
 		},
+		others: func(fs *pflag.FlagSet) { token.Add(fs, "", "webhook token", " (default a generated token)") },
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
-			c.Require("type", typ)
-			c.Require("hostname", hostname)
-			c.Endpoint("hostname", hostname)
+			typ, email := c.Text("type"), c.Text("email-claim")
 			checkClaims(c, typ, email)
 			value := c.Secret(token)
 			if !c.SecretGiven(token) {
@@ -192,13 +180,10 @@ func secretReceiver() builder {
 				}
 				value = hex.EncodeToString(random)
 			}
-			webhook := (&url.URL{Scheme: "https", Host: hostname, Path: credential.WebhookPath(value, c.Name, c.Namespace)}).String()
+			webhook := (&url.URL{Scheme: "https", Host: c.Text("hostname"), Path: credential.WebhookPath(value, c.Name, c.Namespace)}).String()
 			data := map[string]string{"token": value}
 			if typ == "gcr" {
-				if audience == "" {
-					audience = webhook
-				}
-				data["email"], data["audience"] = email, audience
+				data["email"], data["audience"] = email, cmp.Or(c.Text("audience-claim"), webhook)
 			}
 			secret := credentials.NewSecret(c, c.Name, "", data)
 			secret.SetAnnotations(map[string]string{webhookAnnotation: webhook})

@@ -22,7 +22,9 @@ import (
 // builder builds the Secrets of one subcommand.
 type builder struct {
 	word, what, example string
-	flags               func(*pflag.FlagSet)
+	flags               []creation.Flag
+	// others registers flags for secret values and files. It may be nil.
+	others func(*pflag.FlagSet)
 	// build returns the Secret; it is discarded if c has recorded a problem.
 	build func(ctx context.Context, c *creation.Creation) (*unstructured.Unstructured, error)
 }
@@ -54,7 +56,7 @@ func newKind(a *app.App, o *creation.Flags, b builder) *cobra.Command {
 		ValidArgsFunction: creation.CompleteReferences(a, []string{"Secret"}),
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, b, args) },
 	}
-	b.flags(cmd.Flags())
+	creation.Builder{Flags: b.flags, OtherFlags: b.others}.AddFlags(a, cmd)
 	return cmd
 }
 
@@ -62,6 +64,7 @@ func run(a *app.App, cmd *cobra.Command, o *creation.Flags, b builder, args []st
 	c := creation.New(a, cmd, o, args)
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
+	creation.Builder{Flags: b.flags}.Build(c) // checks the flags
 	secret, err := b.build(ctx, c)
 	if err == nil {
 		err = c.Err()
@@ -100,8 +103,9 @@ func withStringData(secret *unstructured.Unstructured) *unstructured.Unstructure
 	return plain
 }
 
+func username() creation.Flag { return creation.Text("username", "", "user name").Short("u") }
+
 func secretHelm() builder {
-	var username string
 	password, files := input.NewSecretFlag("password"), credentials.TLS{Ca: "ca-crt-file", Cert: "tls-crt-file", Key: "tls-key-file"}
 	return builder{
 		word: "helm", what: "with Helm repository credentials",
@@ -110,14 +114,14 @@ func secretHelm() builder {
 
   # Export the Secret to encrypt it and commit it to Git
   flux create secret helm charts --username=me --password-file=./password --export > charts.yaml`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVarP(&username, "username", "u", "", "user name")
+		flags: []creation.Flag{username()},
+		others: func(fs *pflag.FlagSet) {
 			password.Add(fs, "p", "password", "")
 			files.Add(fs)
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			files.Check(c)
-			data, typ := files.Read(c), files.SecretType()
+			data, typ, username := files.Read(c), files.SecretType(), c.Text("username")
 			if len(data) == 0 || username != "" || c.SecretGiven(password) {
 				if c.Require("username", username); !c.SecretGiven(password) {
 					c.Require("password", "")
@@ -131,46 +135,39 @@ func secretHelm() builder {
 }
 
 func secretOCI() builder {
-	var registry, username string
 	password := input.NewSecretFlag("password")
 	return builder{
 		word: "oci", what: "with registry credentials",
 		example: `  # Read a token from standard input
   echo $GITHUB_TOKEN | flux create secret oci ghcr --url=ghcr.io --username=flux --password-stdin`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&registry, "url", "", "registry host with an optional path, e.g. ghcr.io")
-			fs.StringVarP(&username, "username", "u", "", "user name")
-			password.Add(fs, "p", "password or token", "")
-		},
+		flags:  []creation.Flag{creation.Text("url", "", "registry host with an optional path, e.g. ghcr.io").Required(), username().Required()},
+		others: func(fs *pflag.FlagSet) { password.Add(fs, "p", "password or token", "") },
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
-			c.Require("url", registry)
-			if c.Require("username", username); !c.SecretGiven(password) {
+			if !c.SecretGiven(password) {
 				c.Require("password", "")
 			}
-			host, _, _ := strings.Cut(strings.TrimPrefix(registry, "oci://"), "/")
+			registry := strings.TrimPrefix(c.Text("url"), "oci://")
+			host, _, _ := strings.Cut(registry, "/")
 			c.Endpoint("url", host)
-			if strings.Contains(strings.TrimPrefix(registry, "oci://"), "://") {
+			if strings.Contains(registry, "://") {
 				c.CheckFlag("url", errors.New("must be a registry host, e.g. ghcr.io"))
 			}
-			config, err := credential.DockerConfig(strings.TrimPrefix(registry, "oci://"), username, c.Secret(password))
+			config, err := credential.DockerConfig(registry, c.Text("username"), c.Secret(password))
 			return credentials.NewSecret(c, c.Name, "kubernetes.io/dockerconfigjson", map[string]string{".dockerconfigjson": config}), err
 		},
 	}
 }
 
 func secretProxy() builder {
-	var address, username string
 	password := input.NewSecretFlag("password")
 	return builder{
 		word: "proxy", what: "with a proxy address",
 		example: `  # Use a proxy with authentication
   flux create secret proxy corporate --address=https://proxy.example.com:8080 --username=me --password-stdin < password`,
-		flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&address, "address", "", "URL of the proxy: https, http or socks5")
-			fs.StringVarP(&username, "username", "u", "", "user name")
-			password.Add(fs, "p", "password", "")
-		},
+		flags:  []creation.Flag{creation.Text("address", "", "URL of the proxy: https, http or socks5"), username()},
+		others: func(fs *pflag.FlagSet) { password.Add(fs, "p", "password", "") },
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
+			address, username := c.Text("address"), c.Text("username")
 			c.URL("address", address, "https", "http", "socks5")
 			if c.SecretGiven(password) && username == "" {
 				c.Require("username", "")
@@ -196,7 +193,7 @@ func secretTLS() builder {
 
   # Use a client certificate
   flux create secret tls client --tls-crt-file=./client.crt --tls-key-file=./client.key --ca-crt-file=./ca.crt`,
-		flags: files.Add,
+		others: files.Add,
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			if files.CaFile == "" && files.CertFile == "" && files.KeyFile == "" {
 				c.Check(errors.New("--ca-crt-file, or --tls-crt-file and --tls-key-file, is required"))

@@ -38,7 +38,7 @@ func secretSOPS() builder {
 
   # Read an OpenPGP private key from standard input
   gpg --export-secret-keys --armor flux@example.com | flux create secret sops sops-gpg --pgp-key-file=-`,
-		flags: func(fs *pflag.FlagSet) {
+		others: func(fs *pflag.FlagSet) {
 			fs.StringSliceVar(&age.files, age.flag, nil, "paths to files with age private keys, '-' for standard input")
 			fs.StringSliceVar(&pgp.files, pgp.flag, nil, "paths to armored OpenPGP private keys without a passphrase, '-' for standard input")
 			vault.Add(fs, "", "token of HashiCorp Vault", "")

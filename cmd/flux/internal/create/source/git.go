@@ -8,12 +8,10 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/spf13/pflag"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/credentials"
 	"github.com/fluxkit/flux/internal/hint"
@@ -21,19 +19,10 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
 )
 
-// gitRepositoryFlags holds the flags of create source git.
-type gitRepositoryFlags struct {
-	address, branch, tag, semver, commit, refName, secretRef, provider, proxy string
-	ignore, sparse                                                            []string
-	submodules, silent                                                        bool
-	auth                                                                      *credentials.Git
-	// url is the parsed address.
-	url *url.URL
-}
-
 // GitRepository returns the builder of GitRepositories.
 func GitRepository() creation.Builder {
-	o := &gitRepositoryFlags{auth: credentials.NewGit("ca-file")}
+	auth := credentials.NewGit("ca-file")
+	address := func(c *creation.Creation) *url.URL { return c.URL("url", c.Text("url"), "ssh", "http", "https") }
 	return creation.Builder{
 		Kind: "GitRepository",
 		Example: `  # Track a branch of a public repository
@@ -50,67 +39,41 @@ func GitRepository() creation.Builder {
 
   # Export the manifest to commit it to Git
   flux create source git podinfo --url=https://github.com/stefanprodan/podinfo --branch=master --export > source.yaml`,
-		Refers: map[string][]string{"secret-ref": {"Secret"}, "proxy-secret-ref": {"Secret"}},
-		Fields: map[string][]string{
-			"url": {"url"}, "branch": {"ref"}, "tag": {"ref"}, "tag-semver": {"ref"}, "commit": {"ref"}, "ref-name": {"ref"},
-			"secret-ref": {"secretRef"}, "provider": {"provider"}, "proxy-secret-ref": {"proxySecretRef"}, "ignore-paths": {"ignore"},
-			"sparse-checkout-paths": {"sparseCheckout"}, "recurse-submodules": {"recurseSubmodules"},
+		SecretFlags: auth.FlagNames(),
+		Flags: files(
+			creation.Text("url", "url", "URL of the repository: ssh, https or http"),
+			creation.Text("branch", "ref.branch", "branch to track").Replaces("ref"),
+			creation.Text("tag", "ref.tag", "tag to pin").Replaces("ref"),
+			creation.Text("tag-semver", "ref.semver", "semver range of the tags to track").Replaces("ref").Checked((*creation.Creation).Versions),
+			creation.Text("commit", "ref.commit", "commit SHA to pin, on --branch if set").Replaces("ref"),
+			creation.Text("ref-name", "ref.name", "Git reference to track, e.g. refs/pull/1/head").Replaces("ref"),
+			creation.ObjectName("secret-ref", "secretRef.name", "name of the Secret with the Git credentials", "Secret"),
+			creation.Choice("provider", "provider", "authentication provider: generic, github, aws, azure", "generic", "github", "aws", "azure"),
+			creation.List("sparse-checkout-paths", "sparseCheckout", "directories to check out (default all)"),
+			creation.Switch("recurse-submodules", "recurseSubmodules", "fetch submodules recursively"),
+			creation.Switch("silent", "", "skip the deploy key confirmation").Short("s"),
+		),
+		OtherFlags: auth.Add,
+		Spec: func(c *creation.Creation, _ map[string]any) {
+			u := address(c)
+			if c.Text("branch")+c.Text("tag")+c.Text("tag-semver")+c.Text("commit")+c.Text("ref-name") == "" && !c.Partial {
+				c.Check(errors.New("a Git reference is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
+			}
+			c.Exclusive("branch", "tag", "tag-semver", "ref-name")
+			c.Excludes("commit", "a GitRepository tracks one reference", "tag", "tag-semver", "ref-name")
+			if c.Text("provider") == "github" && c.Text("secret-ref") == "" && !c.Partial {
+				c.Check(errors.New("--provider=github requires --secret-ref: create the Secret with 'flux create secret githubapp'"))
+			}
+			c.Excludes("secret-ref", "the credentials are in the Secret", auth.FlagNames()...)
+			auth.Check(c, u)
 		},
-		SecretFlags: o.auth.FlagNames(),
-		Flags:       o.add,
-		Spec:        o.spec,
 		Secret: func(ctx context.Context, c *creation.Creation, spec map[string]any) (*unstructured.Unstructured, error) {
-			if o.secretRef != "" || o.provider == "aws" || o.provider == "azure" {
+			if provider := c.Text("provider"); c.Text("secret-ref") != "" || provider == "aws" || provider == "azure" {
 				return nil, nil // the credentials exist already
 			}
-			return gitSecret(ctx, c, o.auth, o.url, o.silent, spec)
+			return gitSecret(ctx, c, auth, address(c), c.Is("silent"), spec)
 		},
 	}
-}
-
-func (o *gitRepositoryFlags) add(fs *pflag.FlagSet) {
-	fs.StringVar(&o.address, "url", "", "URL of the repository: ssh, https or http")
-	fs.StringVar(&o.branch, "branch", "", "branch to track")
-	fs.StringVar(&o.tag, "tag", "", "tag to pin")
-	fs.StringVar(&o.semver, "tag-semver", "", "semver range of the tags to track")
-	fs.StringVar(&o.commit, "commit", "", "commit SHA to pin, on --branch if set")
-	fs.StringVar(&o.refName, "ref-name", "", "Git reference to track, e.g. refs/pull/1/head")
-	fs.StringVar(&o.secretRef, "secret-ref", "", "name of the Secret with the Git credentials")
-	fs.Var(command.Choice{Value: &o.provider, Allowed: []string{"generic", "github", "aws", "azure"}}, "provider", "authentication provider: generic, github, aws, azure")
-	fs.StringVar(&o.proxy, "proxy-secret-ref", "", "name of the Secret with the proxy address and credentials")
-	fs.StringSliceVar(&o.ignore, "ignore-paths", nil, "paths to exclude, in the .gitignore format")
-	fs.StringSliceVar(&o.sparse, "sparse-checkout-paths", nil, "directories to check out (default all)")
-	fs.BoolVar(&o.submodules, "recurse-submodules", false, "fetch submodules recursively")
-	fs.BoolVarP(&o.silent, "silent", "s", false, "skip the deploy key confirmation")
-	o.auth.Add(fs)
-}
-
-func (o *gitRepositoryFlags) spec(c *creation.Creation) map[string]any {
-	spec := map[string]any{}
-	o.url = c.URL("url", o.address, "ssh", "http", "https")
-	if o.branch+o.tag+o.semver+o.commit+o.refName == "" && !c.Partial {
-		c.Check(errors.New("a Git reference is required: --branch, --tag, --tag-semver, --commit or --ref-name"))
-	}
-	c.Exclusive("branch", "tag", "tag-semver", "ref-name")
-	c.Excludes("commit", "a GitRepository tracks one reference", "tag", "tag-semver", "ref-name")
-	c.Versions("tag-semver", o.semver)
-	c.ObjectName("secret-ref", o.secretRef)
-	if o.provider == "github" && o.secretRef == "" && !c.Partial {
-		c.Check(errors.New("--provider=github requires --secret-ref: create the Secret with 'flux create secret githubapp'"))
-	}
-	c.Excludes("secret-ref", "the credentials are in the Secret", o.auth.FlagNames()...)
-	o.auth.Check(c, o.url)
-	putFetchFields(c, spec, o.address, o.proxy, o.ignore)
-	creation.Put(spec, "ref.branch", o.branch)
-	creation.Put(spec, "ref.tag", o.tag)
-	creation.Put(spec, "ref.semver", o.semver)
-	creation.Put(spec, "ref.commit", o.commit)
-	creation.Put(spec, "ref.name", o.refName)
-	creation.Put(spec, "provider", o.provider)
-	creation.Put(spec, "recurseSubmodules", o.submodules)
-	creation.Put(spec, "sparseCheckout", o.sparse)
-	creation.Put(spec, "secretRef.name", o.secretRef)
-	return spec
 }
 
 // gitSecret builds the Secret of a GitRepository, or returns nil if it needs no

@@ -1,4 +1,4 @@
-package installation
+package installflags
 
 import (
 	"encoding/base64"

@@ -1,4 +1,4 @@
-package kube_test
+package transport_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // TestEndCredentialPlugins ends a plugin for whose credentials several requests wait, in a process of
@@ -40,7 +40,7 @@ func TestEndCredentialPlugins(t *testing.T) {
 
 func endWhileRequestsWait(t *testing.T, folder string) {
 	t.Helper()
-	transport, err := rest.TransportFor(&rest.Config{Host: "https://127.0.0.1:1", ExecProvider: &api.ExecConfig{
+	connection, err := rest.TransportFor(&rest.Config{Host: "https://127.0.0.1:1", ExecProvider: &api.ExecConfig{
 		APIVersion: "client.authentication.k8s.io/v1", Command: "sh", InteractiveMode: api.NeverExecInteractiveMode,
 		Args: []string{"-c", `exec 2> /dev/null; cd "$0"; echo $$ >> runs; echo > started; exec sleep 600`, folder},
 	}})
@@ -54,7 +54,7 @@ func endWhileRequestsWait(t *testing.T, folder string) {
 			t.Fatal(err)
 		}
 		go func() {
-			response, err := transport.RoundTrip(request)
+			response, err := connection.RoundTrip(request)
 			if err == nil {
 				_ = response.Body.Close()
 			}
@@ -64,7 +64,7 @@ func endWhileRequestsWait(t *testing.T, folder string) {
 	if _, err := os.ReadFile(filepath.Join(folder, "started")); err != nil { // returns when the plugin runs
 		t.Fatal(err)
 	}
-	kube.EndCredentialPlugins()
+	transport.EndCredentialPlugins()
 	if err := <-ended; err == nil {
 		t.Error("a request ended without credentials")
 	}

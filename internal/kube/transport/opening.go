@@ -1,4 +1,4 @@
-package kube
+package transport
 
 import (
 	"net/http"
@@ -9,10 +9,10 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// newOpening returns a transport that delays requests until the first request has opened a connection. Otherwise fifteen
+// Opening returns a transport that delays requests until the first request has opened a connection. Otherwise fifteen
 // concurrent lists would open fifteen connections with a TLS handshake each, although they can share one with HTTP/2.
 // With HTTP/1.1 the other requests then open their own.
-func newOpening(next http.RoundTripper) http.RoundTripper {
+func Opening(next http.RoundTripper) http.RoundTripper {
 	var begun atomic.Bool
 	opened := make(chan struct{})
 	open := sync.OnceFunc(func() { close(opened) })

@@ -1,4 +1,6 @@
-package bootstrap
+// Package credentials reads the passwords, tokens, keys and certificates of bootstrap from flags, files, the environment,
+// standard input, prompts and the CLIs of Git hosts.
+package credentials
 
 import (
 	"bytes"
@@ -11,7 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -25,9 +27,9 @@ var tokenPrinters = map[string]func(hostname string) []string{
 	"glab": func(hostname string) []string { return []string{"config", "get", "token", "--host", hostname} },
 }
 
-// tokenSources returns the values of --token-from. program is the CLI of the Git host
+// TokenSources returns the values of --token-from. program is the CLI of the Git host
 // that stores tokens, "" if there is none.
-func tokenSources(program string) []string {
+func TokenSources(program string) []string {
 	if program == "" {
 		return []string{"env", "stdin"}
 	}
@@ -38,10 +40,10 @@ func tokenSources(program string) []string {
 // to enter the password of a keyring.
 const printerTimeout = 30 * time.Second
 
-// hostToken returns the API token of a Git host. Without a source it reads the
+// HostToken returns the API token of a Git host. Without a source it reads the
 // environment, then prompts on the terminal, and without a terminal reads standard
 // input like Flux 2.9.
-func hostToken(ctx context.Context, a *app.App, source, envName, hostname string) (string, error) {
+func HostToken(ctx context.Context, a *app.App, source, envName, hostname string) (string, error) {
 	token, err := tokenOf(ctx, a, source, envName, hostname)
 	if err != nil {
 		return "", err
@@ -78,7 +80,7 @@ func tokenFromStdin(ctx context.Context, a *app.App) (string, error) {
 	if ui.IsTerminal(a.In) {
 		return "", nil
 	}
-	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installation.MostCredentials)
+	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installflags.MostCredentials)
 	if err != nil {
 		return "", fmt.Errorf("reading the token from standard input: %w", err)
 	}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package kube
+package transport
 
 // EndCredentialPlugins does nothing: this system does not list the child processes of a process.
 func EndCredentialPlugins() {}

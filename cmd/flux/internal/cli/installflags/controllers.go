@@ -1,6 +1,6 @@
-// Package installation has the flags for manifests and the queries for the
+// Package installflags has the flags for manifests and the queries for the
 // installed Flux that install, bootstrap, check, uninstall and version share.
-package installation
+package installflags
 
 import (
 	"context"

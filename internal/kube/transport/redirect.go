@@ -1,4 +1,4 @@
-package kube
+package transport
 
 import (
 	"errors"
@@ -26,7 +26,7 @@ func HTTPClient(cfg *rest.Config) (*http.Client, error) {
 		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
 	client := *shared // it can be http.DefaultClient
-	client.CheckRedirect = sameServer
+	client.CheckRedirect = SameServer
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport
 	}
@@ -34,7 +34,8 @@ func HTTPClient(cfg *rest.Config) (*http.Client, error) {
 	return &client, nil
 }
 
-func sameServer(next *http.Request, via []*http.Request) error {
+// SameServer returns an error for a redirect to another server.
+func SameServer(next *http.Request, via []*http.Request) error {
 	err := web.SameServer(next, via)
 	if other := (*web.RedirectError)(nil); errors.As(err, &other) && other.Method == "" {
 		return &RedirectError{From: other.From, To: other.To}

@@ -1,4 +1,6 @@
-package kube
+// Package transport sends requests to the API server: it bounds what the server sends, repeats requests that may arrive
+// twice, stays on the server of the kubeconfig, and does not wait for a credential plugin that hangs.
+package transport
 
 import (
 	"bytes"
@@ -56,18 +58,19 @@ func retriesAfter(code int) int {
 	}
 }
 
-func notifier(cfg *rest.Config) func(string) {
+// NotifierOf returns the function that receives the messages of a client.
+func NotifierOf(cfg *rest.Config) func(string) {
 	if n, ok := cfg.WarningHandler.(Notifier); ok {
 		return n.Notice
 	}
 	return func(string) {}
 }
 
-// wrapRetry adds retries to the transport of a configuration, around another wrapper, unless it has them. They are the
+// Retrying adds retries to the transport of a configuration, around another wrapper, unless it has them. They are the
 // only ones: a busy or restarting server, or a lost connection, is retried if the request is safe to repeat (see
 // idempotent).
-func wrapRetry(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper) {
-	retry := web.Retry{Plan: plan, Notify: notifier(cfg)}
+func Retrying(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper) {
+	retry := web.Retry{Plan: plan, Notify: NotifierOf(cfg)}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		if web.Repeats(next) {
 			return next
@@ -133,7 +136,7 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	switch {
 	case r.Context().Err() != nil:
 		return nil
-	case err != nil && lost(err):
+	case err != nil && Lost(err):
 		return &failure{cause: lostError{err}.Error()}
 	case err != nil || retriesAfter(response.StatusCode) == 0 || invalidForSchema(r, response):
 		return nil
@@ -208,6 +211,13 @@ func (f *failure) pause(n int) time.Duration {
 	return whole/2 + rand.N(whole/2) // not for secrets
 }
 
+// Reconnect returns the time before a response is requested again after its connection was lost for the nth time, counted
+// from 0. It returns false after too many times.
+func Reconnect(n int) (time.Duration, bool) {
+	f := failure{}
+	return f.pause(n), n < retriesAfter(f.code)
+}
+
 // lostError is returned if a connection ended before the response.
 type lostError struct{ err error }
 
@@ -218,8 +228,8 @@ func (e lostError) Error() string {
 	return "the API server closed the connection without a response"
 }
 
-// lost reports whether an established connection has ended.
-func lost(err error) bool {
+// Lost reports whether an established connection has ended.
+func Lost(err error) bool {
 	var stream http2.StreamError
 	return web.Lost(err) || web.Unreachable(err) == nil &&
 		(errors.As(err, &stream) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err))

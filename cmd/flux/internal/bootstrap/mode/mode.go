@@ -1,8 +1,8 @@
-package bootstrap
+// Package mode runs bootstrap, its preflight checks or a dry run, and reports what it does.
+package mode
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -13,26 +13,26 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/installation"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/installflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/bootstrap"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
-// mode holds the flags that select the steps of bootstrap.
-type mode struct {
+// Flags holds the flags that select the steps of bootstrap.
+type Flags struct {
 	preflight, dryRun, pullRequest, rotateKey bool
 	// output is the output format of --preflight and --dry-run, or "" for text.
 	output string
 }
 
-func (m *mode) add(fs *pflag.FlagSet) {
+// Add registers the flags.
+func (m *Flags) Add(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.preflight, "preflight", false, "run the preflight checks without making changes")
 	fs.BoolVar(&m.dryRun, "dry-run", false, "print the changes without making them")
 	fs.BoolVar(&m.pullRequest, "pull-request", false, "push to a separate branch and open a pull request; run the command again after the merge")
@@ -40,8 +40,8 @@ func (m *mode) add(fs *pflag.FlagSet) {
 	command.AddOutput(fs, &m.output, "output format of --preflight and --dry-run", "json", "yaml")
 }
 
-// validate returns an error for flags that are mutually exclusive.
-func (m *mode) validate() error {
+// Validate returns an error for flags that are mutually exclusive.
+func (m *Flags) Validate() error {
 	switch {
 	case m.preflight && m.dryRun:
 		return errors.New("--preflight and --dry-run are mutually exclusive: a dry run includes the preflight checks")
@@ -52,14 +52,14 @@ func (m *mode) validate() error {
 	}
 }
 
-// run runs the steps of a plan that mode selects and reports progress.
-func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error {
+// Run runs the steps of a plan that the flags select and reports progress.
+func (m *Flags) Run(ctx context.Context, a *app.App, plan bootstrap.Plan) error {
 	cfg, err := a.RESTConfig()
 	if err != nil {
 		return err
 	}
-	plan.ChangeRequest, plan.RotateKey = mode.pullRequest, mode.rotateKey
-	if mode.preflight || mode.dryRun || !a.UI.Interactive() {
+	plan.ChangeRequest, plan.RotateKey = m.pullRequest, m.rotateKey
+	if m.preflight || m.dryRun || !a.UI.Interactive() {
 		plan.Key.Trust = nil // no credentials are sent, or no terminal to confirm on
 	}
 	user := ctx
@@ -67,10 +67,10 @@ func run(ctx context.Context, a *app.App, plan bootstrap.Plan, mode mode) error 
 	defer cancel()
 	progress := &progress{terminal: a.UI, app: a}
 	switch {
-	case mode.preflight:
-		return preflight(ctx, a, cfg, plan, progress, mode.output)
-	case mode.dryRun:
-		return dryRun(ctx, a, cfg, plan, progress, mode.output)
+	case m.preflight:
+		return preflight(ctx, a, cfg, plan, progress, m.output)
+	case m.dryRun:
+		return dryRun(ctx, a, cfg, plan, progress, m.output)
 	}
 	result, err := bootstrap.Run(ctx, cfg, plan, progress)
 	if err != nil {
@@ -92,7 +92,7 @@ func explainUnready(ctx context.Context, a *app.App, namespace string, err error
 	}
 	switch {
 	case errors.As(err, &controllersDown):
-		return installation.ReportNotReady(a, controllersDown, known.Hint)
+		return installflags.ReportNotReady(a, controllersDown, known.Hint)
 	case errors.As(err, &object):
 		client, clientErr := a.Client()
 		if clientErr != nil {
@@ -140,7 +140,7 @@ func preflight(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap
 				reports[i].Message, reports[i].Hint = redact.Text(message), redact.Text(hint)
 			}
 		}
-		if err := printResult(a, format, map[string]any{"passed": err == nil, "checks": reports}); err != nil {
+		if err := a.Encode(format, map[string]any{"passed": err == nil, "checks": reports}); err != nil {
 			return err
 		}
 	}
@@ -157,7 +157,7 @@ func dryRun(ctx context.Context, a *app.App, cfg *rest.Config, plan bootstrap.Pl
 		return explainFailed(ctx, a, err)
 	}
 	if format != "" {
-		return printResult(a, format, p)
+		return a.Encode(format, p)
 	}
 	var text strings.Builder
 	for _, change := range p.Host {
@@ -204,30 +204,4 @@ func shortened(a *app.App, patch string) string {
 		}
 	}
 	return short.String()
-}
-
-func printResult(a *app.App, format string, report any) error {
-	var text []byte
-	var err error
-	if format == "yaml" {
-		text, err = output.YAML(report)
-	} else {
-		text, err = json.MarshalIndent(report, "", "  ")
-		text = append(text, '\n')
-	}
-	if err != nil {
-		return fmt.Errorf("writing the report: %w", err)
-	}
-	_, err = a.Answer(format).Write(text)
-	return err
-}
-
-// trustHost asks the user to confirm an unverified SSH host key.
-func trustHost(ctx context.Context, a *app.App, key bootstrap.ServerKey) error {
-	a.UI.Warning("unverified host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
-	yes, err := a.Confirm(ctx, "Do you trust this host key?")
-	if err == nil && !yes {
-		return hint.Errorf("get the host key from the administrator of the server and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
-	}
-	return err
 }

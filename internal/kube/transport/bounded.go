@@ -1,4 +1,4 @@
-package kube
+package transport
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 // The limits of what the API server sends, after decompression: a response that is read as a whole,
 // an object in a list or an event of a watch; an error response; and a list with all its pages.
 const (
-	maxAnswer = 32 << 20
+	MaxAnswer = 32 << 20
+	MaxList   = 1 << 30
 	maxError  = 1 << 20
-	maxList   = 1 << 30
 	// maxValues limits the JSON values of a response that is decoded as a whole.
 	maxValues = 2_000_000
 )
@@ -37,9 +37,9 @@ func bounded(next http.RoundTripper) http.RoundTripper {
 			response.Body = budget.Body(response.Body, maxError, budget.TooLarge(address, "the error response", maxError))
 		case r.Context().Value(streamed{}) != nil: // the reader limits it
 		case r.URL.Query().Has("watch"):
-			response.Body = budget.Closing(events(response.Body, budget.TooLarge(address, "an event", maxAnswer)), response.Body)
+			response.Body = budget.Closing(events(response.Body, budget.TooLarge(address, "an event", MaxAnswer)), response.Body)
 		default:
-			response.Body = budget.Body(response.Body, maxAnswer, budget.TooLarge(address, "the response", maxAnswer))
+			response.Body = budget.Body(response.Body, MaxAnswer, budget.TooLarge(address, "the response", MaxAnswer))
 		}
 		return response, nil
 	})
@@ -52,7 +52,7 @@ func events(from io.Reader, exceeded error) io.Reader {
 		if end := bytes.LastIndexByte(read, '\n'); end >= 0 {
 			line = -end - 1
 		}
-		if line += len(read); line > maxAnswer {
+		if line += len(read); line > MaxAnswer {
 			return exceeded
 		}
 		return nil
@@ -65,8 +65,8 @@ func addressOf(u *url.URL) string { return u.Scheme + "://" + u.Host + u.Path }
 // streamed is the context key of requests whose response is read piece by piece.
 type streamed struct{}
 
-// openStream sends a request whose response the caller reads piece by piece, and limits.
-func openStream(ctx context.Context, request *rest.Request) (io.ReadCloser, error) {
+// Open sends a request whose response the caller reads piece by piece, and limits.
+func Open(ctx context.Context, request *rest.Request) (io.ReadCloser, error) {
 	body, err := request.Stream(context.WithValue(ctx, streamed{}, true))
 	if err != nil {
 		return nil, err
@@ -75,9 +75,9 @@ func openStream(ctx context.Context, request *rest.Request) (io.ReadCloser, erro
 	return budget.Closing(budget.Interruptible(ctx, body), body), nil
 }
 
-// answer sends a request and returns the body. Unlike DoRaw, it returns errors with the message of
+// Answer sends a request and returns the body. Unlike DoRaw, it returns errors with the message of
 // the server.
-func answer(ctx context.Context, request *rest.Request) ([]byte, error) {
+func Answer(ctx context.Context, request *rest.Request) ([]byte, error) {
 	result := request.Do(ctx)
 	err := result.Error()
 	var exceeded *budget.ExceededError

@@ -1,6 +1,6 @@
 //go:build unix
 
-package bootstrap
+package credentials
 
 import (
 	"bytes"
@@ -47,7 +47,7 @@ func TestHostToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			env := func(key string) string { return map[string]string{"TOKEN": test.env}[key] }
 			a := app.New(strings.NewReader(test.stdin), &bytes.Buffer{}, &bytes.Buffer{}, env, time.Now)
-			token, err := hostToken(t.Context(), a, test.source, "TOKEN", test.host)
+			token, err := HostToken(t.Context(), a, test.source, "TOKEN", test.host)
 			problem := ""
 			if err != nil {
 				problem = err.Error()
@@ -81,7 +81,7 @@ func TestHostTokenInterrupted(t *testing.T) {
 		_, _ = os.ReadFile(started) // returns when the program runs
 	}()
 	a := app.New(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, func(string) string { return "" }, time.Now)
-	if _, err := hostToken(ctx, a, "gh", "TOKEN", "github.com"); !errors.Is(err, context.Canceled) {
+	if _, err := HostToken(ctx, a, "gh", "TOKEN", "github.com"); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupt while gh is running: %v", err)
 	}
 }

@@ -1,4 +1,4 @@
-package kube_test
+package transport_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
 // TestCredentialPluginThatHangs checks that a request ends with its context while
@@ -31,7 +31,7 @@ func TestCredentialPluginThatHangs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client, err := kube.HTTPClient(&rest.Config{
+			client, err := transport.HTTPClient(&rest.Config{
 				Host: silent.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true},
 				ExecProvider: &api.ExecConfig{
 					APIVersion: "client.authentication.k8s.io/v1", Command: "sh", Args: []string{"-c", c.script}, InteractiveMode: api.NeverExecInteractiveMode,
@@ -50,7 +50,7 @@ func TestCredentialPluginThatHangs(t *testing.T) {
 			if err == nil {
 				_ = response.Body.Close()
 			}
-			var plugin *kube.CredentialPluginError
+			var plugin *transport.CredentialPluginError
 			if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &plugin) != c.plugin {
 				t.Errorf("error %v", err)
 			}
