@@ -116,8 +116,8 @@ func eachText(value any, each func(string)) {
 	}
 }
 
-// derivedTexts returns the keys and values of an object that are derived from secret values.
-func derivedTexts(o build.Object) []string {
+// DerivedTexts returns the keys and values of an object that are derived from secret values.
+func DerivedTexts(o build.Object) []string {
 	var texts []string
 	for _, path := range o.Secret {
 		eachText(valueAt(o.Object, path), func(text string) {

@@ -93,7 +93,7 @@ func (w *walker) lists(parent at, name, key string, before, after []any) {
 		if id == "" {
 			return canonical(v)
 		}
-		return text(v.(map[string]any)[id])
+		return fmt.Sprint(v.(map[string]any)[id])
 	}
 	old := positions(before, identity)
 	found := len(w.found)
@@ -146,7 +146,7 @@ func label(id string, i int, v any) string {
 	if id == "" {
 		return strconv.Itoa(i)
 	}
-	return text(v.(map[string]any)[id])
+	return fmt.Sprint(v.(map[string]any)[id])
 }
 
 // identifier returns the field that identifies the elements of all lists, or "" if there is none.
@@ -163,10 +163,10 @@ func identifies(name string, list []any) bool {
 	seen := map[string]bool{}
 	for _, v := range list {
 		m, ok := v.(map[string]any)
-		if !ok || !scalar(m[name]) || m[name] == nil || seen[text(m[name])] {
+		if !ok || !scalar(m[name]) || m[name] == nil || seen[fmt.Sprint(m[name])] {
 			return false
 		}
-		seen[text(m[name])] = true
+		seen[fmt.Sprint(m[name])] = true
 	}
 	return true
 }
@@ -189,13 +189,6 @@ func empty(v any) bool {
 		return len(v) == 0
 	}
 	return false
-}
-
-func text(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	return fmt.Sprint(v)
 }
 
 // canonical returns a string that is the same only for equal values, as JSON with sorted keys.

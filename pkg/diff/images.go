@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// images returns the container images that differ between two versions of an object, in any list
+// ImagesOf returns the container images that differ between two versions of an object, in any list
 // of containers.
-func images(before, after map[string]any) []Image {
+func ImagesOf(before, after map[string]any) []Image {
 	old, young := map[string]string{}, map[string]string{}
 	containers(before, old)
 	containers(after, young)

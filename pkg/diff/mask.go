@@ -2,10 +2,12 @@ package diff
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,27 +21,24 @@ const (
 	maskAfter  = "*** (after)"
 )
 
-// lastAppliedAnnotation is the annotation in which kubectl stores a copy of the object.
-const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
-// mask replaces secret values in both versions of an object, in place: the data of a Secret, and
+// Mask replaces secret values in both versions of an object, in place: the data of a Secret, and
 // each value that comes from a Secret. The paths of such values refer to built, the object as it
 // was built, which is nil if there is none.
-func mask(ref controllers.VersionedID, built, before, after map[string]any, secret [][]string) {
+func Mask(ref controllers.VersionedID, built, before, after map[string]any, secret [][]string) {
 	for _, path := range secret {
 		maskPath(built, before, after, path)
 	}
-	if isSecret(ref) {
+	if ref.IsSecret() {
 		maskMap(before, after, "data")
 		maskMap(before, after, "stringData")
 	}
-	if !isSecret(ref) && len(secret) == 0 {
+	if !ref.IsSecret() && len(secret) == 0 {
 		return
 	}
 	for _, o := range []map[string]any{before, after} {
 		metadata, _ := o["metadata"].(map[string]any)
-		if annotations, _ := metadata["annotations"].(map[string]any); annotations[lastAppliedAnnotation] != nil {
-			annotations[lastAppliedAnnotation] = maskSame
+		if annotations, _ := metadata["annotations"].(map[string]any); annotations[corev1.LastAppliedConfigAnnotation] != nil {
+			annotations[corev1.LastAppliedConfigAnnotation] = maskSame
 		}
 	}
 }
@@ -47,11 +46,11 @@ func mask(ref controllers.VersionedID, built, before, after map[string]any, secr
 // DerivedNote begins the note about changed fields that are masked.
 const DerivedNote = "changed, derived from a secret value"
 
-// explainMasks adds a note about the changed fields that are masked. The values of a Secret need none.
-func (c *Change) explainMasks() {
+// ExplainMasks adds a note about the changed fields that are masked. The values of a Secret need none.
+func (c *Change) ExplainMasks() {
 	var paths []string
 	for _, f := range c.Fields {
-		if !isSecret(c.Object) && (hasMask(f.Before) || hasMask(f.After)) {
+		if !c.Object.IsSecret() && (hasMask(f.Before) || hasMask(f.After)) {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -230,17 +229,17 @@ func maskElement(list []any, before, after map[string]any, path []string) {
 
 func named(list []any, id string, name any) map[string]any {
 	for _, v := range list {
-		if m, ok := v.(map[string]any); ok && text(m[id]) == text(name) {
+		if m, ok := v.(map[string]any); ok && fmt.Sprint(m[id]) == fmt.Sprint(name) {
 			return m
 		}
 	}
 	return nil
 }
 
-// maskInText masks secret values in a text about an object.
-func maskInText(o *unstructured.Unstructured, text string, secrets []string) string {
+// MaskIn masks secret values in a text about an object.
+func MaskIn(o *unstructured.Unstructured, text string, secrets []string) string {
 	values := slices.Clone(secrets)
-	if isSecret(controllers.VersionedIDOf(o.Object)) {
+	if controllers.VersionedIDOf(o.Object).IsSecret() {
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
 		for _, v := range data {
 			encoded, ok := v.(string)

@@ -28,7 +28,7 @@ func (c Change) Without(ignore func(path string) bool) Change {
 	}
 	c.IgnoredFields = n
 	c.After = &unstructured.Unstructured{Object: after}
-	c.Fields = Fields(content(c.Before), content(c.After))
+	c.Fields = Fields(Content(c.Before), Content(c.After))
 	if len(c.Fields) == 0 {
 		c.Action = Ignored
 	}

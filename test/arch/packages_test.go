@@ -31,7 +31,6 @@ var larger = map[string]size{
 	"cmd/flux/internal/validate":       {imports: 21},
 	"internal/kube":                    {lines: 3200, files: 32},
 	"pkg/build":                        {lines: 5650, files: 36},
-	"pkg/diff":                         {lines: 4700, files: 30},
 	"pkg/repository/desired":           {imports: 17},
 	"pkg/testrun":                      {lines: 3550, imports: 23},
 }

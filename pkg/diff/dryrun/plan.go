@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"context"
@@ -8,13 +8,12 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-const (
-	// manager is the field manager of kustomize-controller.
-	manager = "kustomize-controller"
-	group   = "kustomize.toolkit.fluxcd.io"
-)
+// manager is the field manager of kustomize-controller.
+const manager = "kustomize-controller"
 
 // Plan holds the objects that a Kustomization or a HelmRelease would apply, and how.
 type Plan struct {
@@ -53,12 +52,6 @@ type item struct {
 }
 
 func (i item) ref() controllers.VersionedID { return controllers.VersionedIDOf(i.Unstructured.Object) }
-
-// encrypted reports whether the object is encrypted with SOPS and was not decrypted.
-func (i item) encrypted() bool {
-	_, still := i.Object["sops"]
-	return i.built.Encrypted && (still || len(i.built.Secret) == 0)
-}
 
 // plan is a parsed Plan.
 type plan struct {
@@ -116,20 +109,15 @@ func (p *plan) complete(o *unstructured.Unstructured) error {
 	if err := p.normalize(o); err != nil {
 		return err
 	}
-	labels := map[string]string{group + "/name": p.ref.Name, group + "/namespace": p.ref.Namespace}
+	labels := map[string]string{policy.Group + "/name": p.ref.Name, policy.Group + "/namespace": p.ref.Namespace}
 	common := p.Owner.Object
-	o.SetLabels(merged(o.GetLabels(), labels, textMap(common, "spec", "commonMetadata", "labels")))
-	o.SetAnnotations(merged(o.GetAnnotations(), textMap(common, "spec", "commonMetadata", "annotations")))
-	if isCRD(controllers.VersionedIDOf(o.Object)) {
+	o.SetLabels(merged(o.GetLabels(), labels, policy.TextMap(common, "spec", "commonMetadata", "labels")))
+	o.SetAnnotations(merged(o.GetAnnotations(), policy.TextMap(common, "spec", "commonMetadata", "annotations")))
+	if controllers.VersionedIDOf(o.Object).IsCRD() {
 		// The controller leaves the CA bundle to the program that injects it.
 		unstructured.RemoveNestedField(o.Object, "spec", "conversion", "webhook", "clientConfig", "caBundle")
 	}
 	return nil
-}
-
-func textMap(o map[string]any, path ...string) map[string]string {
-	m, _, _ := unstructured.NestedStringMap(o, path...)
-	return m
 }
 
 // merged returns the union of maps, or nil if all are empty, so that no empty map is applied.
@@ -179,41 +167,17 @@ func anywhere(desired map[controllers.ID]bool, ref controllers.ID) bool {
 // marked reports whether an object has an annotation or label of kustomize-controller with the
 // given value.
 func (p *plan) marked(o map[string]any, name, value string) bool {
-	return p.Release == nil && marked(o, name, value)
+	return p.Release == nil && policy.Marked(o, name, value)
 }
 
 // excluded returns why the controller of the plan does not manage an object, or "" if it does.
 func (p *plan) excluded(o map[string]any) string {
 	switch {
 	case p.Release == nil:
-		return excluded(o)
-	case p.Release.Step == Keep && controllers.HasSetting(o, helmGroup+"/driftDetection", "disabled"):
-		return helmGroup + "/driftDetection: disabled"
+		return policy.Excluded(o)
+	case p.Release.Step == diff.Keep && controllers.HasSetting(o, policy.HelmGroup+"/driftDetection", "disabled"):
+		return policy.HelmGroup + "/driftDetection: disabled"
 	default:
 		return ""
 	}
-}
-
-// marked reports whether an object has an annotation or label of kustomize-controller with the
-// given value, such as "reconcile" with "disabled".
-func marked(o map[string]any, name, value string) bool {
-	return controllers.HasSetting(o, group+"/"+name, value)
-}
-
-// excluded returns why kustomize-controller does not manage an object, or "" if it does.
-func excluded(o map[string]any) string {
-	switch {
-	case marked(o, "reconcile", "disabled"):
-		return group + "/reconcile: disabled"
-	case marked(o, "ssa", "Ignore"):
-		return group + "/ssa: Ignore"
-	default:
-		return ""
-	}
-}
-
-func isSecret(r controllers.VersionedID) bool    { return r.Group == "" && r.Kind == "Secret" }
-func isNamespace(r controllers.VersionedID) bool { return r.Group == "" && r.Kind == "Namespace" }
-func isCRD(r controllers.VersionedID) bool {
-	return r.Group == "apiextensions.k8s.io" && r.Kind == "CustomResourceDefinition"
 }

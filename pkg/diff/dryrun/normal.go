@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func (n *normalizer) normalize(o *unstructured.Unstructured) error {
 		}
 	}
 	unstructured.RemoveNestedField(o.Object, "metadata", "creationTimestamp")
-	if !isCRD(controllers.VersionedIDOf(o.Object)) {
+	if !controllers.VersionedIDOf(o.Object).IsCRD() {
 		unstructured.RemoveNestedField(o.Object, "status")
 	}
 	return nil

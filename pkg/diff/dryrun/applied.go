@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
 // observation is an object before and after the apply: the live object, nil if there is none, and
@@ -24,13 +26,13 @@ type observation struct {
 
 // compareApplied returns the change of an object of the build. Errors that concern the object alone are
 // part of its change.
-func (c *comparison) compareApplied(ctx context.Context, o item) (Change, error) {
+func (c *comparison) compareApplied(ctx context.Context, o item) (diff.Change, error) {
 	ref := o.ref()
 	if reason := c.excluded(o.Object); reason != "" {
-		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: reason}, nil
 	}
 	if c.ignores(ref, o.Object) {
-		return Change{Object: ref, Action: Skipped, Reason: "excluded by spec.ignore"}, nil
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: "excluded by spec.ignore"}, nil
 	}
 	r, served := c.kinds.of(ref.GroupVersionKind())
 	if !served {
@@ -40,17 +42,17 @@ func (c *comparison) compareApplied(ctx context.Context, o item) (Change, error)
 		o.SetNamespace("")
 		ref.Namespace = ""
 	} else if ref.Namespace == "" {
-		return Change{Object: ref, Action: Failed, Reason: "namespace not specified"}, nil
+		return diff.Change{Object: ref, Action: diff.Failed, Reason: "namespace not specified"}, nil
 	}
 	if c.createsNamespace(ref.Namespace) {
 		return c.intoNewNamespace(ctx, r, ref, o)
 	}
-	if o.encrypted() {
+	if diff.Sealed(o.built) {
 		return c.unreadable(ctx, r, ref, o)
 	}
 	s, err := c.observe(ctx, r, ref, o)
 	if err != nil {
-		return Change{}, err
+		return diff.Change{}, err
 	}
 	return c.changeOf(ctx, r, ref, o, s)
 }
@@ -109,22 +111,22 @@ func requestError(err error) error {
 }
 
 // changeOf returns the change that an observation amounts to.
-func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (Change, error) {
+func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (diff.Change, error) {
 	if reason := c.excluded(s.before); reason != "" {
-		return Change{Object: ref, Action: Skipped, Reason: reason + " on the live object"}, nil
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: reason + " on the live object"}, nil
 	}
 	if reason := c.Release.skipsExisting(o, s.before); reason != "" {
-		return Change{Object: ref, Action: Skipped, Reason: reason}, nil
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: reason}, nil
 	}
 	if reason := c.Release.adoptionRefused(ref, o, s.before); reason != "" {
 		c.aborted.Store(true)
-		return c.finish(Change{Object: ref, Action: Failed, Reason: reason}, o, s.before, overlay(s.before, o.Object)), nil
+		return c.finish(diff.Change{Object: ref, Action: diff.Failed, Reason: reason}, o, s.before, overlay(s.before, o.Object)), nil
 	}
 	if c.Release.replaces(ref, s.before) {
 		return c.recreate(ctx, r, ref, o, s)
 	}
 	if s.before != nil && c.marked(o.Object, "ssa", "IfNotPresent") {
-		return Change{Object: ref, Action: Skipped, Reason: group + "/ssa: IfNotPresent, and the object exists"}, nil
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: policy.IfNotPresent}, nil
 	}
 	if change, ok := c.changedCRD(ref, o, s); ok {
 		return change, nil
@@ -134,14 +136,14 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controll
 	}
 	if version(s.after) == "" || s.before == nil {
 		c.recordProvided(ref, o)
-		return c.finish(Change{Object: ref, Action: Created}, o, nil, o.Object), nil
+		return c.finish(diff.Change{Object: ref, Action: diff.Created}, o, nil, o.Object), nil
 	}
 	before, after := s.before, s.after
 	c.takeOver(ctx, r, o, before, after)
 	c.ignore(ref, before, after)
 	c.Release.tolerate(before, after)
-	change := c.finish(Change{Object: ref, Action: Changed}, o, before, after)
-	if isCRD(ref) && change.Action == Changed {
+	change := c.finish(diff.Change{Object: ref, Action: diff.Changed}, o, before, after)
+	if ref.IsCRD() && change.Action == diff.Changed {
 		c.recordCRDChange(before, after) // it may serve more versions than the live CRD
 	}
 	return change, nil
@@ -149,8 +151,8 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controll
 
 // refused returns the change of an object whose dry run the server refused. For an immutable field
 // the controller fails or, with force, recreates the object.
-func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (Change, error) {
-	change := Change{Object: ref, Action: Failed, Reason: c.dryRunError(o, s.refused)}
+func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (diff.Change, error) {
+	change := diff.Change{Object: ref, Action: diff.Failed, Reason: c.dryRunError(o, s.refused)}
 	if s.before == nil || !immutable(s.refused) {
 		return c.finish(change, o, s.before, overlay(s.before, o.Object)), nil
 	}
@@ -161,16 +163,16 @@ func (c *comparison) refused(ctx context.Context, r kube.Resource, ref controlle
 	forced := c.force || c.marked(o.Object, "force", "enabled") || c.marked(s.before, "force", "enabled")
 	switch {
 	case invalid == nil && forced:
-		change.Action = Recreated
+		change.Action = diff.Recreated
 		if cleansUp(o.Object, s.before) {
 			change.Notes = append(change.Notes, "changed with kubectl: the controller deletes the object, fails once, and creates it at the next attempt")
 		}
-		change.Dangers = append(change.Dangers, Danger{Rule: DangerImmutable})
+		change.Dangers = append(change.Dangers, diff.Danger{Rule: diff.DangerImmutable})
 	case invalid == nil:
-		change.Dangers = append(change.Dangers, Danger{Rule: DangerImmutable})
+		change.Dangers = append(change.Dangers, diff.Danger{Rule: diff.DangerImmutable})
 	case forced:
 		change.Reason = "the controller will delete the object and then fail to create it: " + c.dryRunError(o, invalid)
-		change.Dangers = append(change.Dangers, Danger{Rule: DangerLost})
+		change.Dangers = append(change.Dangers, diff.Danger{Rule: diff.DangerLost})
 	}
 	return c.finish(change, o, s.before, overlay(s.before, o.Object)), nil
 }
@@ -192,7 +194,7 @@ func (p *plan) dryRunError(o item, err error) string {
 	if reason != "" {
 		text = "dry-run failed (" + reason + "): "
 	}
-	return maskInText(o.Unstructured, text+err.Error(), slices.Concat(p.Build.SecretValues, derivedTexts(o.built)))
+	return diff.MaskIn(o.Unstructured, text+err.Error(), slices.Concat(p.Build.SecretValues, diff.DerivedTexts(o.built)))
 }
 
 // overlay returns an estimate of an object for which there is no dry run: the live object with

@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"cmp"
@@ -12,32 +12,19 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/crd"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
-const (
-	// helmManager is the field manager of helm-controller.
-	helmManager = "helm-controller"
-	helmGroup   = "helm.toolkit.fluxcd.io"
-	keepPolicy  = "helm.sh/resource-policy"
-)
-
-// Step is the operation of helm-controller on a release.
-type Step string
-
-// Operations on a release. Keep does not replace the deployed revision: the controller only
-// corrects drift, if at all.
-const (
-	Install   Step = "install"
-	Upgrade   Step = "upgrade"
-	Reinstall Step = "reinstall"
-	Keep      Step = "keep"
-)
+// helmManager is the field manager of helm-controller.
+const helmManager = "helm-controller"
 
 // Release configures how helm-controller applies a plan.
 type Release struct {
 	// Name and Namespace identify the Helm release.
 	Name, Namespace string
-	Step            Step
+	Step            diff.Step
 	// Ahead holds the objects that are applied before the release and are not part of it: a
 	// namespace, and the CRDs from crds/.
 	Ahead []build.Object
@@ -61,7 +48,7 @@ type Release struct {
 func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 	parsed := &plan{Plan: p, normalizer: n, ref: controllers.VersionedIDOf(p.Owner.Object), by: p.Release.applier(), prune: true}
 	var err error
-	if p.Release.Step == Keep {
+	if p.Release.Step == diff.Keep {
 		if parsed.rules, err = rulesOf(p.Owner.Object, "spec.driftDetection.ignore"); err != nil {
 			return nil, fmt.Errorf("reading spec.driftDetection.ignore of %s: %w", parsed.ref, err)
 		}
@@ -75,7 +62,7 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 		if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
 			return nil, fmt.Errorf("an object of the chart has no name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
 		}
-		if p.Release.Step == Keep {
+		if p.Release.Step == diff.Keep {
 			// Helm applies the manifests of the chart unchanged; drift detection normalizes them.
 			if err := n.normalize(o); err != nil {
 				return nil, fmt.Errorf("normalizing %s: %w", controllers.VersionedIDOf(o.Object), err)
@@ -83,10 +70,10 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 		}
 		p.Release.complete(o)
 		parsed.objects = append(parsed.objects, item{Unstructured: o, built: built})
-		desired[p.Release.identify(o)] = true
+		desired[p.Release.Identify(o)] = true
 	}
 	for _, o := range p.Release.Last {
-		if ref := p.Release.identify(o); !desired[ref] {
+		if ref := p.Release.Identify(o); !desired[ref] {
 			parsed.stale = append(parsed.stale, controllers.VersionedID{ID: ref, Version: o.GroupVersionKind().Version})
 		}
 	}
@@ -96,11 +83,11 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 // applier returns how the release is applied. When the controller applies an object that it
 // patched before, it takes over its own fields or removes them by a patch, with the same result.
 func (r *Release) applier() applier {
-	patched := r.ClientSide || r.FromClientSide || r.Step == Install || r.Step == Reinstall
+	patched := r.ClientSide || r.FromClientSide || r.Step == diff.Install || r.Step == diff.Reinstall
 	return applier{
-		Applier: kube.Applier{Manager: helmManager, Strict: !r.ClientSide && r.Step != Keep}, group: helmGroup,
+		Applier: kube.Applier{Manager: helmManager, Strict: !r.ClientSide && r.Step != diff.Keep}, group: policy.HelmGroup,
 		takesOver: func(entry metav1.ManagedFieldsEntry) bool {
-			return patched && r.Step != Keep && entry.Subresource == "" && entry.Manager == helmManager &&
+			return patched && r.Step != diff.Keep && entry.Subresource == "" && entry.Manager == helmManager &&
 				entry.Operation == metav1.ManagedFieldsOperationUpdate
 		},
 	}
@@ -119,9 +106,9 @@ func (r *Release) ownerAnnotations() map[string]string {
 	return map[string]string{"meta.helm.sh/release-name": r.Name, "meta.helm.sh/release-namespace": r.Namespace}
 }
 
-// identify returns the identity of an object of the release, with the namespace of the release if
+// Identify returns the identity of an object of the release, with the namespace of the release if
 // it has none.
-func (r *Release) identify(o *unstructured.Unstructured) controllers.ID {
+func (r *Release) Identify(o *unstructured.Unstructured) controllers.ID {
 	ref := controllers.IDOf(o.Object)
 	if ref.Namespace == "" {
 		ref.Namespace = r.Namespace
@@ -135,7 +122,7 @@ func (r *Release) last(ref controllers.ID) *unstructured.Unstructured {
 		ref.Namespace = r.Namespace
 	}
 	for _, o := range r.Last {
-		if r.identify(o) == ref {
+		if r.Identify(o) == ref {
 			return o
 		}
 	}
@@ -145,20 +132,20 @@ func (r *Release) last(ref controllers.ID) *unstructured.Unstructured {
 // templated reports whether the templates of the release contain the CRD of an object.
 func (p *plan) templated(ref controllers.VersionedID) bool {
 	return p.Release != nil && slices.ContainsFunc(p.objects, func(o item) bool {
-		return isCRD(o.ref()) && !o.built.Ahead && crdKind(o.Object) == ref.GroupVersionKind().GroupKind()
+		return o.ref().IsCRD() && !o.built.Ahead && crd.Kind(o.Object) == ref.GroupVersionKind().GroupKind()
 	})
 }
 
 // recreate returns the change of an object that is deleted and created.
-func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (Change, error) {
-	change := Change{Object: ref, Action: Recreated}
+func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (diff.Change, error) {
+	change := diff.Change{Object: ref, Action: diff.Recreated}
 	invalid, err := c.probe(ctx, r, o, ref.Namespace)
 	if err != nil {
 		return change, err
 	}
 	if invalid != nil {
-		change.Action, change.Reason = Failed, "the controller will delete the object and then fail to create it: "+c.dryRunError(o, invalid)
-		change.Dangers = append(change.Dangers, Danger{Rule: DangerLost})
+		change.Action, change.Reason = diff.Failed, "the controller will delete the object and then fail to create it: "+c.dryRunError(o, invalid)
+		change.Dangers = append(change.Dangers, diff.Danger{Rule: diff.DangerLost})
 	}
 	after := c.defaults(ctx, r, o)
 	if len(after) == 0 {
@@ -169,27 +156,27 @@ func (c *comparison) recreate(ctx context.Context, r kube.Resource, ref controll
 }
 
 // addRelease adds the step, the hooks and the warnings of the release to the result.
-func (c *comparison) addRelease(result *Result) {
+func (c *comparison) addRelease(result *diff.Result) {
 	result.Step, result.Hooks = c.Release.Step, c.Release.Hooks
-	result.Drift = c.Release.Step == Keep
+	result.Drift = c.Release.Step == diff.Keep
 	result.Warnings = append(result.Warnings, c.Release.Warnings...)
 	if c.aborted.Load() {
 		c.Release.skipChanges(result)
 	}
-	if c.Release.Step == Keep {
+	if c.Release.Step == diff.Keep {
 		c.skipDriftCorrection(result)
 	}
 }
 
 // skipDriftCorrection replaces the correction of drift unless the controller corrects it.
-func (p *plan) skipDriftCorrection(result *Result) {
+func (p *plan) skipDriftCorrection(result *diff.Result) {
 	mode := cmp.Or(controllers.Path{"spec.driftDetection.mode"}.String(p.Owner.Object), "disabled")
 	if mode == "enabled" {
 		return
 	}
 	n := 0
 	for i, change := range result.Changes {
-		if change.Action != Changed && change.Action != Created {
+		if change.Action != diff.Changed && change.Action != diff.Created {
 			continue
 		}
 		n++
@@ -197,7 +184,7 @@ func (p *plan) skipDriftCorrection(result *Result) {
 		if change.Before == nil {
 			state = "missing"
 		}
-		change.Action, change.Dangers = Skipped, nil
+		change.Action, change.Dangers = diff.Skipped, nil
 		change.Reason = state + ", not corrected: spec.driftDetection.mode is " + mode
 		result.Changes[i] = change
 	}

@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"encoding/json"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
 // rule is an entry of spec.ignore: fields that do not count as drift.
@@ -143,8 +144,8 @@ func (s *selector) matches(ref controllers.VersionedID, o map[string]any) bool {
 			return false
 		}
 	}
-	return s.labels.Matches(labels.Set(textMap(o, "metadata", "labels"))) &&
-		s.annotations.Matches(labels.Set(textMap(o, "metadata", "annotations")))
+	return s.labels.Matches(labels.Set(policy.TextMap(o, "metadata", "labels"))) &&
+		s.annotations.Matches(labels.Set(policy.TextMap(o, "metadata", "annotations")))
 }
 
 // ignore removes the ignored fields from both objects. Like the controller, it matches rules

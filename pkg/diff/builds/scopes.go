@@ -1,4 +1,4 @@
-package diff
+package builds
 
 import (
 	"fmt"
@@ -7,13 +7,15 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/crd"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // scopes maps the kinds whose CRDs are built to whether they are namespaced.
 type scopes map[schema.GroupKind]bool
 
-func scopesOf(all []Desired) scopes {
+func scopesOf(all []Pair) scopes {
 	known := scopes{}
 	for _, d := range all {
 		for _, side := range []*repository.Rendering{d.Before, d.After} {
@@ -21,8 +23,8 @@ func scopesOf(all []Desired) scopes {
 				continue
 			}
 			for _, o := range side.Build.Objects {
-				if isCRD(controllers.VersionedIDOf(o.Unstructured.Object)) {
-					known[crdKind(o.Object)] = !crdOf(o.Object).clusterScoped
+				if controllers.VersionedIDOf(o.Unstructured.Object).IsCRD() {
+					known[crd.Kind(o.Object)] = !crd.Of(o.Object).ClusterScoped
 				}
 			}
 		}
@@ -42,7 +44,7 @@ func (s scopes) ref(side *repository.Rendering, o build.Object) controllers.Vers
 
 // note adds a note to the change of an object of a release whose scope is not known: the namespace
 // that the object has if its kind is namespaced.
-func (s scopes) note(side *repository.Rendering, change Change) Change {
+func (s scopes) note(side *repository.Rendering, change diff.Change) diff.Change {
 	_, known := s.scope(change.Object)
 	if change.Different() && !known && side.Namespace != "" && change.Object.Namespace == "" {
 		change.Notes = append(change.Notes, fmt.Sprintf("in namespace %s if its kind is namespaced, which is unknown: no CRD in the builds defines it", side.Namespace))
@@ -64,7 +66,7 @@ func (s scopes) complete(side *repository.Rendering) {
 }
 
 // completeAll completes the objects of all sides.
-func (s scopes) completeAll(all []Desired) {
+func (s scopes) completeAll(all []Pair) {
 	for _, d := range all {
 		s.complete(d.Before)
 		s.complete(d.After)
@@ -73,7 +75,7 @@ func (s scopes) completeAll(all []Desired) {
 
 // Complete sets the namespace of the objects of releases that have none, as Helm does, if their kinds
 // are known to be namespaced.
-func Complete(all []Desired) { scopesOf(all).completeAll(all) }
+func Complete(all []Pair) { scopesOf(all).completeAll(all) }
 
 func (s scopes) namespaced(ref controllers.VersionedID) bool {
 	namespaced, known := s.scope(ref)

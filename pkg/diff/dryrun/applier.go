@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
 // applier holds the differences between how kustomize-controller and helm-controller apply
@@ -31,7 +32,7 @@ func kustomizeController(overridden []string) applier {
 		return takesOverFields(entry) || entry.Subresource == "" &&
 			slices.ContainsFunc(overridden, func(name string) bool { return strings.HasPrefix(entry.Manager, name) })
 	}
-	return applier{Applier: kube.Applier{Manager: manager}, group: group, takesOver: takesOver, leftovers: leftovers}
+	return applier{Applier: kube.Applier{Manager: manager}, group: policy.Group, takesOver: takesOver, leftovers: leftovers}
 }
 
 // labels returns the selector of the objects that an owner has applied.

@@ -1,10 +1,12 @@
-package diff
+// Package builds compares builds with builds, without a cluster.
+package builds
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -13,25 +15,27 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// Desired holds the build of a Kustomization or a HelmRelease before and after a change of its
+// Pair holds the build of a Kustomization or a HelmRelease before and after a change of its
 // source. One side is nil for an owner that is added or removed.
-type Desired struct {
+type Pair struct {
 	Before, After *repository.Rendering
 	// Kept reports whether the owner remains on the cluster although it is no longer in the source,
 	// because nothing prunes it.
 	Kept bool
 }
 
-// Builds compares builds with builds, without a cluster: it does not include the defaults of a
+// Compare returns the changes of each pair. It does not include the defaults of a
 // server. An object that moves from one owner to another is a change of the second.
-func Builds(all []Desired) []*Result {
+func Compare(all []Pair) []*diff.Result {
 	known := scopesOf(all)
 	known.completeAll(all)
 	moves := movesOf(all)
-	results := make([]*Result, 0, len(all))
+	results := make([]*diff.Result, 0, len(all))
 	for _, d := range all {
 		results = append(results, d.compare(moves, known))
 	}
@@ -58,7 +62,7 @@ type move struct {
 	from, to controllers.VersionedID
 }
 
-func movesOf(all []Desired) map[controllers.ID]move {
+func movesOf(all []Pair) map[controllers.ID]move {
 	removed, added := map[controllers.ID]move{}, map[controllers.ID]controllers.VersionedID{}
 	for _, d := range all {
 		before, after := objectsOf(d.Before), objectsOf(d.After)
@@ -83,15 +87,15 @@ func movesOf(all []Desired) map[controllers.ID]move {
 	return moves
 }
 
-func (d Desired) owner() *unstructured.Unstructured {
+func (d Pair) owner() *unstructured.Unstructured {
 	if d.After != nil {
 		return d.After.Owner
 	}
 	return d.Before.Owner
 }
 
-func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
-	result := &Result{Owner: controllers.VersionedIDOf(d.owner().Object), Builds: true}
+func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result {
+	result := &diff.Result{Owner: controllers.VersionedIDOf(d.owner().Object), Builds: true}
 	before, after := objectsOf(d.Before), objectsOf(d.After)
 	c := &between{secrets: d.secrets(), renamed: renamed(before, after)}
 	if d.After != nil {
@@ -118,16 +122,16 @@ func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
 				continue
 			}
 			if m, moved := moves[key]; moved {
-				result.Changes = append(result.Changes, Change{Object: ref, Action: Skipped, Reason: "moves to " + m.to.String(), Moved: &m.to})
+				result.Changes = append(result.Changes, diff.Change{Object: ref, Action: diff.Skipped, Reason: "moves to " + m.to.String(), Moved: &m.to})
 				continue
 			}
 			result.Changes = append(result.Changes, known.note(d.Before, d.removed(c, ref, o)))
 		}
 	}
-	if result.Count(Encrypted) > 0 {
-		result.NotCompared = &Omission{Reason: "encrypted documents change and are not decrypted: " + build.ErrUntrusted.Error(), Affected: true}
+	if result.Count(diff.Encrypted) > 0 {
+		result.NotCompared = &diff.Omission{Reason: "encrypted documents change and are not decrypted: " + build.ErrUntrusted.Error(), Affected: true}
 	}
-	result.Path = folderOf(d.owner())
+	result.Path = diff.FolderOf(d.owner())
 	result.Suspended, _, _ = unstructured.NestedBool(d.owner().Object, "spec", "suspend")
 	if result.Suspended && result.Different() {
 		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing is applied until it is resumed")
@@ -139,7 +143,7 @@ func (d Desired) compare(moves map[controllers.ID]move, known scopes) *Result {
 }
 
 // secrets returns the values of both sides that come from Secrets.
-func (d Desired) secrets() []string {
+func (d Pair) secrets() []string {
 	var all []string
 	for _, s := range []*repository.Rendering{d.Before, d.After} {
 		if s != nil {
@@ -157,17 +161,17 @@ type between struct {
 	renamed map[schema.GroupKind]bool
 }
 
-func (c *between) desired(ref controllers.VersionedID, old build.Object, was bool, o build.Object, note string) Change {
-	change := Change{Object: ref, Action: Created}
+func (c *between) desired(ref controllers.VersionedID, old build.Object, was bool, o build.Object, note string) diff.Change {
+	change := diff.Change{Object: ref, Action: diff.Created}
 	if note != "" {
 		change.Notes = []string{note}
 	}
-	reason := excluded(o.Object)
+	reason := policy.Excluded(o.Object)
 	switch {
 	case reason != "":
-		return Change{Object: ref, Action: Skipped, Reason: reason}
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: reason}
 	case !was && c.unstableName(o):
-		return Change{Object: ref, Action: Unstable, Notes: []string{unstableName}}
+		return diff.Change{Object: ref, Action: diff.Unstable, Notes: []string{diff.UnstableName}}
 	case !was:
 		return c.finish(change, build.Object{}, o)
 	}
@@ -176,88 +180,88 @@ func (c *between) desired(ref controllers.VersionedID, old build.Object, was boo
 		change.Notes = append(change.Notes, "not compared, because they differ on every rendering: "+strings.Join(unstable, ", "))
 	}
 	switch {
-	case len(unstable) > 0 && apiequality.Semantic.DeepEqual(content(tidy(old.Object)), content(tidy(o.Object))):
-		return Change{Object: ref, Action: Unstable, Notes: change.Notes}
-	case apiequality.Semantic.DeepEqual(content(tidy(old.Object)), content(tidy(o.Object))):
-		return Change{Object: ref, Action: Unchanged}
-	case marked(o.Object, "ssa", "IfNotPresent"):
-		return Change{Object: ref, Action: Skipped, Reason: group + "/ssa: IfNotPresent, and the object exists"}
+	case len(unstable) > 0 && apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
+		return diff.Change{Object: ref, Action: diff.Unstable, Notes: change.Notes}
+	case apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
+		return diff.Change{Object: ref, Action: diff.Unchanged}
+	case policy.Marked(o.Object, "ssa", "IfNotPresent"):
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: policy.IfNotPresent}
 	}
-	change.Action = Changed
+	change.Action = diff.Changed
 	return c.finish(change, old, o)
 }
 
 // removed returns the change of an object that is no longer in the source.
-func (d Desired) removed(c *between, ref controllers.VersionedID, o build.Object) Change {
-	change := Change{Object: ref, Action: Skipped}
+func (d Pair) removed(c *between, ref controllers.VersionedID, o build.Object) diff.Change {
+	change := diff.Change{Object: ref, Action: diff.Skipped}
 	if c.unstableName(o) { // its counterpart is reported
-		return Change{Object: ref, Action: Skipped, Reason: unstableName}
+		return diff.Change{Object: ref, Action: diff.Skipped, Reason: diff.UnstableName}
 	}
 	owner := d.owner().Object
-	policy := controllers.Path{"spec.deletionPolicy"}.String(owner)
+	deletion := controllers.Path{"spec.deletionPolicy"}.String(owner)
 	prunes := controllers.Path{"spec.prune"}.String(owner) == "true"
-	if d.After == nil && (policy == "Delete" || policy == "WaitForTermination") {
+	if d.After == nil && (deletion == "Delete" || deletion == "WaitForTermination") {
 		prunes = true
 	}
-	switch reason := excluded(o.Object); {
+	switch reason := policy.Excluded(o.Object); {
 	case d.Kept:
 		change.Reason = "its owner stays on the cluster"
 	case o.Ahead:
-		change.Reason = crdsKept
+		change.Reason = policy.CRDsKept
 	case d.After == nil && controllers.Path{"spec.suspend"}.String(owner) == "true":
 		change.Reason, change.Orphaned = "the "+d.owner().GetKind()+" is deleted while it is suspended", true
 	case build.IsHelmRelease(d.owner()):
-		if hasKeepPolicy(o.Object) {
-			change.Reason = keepPolicy + ": keep"
+		if policy.KeptByHelm(o.Object) {
+			change.Reason = policy.Kept
 			return change
 		}
-		change.Action = Pruned
-	case !prunes || d.After == nil && policy == "Orphan":
+		change.Action = diff.Pruned
+	case !prunes || d.After == nil && deletion == "Orphan":
 		change.Reason, change.Orphaned = "the Kustomization does not prune", true
-	case marked(o.Object, "prune", "disabled"):
-		change.Reason = group + "/prune: disabled"
+	case policy.Marked(o.Object, "prune", "disabled"):
+		change.Reason = policy.NotPruned
 	case reason != "":
 		change.Reason = reason
 	default:
-		change.Action = Pruned
+		change.Action = diff.Pruned
 	}
-	if change.Action != Pruned {
+	if change.Action != diff.Pruned {
 		return change
 	}
 	return c.finish(change, o, build.Object{})
 }
 
 // finish adds the fields that differ, with secret values masked.
-func (c *between) finish(change Change, old, young build.Object) Change {
+func (c *between) finish(change diff.Change, old, young build.Object) diff.Change {
 	before, after := c.shown(old), c.shown(young)
 	both := before != nil && after != nil
-	encrypted := stillEncrypted(old) || stillEncrypted(young)
+	encrypted := diff.Sealed(old) || diff.Sealed(young)
 	for _, o := range []build.Object{old, young} {
 		if o.Unstructured != nil {
-			mask(change.Object, o.Object, content(before), content(after), o.Secret)
+			diff.Mask(change.Object, o.Object, diff.Content(before), diff.Content(after), o.Secret)
 		}
 	}
-	maskObjects(before, after, c.secrets, old.Encrypted || young.Encrypted)
+	diff.MaskTexts(before, after, c.secrets, old.Encrypted || young.Encrypted)
 	change.Before, change.After = before, after
 	change.Digest = maskedDigest(old, young, before, after)
 	if both {
-		change.Fields = Fields(content(before), content(after))
+		change.Fields = diff.Fields(diff.Content(before), diff.Content(after))
 	}
 	switch {
 	case encrypted && (old.Withheld || young.Withheld):
 		change.Notes = append(change.Notes, "encrypted: not decrypted: "+build.ErrUntrusted.Error())
-		if change.Action == Changed {
-			change.Action = Encrypted
+		if change.Action == diff.Changed {
+			change.Action = diff.Encrypted
 		}
-	case encrypted && change.Action == Changed && len(change.Fields) == 0:
+	case encrypted && change.Action == diff.Changed && len(change.Fields) == 0:
 		change.Notes = append(change.Notes, "encrypted: the file changed; no key available to decrypt the values")
-	case encrypted && change.Action != Pruned:
+	case encrypted && change.Action != diff.Pruned:
 		change.Notes = append(change.Notes, "encrypted: no key available to decrypt the values")
-	case change.Action == Changed && len(change.Fields) == 0 && len(Fields(content(tidy(old.Object)), content(tidy(young.Object)))) == 0:
-		return Change{Object: change.Object, Action: Unchanged}
+	case change.Action == diff.Changed && len(change.Fields) == 0 && len(diff.Fields(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(young.Object)))) == 0:
+		return diff.Change{Object: change.Object, Action: diff.Unchanged}
 	}
-	change.Images = images(content(before), content(after))
-	change.explainMasks()
+	change.Images = diff.ImagesOf(diff.Content(before), diff.Content(after))
+	change.ExplainMasks()
 	return change
 }
 
@@ -267,12 +271,7 @@ func (c *between) shown(o build.Object) *unstructured.Unstructured {
 		return nil
 	}
 	masked, _ := build.Masked(o.Unstructured)
-	return tidy(masked.Object)
-}
-
-// stillEncrypted reports whether an object is still encrypted.
-func stillEncrypted(o build.Object) bool {
-	return o.Unstructured != nil && item{Unstructured: o.Unstructured, built: o}.encrypted()
+	return diff.Tidy(masked.Object)
 }
 
 // maskedDigest returns a digest of both versions of an object if any of their values is masked, or
@@ -294,5 +293,48 @@ func maskedDigest(old, young build.Object, before, after *unstructured.Unstructu
 
 // sameContent reports whether the shown copy of an object has no masked values.
 func sameContent(o build.Object, shown *unstructured.Unstructured) bool {
-	return o.Unstructured == nil || apiequality.Semantic.DeepEqual(content(tidy(o.Object)), content(shown))
+	return o.Unstructured == nil || apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(o.Object)), diff.Content(shown))
+}
+
+// renamed returns the kinds for which both builds have an object whose name differs on every
+// rendering.
+func renamed(before, after identified) map[schema.GroupKind]bool {
+	kinds := func(objects identified) map[schema.GroupKind]bool {
+		found := map[schema.GroupKind]bool{}
+		for _, o := range objects {
+			if diff.HasUnstableName(o) {
+				found[o.GroupVersionKind().GroupKind()] = true
+			}
+		}
+		return found
+	}
+	both := kinds(before)
+	for kind := range both {
+		both[kind] = kinds(after)[kind]
+	}
+	return both
+}
+
+// unstableName reports whether an object that only one build has is the counterpart of another.
+func (c *between) unstableName(o build.Object) bool {
+	return diff.HasUnstableName(o) && c.renamed[o.GroupVersionKind().GroupKind()]
+}
+
+// stabilized returns both objects with the same placeholder for values that differ on every
+// rendering of both, and the paths of these values.
+func stabilized(old, young build.Object) (build.Object, build.Object, []string) {
+	var paths []string
+	for _, path := range young.Unstable {
+		both := slices.ContainsFunc(old.Unstable, func(other []string) bool { return slices.Equal(other, path) })
+		if !both || len(path) == 0 {
+			continue
+		}
+		if len(paths) == 0 {
+			old.Unstructured, young.Unstructured = old.DeepCopy(), young.DeepCopy()
+		}
+		if diff.SetPlaceholder(old.Unstructured, path) && diff.SetPlaceholder(young.Unstructured, path) {
+			paths = append(paths, strings.Join(path, "."))
+		}
+	}
+	return old, young, paths
 }

@@ -1,4 +1,4 @@
-package diff
+package helmplan
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // fill completes the plan for the step.
@@ -39,7 +40,7 @@ const serverSide = "ssa"
 func (o *releasePlan) applyMethod() {
 	r, hr := o.plan.Release, o.Object
 	switch r.Step {
-	case Install, Reinstall:
+	case diff.Install, diff.Reinstall:
 		r.ClientSide = field(hr, "spec.install.serverSideApply") == "false"
 		r.NoAdoption = field(hr, "spec.install.disableTakeOwnership") == "true"
 	default:
@@ -52,10 +53,10 @@ func (o *releasePlan) applyMethod() {
 // ahead adds the objects that are applied before the release.
 func (o *releasePlan) ahead(ctx context.Context) {
 	r, hr, action := o.plan.Release, o.Object, "upgrade"
-	if r.Step == Keep {
+	if r.Step == diff.Keep {
 		return
 	}
-	if r.Step != Upgrade {
+	if r.Step != diff.Upgrade {
 		action = "install"
 		if field(hr, "spec.install.createNamespace") == "true" && field(hr, "spec.targetNamespace") != "" {
 			r.Ahead = append(r.Ahead, build.Object{Ahead: true, Unstructured: &unstructured.Unstructured{Object: map[string]any{
@@ -93,7 +94,7 @@ func (o *releasePlan) warn() {
 	if o.historyForbidden && o.known != nil {
 		warnf("no permission to read the storage of Helm release %s: assuming an upgrade that removes objects from status.inventory", o.target.Name)
 	}
-	if r.Step != Upgrade {
+	if r.Step != diff.Upgrade {
 		return
 	}
 	if field(o.Object, "spec.upgrade.preserveValues") == "true" {
@@ -121,16 +122,16 @@ func (o *releasePlan) exhausted() bool {
 func (o *releasePlan) hooks() {
 	r := o.plan.Release
 	action := "install"
-	if r.Step == Upgrade {
+	if r.Step == diff.Upgrade {
 		action = "upgrade"
 	}
-	if r.Step == Keep || field(o.Object, "spec."+action+".disableHooks") == "true" {
+	if r.Step == diff.Keep || field(o.Object, "spec."+action+".disableHooks") == "true" {
 		return
 	}
 	for _, hook := range o.result.Hooks {
 		for _, event := range strings.Split(hook.GetAnnotations()["helm.sh/hook"], ",") {
 			if event = strings.TrimSpace(event); event == "pre-"+action || event == "post-"+action {
-				ref := controllers.VersionedID{ID: r.identify(hook.Unstructured), Version: hook.GroupVersionKind().Version}
+				ref := controllers.VersionedID{ID: r.Identify(hook.Unstructured), Version: hook.GroupVersionKind().Version}
 				shown := hook.Alias()
 				ref.Name = shown.Name
 				r.Hooks = append(r.Hooks, ref)
@@ -147,7 +148,7 @@ func (o *releasePlan) last() error {
 	case o.historyForbidden:
 		o.fromInventory()
 		return nil
-	case o.history == nil || r.Step == Install:
+	case o.history == nil || r.Step == diff.Install:
 		return nil
 	}
 	stored, err := build.Stored(o.Object, o.history.Current().Manifest, o.plan.Build.SecretValues)
@@ -157,7 +158,7 @@ func (o *releasePlan) last() error {
 	for _, object := range stored {
 		r.Last = append(r.Last, object.Unstructured)
 	}
-	if r.Step == Keep {
+	if r.Step == diff.Keep {
 		// Drift is a difference from what was applied, not from what the chart renders now.
 		o.plan.Build.Objects = stored
 	}

@@ -1,4 +1,7 @@
-package diff
+// Package dryrun compares the objects that a Kustomization or HelmRelease would apply with the live
+// objects. It sends a server-side apply dry run for each object, as kustomize-controller does before it
+// applies. It changes nothing.
+package dryrun
 
 import (
 	"context"
@@ -14,6 +17,9 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/crd"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
 // maxRequests is the number of concurrent requests: fewer than the streams of an HTTP/2
@@ -23,8 +29,9 @@ const maxRequests = 48
 // Engine compares plans with one cluster. It records the namespaces and CRDs of each plan, so that
 // later plans may depend on them.
 type Engine struct {
-	config     *rest.Config
-	client     *kube.Client
+	config *rest.Config
+	// Client sends the requests of the user.
+	Client     *kube.Client
 	kinds      *kinds
 	normalizer *normalizer
 	// self has the permissions of the user, actors has those of service accounts.
@@ -35,7 +42,7 @@ type Engine struct {
 
 	mu         sync.Mutex
 	namespaces map[string]bool
-	crds       map[schema.GroupKind]crd
+	crds       map[schema.GroupKind]crd.Definition
 }
 
 // New returns an engine for a cluster. It sends no request.
@@ -50,8 +57,8 @@ func New(cfg *rest.Config) (*Engine, error) {
 	}
 	return &Engine{
 		config: cfg, self: &actor{client: client}, actors: map[string]*actor{},
-		client: client, kinds: newKinds(client), normalizer: normal,
-		namespaces: map[string]bool{}, crds: map[schema.GroupKind]crd{},
+		Client: client, kinds: newKinds(client), normalizer: normal,
+		namespaces: map[string]bool{}, crds: map[schema.GroupKind]crd.Definition{},
 	}, nil
 }
 
@@ -61,7 +68,7 @@ func New(cfg *rest.Config) (*Engine, error) {
 //
 // Compare sends at most two requests for each object and, once, a discovery request for each group
 // version that is not built into Kubernetes.
-func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
+func (e *Engine) Compare(ctx context.Context, p Plan) (*diff.Result, error) {
 	parsed, err := p.parsed(e.normalizer)
 	if err != nil {
 		return nil, err
@@ -85,8 +92,8 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 		c.prune, c.stay = false, "its service account does not exist"
 	}
 	// Lists are shared by all objects: they use ctx, not the context of the first caller.
-	c.live = newLive(ctx, e.client, parsed.by.labels(parsed.ref), c.scopes())
-	changes := make([]Change, len(parsed.objects)+len(parsed.stale))
+	c.live = newLive(ctx, e.Client, parsed.by.labels(parsed.ref), c.scopes())
+	changes := make([]diff.Change, len(parsed.objects)+len(parsed.stale))
 	if p.Progress != nil {
 		p.Progress(0, len(changes))
 	}
@@ -95,9 +102,9 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 			return nil, err
 		}
 	}
-	result := &Result{Owner: parsed.ref, Revision: p.Revision, Drift: p.Drift, Warnings: parsed.warnings()}
-	result.Path = folderOf(p.Owner)
-	result.Concealed = &Concealment{}
+	result := &diff.Result{Owner: parsed.ref, Revision: p.Revision, Drift: p.Drift, Warnings: parsed.warnings()}
+	result.Path = diff.FolderOf(p.Owner)
+	result.Concealed = &diff.Concealment{}
 	result.Concealed.Add(p.Build)
 	result.Suspended, _, _ = unstructured.NestedBool(p.Owner.Object, "spec", "suspend")
 	if said != "" {
@@ -107,21 +114,10 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*Result, error) {
 	if p.Release != nil {
 		c.addRelease(result)
 	}
-	if failing := (&Result{Changes: changes[:len(parsed.objects)]}).Count(Failed); failing > 0 {
-		result.skipPruning(len(parsed.objects))
+	if failing := (&diff.Result{Changes: changes[:len(parsed.objects)]}).Count(diff.Failed); failing > 0 {
+		skipPruning(result, len(parsed.objects))
 	}
 	return result, nil
-}
-
-// skipPruning replaces the deletions, which follow index from: a controller that fails to apply does
-// not prune.
-func (r *Result) skipPruning(from int) {
-	for i, c := range r.Changes {
-		if i >= from && (c.Action == Pruned || c.Action == Failed) {
-			r.Changes[i] = Change{Object: c.Object, Action: Skipped, Reason: "not pruned: the controller fails before it prunes"}
-		}
-	}
-	r.Warnings = append(r.Warnings, r.Owner.String()+" will not become ready and prunes nothing until the failures are fixed")
 }
 
 // comparison is the state of the comparison of one plan.
@@ -158,7 +154,7 @@ func (p *plan) warnings() []string {
 		if !p.prune && len(p.stale) > 0 {
 			said = append(said, fmt.Sprintf("%s is deleted, its objects stay: %s", p.ref, p.stay))
 		}
-		if p.prune && len(p.stale) == 0 && isRelease(p.ref.ID) {
+		if p.prune && len(p.stale) == 0 && policy.IsRelease(p.ref.ID) {
 			said = append(said, fmt.Sprintf("%s is deleted with the objects of its release, which its status does not list", p.ref))
 		}
 		return said
@@ -201,7 +197,7 @@ func scopeOf(r kube.Resource, ref controllers.VersionedID) scope {
 func (c *comparison) stages() [][]int {
 	var first, rest []int
 	for i, o := range c.objects {
-		if ref := o.ref(); isNamespace(ref) || isCRD(ref) {
+		if ref := o.ref(); ref.IsNamespace() || ref.IsCRD() {
 			first = append(first, i)
 		} else {
 			rest = append(rest, i)
@@ -213,7 +209,7 @@ func (c *comparison) stages() [][]int {
 	return [][]int{first, rest}
 }
 
-func (c *comparison) run(ctx context.Context, stage []int, changes []Change) error {
+func (c *comparison) run(ctx context.Context, stage []int, changes []diff.Change) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(maxRequests)
 	for _, i := range stage {
@@ -230,4 +226,15 @@ func (c *comparison) run(ctx context.Context, stage []int, changes []Change) err
 		})
 	}
 	return g.Wait()
+}
+
+// skipPruning replaces the deletions, which follow index from: a controller that fails to apply does
+// not prune.
+func skipPruning(r *diff.Result, from int) {
+	for i, c := range r.Changes {
+		if i >= from && (c.Action == diff.Pruned || c.Action == diff.Failed) {
+			r.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "not pruned: the controller fails before it prunes"}
+		}
+	}
+	r.Warnings = append(r.Warnings, r.Owner.String()+" will not become ready and prunes nothing until the failures are fixed")
 }

@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"context"
@@ -12,29 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
-
-// Owners returns the Kustomizations and HelmReleases that are pruned. Their finalizers delete or
-// keep the objects that they have applied.
-func (r *Result) Owners() []controllers.VersionedID {
-	var found []controllers.VersionedID
-	for _, c := range r.Changes {
-		if k, _ := c.Object.Flux(); c.Action == Pruned && k.Applies() {
-			found = append(found, c.Object)
-		}
-	}
-	return found
-}
-
-func isKustomization(r controllers.VersionedID) bool {
-	return r.Group == group && r.Kind == "Kustomization"
-}
-
-// isRelease reports whether the object has a Helm release.
-func isRelease(i controllers.ID) bool {
-	k, _ := i.Flux()
-	return k.Release
-}
 
 // Live returns an object from the cluster, or nil if it does not exist.
 func (e *Engine) Live(ctx context.Context, ref controllers.VersionedID) (*unstructured.Unstructured, error) {
@@ -45,7 +24,7 @@ func (e *Engine) Live(ctx context.Context, ref controllers.VersionedID) (*unstru
 	if !served {
 		return nil, nil
 	}
-	o, err := e.client.Get(ctx, r, ref.Namespace, ref.Name)
+	o, err := e.Client.Get(ctx, r, ref.Namespace, ref.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -65,17 +44,17 @@ func DeletionPlan(live *unstructured.Unstructured) Plan {
 // it deletes them.
 func keptReason(owner *unstructured.Unstructured) string {
 	field := func(path string) string { return controllers.Path{path}.String(owner.Object) }
-	policy := field("spec.deletionPolicy")
+	deletion := field("spec.deletionPolicy")
 	switch {
 	case field("spec.suspend") == "true":
 		return "suspended"
-	case isRelease(controllers.IDOf(owner.Object)) && field("status.storageNamespace") == "":
+	case policy.IsRelease(controllers.IDOf(owner.Object)) && field("status.storageNamespace") == "":
 		return "not installed"
-	case isRelease(controllers.IDOf(owner.Object)):
+	case policy.IsRelease(controllers.IDOf(owner.Object)):
 		return ""
-	case policy == "Orphan":
+	case deletion == "Orphan":
 		return "spec.deletionPolicy: Orphan"
-	case policy != "Delete" && policy != "WaitForTermination" && field("spec.prune") != "true":
+	case deletion != "Delete" && deletion != "WaitForTermination" && field("spec.prune") != "true":
 		return "spec.prune is not true"
 	}
 	return ""
@@ -85,12 +64,12 @@ func keptReason(owner *unstructured.Unstructured) string {
 // keeps all objects then.
 func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 	_, rest, named := strings.Cut(c.Account, "system:serviceaccount:")
-	if !c.ownerDeleted || !named || c.stay != "" || !isKustomization(c.ref) {
+	if !c.ownerDeleted || !named || c.stay != "" || !build.IsKustomization(c.Owner) {
 		return false, nil
 	}
 	namespace, name, _ := strings.Cut(rest, ":")
 	accounts := kube.ResourceFor(schema.FromAPIVersionAndKind("v1", "ServiceAccount"))
-	_, err := c.client.Get(ctx, accounts, namespace, name)
+	_, err := c.Client.Get(ctx, accounts, namespace, name)
 	if apierrors.IsNotFound(err) {
 		return true, nil
 	}
@@ -98,18 +77,4 @@ func (c *comparison) accountMissing(ctx context.Context) (bool, error) {
 		return false, nil // unknown: assume that the objects are deleted
 	}
 	return false, err
-}
-
-const crdsKept = "Helm never deletes CRDs from crds/"
-
-// uninstallSkipReason returns why Helm keeps an object when it uninstalls a release, or "" if it deletes
-// the object.
-func uninstallSkipReason(ref controllers.VersionedID, o controllers.Object) string {
-	switch {
-	case hasKeepPolicy(o):
-		return keepPolicy + ": keep"
-	case isCRD(ref) && textMap(o, "metadata", "annotations")["meta.helm.sh/release-name"] == "":
-		return crdsKept
-	}
-	return ""
 }

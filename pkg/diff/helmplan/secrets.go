@@ -1,4 +1,4 @@
-package diff
+package helmplan
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/helm"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
 )
 
 // oldSecrets returns the values of the deployed revision that may come from Secrets: those that are
@@ -44,7 +45,7 @@ func (o *releasePlan) oldSecrets() []string {
 }
 
 func (o *releasePlan) refersToSecrets() bool {
-	return o.Live != nil && refersToSecrets(o.Live) || o.Object != nil && refersToSecrets(o.Object)
+	return o.Live != nil && dryrun.RefersToSecrets(o.Live) || o.Object != nil && dryrun.RefersToSecrets(o.Object)
 }
 
 // eachScalar calls each for every string and number in v.

@@ -1,7 +1,10 @@
-// Package diff compares the objects that a Kustomization or HelmRelease would apply with the live
-// objects. It sends a server-side apply dry run for each object, as kustomize-controller does
-// before it applies, and returns typed changes. It prints nothing and changes nothing; secret
-// values are masked in all results.
+// Package diff has the result of a comparison: for each Kustomization and HelmRelease, the changes that
+// its controller makes, field by field. Values that come from Secrets are masked in all results.
+//
+// Packages below find the changes: builds compares two builds, and dryrun compares a build with a
+// cluster, after helmplan has determined what helm-controller does with a release. Package compare
+// prepares the builds for a cluster, and package revision those of two revisions of a repository.
+// Packages review, render and publish use the result.
 package diff
 
 import (
@@ -236,8 +239,32 @@ func (r *Result) Different() bool {
 	return false
 }
 
-// folderOf returns the folder of a Kustomization in its source, or "" for another owner.
-func folderOf(owner *unstructured.Unstructured) string {
+// FolderOf returns the folder of a Kustomization in its source, or "" for another owner.
+func FolderOf(owner *unstructured.Unstructured) string {
 	folder, _, _ := unstructured.NestedString(owner.Object, "spec", "path")
 	return strings.TrimPrefix(path.Clean("/"+folder), "/")
 }
+
+// Owners returns the Kustomizations and HelmReleases that are pruned. Their finalizers delete or
+// keep the objects that they have applied.
+func (r *Result) Owners() []controllers.VersionedID {
+	var found []controllers.VersionedID
+	for _, c := range r.Changes {
+		if k, _ := c.Object.Flux(); c.Action == Pruned && k.Applies() {
+			found = append(found, c.Object)
+		}
+	}
+	return found
+}
+
+// Step is the operation of helm-controller on a release.
+type Step string
+
+// Operations on a release. Keep does not replace the deployed revision: the controller only
+// corrects drift, if at all.
+const (
+	Install   Step = "install"
+	Upgrade   Step = "upgrade"
+	Reinstall Step = "reinstall"
+	Keep      Step = "keep"
+)

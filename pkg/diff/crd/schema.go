@@ -1,4 +1,4 @@
-package diff
+package crd
 
 import (
 	"fmt"
@@ -7,34 +7,34 @@ import (
 	"slices"
 )
 
-// shape is the structural schema of a version of a CRD. It validates objects whose CRD the server
+// Schema is the structural schema of a version of a CRD. It validates objects whose CRD the server
 // does not serve yet.
-type shape map[string]any
+type Schema map[string]any
 
 // alwaysThere lists the fields of every object, which a schema need not declare.
 var alwaysThere = []string{"apiVersion", "kind", "metadata"}
 
-// undeclared returns the fields of an object that its schema does not declare. The server refuses
+// Undeclared returns the fields of an object that its schema does not declare. The server refuses
 // to apply them.
-func (s shape) undeclared(object map[string]any) []string {
+func (s Schema) Undeclared(object map[string]any) []string {
 	var found []string
 	s.examine(object, func(path, problem string) {
-		if problem == notDeclared {
+		if problem == NotDeclared {
 			found = append(found, path)
 		}
 	})
 	return found
 }
 
-// invalid returns the violations of the schema: missing fields, wrong types and values that are
+// Invalid returns the violations of the schema: missing fields, wrong types and values that are
 // not in an enum. The server may find more, never fewer.
-func (s shape) invalid(object map[string]any) []string {
+func (s Schema) Invalid(object map[string]any) []string {
 	var found []string
 	s.examine(object, func(path, problem string) { found = append(found, path+": "+problem) })
 	return found
 }
 
-func (s shape) examine(object map[string]any, report func(path, problem string)) {
+func (s Schema) examine(object map[string]any, report func(path, problem string)) {
 	if s == nil {
 		return
 	}
@@ -45,9 +45,10 @@ func (s shape) examine(object map[string]any, report func(path, problem string))
 	s.walk(own, "", report)
 }
 
-const notDeclared = "field not declared in schema"
+// NotDeclared is the violation of a field that the schema does not declare.
+const NotDeclared = "field not declared in schema"
 
-func (s shape) at(keys ...string) shape {
+func (s Schema) at(keys ...string) Schema {
 	for _, key := range keys {
 		below, _ := s[key].(map[string]any)
 		s = below
@@ -55,7 +56,7 @@ func (s shape) at(keys ...string) shape {
 	return s
 }
 
-func (s shape) walk(value any, path string, report func(path, problem string)) {
+func (s Schema) walk(value any, path string, report func(path, problem string)) {
 	if value == nil || s == nil || s["x-kubernetes-embedded-resource"] == true {
 		return // null means not set
 	}
@@ -76,7 +77,7 @@ func (s shape) walk(value any, path string, report func(path, problem string)) {
 	}
 }
 
-func (s shape) walkMap(value map[string]any, path string, report func(path, problem string)) {
+func (s Schema) walkMap(value map[string]any, path string, report func(path, problem string)) {
 	properties := s.at("properties")
 	additional := s.at("additionalProperties")
 	open := additional != nil || s["additionalProperties"] == true || s["x-kubernetes-preserve-unknown-fields"] == true || properties == nil && s["type"] != "object"
@@ -84,11 +85,11 @@ func (s shape) walkMap(value map[string]any, path string, report func(path, prob
 		declared, known := properties[key].(map[string]any)
 		switch {
 		case known:
-			shape(declared).walk(value[key], path+"."+key, report)
+			Schema(declared).walk(value[key], path+"."+key, report)
 		case additional != nil:
 			additional.walk(value[key], path+"."+key, report)
 		case !open:
-			report(path+"."+key, notDeclared)
+			report(path+"."+key, NotDeclared)
 		}
 	}
 	required, _ := s["required"].([]any)
@@ -102,7 +103,7 @@ func (s shape) walkMap(value map[string]any, path string, report func(path, prob
 }
 
 // fits reports whether a value has the type of the schema.
-func (s shape) fits(value any) bool {
+func (s Schema) fits(value any) bool {
 	if s["x-kubernetes-int-or-string"] == true {
 		return true
 	}

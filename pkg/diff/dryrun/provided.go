@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/crd"
 )
 
 // recordProvided records a namespace or CRD of the plan, which other objects of this plan and of later ones
@@ -17,13 +19,13 @@ import (
 func (e *Engine) recordProvided(ref controllers.VersionedID, o item) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if isNamespace(ref) {
+	if ref.IsNamespace() {
 		e.namespaces[ref.Name] = true
 	}
-	if !isCRD(ref) {
+	if !ref.IsCRD() {
 		return
 	}
-	e.crds[crdKind(o.Object)] = crdOf(o.Object)
+	e.crds[crd.Kind(o.Object)] = crd.Of(o.Object)
 }
 
 // createsNamespace reports whether a plan creates the namespace.
@@ -35,14 +37,14 @@ func (e *Engine) createsNamespace(namespace string) bool {
 
 // intoNewNamespace returns the change of an object whose namespace the plan creates. It is
 // validated in the namespace of the owner, which exists.
-func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (Change, error) {
-	change := Change{Object: ref, Action: Created}
+func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (diff.Change, error) {
+	change := diff.Change{Object: ref, Action: diff.Created}
 	invalid, err := c.probe(ctx, r, o, c.ref.Namespace)
 	if err != nil {
 		return change, err
 	}
 	if invalid != nil {
-		change.Action, change.Reason = Failed, c.dryRunError(o, invalid)
+		change.Action, change.Reason = diff.Failed, c.dryRunError(o, invalid)
 	} else if !c.grantsIn(ref.Namespace) {
 		for _, verb := range []string{"patch", "create"} {
 			may, err := c.actor.allowed(ctx, verb, r, ref)
@@ -50,7 +52,7 @@ func (c *comparison) intoNewNamespace(ctx context.Context, r kube.Resource, ref 
 				return change, fmt.Errorf("checking the permission to %s %s: %w", verb, ref, err)
 			}
 			if !may {
-				change.Action, change.Reason = Failed, "applying is forbidden: "+c.actor.forbidden(verb, r, ref)
+				change.Action, change.Reason = diff.Failed, "applying is forbidden: "+c.actor.forbidden(verb, r, ref)
 				break
 			}
 		}
@@ -83,7 +85,7 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	_, refused := kube.DryRun(ctx, c.actor.client, r, copied.Object, c.by.Applier)
 	if c.actor.denied(refused) {
 		// The permissions in this namespace say nothing about those in the target namespace.
-		if _, refused = kube.DryRun(ctx, c.client, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
+		if _, refused = kube.DryRun(ctx, c.Client, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
 			return nil, nil
 		}
 	}

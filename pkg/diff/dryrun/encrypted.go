@@ -1,4 +1,4 @@
-package diff
+package dryrun
 
 import (
 	"context"
@@ -9,14 +9,15 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
 )
 
 // unreadable returns the change of an object that cannot be decrypted. Its live values cannot be
 // compared, only its file with that of the last applied revision.
-func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (Change, error) {
-	change := Change{Object: ref, Action: Encrypted, Reason: "encrypted, cannot compare"}
-	if !c.decrypts() && isSecret(ref) {
-		change.Action, change.Reason = Failed, "encrypted with SOPS, but the Kustomization has no spec.decryption"
+func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item) (diff.Change, error) {
+	change := diff.Change{Object: ref, Action: diff.Encrypted, Reason: "encrypted, cannot compare"}
+	if !c.decrypts() && ref.IsSecret() {
+		change.Action, change.Reason = diff.Failed, "encrypted with SOPS, but the Kustomization has no spec.decryption"
 		return change, nil
 	}
 	live, err := c.live.get(ctx, scopeOf(r, ref), ref.Name)
@@ -24,7 +25,7 @@ func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref contro
 		return change, fmt.Errorf("reading %s: %w", ref, err)
 	}
 	if live == nil {
-		change.Action, change.Reason = Created, ""
+		change.Action, change.Reason = diff.Created, ""
 		change.Notes = []string{"encrypted: not validated"}
 		return change, nil
 	}
@@ -40,9 +41,9 @@ func (c *comparison) unreadable(ctx context.Context, r kube.Resource, ref contro
 			continue
 		}
 		if apiequality.Semantic.DeepEqual(last.Object, o.built.Object) {
-			return Change{Object: ref, Action: Unchanged, Notes: []string{"encrypted: the file equals the last applied one; the live object was not compared"}}, nil
+			return diff.Change{Object: ref, Action: diff.Unchanged, Notes: []string{"encrypted: the file equals the last applied one; the live object was not compared"}}, nil
 		}
-		change.Action, change.Reason = Changed, ""
+		change.Action, change.Reason = diff.Changed, ""
 		change.Notes = []string{"encrypted: the file differs from the last applied one"}
 	}
 	return change, nil

@@ -1,4 +1,4 @@
-package diff
+package crd
 
 import (
 	"testing"
@@ -50,15 +50,15 @@ properties:
 		if err := yaml.Unmarshal([]byte("{apiVersion: x/v1, kind: X, metadata: {name: x}, spec: "+spec+"}"), &object); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, shape(s).invalid(object)); diff != "" {
+		if diff := cmp.Diff(want, Schema(s).Invalid(object)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)
 		}
 	}
 	object := map[string]any{"kind": "X", "spec": map[string]any{"size": "many", "color": "red"}, "extra": true}
-	if diff := cmp.Diff([]string{".extra", ".spec.color"}, shape(s).undeclared(object)); diff != "" {
+	if diff := cmp.Diff([]string{".extra", ".spec.color"}, Schema(s).Undeclared(object)); diff != "" {
 		t.Errorf("undeclared (-want +got):\n%s", diff)
 	}
-	if found := shape(nil).invalid(object); found != nil {
+	if found := Schema(nil).Invalid(object); found != nil {
 		t.Errorf("without a schema: %v", found)
 	}
 }

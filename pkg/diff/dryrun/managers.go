@@ -1,20 +1,24 @@
-package diff
+package dryrun
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/diff/crd"
+	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
 // leftovers is the metadata that the controller removes from live objects.
 var leftovers = map[string][]string{
-	"annotations": {lastAppliedAnnotation, "kustomize.toolkit.fluxcd.io/checksum", "fluxcd.io/sync-checksum"},
+	"annotations": {corev1.LastAppliedConfigAnnotation, "kustomize.toolkit.fluxcd.io/checksum", "fluxcd.io/sync-checksum"},
 	"labels":      {"fluxcd.io/sync-gc-mark"},
 }
 
@@ -29,7 +33,7 @@ func (c *comparison) takeOver(ctx context.Context, r kube.Resource, o item, befo
 		metadata, _ := after["metadata"].(map[string]any)
 		m, _ := metadata[at].(map[string]any)
 		for _, key := range keys {
-			if m[key] != textMap(o.Object, "metadata", at)[key] {
+			if m[key] != policy.TextMap(o.Object, "metadata", at)[key] {
 				delete(m, key)
 			}
 		}
@@ -60,12 +64,12 @@ func orEmpty(s *string) *string {
 // cleansUp reports whether the controller patches the live object before it applies the desired
 // one.
 func cleansUp(desired, live map[string]any) bool {
-	if marked(desired, "ssa", "Merge") || marked(live, "ssa", "Merge") {
+	if policy.Marked(desired, "ssa", "Merge") || policy.Marked(live, "ssa", "Merge") {
 		return false
 	}
 	for at, keys := range leftovers {
 		for _, key := range keys {
-			if _, there := textMap(live, "metadata", at)[key]; there {
+			if _, there := policy.TextMap(live, "metadata", at)[key]; there {
 				return true
 			}
 		}
@@ -125,12 +129,12 @@ func fieldsOf(entry metav1.ManagedFieldsEntry) *fieldpath.Set {
 
 // defaults returns the object with the defaults of the server, as for a new object.
 func (c *comparison) defaults(ctx context.Context, r kube.Resource, o item) map[string]any {
-	if isCRD(o.ref()) {
-		return crdDefaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another
+	if o.ref().IsCRD() {
+		return crd.Defaults(o.Object) // the name of a CRD follows from its spec, so it cannot be created under another
 	}
 	fresh := o.DeepCopy()
 	fresh.SetName(probeName)
-	made, err := kube.DryRun(ctx, c.client, r, fresh.Object, c.by.Applier)
+	made, err := kube.DryRun(ctx, c.Client, r, fresh.Object, c.by.Applier)
 	if err != nil {
 		return map[string]any{}
 	}
@@ -181,14 +185,14 @@ func replace(v, from any, path fieldpath.Path) any {
 // isElement reports whether a path element identifies the element of a list.
 func isElement(e any, step fieldpath.PathElement) bool {
 	if step.Value != nil {
-		return text((*step.Value).Unstructured()) == text(e)
+		return fmt.Sprint((*step.Value).Unstructured()) == fmt.Sprint(e)
 	}
 	m, ok := e.(map[string]any)
 	if !ok || step.Key == nil {
 		return false
 	}
 	for _, field := range *step.Key {
-		if text(m[field.Name]) != text(field.Value.Unstructured()) {
+		if fmt.Sprint(m[field.Name]) != fmt.Sprint(field.Value.Unstructured()) {
 			return false
 		}
 	}

@@ -1,4 +1,6 @@
-package diff
+// Package helmplan determines what helm-controller will do with a HelmRelease, from its status, the revisions
+// that Helm stores, and the chart rendered as the next revision.
+package helmplan
 
 import (
 	"context"
@@ -10,8 +12,11 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/helm"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
 )
 
 // HelmRelease is a HelmRelease to plan.
@@ -49,32 +54,32 @@ type releasePlan struct {
 	historyForbidden bool // no permission to read the history
 	result           *build.HelmResult
 	revision         int // revision of result
-	plan             Plan
+	plan             dryrun.Plan
 }
 
-// PlanRelease returns what helm-controller will do with a HelmRelease. It reads the storage of the
+// Plan returns what helm-controller will do with a HelmRelease. It reads the storage of the
 // Helm release and renders the chart.
-func (e *Engine) PlanRelease(ctx context.Context, h HelmRelease) (Plan, error) {
+func Plan(ctx context.Context, client *kube.Client, h HelmRelease) (dryrun.Plan, error) {
 	o := &releasePlan{HelmRelease: h}
 	var err error
 	if o.target, err = build.TargetOf(h.Object); err != nil {
-		return Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	o.readStatus()
-	if err := o.readHistory(ctx, e); err != nil {
-		return Plan{}, err
+	if err := o.readHistory(ctx, client); err != nil {
+		return dryrun.Plan{}, err
 	}
-	o.plan = Plan{Owner: h.Object, Build: &build.Result{}, Release: &Release{Name: o.target.Name, Namespace: o.target.Namespace}}
+	o.plan = dryrun.Plan{Owner: h.Object, Build: &build.Result{}, Release: &dryrun.Release{Name: o.target.Name, Namespace: o.target.Namespace}}
 	step, err := o.step(ctx)
 	if err != nil {
-		return Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	o.plan.Release.Step = step
 	if err := o.markUnstable(ctx); err != nil {
-		return Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	if err := o.fill(ctx); err != nil {
-		return Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	return o.plan, nil
 }
@@ -96,7 +101,7 @@ func (o *releasePlan) readStatus() {
 }
 
 // readHistory reads the Helm release in the status, or the one that has the name in the spec.
-func (o *releasePlan) readHistory(ctx context.Context, e *Engine) error {
+func (o *releasePlan) readHistory(ctx context.Context, client *kube.Client) error {
 	name, storage := o.target.Name, o.target.Storage
 	if o.known != nil {
 		name = o.known.Name
@@ -105,7 +110,7 @@ func (o *releasePlan) readHistory(ctx context.Context, e *Engine) error {
 		}
 	}
 	var err error
-	o.history, err = helm.Read(ctx, e.client, storage, name)
+	o.history, err = helm.Read(ctx, client, storage, name)
 	if apierrors.IsForbidden(err) {
 		o.historyForbidden, err = true, nil
 	}
@@ -113,7 +118,7 @@ func (o *releasePlan) readHistory(ctx context.Context, e *Engine) error {
 }
 
 // step returns the next operation of the controller, and renders the chart for it.
-func (o *releasePlan) step(ctx context.Context) (Step, error) {
+func (o *releasePlan) step(ctx context.Context) (diff.Step, error) {
 	last := 0
 	if o.historyForbidden && o.known != nil {
 		last = o.known.Version
@@ -137,13 +142,13 @@ func (o *releasePlan) step(ctx context.Context) (Step, error) {
 	}
 	switch {
 	case moved:
-		return Reinstall, nil
+		return diff.Reinstall, nil
 	case last == 0:
-		return Install, nil
+		return diff.Install, nil
 	case o.Forced || o.historyForbidden || o.outdated():
-		return Upgrade, nil
+		return diff.Upgrade, nil
 	default:
-		return Keep, nil
+		return diff.Keep, nil
 	}
 }
 
@@ -156,7 +161,7 @@ func (o *releasePlan) render(ctx context.Context, revision int) (err error) {
 // markUnstable renders the chart again if the controller will render it, to find values that differ
 // on every rendering.
 func (o *releasePlan) markUnstable(ctx context.Context) error {
-	if o.plan.Release.Step == Keep {
+	if o.plan.Release.Step == diff.Keep {
 		return nil
 	}
 	again, err := o.Render(ctx, o.revision)
