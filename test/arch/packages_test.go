@@ -24,7 +24,7 @@ var largest = size{lines: 3000, files: 25, imports: 16}
 var larger = map[string]size{
 	"cmd/flux/internal/bootstrap":      {imports: 21},
 	"cmd/flux/internal/cli/buildflags": {imports: 20},
-	"cmd/flux/internal/diff":           {imports: 27},
+	"cmd/flux/internal/diff":           {imports: 19},
 	"cmd/flux/internal/root":           {imports: 52}, // one for each verb
 	"cmd/flux/internal/status":         {imports: 19},
 	"cmd/flux/internal/test":           {imports: 20},

@@ -1,4 +1,4 @@
-package diff
+package changes
 
 import (
 	"errors"
@@ -11,7 +11,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/terminal/fold"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
@@ -25,7 +24,7 @@ const (
 )
 
 // addGate adds the flags that decide which changes fail the command.
-func addGate(cmd *cobra.Command, o *options) {
+func (o *Options) addGate(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.failOn = failOnChange
 	fs.Var(command.Choice{Value: &o.failOn, Allowed: []string{failOnChange, failOnDanger, failOnError}}, "fail-on",
@@ -41,22 +40,22 @@ func addGate(cmd *cobra.Command, o *options) {
 	}) // fails only for a flag that does not exist
 }
 
-// checkGate validates the flags that decide which changes fail the command.
-func checkGate(cmd *cobra.Command, o *options) error {
+// Check validates the flags of Add.
+func (o *Options) Check(cmd *cobra.Command) error {
 	if !o.exitCode {
 		if cmd.Flags().Changed("fail-on") && o.failOn != failOnError {
 			return hint.Errorf("omit one of them", "--exit-code=false contradicts --fail-on=%s", o.failOn)
 		}
 		o.failOn = failOnError
 	}
-	if o.images && o.timeline {
+	if o.images && o.Timeline {
 		return hint.Errorf("use one of them", "--images and --timeline are mutually exclusive")
 	}
 	for _, output := range o.outputs {
 		if o.images && !slices.Contains(render.ImageFormats(), output.Format) {
 			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.Format)
 		}
-		if o.timeline && !slices.Contains(render.TimelineFormats(), output.Format) {
+		if o.Timeline && !slices.Contains(render.TimelineFormats(), output.Format) {
 			return hint.Errorf("use -o json, or omit --timeline", "--timeline has no %s format", output.Format)
 		}
 	}
@@ -88,7 +87,7 @@ func warnOfDangers(a *app.App, results []*diff.Result) {
 }
 
 // verdict returns the error that sets the exit code of a comparison with changes.
-func verdict(a *app.App, o *options, results []*diff.Result) error {
+func (o *Options) verdict(a *app.App, results []*diff.Result) error {
 	switch o.failOn {
 	case failOnError:
 		return nil
@@ -116,40 +115,3 @@ func rulesOf(findings []review.Finding) []string {
 	}
 	return ids
 }
-
-// DangersTopic returns the text about dangers, with the rules.
-func DangersTopic() string {
-	var list strings.Builder
-	for _, r := range review.Rules() {
-		name := r.ID
-		if r.Notice {
-			name += " (notice)"
-		}
-		list.WriteString("\n  " + name + "\n      " + fold.Line(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
-	}
-	return `Changes that flux diff warns about.
-
-A danger is a change that deserves a decision before it is merged. flux diff warns
-about dangers on standard error, and reports them in all output formats. With
---fail-on=danger, only dangers exit with 1; other changes and notices do not.
-
-A danger can be accepted:
-
-  --allow RULE,…
-      for all objects of the comparison.
-  ` + review.AllowAnnotation + `: RULE,…
-      for an object with this annotation. Only the annotation of the present
-      object counts: a change cannot allow itself.
-
-  # Fail a pull request only if it is dangerous, and accept major versions
-  flux diff --base auto --path clusters/production --fail-on=danger --allow major-image-update
-
-Rules:
-` + list.String()
-}
-
-// Indentation and width of the rules in the help topic.
-const (
-	topicIndent = 6
-	topicWidth  = 80
-)

@@ -1,4 +1,5 @@
-package diff
+// Package artifact implements flux diff artifact.
+package artifact
 
 import (
 	"bytes"
@@ -19,13 +20,14 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-type artifactOptions struct {
+type options struct {
 	oci.PackOptions
 	access registry.Access
 }
 
-func newArtifact(a *app.App) *cobra.Command {
-	o := &artifactOptions{access: registry.Access{Provider: "generic"}}
+// NewCommand returns the command.
+func NewCommand(a *app.App) *cobra.Command {
+	o := &options{access: registry.Access{Provider: "generic"}}
 	cmd := &cobra.Command{
 		Use:   "artifact [oci://address:tag]",
 		Short: "Compare an OCI artifact with a local directory",
@@ -42,7 +44,7 @@ that differ. The credentials are those of 'docker login' unless --creds or
   # Authenticate with a token
   flux diff artifact oci://ghcr.io/org/manifests:latest --path ./deploy --creds "me:$TOKEN"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.Interruptible(cmd, func() error { return runArtifact(cmd.Context(), a, o, args) })
+			return a.Interruptible(cmd, func() error { return run(cmd.Context(), a, o, args) })
 		},
 	}
 	flags := cmd.Flags()
@@ -52,7 +54,7 @@ that differ. The credentials are those of 'docker login' unless --creds or
 	return cmd
 }
 
-func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []string) error {
+func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	if len(args) != 1 {
 		return hint.Errorf("flux diff artifact oci://ADDRESS:TAG --path FOLDER", "an artifact URL is required")
 	}

@@ -1,4 +1,4 @@
-package diff
+package changes
 
 import (
 	"context"
@@ -16,23 +16,23 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/verify"
 )
 
-// addVerification adds the flags that ask registries for images.
-func addVerification(cmd *cobra.Command, o *options) {
+// AddVerification adds the flags that ask registries for images.
+func (o *Options) AddVerification(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&o.verifyImages, "verify-images", false, "ask the registries for the images that objects gain; hosts that are not public need --allow-remote-bases")
 	fs.StringSliceVar(&o.platforms, "verify-platforms", nil, "platforms that images need to have with --verify-images, e.g. linux/amd64,linux/arm64")
 }
 
-// checkVerification validates the flags that ask registries for images.
-func (o *options) checkVerification() error {
+// CheckVerification validates the flags that ask registries for images.
+func (o *Options) CheckVerification() error {
 	if len(o.platforms) > 0 && !o.verifyImages {
 		return hint.Errorf("add --verify-images", "--verify-platforms requires --verify-images")
 	}
 	return nil
 }
 
-// verify asks the registries for the images that objects gain.
-func (o *options) verify(ctx context.Context, a *app.App, hosts []string, results []*diff.Result) error {
+// Verify asks the registries for the images that objects gain.
+func (o *Options) Verify(ctx context.Context, a *app.App, hosts []string, results []*diff.Result) error {
 	if !o.verifyImages {
 		return nil
 	}
@@ -47,9 +47,9 @@ func (o *options) verify(ctx context.Context, a *app.App, hosts []string, result
 	})
 }
 
-// reportImages prints the images that are missing or could not be verified, and returns the error that
+// ReportImages prints the images that are missing or could not be verified, and returns the error that
 // sets the exit code: 2 if an image is unknown, else 1 if one is missing.
-func reportImages(a *app.App, results []*diff.Result) error {
+func ReportImages(a *app.App, results []*diff.Result) error {
 	missing, unknown := 0, 0
 	for _, section := range render.Sections(results) {
 		seen := map[string]bool{}

@@ -1,4 +1,4 @@
-package diff
+package changes
 
 import (
 	"io"
@@ -11,7 +11,7 @@ import (
 )
 
 // write writes the results in all formats, human to standard output by default.
-func write(a *app.App, o *options, results []*diff.Result) error {
+func (o *Options) write(a *app.App, results []*diff.Result) error {
 	outputs := o.outputs
 	if len(outputs) == 0 {
 		outputs = []command.Output{{Format: "human"}}
@@ -25,13 +25,13 @@ func write(a *app.App, o *options, results []*diff.Result) error {
 			case !slices.Contains([]string{"human", "brief", "unified"}, output.Format):
 				w = a.Answer(output.Format)
 			}
-			if err := report(w, o, output.Format, results, style(a)); err != nil {
+			if err := o.report(w, output.Format, results, style(a)); err != nil {
 				return err
 			}
 			continue
 		}
 		err := app.WriteReport(a, output.File, output.Format, inJSON(output.Format), func(w io.Writer) error {
-			return report(w, o, output.Format, results, render.Style{})
+			return o.report(w, output.Format, results, render.Style{})
 		})
 		if err != nil {
 			return err
@@ -41,12 +41,12 @@ func write(a *app.App, o *options, results []*diff.Result) error {
 }
 
 // report writes the report that the user has chosen.
-func report(w io.Writer, o *options, format string, results []*diff.Result, s render.Style) error {
+func (o *Options) report(w io.Writer, format string, results []*diff.Result, s render.Style) error {
 	switch {
 	case o.images:
 		return render.WriteImages(w, format, results)
-	case o.timeline:
-		return render.WriteTimelines(w, format, o.timelines)
+	case o.Timeline:
+		return render.WriteTimelines(w, format, o.Timelines)
 	}
 	return render.Write(w, format, results, s)
 }
