@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -25,13 +26,18 @@ import (
 // according to other Schemas.
 type Schemas struct {
 	verdict.Schemas
-	// Program is the path of flux-sandbox.
-	Program string
 	// Announce reports what is used.
 	Announce func(format string, args ...any)
 
-	mu     sync.Mutex // held while a sandbox exists
-	closed bool
+	program string     // path of flux-sandbox
+	mu      sync.Mutex // held while a sandbox exists
+	closed  bool
+}
+
+// Find sets the program to that of a release of flux.
+func (s *Schemas) Find(version string) (err error) {
+	s.program, err = sandboxrelease.Program(version)
+	return err
 }
 
 // Close returns when no sandbox exists anymore. A validation whose context has ended stops its own.
@@ -62,9 +68,9 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 	if s.closed {
 		return nil, context.Cause(ctx)
 	}
-	control, err := sandbox.Start(ctx, s.Program, sandbox.Options{})
+	control, err := sandbox.Start(ctx, s.program, sandbox.Options{})
 	if errors.Is(err, sandbox.ErrNotIsolated) { // without controllers, no object makes a program connect to a server
-		control, err = sandbox.Start(ctx, s.Program, sandbox.Options{AllowNetwork: true})
+		control, err = sandbox.Start(ctx, s.program, sandbox.Options{AllowNetwork: true})
 	}
 	if err != nil {
 		return nil, err

@@ -1,11 +1,12 @@
-package validate
+// Package render writes the results of a validation for people and CI systems.
+package render
 
 import (
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/ci/cireport"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -13,37 +14,42 @@ import (
 	"github.com/fluxkit/flux/pkg/validate"
 )
 
-// The output formats.
+// Human is the format for people.
+const Human = "human"
+
 const (
-	human  = "human"
 	github = "github"
 	junit  = "junit"
 )
 
-var formats = []string{human, "json", "yaml", github, junit}
+// Formats are the output formats; json and yaml are those of Answer.
+func Formats() []string { return []string{Human, "json", "yaml", github, junit} }
 
-// answer is the result in JSON and YAML.
-type answer struct {
+// Answer is the result in JSON and YAML.
+type Answer struct {
 	Kubernetes string             `json:"kubernetes"`
 	Valid      bool               `json:"valid"`
 	Clusters   []*validate.Result `json:"clusters"`
 }
 
-// write prints the results.
-func write(a *app.App, o *options, kubernetes string, results []*validate.Result) error {
-	switch o.format {
-	case human:
-		return app.WriteText(a, text(results))
+// AnswerOf returns the answer about clusters.
+func AnswerOf(kubernetes string, results []*validate.Result) Answer {
+	return Answer{kubernetes, !slices.ContainsFunc(results, func(r *validate.Result) bool {
+		return r.Count(validate.Invalid) > 0 || r.Count(validate.Unknown) > 0
+	}), results}
+}
+
+// Write writes the results in a format other than JSON and YAML.
+func Write(w io.Writer, format string, results []*validate.Result) error {
+	write := text
+	switch format {
 	case github:
-		return a.Document(annotations(results))
+		write = annotations
 	case junit:
-		return report(results).Write(a.Answer(junit))
+		return report(results).Write(w)
 	}
-	valid := true
-	for _, r := range results {
-		valid = valid && r.Count(validate.Invalid) == 0 && r.Count(validate.Unknown) == 0
-	}
-	return a.Encode(o.format, answer{kubernetes, valid, results})
+	_, err := io.WriteString(w, write(results))
+	return err
 }
 
 // headings are the headings of the severities, in their order.

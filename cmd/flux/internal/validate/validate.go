@@ -16,18 +16,14 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/repository"
-	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/validate"
+	"github.com/fluxkit/flux/pkg/validate/render"
 	"github.com/fluxkit/flux/pkg/validate/server"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -49,7 +45,7 @@ type options struct {
 
 // NewCommand returns the validate command.
 func NewCommand(a *app.App) *cobra.Command {
-	o := &options{format: human}
+	o := &options{format: render.Human}
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Validate the manifests of a repository",
@@ -126,7 +122,7 @@ cluster.`,
 	o.AddVariables(fs)
 	o.AddRemote(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
-	command.AddOutput(fs, &o.format, "output format", formats...)
+	command.AddOutput(fs, &o.format, "output format", render.Formats()...)
 	return cmd
 }
 
@@ -150,43 +146,39 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, checkout.Close()) }()
-	at, err := o.at(ctx, checkout)
-	if err != nil {
-		return err
-	}
 	base, err := o.Graph(ctx, a, checkout, namespace, o.helm)
 	if err != nil {
 		return err
 	}
-	base.Branches = clone.Branches(checkout, o.revision)
 	if o.withHelm {
 		if base.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
 		}
 	}
-	paths, err := o.clusters(ctx, checkout, at)
-	if err != nil {
-		return err
-	}
 	var schemas verdict.Schemas = verdict.New(a.Helpers)
 	if o.sandbox {
-		if asked.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
+		if err := asked.Find(a.Build.Version); err != nil {
 			return err
 		}
 		asked.Schemas, asked.Announce = schemas, a.UI.Action
 		schemas = asked
 	}
-	results, err := validateAll(ctx, a, paths, at, validate.Options{
+	options := validate.Options{
 		Options: base, Schemas: schemas, Kubernetes: minor,
 		CRDs: crds, FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
-	})
+	}
+	clusters, err := options.Find(ctx, checkout, o.revision, o.paths)
+	if err != nil {
+		return err
+	}
+	results, err := validateAll(ctx, a, clusters, options)
 	if err != nil {
 		return err
 	}
 	if n := checkout.Lacking(); n > 0 {
 		return hint.Errorf("fetch them: git checkout, or a clone without --filter", "this partial clone does not have %d of the files", n)
 	}
-	if err := write(a, o, minor, results); err != nil {
+	if err := write(a, o.format, minor, results); err != nil {
 		return err
 	}
 	return conclude(a, o, results)
@@ -201,51 +193,19 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 	return manifests.CRDs(d.Version)
 }
 
-// at returns the revision to validate.
-func (o *options) at(ctx context.Context, checkout *git.Clone) (repository.Revision, error) {
-	name := o.revision
-	if name == "" && checkout.Root() != "" {
-		tree, err := checkout.WorkTree(ctx)
-		return repository.Revision{Tree: tree, Name: "the work tree"}, err
+// write prints the results.
+func write(a *app.App, format, kubernetes string, results []*validate.Result) error {
+	if format == "json" || format == "yaml" {
+		return a.Encode(format, render.AnswerOf(kubernetes, results))
 	}
-	if name == "" {
-		name = "HEAD"
-	}
-	commit, err := checkout.Resolve(ctx, name)
-	if err != nil {
-		return repository.Revision{}, err
-	}
-	tree, err := checkout.At(commit)
-	return repository.Revision{Tree: tree, Name: name}, err
-}
-
-// clusters returns the directories of the clusters.
-func (o *options) clusters(ctx context.Context, checkout *git.Clone, at repository.Revision) ([]string, error) {
-	if len(o.paths) > 0 {
-		paths, _, err := clone.Paths(ctx, checkout, o.paths, at, at)
-		return paths, err
-	}
-	found, others, err := repository.Roots(ctx, at.Tree)
-	if err != nil {
-		return nil, err
-	}
-	if len(found) > 0 {
-		return found, nil
-	}
-	text := "no Kustomization in the repository applies its own directory"
-	if len(others) == 0 {
-		others = []string{"clusters/production"}
-	} else {
-		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
-	}
-	return nil, hint.Errorf("set the directory of the cluster: "+hint.Command("flux validate --path %s", others[0]), "%s", text)
+	return render.Write(a.Answer(format), format, results)
 }
 
 // validateAll validates all clusters.
-func validateAll(ctx context.Context, a *app.App, paths []string, at repository.Revision, o validate.Options) ([]*validate.Result, error) {
+func validateAll(ctx context.Context, a *app.App, clusters validate.Clusters, o validate.Options) ([]*validate.Result, error) {
 	noted := map[string]bool{}
 	var results []*validate.Result
-	for _, path := range paths {
+	for _, path := range clusters.Paths {
 		line := a.UI.Progress(a.Now, "validating %s", path)
 		o.Path = path
 		o.Note = func(text string) {
@@ -254,9 +214,9 @@ func validateAll(ctx context.Context, a *app.App, paths []string, at repository.
 			}
 			noted[text] = true
 		}
-		result, err := validate.Run(ctx, at, o)
+		result, err := validate.Run(ctx, clusters.Revision, o)
 		line.Done()
-		if err != nil && len(paths) > 1 {
+		if err != nil && len(clusters.Paths) > 1 {
 			err = fmt.Errorf("validating %s: %w", path, err)
 		}
 		if err != nil {
