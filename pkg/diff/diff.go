@@ -8,6 +8,7 @@
 package diff
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -219,6 +220,19 @@ func (r *Result) Count(a Action) int {
 		}
 	}
 	return n
+}
+
+// Each returns the changes of results, each with its result.
+func Each(results []*Result) iter.Seq2[*Result, *Change] {
+	return func(yield func(*Result, *Change) bool) {
+		for _, r := range results {
+			for i := range r.Changes {
+				if !yield(r, &r.Changes[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Orphans reports whether an object is removed from the source and remains on the cluster.

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"encoding/json"
-	"io"
 	"slices"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -61,9 +59,9 @@ type (
 
 var sarifLevels = map[level]string{failure: "error", warning: "warning", notice: "note"}
 
-// SARIF writes the dangers and the failures for code scanning. The location of a result is the
+// sarif returns the dangers and the failures for code scanning. The location of a result is the
 // folder of the Kustomization: the file of an object is not known after kustomize.
-func SARIF(w io.Writer, results []*diff.Result) error {
+func sarif(results []*diff.Result) sarifLog {
 	folders := map[place]string{}
 	for _, r := range results {
 		folders[placeOf(r)] = r.Path
@@ -91,10 +89,5 @@ func SARIF(w io.Writer, results []*diff.Result) error {
 			PartialFingerprints: map[string]string{"object/v1": fingerprint},
 		})
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(sarifLog{
-		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
-	})
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }

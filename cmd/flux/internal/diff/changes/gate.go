@@ -52,11 +52,10 @@ func (o *Options) Check(cmd *cobra.Command) error {
 		return hint.Errorf("use one of them", "--images and --timeline are mutually exclusive")
 	}
 	for _, output := range o.outputs {
-		if o.images && !slices.Contains(render.ImageFormats(), output.Format) {
-			return hint.Errorf("use -o json, or omit --images", "--images has no %s format", output.Format)
-		}
-		if o.Timeline && !slices.Contains(render.TimelineFormats(), output.Format) {
-			return hint.Errorf("use -o json, or omit --timeline", "--timeline has no %s format", output.Format)
+		for flag, set := range map[string]bool{"--images": o.images, "--timeline": o.Timeline} {
+			if set && !slices.Contains(render.ListFormats(), output.Format) {
+				return hint.Errorf("use -o json, or omit "+flag, "%s has no %s format", flag, output.Format)
+			}
 		}
 	}
 	var unknown *review.UnknownRuleError

@@ -14,25 +14,32 @@ import (
 func (o *Options) write(a *app.App, results []*diff.Result) error {
 	outputs := o.outputs
 	if len(outputs) == 0 {
-		outputs = []command.Output{{Format: "human"}}
+		outputs = []command.Output{{Format: app.People}}
 	}
 	for _, output := range outputs {
-		if output.File == "" {
-			w := a.Out
-			switch {
-			case inJSON(output.Format):
-				w = a.Answer("json")
-			case !slices.Contains([]string{"human", "brief", "unified"}, output.Format):
-				w = a.Answer(output.Format)
-			}
-			if err := o.report(w, output.Format, results, style(a)); err != nil {
-				return err
-			}
-			continue
+		toFile := output.File != ""
+		painted := style(a)
+		if toFile {
+			painted = render.Style{}
 		}
-		err := app.WriteReport(a, output.File, output.Format, inJSON(output.Format), func(w io.Writer) error {
-			return o.report(w, output.Format, results, render.Style{})
-		})
+		text, err := o.report(output.Format, results, painted)
+		if err != nil {
+			return err
+		}
+		write := func(w io.Writer) error {
+			_, err := io.WriteString(w, text)
+			return err
+		}
+		switch {
+		case toFile:
+			err = app.WriteReport(a, output.File, output.Format, inJSON(output.Format), write)
+		case inJSON(output.Format):
+			err = write(a.Answer("json"))
+		case slices.Contains([]string{app.People, "brief", "unified"}, output.Format):
+			err = write(a.Out)
+		default:
+			err = write(a.Answer(output.Format))
+		}
 		if err != nil {
 			return err
 		}
@@ -40,15 +47,15 @@ func (o *Options) write(a *app.App, results []*diff.Result) error {
 	return nil
 }
 
-// report writes the report that the user has chosen.
-func (o *Options) report(w io.Writer, format string, results []*diff.Result, s render.Style) error {
+// report returns the report that the user has chosen.
+func (o *Options) report(format string, results []*diff.Result, s render.Style) (string, error) {
 	switch {
 	case o.images:
-		return render.WriteImages(w, format, results)
+		return render.Images(format, results)
 	case o.Timeline:
-		return render.WriteTimelines(w, format, o.Timelines)
+		return render.Timelines(format, o.Timelines)
 	}
-	return render.Write(w, format, results, s)
+	return render.Text(format, results, s)
 }
 
 // inJSON reports whether a format is JSON, in which control characters are escaped.
