@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -77,25 +76,6 @@ func (c *Concealment) addValue(text string) {
 		}
 		c.values[text] = true
 	}
-}
-
-// valueAt returns the value at a path, or nil.
-func valueAt(value any, path []string) any {
-	for _, key := range path {
-		switch in := value.(type) {
-		case map[string]any:
-			value = in[key]
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(in) {
-				return nil
-			}
-			value = in[i]
-		default:
-			return nil
-		}
-	}
-	return value
 }
 
 // eachText calls each for every key and every scalar below a value.

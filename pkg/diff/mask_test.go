@@ -71,11 +71,11 @@ func TestMaskByOrigin(t *testing.T) {
 
 func TestMaskByValue(t *testing.T) {
 	t.Parallel()
-	before := parse(t, "a: 'say open-sesame'\nb: [x, open-sesame]\nc: {d: eu}\nsame: open-sesame\ngone: text")
-	after := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: [open-sesame]}}\nsame: open-sesame")
-	maskTexts(before, after, []string{"open-sesame", "eu"}, true)
-	wantBefore := parse(t, "a: '*** (before)'\nb: [x, '*** (before)']\nc: {d: eu}\nsame: '***'\ngone: '*** (before)'")
-	wantAfter := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: ['*** (after)']}}\nsame: '***'")
+	before := parse(t, "a: 'say open-sesame'\nb: [x, open-sesame]\nc: {d: eu}\nsame: open-sesame\ngone: text\ntext: open-sesame\nmap: {a: x}\nmixed: [x]")
+	after := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: [open-sesame]}}\nsame: open-sesame\ntext: {a: open-sesame}\nmap: open-sesame\nmixed: {\"-1\": x, \"7\": y}")
+	secretTexts{[]string{"open-sesame", "eu"}, true}.mask(before, after)
+	wantBefore := parse(t, "a: '*** (before)'\nb: [x, '*** (before)']\nc: {d: eu}\nsame: '***'\ngone: '*** (before)'\ntext: '*** (before)'\nmap: {a: '*** (before)'}\nmixed: ['*** (before)']")
+	wantAfter := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: ['*** (after)']}}\nsame: '***'\ntext: {a: '*** (after)'}\nmap: '*** (after)'\nmixed: {\"-1\": x, \"7\": y}")
 	if d := cmp.Diff(wantBefore, before); d != "" {
 		t.Errorf("before (-want +got):\n%s", d)
 	}

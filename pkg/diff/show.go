@@ -56,7 +56,7 @@ func Bare(o *unstructured.Unstructured) *unstructured.Unstructured {
 // MaskTexts masks texts in both versions, except those that identify the object.
 func MaskTexts(before, after *unstructured.Unstructured, secrets []string, encrypted bool) {
 	b, a := settable(before), settable(after)
-	maskTexts(b, a, secrets, encrypted)
+	secretTexts{secrets, encrypted}.mask(b, a)
 	for o, fields := range map[*unstructured.Unstructured]map[string]any{before: b, after: a} {
 		for key := range fields {
 			if key != "metadata" && o != nil {

@@ -2,7 +2,6 @@ package diff
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,31 +43,16 @@ func HideUnstable(after *unstructured.Unstructured, o build.Object) []string {
 
 // SetPlaceholder sets a placeholder at a path, and reports whether there is a value.
 func SetPlaceholder(o *unstructured.Unstructured, path []string) bool {
-	const placeholder = "(differs on every rendering)"
-	var at any = o.Object
+	var in any = o.Object
 	for i, key := range path {
-		last := i == len(path)-1
-		switch in := at.(type) {
-		case map[string]any:
-			if _, ok := in[key]; !ok {
-				return false
-			}
-			if last {
-				in[key] = placeholder
-			}
-			at = in[key]
-		case []any:
-			n, err := strconv.Atoi(key)
-			if err != nil || n < 0 || n >= len(in) {
-				return false
-			}
-			if last {
-				in[n] = placeholder
-			}
-			at = in[n]
-		default:
+		below, ok := children(in)[key]
+		if !ok {
 			return false
 		}
+		if i == len(path)-1 {
+			set(in, key, "(differs on every rendering)")
+		}
+		in = below
 	}
 	return true
 }

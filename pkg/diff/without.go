@@ -1,7 +1,6 @@
 package diff
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -44,7 +43,7 @@ func equalized(path string, before, after any, ignore func(path string) bool) an
 		return equalizedList(path, before, after, ignore)
 	}
 	result := map[string]any{}
-	for _, key := range slices.Sorted(maps.Keys(joined(old, young))) {
+	for _, key := range keys(old, young) {
 		was, wasSet := old[key]
 		is, isSet := young[key]
 		at := strings.TrimPrefix(path+"."+key, ".")
@@ -61,12 +60,6 @@ func equalized(path string, before, after any, ignore func(path string) bool) an
 		}
 	}
 	return result
-}
-
-func joined(a, b map[string]any) map[string]any {
-	all := maps.Clone(a)
-	maps.Copy(all, b)
-	return all
 }
 
 // mapIfMissing returns v, or an empty map if v is missing and the other value is a map.
