@@ -3,14 +3,15 @@ package fold
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/terminal/width"
 )
 
-// Line wraps a line between words at the given width, with a hanging indent for the lines that
-// follow. Without a width the line is not wrapped. A command in it is never wrapped, so that it
+// Line wraps a line between words at a number of columns, with a hanging indent for the lines that
+// follow. With 0 columns, the line is not wrapped. A command in it is never wrapped, so that it
 // can be copied.
-func Line(line string, hang, width int) string {
-	if width <= hang || utf8.RuneCountInString(line) <= width {
+func Line(line string, hang, columns int) string {
+	if columns <= hang || width.Of(line) <= columns {
 		return line
 	}
 	start := len(line) - len(strings.TrimLeft(line, " "))
@@ -18,10 +19,10 @@ func Line(line string, hang, width int) string {
 	var b strings.Builder
 	b.WriteString(line[:start])
 	for i, word := range foldable(line[start:]) {
-		length := utf8.RuneCountInString(word)
+		length := width.Of(word)
 		switch {
 		case i == 0:
-		case column+1+length > width && column > hang:
+		case column+1+length > columns && column > hang:
 			b.WriteString("\n" + strings.Repeat(" ", hang))
 			column = hang
 		default:

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -20,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/fold"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/internal/terminal/width"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
@@ -121,18 +121,15 @@ func (p *textLayout) section(title string, rows [][]string) {
 	}
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], width.Of(cell))
 		}
 	}
 	for _, row := range rows {
 		line := "  "
 		for i, cell := range row {
-			line += cell
-			if i < len(row)-1 {
-				line += strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell)+2)
-			}
+			line += width.Fill(cell, widths[i]) + "  "
 		}
-		p.b.WriteString(p.cut(strings.TrimRight(line, " ")) + "\n")
+		p.b.WriteString(width.Cut(strings.TrimRight(line, " "), p.screen.Width) + "\n")
 	}
 }
 
@@ -290,25 +287,9 @@ func eventRows(a *app.App, events []event.Event) [][]string {
 		if h.Count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.Count)
 		}
-		rows = append(rows, []string{seen, h.Type, h.Reason, cutTo(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
+		rows = append(rows, []string{seen, h.Type, h.Reason, width.Cut(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
 	}
 	return rows
-}
-
-// cut truncates a line to the width of the terminal.
-func (p *textLayout) cut(line string) string {
-	if p.screen.Width == 0 {
-		return line
-	}
-	return cutTo(line, p.screen.Width)
-}
-
-func cutTo(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width || width < 2 {
-		return text
-	}
-	return string(runes[:width-1]) + "…"
 }
 
 // folded wraps a line at the width of the terminal.
