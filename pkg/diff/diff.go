@@ -253,10 +253,11 @@ func (r *Result) Different() bool {
 	return false
 }
 
-// FolderOf returns the folder of a Kustomization in its source, or "" for another owner.
-func FolderOf(owner *unstructured.Unstructured) string {
+// NewResult returns the result for an owner, without changes.
+func NewResult(owner *unstructured.Unstructured) *Result {
 	folder, _, _ := unstructured.NestedString(owner.Object, "spec", "path")
-	return strings.TrimPrefix(path.Clean("/"+folder), "/")
+	suspended, _, _ := unstructured.NestedBool(owner.Object, "spec", "suspend")
+	return &Result{Owner: controllers.VersionedIDOf(owner.Object), Path: strings.TrimPrefix(path.Clean("/"+folder), "/"), Suspended: suspended}
 }
 
 // Owners returns the Kustomizations and HelmReleases that are pruned. Their finalizers delete or

@@ -33,7 +33,7 @@ type Pair struct {
 // server. An object that moves from one owner to another is a change of the second.
 func Compare(all []Pair) []*diff.Result {
 	known := scopesOf(all)
-	known.completeAll(all)
+	known.complete(all)
 	moves := movesOf(all)
 	results := make([]*diff.Result, 0, len(all))
 	for _, d := range all {
@@ -87,6 +87,11 @@ func movesOf(all []Pair) map[controllers.ID]move {
 	return moves
 }
 
+// sides returns the builds that exist.
+func (d Pair) sides() []*repository.Rendering {
+	return slices.DeleteFunc([]*repository.Rendering{d.Before, d.After}, func(r *repository.Rendering) bool { return r == nil })
+}
+
 func (d Pair) owner() *unstructured.Unstructured {
 	if d.After != nil {
 		return d.After.Owner
@@ -95,7 +100,8 @@ func (d Pair) owner() *unstructured.Unstructured {
 }
 
 func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result {
-	result := &diff.Result{Owner: controllers.VersionedIDOf(d.owner().Object), Builds: true}
+	result := diff.NewResult(d.owner())
+	result.Builds = true
 	before, after := objectsOf(d.Before), objectsOf(d.After)
 	c := &between{secrets: d.secrets(), renamed: renamed(before, after)}
 	if d.After != nil {
@@ -131,8 +137,6 @@ func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result 
 	if result.Count(diff.Encrypted) > 0 {
 		result.NotCompared = &diff.Omission{Reason: "encrypted documents change and are not decrypted: " + build.ErrUntrusted.Error(), Affected: true}
 	}
-	result.Path = diff.FolderOf(d.owner())
-	result.Suspended, _, _ = unstructured.NestedBool(d.owner().Object, "spec", "suspend")
 	if result.Suspended && result.Different() {
 		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing is applied until it is resumed")
 	}
@@ -145,10 +149,8 @@ func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result 
 // secrets returns the values of both sides that come from Secrets.
 func (d Pair) secrets() []string {
 	var all []string
-	for _, s := range []*repository.Rendering{d.Before, d.After} {
-		if s != nil {
-			all = append(all, s.Build.SecretValues...)
-		}
+	for _, s := range d.sides() {
+		all = append(all, s.Build.SecretValues...)
 	}
 	return all
 }

@@ -18,10 +18,7 @@ type scopes map[schema.GroupKind]bool
 func scopesOf(all []Pair) scopes {
 	known := scopes{}
 	for _, d := range all {
-		for _, side := range []*repository.Rendering{d.Before, d.After} {
-			if side == nil {
-				continue
-			}
+		for _, side := range d.sides() {
 			for _, o := range side.Build.Objects {
 				if controllers.VersionedIDOf(o.Unstructured.Object).IsCRD() {
 					known[crd.Kind(o.Object)] = !crd.Of(o.Object).ClusterScoped
@@ -52,30 +49,21 @@ func (s scopes) note(side *repository.Rendering, change diff.Change) diff.Change
 	return change
 }
 
-// complete sets the namespace of the objects of a release that have none and whose kinds are known
-// to be namespaced.
-func (s scopes) complete(side *repository.Rendering) {
-	if side == nil || side.Namespace == "" {
-		return
-	}
-	for _, o := range side.Build.Objects {
-		if o.GetNamespace() == "" && s.namespaced(controllers.VersionedIDOf(o.Unstructured.Object)) {
-			o.SetNamespace(side.Namespace)
+// Complete sets the namespace of the objects of releases that have none, as Helm does, if their kinds
+// are known to be namespaced.
+func Complete(all []Pair) { scopesOf(all).complete(all) }
+
+func (s scopes) complete(all []Pair) {
+	for _, d := range all {
+		for _, side := range d.sides() {
+			for _, o := range side.Build.Objects {
+				if o.GetNamespace() == "" && side.Namespace != "" && s.namespaced(controllers.VersionedIDOf(o.Unstructured.Object)) {
+					o.SetNamespace(side.Namespace)
+				}
+			}
 		}
 	}
 }
-
-// completeAll completes the objects of all sides.
-func (s scopes) completeAll(all []Pair) {
-	for _, d := range all {
-		s.complete(d.Before)
-		s.complete(d.After)
-	}
-}
-
-// Complete sets the namespace of the objects of releases that have none, as Helm does, if their kinds
-// are known to be namespaced.
-func Complete(all []Pair) { scopesOf(all).completeAll(all) }
 
 func (s scopes) namespaced(ref controllers.VersionedID) bool {
 	namespaced, known := s.scope(ref)

@@ -125,10 +125,10 @@ func (c *Comparer) decrypters(settings Settings) func(*unstructured.Unstructured
 	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
 		var named []controllers.ID
 		if name := desired.Text(ks, "spec", "decryption", "secretRef", "name"); name != "" {
-			named = append(named, controllers.ID{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
+			named = append(named, controllers.ID{Kind: controllers.Secret, Namespace: ks.GetNamespace(), Name: name})
 		}
 		if settings.ageSecret != "" {
-			named = append(named, controllers.ID{Kind: "Secret", Namespace: c.FluxNamespace, Name: settings.ageSecret})
+			named = append(named, controllers.ID{Kind: controllers.Secret, Namespace: c.FluxNamespace, Name: settings.ageSecret})
 		}
 		return c.Decryption.Decrypter(lookup, named...)
 	}

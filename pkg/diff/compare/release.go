@@ -68,7 +68,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 		switch {
 		case !errors.Is(err, build.ErrNotFound):
 			return tree, err
-		case source.Kind == "OCIRepository":
+		case source.Kind == controllers.OCIRepository:
 			return nil, err // the artifact of these sources is a chart
 		case p.changes(ctx, source):
 			return nil, fmt.Errorf("this change also modifies the source: set its directory with --local-sources %s=PATH", source)
@@ -95,7 +95,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 // Release returns a HelmRelease with its new spec. It returns a MissingError if there is
 // nothing to compare.
 func (c *Comparer) Release(ctx context.Context, namespace, name string) (*helmplan.HelmRelease, error) {
-	live, err := c.LiveObject(ctx, "HelmRelease", namespace, name)
+	live, err := c.LiveObject(ctx, controllers.HelmRelease, namespace, name)
 	if err := c.withoutLive(err); err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 		return chartOrigin{object: found, source: found}
 	}
 	template, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
-	if kind, _, _ := unstructured.NestedString(hr.Object, "spec", "chart", "kind"); kind != "" && kind != "HelmChart" {
+	if kind, _, _ := unstructured.NestedString(hr.Object, "spec", "chart", "kind"); kind != "" && kind != controllers.HelmChart {
 		created := controllers.FluxID(kind, hr.GetNamespace(), hr.GetNamespace()+"-"+hr.GetName())
 		return chartOrigin{object: created, source: created, template: template}
 	}
@@ -188,7 +188,7 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 	if source.Namespace == "" {
 		source.Namespace = hr.GetNamespace()
 	}
-	chart := controllers.FluxID("HelmChart", source.Namespace, hr.GetNamespace()+"-"+hr.GetName())
+	chart := controllers.FluxID(controllers.HelmChart, source.Namespace, hr.GetNamespace()+"-"+hr.GetName())
 	return chartOrigin{object: chart, source: source, template: template}
 }
 
@@ -230,7 +230,7 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 		return nil, generation, nil
 	}
 	chart := &build.Chart{Archive: archive}
-	if origin.object.Kind != "HelmChart" {
+	if origin.object.Kind != controllers.HelmChart {
 		chart.Build = build.VersionMetadata(a.Revision)
 	}
 	return chart, generation, err

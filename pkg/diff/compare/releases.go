@@ -158,7 +158,7 @@ func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*d
 // of other managers, such as spec.suspend. If the dry run fails, it returns
 // the built object.
 func (p *Plan) dryRunApply(ctx context.Context, built, live *unstructured.Unstructured) *unstructured.Unstructured {
-	kind, _ := controllers.FindKind("HelmRelease")
+	kind, _ := controllers.FindKind(controllers.HelmRelease)
 	after, err := kube.DryRun(ctx, p.client, kube.Of(kind), built.Object, kube.Applier{Manager: "kustomize-controller"})
 	if err != nil {
 		return WithStatus(built, live)

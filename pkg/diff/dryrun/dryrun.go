@@ -102,11 +102,10 @@ func (e *Engine) Compare(ctx context.Context, p Plan) (*diff.Result, error) {
 			return nil, err
 		}
 	}
-	result := &diff.Result{Owner: parsed.ref, Revision: p.Revision, Drift: p.Drift, Warnings: parsed.warnings()}
-	result.Path = diff.FolderOf(p.Owner)
+	result := diff.NewResult(p.Owner)
+	result.Revision, result.Drift, result.Warnings = p.Revision, p.Drift, parsed.warnings()
 	result.Concealed = &diff.Concealment{}
 	result.Concealed.Add(p.Build)
-	result.Suspended, _, _ = unstructured.NestedBool(p.Owner.Object, "spec", "suspend")
 	if said != "" {
 		result.Warnings = append([]string{said}, result.Warnings...)
 	}

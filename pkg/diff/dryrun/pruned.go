@@ -113,5 +113,5 @@ func (p *plan) hasSecrets() bool {
 
 // RefersToSecrets reports whether an object takes variables or values from Secrets.
 func RefersToSecrets(o *unstructured.Unstructured) bool {
-	return slices.ContainsFunc(build.DataReferences(o), func(ref controllers.ID) bool { return ref.Kind == "Secret" })
+	return slices.ContainsFunc(build.DataReferences(o), controllers.ID.IsSecret)
 }

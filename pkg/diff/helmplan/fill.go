@@ -172,7 +172,7 @@ func (o *releasePlan) fromInventory() {
 		return
 	}
 	for _, e := range controllers.Inventory(o.Live.Object) {
-		if e.ID.Kind == "CustomResourceDefinition" {
+		if e.IsCRD() {
 			continue
 		}
 		found := &unstructured.Unstructured{}

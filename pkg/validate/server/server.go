@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -19,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
 	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -126,7 +126,7 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 	var all []*unstructured.Unstructured
 	var names, namespaces []string
 	for i, o := range objects {
-		if isCRD(o) && valid(verdicts[i]) && !slices.Contains(names, o.GetName()) {
+		if controllers.IDOf(o.Object).IsCRD() && valid(verdicts[i]) && !slices.Contains(names, o.GetName()) {
 			all, names = append(all, o.DeepCopy()), append(names, o.GetName())
 		}
 		if name := o.GetNamespace(); name != "" && !slices.Contains(namespaces, name) {
@@ -144,7 +144,7 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 		}
 	}
 	for _, o := range all {
-		if isCRD(o) { // without its webhook, objects are validated in their own version only
+		if controllers.IDOf(o.Object).IsCRD() { // without its webhook, objects are validated in their own version only
 			unstructured.RemoveNestedField(o.Object, "spec", "conversion")
 			unstructured.RemoveNestedField(o.Object, "status")
 		}
@@ -155,13 +155,9 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 	return nil
 }
 
-func isCRD(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "CustomResourceDefinition" && strings.HasPrefix(o.GetAPIVersion(), "apiextensions.k8s.io/")
-}
-
 // ask asks for a dry run of an object.
 func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdict.Verdict) error {
-	if isCRD(o) {
+	if controllers.IDOf(o.Object).IsCRD() {
 		return nil // it is created, unless it is invalid
 	}
 	resource, err := a.resource(ctx, o.GroupVersionKind())

@@ -25,7 +25,7 @@ func NewCommand(a *app.App) *cobra.Command {
 
 func newKustomization(a *app.App) *cobra.Command {
 	o := &options{}
-	k, _ := controllers.FindKind("Kustomization")
+	k, _ := controllers.FindKind(controllers.Kustomization)
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},

@@ -14,7 +14,7 @@ import (
 
 func newHelmRelease(a *app.App) *cobra.Command {
 	o := &options{}
-	k, _ := controllers.FindKind("HelmRelease")
+	k, _ := controllers.FindKind(controllers.HelmRelease)
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",
 		Aliases: []string{"hr"},
