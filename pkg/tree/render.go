@@ -13,10 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/internal/terminal/width"
 )
 
 // Text prints one line for each object and a trailing blank line.
@@ -124,7 +123,7 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], width.Of(cell))
+			widths[i] = max(widths[i], fit.Width(cell))
 		}
 	}
 	below := style.fold(rows, widths)
@@ -148,7 +147,7 @@ func (s Style) fold(rows [][]string, widths []int) []string {
 	}
 	last, inColumn := len(rows[0])-1, false
 	for i, row := range rows[1:] {
-		if width.Of(row[last]) > s.room(widths) {
+		if fit.Width(row[last]) > s.room(widths) {
 			below[i+1], row[last] = row[last], ""
 		}
 		inColumn = inColumn || row[last] != ""
@@ -172,9 +171,9 @@ func (s Style) room(widths []int) int {
 // the branches of the tree.
 func (s Style) below(under, message string) string {
 	under += strings.Repeat(" ", 4)
-	hang := width.Of(under)
+	hang := fit.Width(under)
 	var b strings.Builder
-	for text := range strings.Lines(fold.Line(strings.Repeat(" ", hang)+message, hang, s.Width)) {
+	for text := range strings.Lines(fit.Fold(strings.Repeat(" ", hang)+message, hang, s.Width)) {
 		b.WriteString(under + strings.TrimSpace(text) + "\n")
 	}
 	return b.String()
@@ -198,12 +197,12 @@ func (s Style) line(row []string, widths []int, status Status) string {
 	used := 0
 	for i, cell := range row {
 		if i == len(row)-1 && s.Width > 0 {
-			if room := s.Width - used; room > 1 || width.Of(cell) <= room {
-				b.WriteString(width.Cut(cell, room))
+			if room := s.Width - used; room > 1 || fit.Width(cell) <= room {
+				b.WriteString(fit.Cut(cell, room))
 			}
 			break
 		}
-		cell = width.Fill(cell, widths[i])
+		cell = fit.Fill(cell, widths[i])
 		used += widths[i] + len(s.Separator)
 		if i == 1 && s.Paint != nil && status != "" {
 			cell = s.Paint(status, cell)

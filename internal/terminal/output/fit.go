@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/fluxkit/flux/internal/terminal/width"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 // step is a reduction of the width of a column.
@@ -100,14 +100,14 @@ type measure struct {
 
 func (m *measure) take(header, cell string) {
 	for form := range forms {
-		m.widths[form] = max(m.widths[form], width.Of(shortened(header, cell, form)))
+		m.widths[form] = max(m.widths[form], fit.Width(shortened(header, cell, form)))
 	}
 	m.says, m.filled = m.says || cell == "True", m.filled || cell != ""
 }
 
 func (m *measure) takeHeader(header string) {
 	for form := range forms {
-		m.widths[form] = max(m.widths[form], width.Of(headed(header, form)))
+		m.widths[form] = max(m.widths[form], fit.Width(headed(header, form)))
 	}
 }
 
@@ -197,7 +197,7 @@ func (s Screen) narrow(headers []string, columns []layout) {
 	for over := s.over(columns); over > 0; over-- {
 		widest := -1
 		for i, c := range columns[:len(columns)-1] {
-			if !c.dropped && c.width > max(leastCell, width.Of(headers[i])) && !slices.Contains(kept, headers[i]) && (widest < 0 || c.width > columns[widest].width) {
+			if !c.dropped && c.width > max(leastCell, fit.Width(headers[i])) && !slices.Contains(kept, headers[i]) && (widest < 0 || c.width > columns[widest].width) {
 				widest = i
 			}
 		}

@@ -9,8 +9,8 @@ import (
 
 	"github.com/fatih/color"
 
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/internal/terminal/width"
 )
 
 // Live is a table on a terminal whose rows are updated in place. If there are more rows than
@@ -134,14 +134,14 @@ var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 // cutLine truncates a line with colors to a number of columns, or not at all if it is 0. Tables do not
 // truncate the columns that identify objects.
 func cutLine(line string, columns int) string {
-	if columns == 0 || width.Of(escape.ReplaceAllString(line, "")) <= columns {
+	if columns == 0 || fit.Width(escape.ReplaceAllString(line, "")) <= columns {
 		return line
 	}
 	var b strings.Builder
 	left, colors := columns-1, escape.FindAllString(line, -1)
 	for i, text := range escape.Split(line, -1) {
-		if wide := width.Of(text); left >= 0 && wide > left {
-			text, left = width.Cut(text, left+1), -1
+		if wide := fit.Width(text); left >= 0 && wide > left {
+			text, left = fit.Cut(text, left+1), -1
 		} else if left >= 0 {
 			left -= wide
 		} else {
@@ -210,7 +210,7 @@ func (l *Live) others(shown []int, screen Screen) string {
 	}
 	text := fmt.Sprintf("… %d more: %d ready, %d not ready", ready+rest, ready, rest)
 	if screen.Width > 0 {
-		text = width.Cut(text, screen.Width)
+		text = fit.Cut(text, screen.Width)
 	}
 	if !screen.Color {
 		return text

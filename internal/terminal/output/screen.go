@@ -7,8 +7,7 @@ import (
 
 	"github.com/fatih/color"
 
-	"github.com/fluxkit/flux/internal/terminal/fold"
-	"github.com/fluxkit/flux/internal/terminal/width"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 // Screen describes a terminal for tables.
@@ -45,7 +44,7 @@ func (s Screen) head(b *strings.Builder, headers []string, columns []layout) {
 	var line strings.Builder
 	for i, c := range columns {
 		if !c.dropped {
-			line.WriteString(width.Fill(width.CutMiddle(headed(headers[i], c.form), c.width), c.width) + gap)
+			line.WriteString(fit.Fill(fit.CutMiddle(headed(headers[i], c.form), c.width), c.width) + gap)
 		}
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
@@ -63,14 +62,14 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 		cell := shortened(headers[i], row[i], c.form)
 		switch {
 		case i == len(row)-1 && s.Fold:
-			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", position)+cell, position, s.Width), " ")
+			cell = strings.TrimLeft(fit.Fold(strings.Repeat(" ", position)+cell, position, s.Width), " ")
 		case i == len(row)-1, headers[i] == "SUSPEND REASON":
-			cell = width.Cut(cell, c.width)
+			cell = fit.Cut(cell, c.width)
 		case !slices.Contains(whole, headers[i]):
-			cell = width.CutMiddle(cell, c.width)
+			cell = fit.CutMiddle(cell, c.width)
 		}
-		padding := strings.Repeat(" ", max(0, c.width-width.Of(cell))) + gap
-		position += width.Of(cell) + len(padding)
+		padding := strings.Repeat(" ", max(0, c.width-fit.Width(cell))) + gap
+		position += fit.Width(cell) + len(padding)
 		if s.Color {
 			cell = paint(headers[i], cell, dim)
 		}
@@ -78,7 +77,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	if end := row[len(row)-1]; columns[len(row)-1].under && end != "" {
-		b.WriteString(fold.Line(strings.Repeat(" ", below)+end, below, s.Width) + "\n")
+		b.WriteString(fit.Fold(strings.Repeat(" ", below)+end, below, s.Width) + "\n")
 	}
 }
 

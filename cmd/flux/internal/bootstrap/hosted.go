@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sshkey"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
@@ -82,7 +82,7 @@ func (row hostRow) tokenPlaces() string {
 }
 
 // paragraph wraps a text at 79 columns.
-func paragraph(text string) string { return fold.Line(strings.Join(strings.Fields(text), " "), 0, 79) }
+func paragraph(text string) string { return fit.Fold(strings.Join(strings.Fields(text), " "), 0, 79) }
 
 func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.StringVar(&o.owner, "owner", "", row.owner)

@@ -3,7 +3,7 @@ package diff
 import (
 	"strings"
 
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
@@ -15,7 +15,7 @@ func DangersTopic() string {
 		if r.Notice {
 			name += " (notice)"
 		}
-		list.WriteString("\n  " + name + "\n      " + fold.Line(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
+		list.WriteString("\n  " + name + "\n      " + fit.Fold(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
 	}
 	return `Changes that flux diff warns about.
 

@@ -16,10 +16,9 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/internal/terminal/width"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
@@ -121,15 +120,15 @@ func (p *textLayout) section(title string, rows [][]string) {
 	}
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], width.Of(cell))
+			widths[i] = max(widths[i], fit.Width(cell))
 		}
 	}
 	for _, row := range rows {
 		line := "  "
 		for i, cell := range row {
-			line += width.Fill(cell, widths[i]) + "  "
+			line += fit.Fill(cell, widths[i]) + "  "
 		}
-		p.b.WriteString(width.Cut(strings.TrimRight(line, " "), p.screen.Width) + "\n")
+		p.b.WriteString(fit.Cut(strings.TrimRight(line, " "), p.screen.Width) + "\n")
 	}
 }
 
@@ -287,14 +286,14 @@ func eventRows(a *app.App, events []event.Event) [][]string {
 		if h.Count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.Count)
 		}
-		rows = append(rows, []string{seen, h.Type, h.Reason, width.Cut(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
+		rows = append(rows, []string{seen, h.Type, h.Reason, fit.Cut(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
 	}
 	return rows
 }
 
 // folded wraps a line at the width of the terminal.
 func (p *textLayout) folded(text string) string {
-	return fold.Line("  "+printable.Line(text), report.Indent, p.screen.Width) + "\n"
+	return fit.Fold("  "+printable.Line(text), report.Indent, p.screen.Width) + "\n"
 }
 
 func (p *textLayout) paint(attribute color.Attribute, text string) string {

@@ -1,17 +1,12 @@
-// Package fold wraps long lines to the width of a terminal.
-package fold
+package fit
 
-import (
-	"strings"
+import "strings"
 
-	"github.com/fluxkit/flux/internal/terminal/width"
-)
-
-// Line wraps a line between words at a number of columns, with a hanging indent for the lines that
+// Fold wraps a line between words at a number of columns, with a hanging indent for the lines that
 // follow. With 0 columns, the line is not wrapped. A command in it is never wrapped, so that it
 // can be copied.
-func Line(line string, hang, columns int) string {
-	if columns <= hang || width.Of(line) <= columns {
+func Fold(line string, hang, columns int) string {
+	if columns <= hang || Width(line) <= columns {
 		return line
 	}
 	start := len(line) - len(strings.TrimLeft(line, " "))
@@ -19,7 +14,7 @@ func Line(line string, hang, columns int) string {
 	var b strings.Builder
 	b.WriteString(line[:start])
 	for i, word := range foldable(line[start:]) {
-		length := width.Of(word)
+		length := Width(word)
 		switch {
 		case i == 0:
 		case column+1+length > columns && column > hang:

@@ -1,9 +1,9 @@
-package width_test
+package fit_test
 
 import (
 	"testing"
 
-	"github.com/fluxkit/flux/internal/terminal/width"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 func TestCut(t *testing.T) {
@@ -22,11 +22,11 @@ func TestCut(t *testing.T) {
 		{"✔ ok …", 6, 6, "✔ ok …", "✔ ok …", "✔ ok …"},
 		{"a b", 3, 0, "a b", "a b", "a b"},
 	} {
-		if got := width.Of(c.text); got != c.columns {
+		if got := fit.Width(c.text); got != c.columns {
 			t.Errorf("%q has %d columns, want %d", c.text, got, c.columns)
 		}
 		for name, got := range map[string][2]string{
-			"the end": {width.Cut(c.text, c.most), c.end}, "the middle": {width.CutMiddle(c.text, c.most), c.middle}, "spaces": {width.Fill(c.text, c.most), c.fills},
+			"the end": {fit.Cut(c.text, c.most), c.end}, "the middle": {fit.CutMiddle(c.text, c.most), c.middle}, "spaces": {fit.Fill(c.text, c.most), c.fills},
 		} {
 			if got[0] != got[1] {
 				t.Errorf("%q to %d, %s: got %q, want %q", c.text, c.most, name, got[0], got[1])

@@ -1,12 +1,12 @@
-package fold_test
+package fit_test
 
 import (
 	"testing"
 
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
-func TestLine(t *testing.T) {
+func TestFold(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		line        string
@@ -22,7 +22,7 @@ func TestLine(t *testing.T) {
 		"and begins a line":     {"    to restore the object: flux reconcile kustomization app", 6, 30, "    to restore the object:\n      flux reconcile kustomization app"},
 		"narrower than nothing": {"    many words", 6, 5, "    many words"},
 	} {
-		if got := fold.Line(c.line, c.hang, c.width); got != c.want {
+		if got := fit.Fold(c.line, c.hang, c.width); got != c.want {
 			t.Errorf("%s:\ngot:\n%s\nwant:\n%s", name, got, c.want)
 		}
 	}
