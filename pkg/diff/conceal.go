@@ -6,7 +6,6 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -79,25 +78,6 @@ func (c *Concealment) addValue(text string) {
 	}
 }
 
-// valueAt returns the value at a path, or nil.
-func valueAt(value any, path []string) any {
-	for _, key := range path {
-		switch in := value.(type) {
-		case map[string]any:
-			value = in[key]
-		case []any:
-			i, err := strconv.Atoi(key)
-			if err != nil || i < 0 || i >= len(in) {
-				return nil
-			}
-			value = in[i]
-		default:
-			return nil
-		}
-	}
-	return value
-}
-
 // eachText calls each for every key and every scalar below a value.
 func eachText(value any, each func(string)) {
 	switch value := value.(type) {
@@ -116,8 +96,8 @@ func eachText(value any, each func(string)) {
 	}
 }
 
-// derivedTexts returns the keys and values of an object that are derived from secret values.
-func derivedTexts(o build.Object) []string {
+// DerivedTexts returns the keys and values of an object that are derived from secret values.
+func DerivedTexts(o build.Object) []string {
 	var texts []string
 	for _, path := range o.Secret {
 		eachText(valueAt(o.Object, path), func(text string) {

@@ -47,14 +47,7 @@ func (w *walker) add(parent at, name, key string, inList bool, op Op, before, af
 }
 
 func (w *walker) maps(here at, before, after map[string]any) {
-	keys := slices.Sorted(maps.Keys(before))
-	for key := range after {
-		if _, ok := before[key]; !ok {
-			keys = append(keys, key)
-		}
-	}
-	slices.Sort(keys)
-	for _, key := range keys {
+	for _, key := range keys(before, after) {
 		b, a := before[key], after[key]
 		switch {
 		case apiequality.Semantic.DeepEqual(b, a) || empty(b) && empty(a):
@@ -93,7 +86,7 @@ func (w *walker) lists(parent at, name, key string, before, after []any) {
 		if id == "" {
 			return canonical(v)
 		}
-		return text(v.(map[string]any)[id])
+		return fmt.Sprint(v.(map[string]any)[id])
 	}
 	old := positions(before, identity)
 	found := len(w.found)
@@ -117,6 +110,53 @@ func (w *walker) lists(parent at, name, key string, before, after []any) {
 	if !slices.IsSorted(kept) && len(w.found) == found {
 		w.add(parent, name, key, false, Reordered, before, after)
 	}
+}
+
+// keys returns the keys of both maps, sorted.
+func keys[V any](a, b map[string]V) []string {
+	all := maps.Clone(a)
+	if all == nil {
+		all = map[string]V{}
+	}
+	maps.Copy(all, b)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// children returns the values in a map, or in a list by their indexes, and nil for other values.
+func children(v any) map[string]any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v
+	case []any:
+		m := make(map[string]any, len(v))
+		for i, element := range v {
+			m[strconv.Itoa(i)] = element
+		}
+		return m
+	}
+	return nil
+}
+
+// set replaces a child that exists.
+func set(in any, key string, value any) {
+	switch in := in.(type) {
+	case map[string]any:
+		if _, ok := in[key]; ok {
+			in[key] = value
+		}
+	case []any:
+		if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(in) {
+			in[i] = value
+		}
+	}
+}
+
+// valueAt returns the value at a path, or nil.
+func valueAt(value any, path []string) any {
+	for _, key := range path {
+		value = children(value)[key]
+	}
+	return value
 }
 
 // index maps the identity of list elements to their positions.
@@ -146,7 +186,7 @@ func label(id string, i int, v any) string {
 	if id == "" {
 		return strconv.Itoa(i)
 	}
-	return text(v.(map[string]any)[id])
+	return fmt.Sprint(v.(map[string]any)[id])
 }
 
 // identifier returns the field that identifies the elements of all lists, or "" if there is none.
@@ -163,10 +203,10 @@ func identifies(name string, list []any) bool {
 	seen := map[string]bool{}
 	for _, v := range list {
 		m, ok := v.(map[string]any)
-		if !ok || !scalar(m[name]) || m[name] == nil || seen[text(m[name])] {
+		if !ok || !scalar(m[name]) || m[name] == nil || seen[fmt.Sprint(m[name])] {
 			return false
 		}
-		seen[text(m[name])] = true
+		seen[fmt.Sprint(m[name])] = true
 	}
 	return true
 }
@@ -189,13 +229,6 @@ func empty(v any) bool {
 		return len(v) == 0
 	}
 	return false
-}
-
-func text(v any) string {
-	if s, ok := v.(string); ok {
-		return s
-	}
-	return fmt.Sprint(v)
 }
 
 // canonical returns a string that is the same only for equal values, as JSON with sorted keys.

@@ -1,21 +1,15 @@
 package diff
 
-import (
-	"maps"
-	"slices"
-	"strings"
-)
+import "strings"
 
-// images returns the container images that differ between two versions of an object, in any list
+// ImagesOf returns the container images that differ between two versions of an object, in any list
 // of containers.
-func images(before, after map[string]any) []Image {
+func ImagesOf(before, after map[string]any) []Image {
 	old, young := map[string]string{}, map[string]string{}
 	containers(before, old)
 	containers(after, young)
-	all := maps.Clone(old)
-	maps.Copy(all, young)
 	var changed []Image
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	for _, name := range keys(old, young) {
 		if old[name] != young[name] {
 			changed = append(changed, Image{Container: name, Before: old[name], After: young[name]})
 		}

@@ -2,10 +2,12 @@ package diff
 
 import (
 	"encoding/base64"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -19,27 +21,24 @@ const (
 	maskAfter  = "*** (after)"
 )
 
-// lastAppliedAnnotation is the annotation in which kubectl stores a copy of the object.
-const lastAppliedAnnotation = "kubectl.kubernetes.io/last-applied-configuration"
-
-// mask replaces secret values in both versions of an object, in place: the data of a Secret, and
+// Mask replaces secret values in both versions of an object, in place: the data of a Secret, and
 // each value that comes from a Secret. The paths of such values refer to built, the object as it
 // was built, which is nil if there is none.
-func mask(ref controllers.VersionedID, built, before, after map[string]any, secret [][]string) {
+func Mask(ref controllers.VersionedID, built, before, after map[string]any, secret [][]string) {
 	for _, path := range secret {
 		maskPath(built, before, after, path)
 	}
-	if isSecret(ref) {
+	if ref.IsSecret() {
 		maskMap(before, after, "data")
 		maskMap(before, after, "stringData")
 	}
-	if !isSecret(ref) && len(secret) == 0 {
+	if !ref.IsSecret() && len(secret) == 0 {
 		return
 	}
 	for _, o := range []map[string]any{before, after} {
 		metadata, _ := o["metadata"].(map[string]any)
-		if annotations, _ := metadata["annotations"].(map[string]any); annotations[lastAppliedAnnotation] != nil {
-			annotations[lastAppliedAnnotation] = maskSame
+		if annotations, _ := metadata["annotations"].(map[string]any); annotations[corev1.LastAppliedConfigAnnotation] != nil {
+			annotations[corev1.LastAppliedConfigAnnotation] = maskSame
 		}
 	}
 }
@@ -47,11 +46,11 @@ func mask(ref controllers.VersionedID, built, before, after map[string]any, secr
 // DerivedNote begins the note about changed fields that are masked.
 const DerivedNote = "changed, derived from a secret value"
 
-// explainMasks adds a note about the changed fields that are masked. The values of a Secret need none.
-func (c *Change) explainMasks() {
+// ExplainMasks adds a note about the changed fields that are masked. The values of a Secret need none.
+func (c *Change) ExplainMasks() {
 	var paths []string
 	for _, f := range c.Fields {
-		if !isSecret(c.Object) && (hasMask(f.Before) || hasMask(f.After)) {
+		if !c.Object.IsSecret() && (hasMask(f.Before) || hasMask(f.After)) {
 			paths = append(paths, f.Path)
 		}
 	}
@@ -67,71 +66,45 @@ func hasMask(value any) bool {
 	return found
 }
 
-// maskTexts masks values that may be secret although no path of the build refers to them: texts
-// that contain a present secret value and, if the source is encrypted, all texts that it no longer
-// contains.
-func maskTexts(before, after any, secrets []string, encrypted bool) (any, any) {
-	switch b := before.(type) {
-	case map[string]any:
-		a, _ := after.(map[string]any)
-		for _, key := range slices.Concat(keysOf(b), keysOf(a)) {
-			old, was := b[key]
-			young, is := a[key]
-			old, young = maskTexts(old, young, secrets, encrypted)
-			if was {
-				b[key] = old
-			}
-			if is {
-				a[key] = young
-			}
-		}
-		return before, after
-	case []any:
-		a, _ := after.([]any)
-		for i := range max(len(b), len(a)) {
-			switch {
-			case i < len(b) && i < len(a):
-				b[i], a[i] = maskTexts(b[i], a[i], secrets, encrypted)
-			case i < len(b):
-				b[i], _ = maskTexts(b[i], nil, secrets, encrypted)
-			default:
-				_, a[i] = maskTexts(nil, a[i], secrets, encrypted)
-			}
-		}
-		return before, after
-	case nil:
-		if _, leaf := after.(string); !leaf && after != nil {
-			maskTexts(emptyLike(after), after, secrets, encrypted)
-			return before, after
-		}
-	}
-	return maskText(before, after, secrets, encrypted)
+// secretTexts masks values that may be secret although no path of the build refers to them.
+type secretTexts struct {
+	secrets []string
+	// encrypted is set if the source is encrypted: then all texts that it no longer contains are masked.
+	encrypted bool
 }
 
-// emptyLike returns an empty value of the same type.
-func emptyLike(v any) any {
-	switch v.(type) {
-	case map[string]any:
-		return map[string]any{}
-	case []any:
-		return []any{}
-	}
-	return ""
-}
-
-func maskText(before, after any, secrets []string, encrypted bool) (any, any) {
-	b, was := before.(string)
-	a, is := after.(string)
-	isSecretText := func(s string) bool {
-		return slices.ContainsFunc(secrets, func(secret string) bool { return holds(s, secret) })
-	}
+// mask masks texts below two values, in place, and returns both.
+func (s secretTexts) mask(before, after any) (any, any) {
 	switch {
-	case before == after && isSecretText(b):
+	case scalar(before) && scalar(after):
+		return s.text(before, after)
+	case scalar(before):
+		before, _ = s.text(before, after)
+	case scalar(after):
+		_, after = s.text(before, after)
+	}
+	b, a := children(before), children(after)
+	for _, key := range keys(b, a) {
+		old, young := s.mask(b[key], a[key])
+		set(before, key, old)
+		set(after, key, young)
+	}
+	return before, after
+}
+
+func (s secretTexts) text(before, after any) (any, any) {
+	isSecret := func(v any) bool {
+		text, _ := v.(string)
+		return slices.ContainsFunc(s.secrets, func(secret string) bool { return len(secret) >= short && strings.Contains(text, secret) })
+	}
+	_, was := before.(string)
+	switch {
+	case isSecret(before) && before == after:
 		return maskSame, maskSame
-	case was && (isSecretText(b) || encrypted && after == nil):
+	case isSecret(before), was && s.encrypted && after == nil:
 		before = maskBefore
 	}
-	if is && isSecretText(a) {
+	if isSecret(after) {
 		after = maskAfter
 	}
 	return before, after
@@ -139,8 +112,6 @@ func maskText(before, after any, secrets []string, encrypted bool) (any, any) {
 
 // short is the length below which a value is too likely to occur in other texts by chance.
 const short = 4
-
-func holds(text, secret string) bool { return len(secret) >= short && strings.Contains(text, secret) }
 
 // maskMap masks each value of a map. A field that is not a map is masked as a whole.
 func maskMap(before, after map[string]any, field string) {
@@ -150,17 +121,9 @@ func maskMap(before, after map[string]any, field string) {
 		maskValue(before, after, field)
 		return
 	}
-	for _, key := range slices.Concat(keysOf(b), keysOf(a)) {
+	for _, key := range keys(b, a) {
 		maskValue(b, a, key)
 	}
-}
-
-func keysOf(m map[string]any) []string {
-	var keys []string
-	for key := range m {
-		keys = append(keys, key)
-	}
-	return keys
 }
 
 // maskValue masks one value, unless it is masked already.
@@ -187,7 +150,7 @@ func maskValue(before, after map[string]any, key string) {
 // as a whole.
 func maskPath(built any, before, after map[string]any, path []string) {
 	if len(path) == 0 {
-		for _, key := range slices.Concat(keysOf(before), keysOf(after)) {
+		for _, key := range keys(before, after) {
 			if key != "apiVersion" && key != "kind" && key != "metadata" {
 				maskValue(before, after, key)
 			}
@@ -230,17 +193,17 @@ func maskElement(list []any, before, after map[string]any, path []string) {
 
 func named(list []any, id string, name any) map[string]any {
 	for _, v := range list {
-		if m, ok := v.(map[string]any); ok && text(m[id]) == text(name) {
+		if m, ok := v.(map[string]any); ok && fmt.Sprint(m[id]) == fmt.Sprint(name) {
 			return m
 		}
 	}
 	return nil
 }
 
-// maskInText masks secret values in a text about an object.
-func maskInText(o *unstructured.Unstructured, text string, secrets []string) string {
+// MaskIn masks secret values in a text about an object.
+func MaskIn(o *unstructured.Unstructured, text string, secrets []string) string {
 	values := slices.Clone(secrets)
-	if isSecret(controllers.VersionedIDOf(o.Object)) {
+	if controllers.VersionedIDOf(o.Object).IsSecret() {
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
 		for _, v := range data {
 			encoded, ok := v.(string)

@@ -1,11 +1,9 @@
 package diff
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -60,7 +58,7 @@ func TestMaskByOrigin(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			before, after := parse(t, c.before), parse(t, c.after)
-			mask(c.ref, parse(t, c.built), before, after, c.secret)
+			Mask(c.ref, parse(t, c.built), before, after, c.secret)
 			if d := cmp.Diff(parse(t, c.wantBefore), before); d != "" {
 				t.Errorf("before (-want +got):\n%s", d)
 			}
@@ -73,60 +71,15 @@ func TestMaskByOrigin(t *testing.T) {
 
 func TestMaskByValue(t *testing.T) {
 	t.Parallel()
-	before := parse(t, "a: 'say open-sesame'\nb: [x, open-sesame]\nc: {d: eu}\nsame: open-sesame\ngone: text")
-	after := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: [open-sesame]}}\nsame: open-sesame")
-	maskTexts(before, after, []string{"open-sesame", "eu"}, true)
-	wantBefore := parse(t, "a: '*** (before)'\nb: [x, '*** (before)']\nc: {d: eu}\nsame: '***'\ngone: '*** (before)'")
-	wantAfter := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: ['*** (after)']}}\nsame: '***'")
+	before := parse(t, "a: 'say open-sesame'\nb: [x, open-sesame]\nc: {d: eu}\nsame: open-sesame\ngone: text\ntext: open-sesame\nmap: {a: x}\nmixed: [x]")
+	after := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: [open-sesame]}}\nsame: open-sesame\ntext: {a: open-sesame}\nmap: open-sesame\nmixed: {\"-1\": x, \"7\": y}")
+	secretTexts{[]string{"open-sesame", "eu"}, true}.mask(before, after)
+	wantBefore := parse(t, "a: '*** (before)'\nb: [x, '*** (before)']\nc: {d: eu}\nsame: '***'\ngone: '*** (before)'\ntext: '*** (before)'\nmap: {a: '*** (before)'}\nmixed: ['*** (before)']")
+	wantAfter := parse(t, "a: plain\nb: [x]\nc: {d: eu, e: {f: ['*** (after)']}}\nsame: '***'\ntext: {a: '*** (after)'}\nmap: '*** (after)'\nmixed: {\"-1\": x, \"7\": y}")
 	if d := cmp.Diff(wantBefore, before); d != "" {
 		t.Errorf("before (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(wantAfter, after); d != "" {
 		t.Errorf("after (-want +got):\n%s", d)
-	}
-}
-
-func TestPointers(t *testing.T) {
-	t.Parallel()
-	for path, want := range map[string]string{
-		"/a/b":     "a: {c: 1}\nl: [{x: 1}, 2]",
-		"/a":       "l: [{x: 1}, 2]",
-		"/l/0":     "a: {b: 1, c: 1}\nl: [2]",
-		"/l/0/x":   "a: {b: 1, c: 1}\nl: [{}, 2]",
-		"/l/7":     "a: {b: 1, c: 1}\nl: [{x: 1}, 2]",
-		"/l/x":     "a: {b: 1, c: 1}\nl: [{x: 1}, 2]",
-		"/none/at": "a: {b: 1, c: 1}\nl: [{x: 1}, 2]",
-	} {
-		p, err := parsePointer(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := parse(t, "a: {b: 1, c: 1}\nl: [{x: 1}, 2]")
-		p.without(o)
-		if d := cmp.Diff(parse(t, want), o); d != "" {
-			t.Errorf("without %s (-want +got):\n%s", path, d)
-		}
-	}
-	if _, err := parsePointer("a"); err == nil || !strings.Contains(err.Error(), "slash") {
-		t.Errorf("a path without a slash: %v", err)
-	}
-}
-
-func TestReplaceByDefault(t *testing.T) {
-	t.Parallel()
-	container := fieldpath.KeyByFields("name", "app")
-	o := parse(t, "spec: {replicas: 3, list: [{name: app, image: x, extra: y}, {name: other}], words: [a, b]}")
-	defaults := parse(t, "spec: {replicas: 1}")
-	for _, path := range []fieldpath.Path{
-		fieldpath.MakePathOrDie("spec", "replicas"),
-		fieldpath.MakePathOrDie("spec", "list", container, "extra"),
-		fieldpath.MakePathOrDie("spec", "list", fieldpath.KeyByFields("name", "other")),
-		fieldpath.MakePathOrDie("spec", "missing", "below"),
-	} {
-		replace(o, defaults, path)
-	}
-	want := parse(t, "spec: {replicas: 1, list: [{name: app, image: x}], words: [a, b]}")
-	if d := cmp.Diff(want, o); d != "" {
-		t.Errorf("object (-want +got):\n%s", d)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
@@ -138,17 +139,17 @@ func isMap(value any) bool {
 
 // compareObjects compares the objects of both sides by their owners.
 func (c *comparison) compareObjects() {
-	owners := map[controllers.ID]*diff.Desired{}
+	owners := map[controllers.ID]*builds.Pair{}
 	var order []controllers.ID
 	seen := map[controllers.ID]bool{}
-	add := func(s *testrun.Run, side func(*diff.Desired) **repository.Rendering) {
+	add := func(s *testrun.Run, side func(*builds.Pair) **repository.Rendering) {
 		for _, ref := range sorted(s.Objects) {
 			o := s.Objects[ref]
 			seen[ref] = true
 			owner := c.owner(o)
 			key := controllers.IDOf(owner.Object)
 			if owners[key] == nil {
-				owners[key] = &diff.Desired{}
+				owners[key] = &builds.Pair{}
 				order = append(order, key)
 			}
 			at := side(owners[key])
@@ -158,15 +159,15 @@ func (c *comparison) compareObjects() {
 			(*at).Build.Objects = append((*at).Build.Objects, build.Object{Unstructured: c.normalized(s, o)})
 		}
 	}
-	add(c.from, func(d *diff.Desired) **repository.Rendering { return &d.Before })
-	add(c.to, func(d *diff.Desired) **repository.Rendering { return &d.After })
+	add(c.from, func(d *builds.Pair) **repository.Rendering { return &d.Before })
+	add(c.to, func(d *builds.Pair) **repository.Rendering { return &d.After })
 	c.report.Objects = len(seen)
 	slices.SortFunc(order, func(a, b controllers.ID) int { return strings.Compare(a.String(), b.String()) })
-	var all []diff.Desired
+	var all []builds.Pair
 	for _, key := range order {
 		all = append(all, *owners[key])
 	}
-	for _, result := range diff.Builds(all) {
+	for _, result := range builds.Compare(all) {
 		result.Changes = slices.DeleteFunc(result.Changes, func(change diff.Change) bool { return change.Action == diff.Unchanged })
 		for i, change := range result.Changes {
 			result.Changes[i] = c.explain(result.Owner.ID, c.withoutDefaults(change))

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -122,7 +122,7 @@ func differing(a, b *unstructured.Unstructured) []string {
 		return &repository.Rendering{Owner: &unstructured.Unstructured{Object: map[string]any{}}, Build: &build.Result{Objects: []build.Object{{Unstructured: o}}}}
 	}
 	var fields []string
-	for _, result := range diff.Builds([]diff.Desired{{Before: side(a), After: side(b)}}) {
+	for _, result := range builds.Compare([]builds.Pair{{Before: side(a), After: side(b)}}) {
 		for _, change := range result.Changes {
 			for _, f := range change.Fields {
 				fields = append(fields, f.Path)

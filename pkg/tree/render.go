@@ -9,12 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
@@ -124,7 +123,7 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	widths := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
-			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+			widths[i] = max(widths[i], fit.Width(cell))
 		}
 	}
 	below := style.fold(rows, widths)
@@ -148,7 +147,7 @@ func (s Style) fold(rows [][]string, widths []int) []string {
 	}
 	last, inColumn := len(rows[0])-1, false
 	for i, row := range rows[1:] {
-		if utf8.RuneCountInString(row[last]) > s.room(widths) {
+		if fit.Width(row[last]) > s.room(widths) {
 			below[i+1], row[last] = row[last], ""
 		}
 		inColumn = inColumn || row[last] != ""
@@ -172,9 +171,9 @@ func (s Style) room(widths []int) int {
 // the branches of the tree.
 func (s Style) below(under, message string) string {
 	under += strings.Repeat(" ", 4)
-	hang := utf8.RuneCountInString(under)
+	hang := fit.Width(under)
 	var b strings.Builder
-	for text := range strings.Lines(fold.Line(strings.Repeat(" ", hang)+message, hang, s.Width)) {
+	for text := range strings.Lines(fit.Fold(strings.Repeat(" ", hang)+message, hang, s.Width)) {
 		b.WriteString(under + strings.TrimSpace(text) + "\n")
 	}
 	return b.String()
@@ -197,12 +196,13 @@ func (s Style) line(row []string, widths []int, status Status) string {
 	var b strings.Builder
 	used := 0
 	for i, cell := range row {
-		length := utf8.RuneCountInString(cell)
 		if i == len(row)-1 && s.Width > 0 {
-			b.WriteString(cut(cell, s.Width-used))
+			if room := s.Width - used; room > 1 || fit.Width(cell) <= room {
+				b.WriteString(fit.Cut(cell, room))
+			}
 			break
 		}
-		cell += strings.Repeat(" ", widths[i]-length)
+		cell = fit.Fill(cell, widths[i])
 		used += widths[i] + len(s.Separator)
 		if i == 1 && s.Paint != nil && status != "" {
 			cell = s.Paint(status, cell)
@@ -213,16 +213,6 @@ func (s Style) line(row []string, widths []int, status Status) string {
 		return strings.TrimRight(b.String(), " ")
 	}
 	return b.String()
-}
-
-func cut(text string, width int) string {
-	if utf8.RuneCountInString(text) <= width {
-		return text
-	}
-	if width < 2 {
-		return ""
-	}
-	return string([]rune(text)[:width-1]) + "…"
 }
 
 // line is a line of the tree: the branches in front of the object, and those in

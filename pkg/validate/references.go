@@ -55,7 +55,7 @@ func (c *cluster) checkReferences(o *object, kind controllers.Kind) {
 			}
 			f := Finding{Severity: Invalid, Rule: RuleReference, Field: fieldOf(r, o), Message: fmt.Sprintf("refers to %s, which is not deployed", target)}
 			switch {
-			case target.Kind == "ExternalArtifact":
+			case target.Kind == controllers.ExternalArtifact:
 				f.Severity, f.Message = Note, fmt.Sprintf("refers to %s, which no ArtifactGenerator in Git produces", target)
 			case substituted(target.Name) || substituted(target.Namespace):
 				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, whose variables are not known", target)
@@ -121,7 +121,7 @@ func createsChart(o *object) bool {
 // checkSecrets notes the Secrets that are not in Git. They may be created on the cluster.
 func (c *cluster) checkSecrets(o *object) {
 	for _, s := range controllers.SecretsOf(o.Object.Object) {
-		ref := controllers.ID{Kind: "Secret", Namespace: o.ref.Namespace, Name: s.Name}
+		ref := controllers.ID{Kind: controllers.Secret, Namespace: o.ref.Namespace, Name: s.Name}
 		if !s.Optional && !substituted(s.Name) {
 			c.notInGit(o, ref, s.Field)
 		}

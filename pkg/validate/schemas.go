@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/build"
@@ -69,7 +67,7 @@ func readable(o build.Object) (map[string]any, bool) {
 	if _, encrypted := o.Object["sops"]; !encrypted {
 		return o.Object, true
 	}
-	if !isSecret(o.Unstructured) {
+	if !controllers.IDOf(o.Unstructured.Object).IsSecret() {
 		return nil, false
 	}
 	content := maps.Clone(o.Object)
@@ -90,10 +88,6 @@ func readable(o build.Object) (map[string]any, bool) {
 		content[field] = plain
 	}
 	return content, true
-}
-
-func isSecret(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "Secret" && o.GetAPIVersion() == "v1"
 }
 
 // judge records the findings of a verdict.
@@ -140,7 +134,7 @@ func (c *cluster) qualify(f *Finding) {
 // finding returns the finding about a problem. It has no values of Secrets.
 func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	f := Finding{Severity: Invalid, Rule: p.Rule, Field: p.Field, Message: p.Message}
-	sensitive := isSecret(o.Unstructured) || o.Encrypted || len(o.Secret) > 0
+	sensitive := controllers.IDOf(o.Unstructured.Object).IsSecret() || o.Encrypted || len(o.Secret) > 0
 	switch {
 	case sensitive && p.Rule == verdict.RuleCEL: // the message may have values
 		f.Message = "a validation rule of its CustomResourceDefinition fails"

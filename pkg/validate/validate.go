@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -102,11 +103,11 @@ func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 	for _, text := range c.graph.Assumptions() {
 		c.note(c.concealed.Text(text))
 	}
-	all := make([]diff.Desired, len(c.deployed.Renderings))
+	all := make([]builds.Pair, len(c.deployed.Renderings))
 	for i, rendering := range c.deployed.Renderings {
 		all[i].After = rendering
 	}
-	diff.Complete(all)
+	builds.Complete(all)
 	return nil
 }
 

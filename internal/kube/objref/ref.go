@@ -1,8 +1,8 @@
 package objref
 
 import (
-	"errors"
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"

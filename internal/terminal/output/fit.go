@@ -4,7 +4,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 // step is a reduction of the width of a column.
@@ -99,14 +100,14 @@ type measure struct {
 
 func (m *measure) take(header, cell string) {
 	for form := range forms {
-		m.widths[form] = max(m.widths[form], utf8.RuneCountInString(shortened(header, cell, form)))
+		m.widths[form] = max(m.widths[form], fit.Width(shortened(header, cell, form)))
 	}
 	m.says, m.filled = m.says || cell == "True", m.filled || cell != ""
 }
 
 func (m *measure) takeHeader(header string) {
 	for form := range forms {
-		m.widths[form] = max(m.widths[form], utf8.RuneCountInString(headed(header, form)))
+		m.widths[form] = max(m.widths[form], fit.Width(headed(header, form)))
 	}
 }
 
@@ -196,7 +197,7 @@ func (s Screen) narrow(headers []string, columns []layout) {
 	for over := s.over(columns); over > 0; over-- {
 		widest := -1
 		for i, c := range columns[:len(columns)-1] {
-			if !c.dropped && c.width > max(leastCell, utf8.RuneCountInString(headers[i])) && !slices.Contains(kept, headers[i]) && (widest < 0 || c.width > columns[widest].width) {
+			if !c.dropped && c.width > max(leastCell, fit.Width(headers[i])) && !slices.Contains(kept, headers[i]) && (widest < 0 || c.width > columns[widest].width) {
 				widest = i
 			}
 		}

@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
 
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -131,28 +131,26 @@ func (l *Live) frame(screen Screen) []string {
 // escape matches a sequence that selects a color.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cutLine truncates a line with colors to a width, or not at all if the width is 0. Tables do not
+// cutLine truncates a line with colors to a number of columns, or not at all if it is 0. Tables do not
 // truncate the columns that identify objects.
-func cutLine(line string, width int) string {
-	if width == 0 || utf8.RuneCountInString(escape.ReplaceAllString(line, "")) <= width {
+func cutLine(line string, columns int) string {
+	if columns == 0 || fit.Width(escape.ReplaceAllString(line, "")) <= columns {
 		return line
 	}
 	var b strings.Builder
-	left := width - 1
-	for line != "" {
-		if at := escape.FindStringIndex(line); at != nil && at[0] == 0 {
-			b.WriteString(line[:at[1]])
-			line = line[at[1]:]
-			continue
+	left, colors := columns-1, escape.FindAllString(line, -1)
+	for i, text := range escape.Split(line, -1) {
+		if wide := fit.Width(text); left >= 0 && wide > left {
+			text, left = fit.Cut(text, left+1), -1
+		} else if left >= 0 {
+			left -= wide
+		} else {
+			text = ""
 		}
-		r, n := utf8.DecodeRuneInString(line)
-		switch line = line[n:]; {
-		case left > 0:
-			b.WriteRune(r)
-		case left == 0:
-			b.WriteRune('…')
+		b.WriteString(text)
+		if i < len(colors) {
+			b.WriteString(colors[i])
 		}
-		left--
 	}
 	return b.String()
 }
@@ -212,7 +210,7 @@ func (l *Live) others(shown []int, screen Screen) string {
 	}
 	text := fmt.Sprintf("… %d more: %d ready, %d not ready", ready+rest, ready, rest)
 	if screen.Width > 0 {
-		text = cutEnd(text, screen.Width)
+		text = fit.Cut(text, screen.Width)
 	}
 	if !screen.Color {
 		return text

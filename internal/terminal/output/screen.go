@@ -4,11 +4,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
 
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 // Screen describes a terminal for tables.
@@ -45,7 +44,7 @@ func (s Screen) head(b *strings.Builder, headers []string, columns []layout) {
 	var line strings.Builder
 	for i, c := range columns {
 		if !c.dropped {
-			line.WriteString(padded(cutMiddle(headed(headers[i], c.form), c.width), c.width) + gap)
+			line.WriteString(fit.Fill(fit.CutMiddle(headed(headers[i], c.form), c.width), c.width) + gap)
 		}
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
@@ -60,17 +59,17 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 		if c.dropped {
 			continue
 		}
-		cell, width := shortened(headers[i], row[i], c.form), c.width
+		cell := shortened(headers[i], row[i], c.form)
 		switch {
 		case i == len(row)-1 && s.Fold:
-			cell = strings.TrimLeft(fold.Line(strings.Repeat(" ", position)+cell, position, s.Width), " ")
+			cell = strings.TrimLeft(fit.Fold(strings.Repeat(" ", position)+cell, position, s.Width), " ")
 		case i == len(row)-1, headers[i] == "SUSPEND REASON":
-			cell = cutEnd(cell, width)
+			cell = fit.Cut(cell, c.width)
 		case !slices.Contains(whole, headers[i]):
-			cell = cutMiddle(cell, width)
+			cell = fit.CutMiddle(cell, c.width)
 		}
-		padding := strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell))) + gap
-		position += utf8.RuneCountInString(cell) + len(padding)
+		padding := strings.Repeat(" ", max(0, c.width-fit.Width(cell))) + gap
+		position += fit.Width(cell) + len(padding)
 		if s.Color {
 			cell = paint(headers[i], cell, dim)
 		}
@@ -78,12 +77,8 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 	}
 	b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 	if end := row[len(row)-1]; columns[len(row)-1].under && end != "" {
-		b.WriteString(fold.Line(strings.Repeat(" ", below)+end, below, s.Width) + "\n")
+		b.WriteString(fit.Fold(strings.Repeat(" ", below)+end, below, s.Width) + "\n")
 	}
-}
-
-func padded(cell string, width int) string {
-	return cell + strings.Repeat(" ", max(0, width-utf8.RuneCountInString(cell)))
 }
 
 // paint colors a cell by its value.
@@ -104,23 +99,4 @@ func paint(header, cell string, dim bool) string {
 	c := color.New(hue)
 	c.EnableColor()
 	return c.Sprint(cell)
-}
-
-func cutEnd(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width || width < 1 {
-		return s
-	}
-	return strings.TrimRight(string(runes[:width-1]), " ") + "…"
-}
-
-// cutMiddle truncates a string in the middle. It keeps more of the end, which contains the commit
-// of a revision and the name of a reference.
-func cutMiddle(s string, width int) string {
-	runes := []rune(s)
-	if len(runes) <= width || width < 3 {
-		return s
-	}
-	tail := (width - 1) * 2 / 3
-	return string(runes[:width-1-tail]) + "…" + string(runes[len(runes)-tail:])
 }

@@ -3,10 +3,10 @@ package output
 import (
 	"io"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/olekukonko/tablewriter"
 
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -37,7 +37,7 @@ func NewStream(w io.Writer, headers []string, screen func() (Screen, bool)) *Str
 func (s *Stream) Begin(rows [][]string, header bool) error {
 	rows = Table{Rows: rows}.printable().Rows
 	for i, h := range s.headers {
-		s.widths[i] = max(utf8.RuneCountInString(h), roomFor[h])
+		s.widths[i] = max(fit.Width(h), roomFor[h])
 		s.reserve(i, s.widths[i])
 	}
 	// The width is limited, so that a long message later does not narrow other columns.
@@ -80,7 +80,7 @@ func (s *Stream) Add(row []string) error {
 
 func (s *Stream) grow(row []string) {
 	for i, cell := range row {
-		s.widths[i] = max(s.widths[i], utf8.RuneCountInString(cell))
+		s.widths[i] = max(s.widths[i], fit.Width(cell))
 		s.measures[i].take(s.headers[i], cell)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
-	"unicode/utf8"
 
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -145,7 +145,7 @@ func (p *Progress) line(columns int) string {
 	}
 	text := p.terminal.masked(printable.Line(p.text))
 	// A terminal prints ^C after the line, which must not wrap.
-	room := columns - hanging - len("^C") - 1 - utf8.RuneCountInString(rest)
+	room := columns - hanging - len("^C") - 1 - fit.Width(rest)
 	if runes := []rune(text); len(runes) > room && room > 0 {
 		text = string(runes[:room-1]) + "…"
 	}

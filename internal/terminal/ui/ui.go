@@ -17,7 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -159,7 +159,7 @@ func (t *Terminal) Warning(format string, args ...any) {
 func (t *Terminal) Failure(format string, args ...any) {
 	lines := strings.Split(t.text(format, args), "\n")
 	for i, line := range lines {
-		lines[i] = fold.Line(line, hanging, t.columns-hanging)
+		lines[i] = fit.Fold(line, hanging, t.columns-hanging)
 	}
 	t.message("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
 )
 
 // desired is the desired state of an applier, which is rendered again.
 type desired struct {
 	objects []build.Object
 	secrets []string
-	release *diff.Release
+	release *dryrun.Release
 	// defaultNamespace is the namespace of objects without one.
 	defaultNamespace string
 	// named holds the objects by group, kind and name.
@@ -132,7 +133,7 @@ func released(ctx context.Context, c *observe.Cluster, o controllers.Object) (*d
 	}
 	found := &desired{
 		objects: objects, defaultNamespace: release.Namespace,
-		release: &diff.Release{Name: release.Name, Namespace: release.Namespace, Step: diff.Keep, ClientSide: release.ApplyMethod != "ssa"},
+		release: &dryrun.Release{Name: release.Name, Namespace: release.Namespace, Step: diff.Keep, ClientSide: release.ApplyMethod != "ssa"},
 	}
 	return found.indexed(), nil
 }

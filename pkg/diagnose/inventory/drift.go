@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
 )
 
 const (
@@ -133,13 +134,13 @@ func (k *check) drift(ctx context.Context) (found []rules.Finding) {
 }
 
 func (k *check) dryRun(ctx context.Context, candidates []candidate) (*diff.Result, error) {
-	engine, err := diff.New(k.checker.Cluster.Client.Config)
+	engine, err := dryrun.New(k.checker.Cluster.Client.Config)
 	if err != nil {
 		return nil, err
 	}
 	owner := (&unstructured.Unstructured{Object: k.subject.Object}).DeepCopy()
 	unstructured.RemoveNestedField(owner.Object, "status", "inventory") // nothing is pruned
-	plan := diff.Plan{Owner: owner, Build: &build.Result{SecretValues: k.desired.secrets}, Release: k.desired.release}
+	plan := dryrun.Plan{Owner: owner, Build: &build.Result{SecretValues: k.desired.secrets}, Release: k.desired.release}
 	for _, c := range candidates {
 		plan.Build.Objects = append(plan.Build.Objects, c.desired)
 	}

@@ -39,7 +39,7 @@ func (c *Comparer) liveWithSettings(ctx context.Context, client *kube.Client, na
 	var settings Settings
 	var g errgroup.Group
 	g.Go(func() (err error) {
-		live, err = c.LiveObject(ctx, "Kustomization", namespace, name)
+		live, err = c.LiveObject(ctx, controllers.Kustomization, namespace, name)
 		return err
 	})
 	g.Go(func() error {
@@ -117,7 +117,7 @@ func (c *Comparer) clusterOf(ctx context.Context, ks *unstructured.Unstructured,
 	if name == "" {
 		return nil, fmt.Errorf("the Kustomization %s/%s applies to a remote cluster whose spec.kubeConfig has no Secret: only the controller can connect to it", ks.GetNamespace(), ks.GetName())
 	}
-	secret := controllers.ID{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name}
+	secret := controllers.ID{Kind: controllers.Secret, Namespace: ks.GetNamespace(), Name: name}
 	data, err := c.Data(ctx, secret)
 	if apierrors.IsForbidden(err) {
 		return nil, hint.Errorf("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)

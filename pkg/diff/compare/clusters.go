@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -20,12 +21,12 @@ type Clusters struct {
 	comparer *Comparer
 	here     *rest.Config
 	settings Settings
-	engines  map[string]*diff.Engine
+	engines  map[string]*dryrun.Engine
 }
 
 // engine returns the diff engine for the cluster that a Kustomization or
 // HelmRelease applies to.
-func (c *Clusters) engine(ctx context.Context, owner *unstructured.Unstructured) (*diff.Engine, error) {
+func (c *Clusters) engine(ctx context.Context, owner *unstructured.Unstructured) (*dryrun.Engine, error) {
 	cfg, key := c.here, ""
 	if applied, err := c.comparer.clusterOf(ctx, owner, c.here); err != nil {
 		return nil, err
@@ -35,19 +36,19 @@ func (c *Clusters) engine(ctx context.Context, owner *unstructured.Unstructured)
 	if known := c.engines[key]; known != nil {
 		return known, nil
 	}
-	engine, err := diff.New(cfg)
+	engine, err := dryrun.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	if c.engines == nil {
-		c.engines = map[string]*diff.Engine{}
+		c.engines = map[string]*dryrun.Engine{}
 	}
 	c.engines[key] = engine
 	return engine, nil
 }
 
 // Compare diffs the build in plan against its target cluster.
-func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, error) {
+func (c *Clusters) Compare(ctx context.Context, plan dryrun.Plan) (*diff.Result, error) {
 	engine, err := c.engine(ctx, plan.Owner)
 	if err != nil {
 		return nil, err
@@ -56,7 +57,7 @@ func (c *Clusters) Compare(ctx context.Context, plan diff.Plan) (*diff.Result, e
 	if build.IsKustomization(plan.Owner) {
 		settings = c.settings
 	}
-	plan.Account, plan.Overridden = diff.Account(plan.Owner, settings.account), settings.overridden
+	plan.Account, plan.Overridden = dryrun.Account(plan.Owner, settings.account), settings.overridden
 	count, done := c.comparer.Track(controllers.VersionedIDOf(plan.Owner.Object))
 	defer done()
 	plan.Progress = count
@@ -85,7 +86,7 @@ func (c *Clusters) withDeletions(ctx context.Context, results []*diff.Result) ([
 			if live == nil {
 				continue // the owner is an object of another cluster
 			}
-			deletions, err := c.Compare(ctx, diff.DeletionPlan(live))
+			deletions, err := c.Compare(ctx, dryrun.DeletionPlan(live))
 			if ctx.Err() != nil {
 				return nil, err
 			}

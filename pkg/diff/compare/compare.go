@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -124,10 +125,10 @@ func (c *Comparer) decrypters(settings Settings) func(*unstructured.Unstructured
 	return func(ks *unstructured.Unstructured, lookup build.Lookup) build.Decrypter {
 		var named []controllers.ID
 		if name := desired.Text(ks, "spec", "decryption", "secretRef", "name"); name != "" {
-			named = append(named, controllers.ID{Kind: "Secret", Namespace: ks.GetNamespace(), Name: name})
+			named = append(named, controllers.ID{Kind: controllers.Secret, Namespace: ks.GetNamespace(), Name: name})
 		}
 		if settings.ageSecret != "" {
-			named = append(named, controllers.ID{Kind: "Secret", Namespace: c.FluxNamespace, Name: settings.ageSecret})
+			named = append(named, controllers.ID{Kind: controllers.Secret, Namespace: c.FluxNamespace, Name: settings.ageSecret})
 		}
 		return c.Decryption.Decrypter(lookup, named...)
 	}
@@ -223,7 +224,7 @@ func (p *Plan) Compare(ctx context.Context, built *build.Result) ([]*diff.Result
 
 // plansOf splits a build by Kustomization. A Kustomization in the build is
 // compared with its new spec.
-func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]diff.Plan, error) {
+func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]dryrun.Plan, error) {
 	root := controllers.IDOf(p.Ks.Object)
 	specs := map[controllers.ID]*unstructured.Unstructured{}
 	parts := map[controllers.ID]*build.Result{root: {SecretValues: built.SecretValues}}
@@ -238,11 +239,11 @@ func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]diff.Plan, e
 		}
 		parts[o.Owner].Objects = append(parts[o.Owner].Objects, o)
 	}
-	plans := make([]diff.Plan, len(order))
+	plans := make([]dryrun.Plan, len(order))
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(concurrency)
 	for i, owner := range order {
-		plans[i] = diff.Plan{Owner: WithStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
+		plans[i] = dryrun.Plan{Owner: WithStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
 			plans[i].Owner, plans[i].Drift = WithStatus(p.Ks, p.live), p.isApplied(p.live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, p.live) }

@@ -16,7 +16,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
+	"github.com/fluxkit/flux/pkg/diff/helmplan"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -67,7 +68,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 		switch {
 		case !errors.Is(err, build.ErrNotFound):
 			return tree, err
-		case source.Kind == "OCIRepository":
+		case source.Kind == controllers.OCIRepository:
 			return nil, err // the artifact of these sources is a chart
 		case p.changes(ctx, source):
 			return nil, fmt.Errorf("this change also modifies the source: set its directory with --local-sources %s=PATH", source)
@@ -93,8 +94,8 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 
 // Release returns a HelmRelease with its new spec. It returns a MissingError if there is
 // nothing to compare.
-func (c *Comparer) Release(ctx context.Context, namespace, name string) (*diff.HelmRelease, error) {
-	live, err := c.LiveObject(ctx, "HelmRelease", namespace, name)
+func (c *Comparer) Release(ctx context.Context, namespace, name string) (*helmplan.HelmRelease, error) {
+	live, err := c.LiveObject(ctx, controllers.HelmRelease, namespace, name)
 	if err := c.withoutLive(err); err != nil {
 		return nil, err
 	}
@@ -104,22 +105,22 @@ func (c *Comparer) Release(ctx context.Context, namespace, name string) (*diff.H
 			return nil, err
 		}
 	}
-	return &diff.HelmRelease{Object: WithStatus(hr, live), Live: live}, nil
+	return &helmplan.HelmRelease{Object: WithStatus(hr, live), Live: live}, nil
 }
 
 // Plan predicts the next action of helm-controller for a HelmRelease. It is
 // safe for concurrent use.
-func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Plan, error) {
+func (p *ReleasePlanner) Plan(ctx context.Context, h helmplan.HelmRelease) (dryrun.Plan, error) {
 	p.mu.Lock()
 	engine, err := p.Clusters.engine(ctx, h.Object)
 	p.mu.Unlock()
 	if err != nil {
-		return diff.Plan{}, err
+		return dryrun.Plan{}, err
 	}
 	live := p.Options.Live
 	if remote, _, _ := unstructured.NestedMap(h.Object.Object, "spec", "kubeConfig"); remote != nil {
 		if live, err = p.remoteFinder(ctx, h.Object); err != nil {
-			return diff.Plan{}, err
+			return dryrun.Plan{}, err
 		}
 	}
 	options := *p.Options
@@ -141,7 +142,7 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 		return build.HelmRelease(ctx, h.Object, options)
 	}
 	h.Controller = p.controller
-	return engine.PlanRelease(ctx, h)
+	return helmplan.Plan(ctx, engine.Client, h)
 }
 
 // remoteFinder returns the finder for chart lookups on the target cluster of a
@@ -178,7 +179,7 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 		return chartOrigin{object: found, source: found}
 	}
 	template, _, _ := unstructured.NestedMap(hr.Object, "spec", "chart", "spec")
-	if kind, _, _ := unstructured.NestedString(hr.Object, "spec", "chart", "kind"); kind != "" && kind != "HelmChart" {
+	if kind, _, _ := unstructured.NestedString(hr.Object, "spec", "chart", "kind"); kind != "" && kind != controllers.HelmChart {
 		created := controllers.FluxID(kind, hr.GetNamespace(), hr.GetNamespace()+"-"+hr.GetName())
 		return chartOrigin{object: created, source: created, template: template}
 	}
@@ -187,7 +188,7 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 	if source.Namespace == "" {
 		source.Namespace = hr.GetNamespace()
 	}
-	chart := controllers.FluxID("HelmChart", source.Namespace, hr.GetNamespace()+"-"+hr.GetName())
+	chart := controllers.FluxID(controllers.HelmChart, source.Namespace, hr.GetNamespace()+"-"+hr.GetName())
 	return chartOrigin{object: chart, source: source, template: template}
 }
 
@@ -229,7 +230,7 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 		return nil, generation, nil
 	}
 	chart := &build.Chart{Archive: archive}
-	if origin.object.Kind != "HelmChart" {
+	if origin.object.Kind != controllers.HelmChart {
 		chart.Build = build.VersionMetadata(a.Revision)
 	}
 	return chart, generation, err

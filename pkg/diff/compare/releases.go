@@ -16,6 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/dryrun"
+	"github.com/fluxkit/flux/pkg/diff/helmplan"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -32,7 +34,7 @@ func (p *Plan) Releases(ctx context.Context, h *desired.HelmOptions, built *buil
 	}
 	planner.preferBuild(p, built)
 	p.comparer.Announce("rendering %d HelmReleases", len(releases))
-	plans, failures := make([]diff.Plan, len(releases)), make([]error, len(releases))
+	plans, failures := make([]dryrun.Plan, len(releases)), make([]error, len(releases))
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(concurrency)
 	for i, release := range releases {
@@ -121,7 +123,7 @@ func committed(ctx context.Context, folder string) string {
 
 // releasesIn returns the HelmReleases of a build with the spec after the
 // apply.
-func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*diff.Result) ([]diff.HelmRelease, error) {
+func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*diff.Result) ([]helmplan.HelmRelease, error) {
 	changes := map[controllers.ID]diff.Change{}
 	for _, r := range results {
 		for _, c := range r.Changes {
@@ -130,7 +132,7 @@ func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*d
 			}
 		}
 	}
-	var releases []diff.HelmRelease
+	var releases []helmplan.HelmRelease
 	for _, object := range built.Objects {
 		ref := controllers.IDOf(object.Unstructured.Object)
 		c, compared := changes[ref]
@@ -141,7 +143,7 @@ func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*d
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", ref, err)
 		}
-		release := diff.HelmRelease{Object: live, Live: live}
+		release := helmplan.HelmRelease{Object: live, Live: live}
 		if c.Action != diff.Skipped {
 			release.Object, release.Twin = p.dryRunApply(ctx, object.Unstructured, live), object.Twin
 		}
@@ -156,7 +158,7 @@ func (p *Plan) releasesIn(ctx context.Context, built *build.Result, results []*d
 // of other managers, such as spec.suspend. If the dry run fails, it returns
 // the built object.
 func (p *Plan) dryRunApply(ctx context.Context, built, live *unstructured.Unstructured) *unstructured.Unstructured {
-	kind, _ := controllers.FindKind("HelmRelease")
+	kind, _ := controllers.FindKind(controllers.HelmRelease)
 	after, err := kube.DryRun(ctx, p.client, kube.Of(kind), built.Object, kube.Applier{Manager: "kustomize-controller"})
 	if err != nil {
 		return WithStatus(built, live)

@@ -53,9 +53,9 @@ func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, 
 	}
 	c.Announce("fetching %s of %s", cmp.Or(c.Branch, c.Revision), source)
 	switch source.Kind {
-	case "GitRepository":
+	case controllers.GitRepository:
 		return c.gitAt(ctx, stored, &unstructured.Unstructured{Object: t.Object})
-	case "OCIRepository":
+	case controllers.OCIRepository:
 		if c.Branch != "" {
 			return desired.StoredSource{}, hint.Errorf("set a tag or digest with --revision", "%s has no branches", source)
 		}

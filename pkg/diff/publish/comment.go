@@ -3,7 +3,6 @@
 package publish
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,21 +31,16 @@ type Report struct {
 
 // Markdown returns the comment for a host, with its marker and at most the size that
 // the host accepts.
-func (r Report) Markdown(host githost.PullRequestHost) (string, error) {
+func (r Report) Markdown(host githost.PullRequestHost) string {
 	head, foot := Marker(r.Key, host.HTML)+"\n\n"+r.problem(), "\n"+r.footer()
-	var b bytes.Buffer
-	b.WriteString(head)
-	if r.Results != nil {
-		write := render.Plain
-		if host.HTML {
-			write = render.Markdown
-		}
-		if err := write(&b, r.Results, host.MaxComment-len(head)-len(foot)); err != nil {
-			return "", err
-		}
+	if r.Results == nil {
+		return head + foot
 	}
-	b.WriteString(foot)
-	return b.String(), nil
+	write := render.Plain
+	if host.HTML {
+		write = render.Markdown
+	}
+	return head + write(r.Results, host.MaxComment-len(head)-len(foot)) + foot
 }
 
 // problem returns the part about an error. Its text is untrusted.

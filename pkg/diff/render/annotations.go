@@ -1,8 +1,7 @@
 package render
 
 import (
-	"bytes"
-	"io"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/ci/cireport"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -10,17 +9,16 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
-// Annotations writes an annotation of GitHub Actions for each danger and for each failure. GitHub
+// Annotations returns an annotation of GitHub Actions for each danger and for each failure. GitHub
 // shows them in the summary of the run.
-func Annotations(w io.Writer, results []*diff.Result) error {
-	var b bytes.Buffer
+func Annotations(results []*diff.Result) string {
+	var b strings.Builder
 	for _, section := range Sections(results) {
 		for _, p := range problems(section.Results) {
 			b.WriteString(cireport.Annotation{Level: annotationLevels[p.level], Title: p.rule, Text: p.text + section.In()}.String())
 		}
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return b.String()
 }
 
 var annotationLevels = map[level]string{failure: "error", warning: "warning", notice: "notice"}

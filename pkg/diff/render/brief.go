@@ -1,31 +1,23 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Brief writes a line for each change and each problem, without fields, and the totals.
-func Brief(w io.Writer, results []*diff.Result, s Style) error {
-	var b bytes.Buffer
-	for _, section := range Sections(results) {
-		var part bytes.Buffer
-		brief(&part, section.Results, s)
-		section.write(&b, &part, s)
-	}
+// Brief returns a line for each change and each problem, without fields, and the totals.
+func Brief(results []*diff.Result, s Style) string {
+	text := bySection(results, s, brief)
 	if all := totals(results); all != "" {
-		fmt.Fprintln(&b, s.paint("", strings.TrimSpace(all)))
+		text += s.paint("", all) + "\n"
 	}
-	_, err := w.Write(b.Bytes())
-	return err
+	return text
 }
 
-func brief(b *bytes.Buffer, results []*diff.Result, s Style) {
+func brief(b *strings.Builder, results []*diff.Result, s Style) {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			if c.Different() && c.Action != diff.Failed {

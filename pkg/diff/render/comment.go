@@ -1,8 +1,8 @@
 package render
 
 import (
+	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,8 +19,9 @@ const mostLines = 50
 type markup struct {
 	// text formats words, and code names and values.
 	text, code func(string) string
-	// detail formats a change; the flag is diff.Result.Builds.
-	detail func(diff.Change, bool) string
+	// heading formats the name and the action of a change, and end ends its details.
+	heading func(object, action string) string
+	end     string
 	// leftOut is the note in a comment with omitted details: their number, and the number of all.
 	leftOut string
 }
@@ -33,13 +34,13 @@ func (m markup) in(s Section) string {
 	return " " + m.text(strings.TrimSpace(s.In()))
 }
 
-// write writes a comment: its head, and the details that fit into limit bytes. 0 means no limit.
-func (m markup) write(w io.Writer, head string, results []*diff.Result, limit int) error {
+// comment returns a comment: its head, and the details that fit into limit bytes. 0 means no limit.
+func (m markup) comment(head string, results []*diff.Result, limit int) string {
 	var details []titled
 	for _, section := range Sections(results) {
 		for r, c := range section.Changes() {
 			if c.Different() {
-				details = append(details, titled{m.text(section.Title()), m.detail(c, r.Builds)})
+				details = append(details, titled{m.text(section.Title()), m.detail(*c, r.Builds)})
 			}
 		}
 	}
@@ -47,8 +48,19 @@ func (m markup) write(w io.Writer, head string, results []*diff.Result, limit in
 	if limit > 0 && len(full) > limit {
 		full = shortened(head, details, limit, m.leftOut)
 	}
-	_, err := io.WriteString(w, full)
-	return err
+	return full
+}
+
+// detail returns the details of a change; builds is diff.Result.Builds.
+func (m markup) detail(c diff.Change, builds bool) string {
+	text := m.heading(c.Object.String(), verdict(c)) + "\n\n"
+	for _, note := range c.Notes {
+		text += m.text(note) + "\n\n"
+	}
+	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
+		text += Fenced("diff", body) + "\n\n"
+	}
+	return text + m.end
 }
 
 // omissions returns a line for each result that was not compared.
@@ -185,25 +197,11 @@ func Effects(dangers []diff.Danger) []string {
 func Totals(results []*diff.Result) string { return counted(Sum(results)) }
 
 func counted(s Summary) string {
-	var parts []string
-	for _, p := range []struct {
-		n    int
-		what string
-	}{
+	return cmp.Or(tally([]amount{
 		{s.Created, "created"}, {s.Changed, "changed"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
-		{s.Encrypted, "encrypted"}, {s.Failed, "failing"}, {s.Blocked, "blocked"}, {s.Unstable, "unstable"}, {s.Ignored, "ignored"}, {s.NotCompared, "not compared"},
-	} {
-		if p.n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.what))
-		}
-	}
-	if s.NotCorrected > 0 {
-		parts = append(parts, fmt.Sprintf("%d not corrected", s.NotCorrected))
-	}
-	if len(parts) == 0 {
-		return "no changes"
-	}
-	return strings.Join(parts, ", ")
+		{s.Encrypted, "encrypted"}, {s.Failed, "failing"}, {s.Blocked, "blocked"}, {s.Unstable, "unstable"}, {s.Ignored, "ignored"},
+		{s.NotCompared, "not compared"}, {s.NotCorrected, "not corrected"},
+	}), "no changes")
 }
 
 func verdict(c diff.Change) string {

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"io"
-
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -12,56 +10,37 @@ const gitlabMax = 1_000_000
 
 // Formats are the names of the formats, in the order of help.
 func Formats() []string {
-	names := make([]string, len(formats))
-	for i, f := range formats {
-		names[i] = f.name
+	return []string{"human", "brief", "unified", "json", "html", "github", "gitlab", "gitea", "bitbucket", "annotations", "sarif", "junit"}
+}
+
+// ListFormats are the formats of Images and Timelines.
+func ListFormats() []string { return []string{"human", "json"} }
+
+// Text returns results in one of Formats.
+func Text(format string, results []*diff.Result, s Style) (string, error) {
+	switch format {
+	case "human":
+		return Human(results, s), nil
+	case "brief":
+		return Brief(results, s), nil
+	case "unified":
+		return Unified(results, s), nil
+	case "json":
+		return encode(report(results))
+	case "html":
+		return HTML(results)
+	case "github", "gitea":
+		return Markdown(results, CommentMax), nil
+	case "gitlab":
+		return Markdown(results, gitlabMax), nil
+	case "bitbucket":
+		return Plain(results, bitbucketMax), nil
+	case "annotations":
+		return Annotations(results), nil
+	case "sarif":
+		return encode(sarif(results))
+	case "junit":
+		return junit(results)
 	}
-	return names
-}
-
-// ImageFormats are the formats of a report of images.
-func ImageFormats() []string { return []string{"human", "json"} }
-
-// WriteImages writes the images that change in one of ImageFormats.
-func WriteImages(w io.Writer, format string, results []*diff.Result) error {
-	if format == "json" {
-		return ImagesJSON(w, results)
-	}
-	return Images(w, results)
-}
-
-// Write writes results in a format.
-func Write(w io.Writer, format string, results []*diff.Result, s Style) error {
-	for _, f := range formats {
-		if f.name == format {
-			return f.write(w, results, s)
-		}
-	}
-	return output.UnknownFormat(format, Formats()...)
-}
-
-var formats = []struct {
-	name  string
-	write func(io.Writer, []*diff.Result, Style) error
-}{
-	{"human", Human},
-	{"brief", Brief},
-	{"unified", Unified},
-	{"json", plain(JSON)},
-	{"html", plain(HTML)},
-	{"github", comment(CommentMax)},
-	{"gitlab", comment(gitlabMax)},
-	{"gitea", comment(CommentMax)},
-	{"bitbucket", func(w io.Writer, results []*diff.Result, _ Style) error { return Plain(w, results, bitbucketMax) }},
-	{"annotations", plain(Annotations)},
-	{"sarif", plain(SARIF)},
-	{"junit", plain(JUnit)},
-}
-
-func plain(write func(io.Writer, []*diff.Result) error) func(io.Writer, []*diff.Result, Style) error {
-	return func(w io.Writer, results []*diff.Result, _ Style) error { return write(w, results) }
-}
-
-func comment(limit int) func(io.Writer, []*diff.Result, Style) error {
-	return func(w io.Writer, results []*diff.Result, _ Style) error { return Markdown(w, results, limit) }
+	return "", output.UnknownFormat(format, Formats()...)
 }

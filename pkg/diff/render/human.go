@@ -3,9 +3,7 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -47,37 +45,36 @@ func word(a diff.Action, drift bool) string {
 	return words[a]
 }
 
-// Human writes each change as a line, followed by the fields that differ, and a line with the
-// totals. It writes nothing if there are no changes.
-func Human(w io.Writer, results []*diff.Result, s Style) error {
-	var b bytes.Buffer
+// Human returns each change as a line, followed by the fields that differ, and a line with the
+// totals. It returns nothing if there are no changes.
+func Human(results []*diff.Result, s Style) string {
+	text := bySection(results, s, human)
+	if text != "" {
+		text += s.paint("", totals(results)) + "\n"
+	}
+	return text
+}
+
+// bySection returns what write writes for each section, under its title, with an empty line below.
+func bySection(results []*diff.Result, s Style, write func(*strings.Builder, []*diff.Result, Style)) string {
+	var b strings.Builder
 	for _, section := range Sections(results) {
-		var part bytes.Buffer
-		human(&part, section.Results, s)
-		section.write(&b, &part, s)
-	}
-	if b.Len() > 0 {
-		fmt.Fprintln(&b, s.paint("", totals(results)))
-	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-// write writes a section under its title, with an empty line below.
-func (s Section) write(to, part *bytes.Buffer, style Style) {
-	if part.Len() == 0 {
-		return
-	}
-	if title := s.Title(); title != "" {
-		fmt.Fprintf(to, "%s\n", style.paint("", title))
-		if !bytes.HasSuffix(part.Bytes(), []byte("\n\n")) {
-			part.WriteString("\n")
+		var part strings.Builder
+		write(&part, section.Results, s)
+		text, title := part.String(), section.Title()
+		if text != "" && title != "" {
+			title = s.paint("", title) + "\n"
+			if !strings.HasSuffix(text, "\n\n") {
+				text += "\n"
+			}
+			b.WriteString(title)
 		}
+		b.WriteString(text)
 	}
-	to.Write(part.Bytes())
+	return b.String()
 }
 
-func human(b *bytes.Buffer, results []*diff.Result, s Style) {
+func human(b *strings.Builder, results []*diff.Result, s Style) {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			_, ok := words[c.Action]
@@ -100,34 +97,38 @@ func human(b *bytes.Buffer, results []*diff.Result, s Style) {
 
 // totals returns the number of objects for each action.
 func totals(results []*diff.Result) string {
-	counts := map[string]int{"not compared": Sum(results).NotCompared}
-	for _, r := range results {
-		for _, c := range r.Changes {
-			switch {
-			case c.Left():
-				counts["not corrected"]++
-			case c.Action == diff.Failed:
-				counts["failing"]++
-			case c.Action == diff.Encrypted:
-				counts["encrypted"]++
-			case c.Action == diff.Ignored:
-				counts["ignored"]++
-			default:
-				counts[word(c.Action, r.Drift)]++
-			}
+	s, drifted := Sum(results), 0
+	for r, c := range diff.Each(results) {
+		if c.Action == diff.Changed && r.Drift {
+			drifted++
 		}
 	}
-	var parts []string
-	for _, what := range []string{"created", "changed", "drifted", "recreated", "deleted", "encrypted", "blocked", "failing", "not corrected", "unstable", "ignored", "not compared"} {
-		if n := counts[what]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, what))
-		}
-	}
-	text := strings.Join(parts, ", ")
+	text := tally([]amount{
+		{s.Created, "created"}, {s.Changed - drifted, "changed"}, {drifted, "drifted"}, {s.Recreated, "recreated"}, {s.Pruned, "deleted"},
+		{s.Encrypted, "encrypted"}, {s.Blocked, "blocked"}, {s.Failed, "failing"}, {s.NotCorrected, "not corrected"},
+		{s.Unstable, "unstable"}, {s.Ignored, "ignored"}, {s.NotCompared, "not compared"},
+	})
 	if all := clustersOf(results); len(all) > 0 && text != "" {
 		text += fmt.Sprintf(" in %d of %d clusters", len(different(results)), len(all))
 	}
 	return text
+}
+
+// amount is a number with what it counts.
+type amount struct {
+	n    int
+	what string
+}
+
+// tally returns the amounts that are not zero.
+func tally(amounts []amount) string {
+	var parts []string
+	for _, a := range amounts {
+		if a.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", a.n, a.what))
+		}
+	}
+	return strings.Join(parts, ", ")
 }
 
 // omission returns the text for a result that was not compared.
@@ -143,7 +144,7 @@ func left(c diff.Change) string {
 	return "drifted, not corrected"
 }
 
-func humanChange(b *bytes.Buffer, c diff.Change, word string, s Style) {
+func humanChange(b *strings.Builder, c diff.Change, word string, s Style) {
 	fmt.Fprintf(b, "► %s %s\n", printable.Line(c.Object.String()), s.paint(opOf(c.Action), word))
 	for _, note := range c.Notes {
 		fmt.Fprintf(b, "  %s\n", printable.Line(note))
@@ -206,7 +207,7 @@ func grouped(fields []diff.Field) []*block {
 	return blocks
 }
 
-func (g *block) write(b *bytes.Buffer, s Style) {
+func (g *block) write(b *strings.Builder, s Style) {
 	path := g.path
 	if path == "" {
 		path = "(root level)"
@@ -226,7 +227,7 @@ func (g *block) write(b *bytes.Buffer, s Style) {
 }
 
 // entries writes a line such as "+ two map entries added:" and the entries.
-func (g *block) entries(b *bytes.Buffer, sign, done string, op diff.Op, fields []diff.Field, s Style) {
+func (g *block) entries(b *strings.Builder, sign, done string, op diff.Op, fields []diff.Field, s Style) {
 	if len(fields) == 0 {
 		return
 	}
@@ -272,7 +273,7 @@ func (g *block) yaml(fields []diff.Field) string {
 	return inYAML(m)
 }
 
-func replaced(b *bytes.Buffer, f diff.Field, s Style) {
+func replaced(b *strings.Builder, f diff.Field, s Style) {
 	before, after := inYAML(f.Before), inYAML(f.After)
 	x, xText := f.Before.(string)
 	y, yText := f.After.(string)
@@ -309,7 +310,7 @@ func replaced(b *bytes.Buffer, f diff.Field, s Style) {
 	sided(b, "+ ", diff.Added, after, s)
 }
 
-func sided(b *bytes.Buffer, sign string, op diff.Op, text string, s Style) {
+func sided(b *strings.Builder, sign string, op diff.Op, text string, s Style) {
 	for _, line := range strings.Split(strings.TrimRight(printable.Value(text), "\n"), "\n") {
 		fmt.Fprintln(b, s.paint(op, sign+line))
 	}

@@ -1,8 +1,6 @@
 package render
 
 import (
-	"encoding/json"
-	"io"
 	"slices"
 	"strings"
 
@@ -26,7 +24,7 @@ type ImageChange struct {
 // objects that do not change are not known.
 func imageChanges(results []*diff.Result) []ImageChange {
 	found := []ImageChange{}
-	for r, c := range changesOf(results) {
+	for r, c := range diff.Each(results) {
 		if !c.Different() || c.Action == diff.Failed {
 			continue
 		}
@@ -44,8 +42,13 @@ func imageChanges(results []*diff.Result) []ImageChange {
 	return found
 }
 
-// Images writes a table of the images that change, and nothing if there are none.
-func Images(w io.Writer, results []*diff.Result) error {
+// Images returns the images that change, in one of ListFormats: as a table, or nothing if there are none.
+func Images(format string, results []*diff.Result) (string, error) {
+	if format == "json" {
+		return encode(struct {
+			Images []ImageChange `json:"images"`
+		}{imageChanges(results)})
+	}
 	t := output.Table{Headers: []string{"ACTION", "OBJECT", "CONTAINER", "BEFORE", "AFTER"}}
 	asked := slices.ContainsFunc(imageChanges(results), func(i ImageChange) bool { return i.Registry != nil })
 	if asked {
@@ -68,9 +71,11 @@ func Images(w io.Writer, results []*diff.Result) error {
 		}
 	}
 	if len(t.Rows) == 0 {
-		return nil
+		return "", nil
 	}
-	return t.Write(w, true)
+	var b strings.Builder
+	err := t.Write(&b, true)
+	return b.String(), err
 }
 
 // imageProblem returns the ID of the rule and a sentence for an image that is missing or could not be
@@ -106,14 +111,4 @@ func answer(c *diff.ImageCheck) string {
 		return printable.Line(string(c.State) + ": " + c.Reason)
 	}
 	return printable.Line(strings.Join(append([]string{string(c.State)}, c.Platforms...), " "))
-}
-
-// ImagesJSON writes the images that change.
-func ImagesJSON(w io.Writer, results []*diff.Result) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(struct {
-		Images []ImageChange `json:"images"`
-	}{imageChanges(results)})
 }

@@ -2,8 +2,8 @@ package render
 
 import (
 	"encoding/json"
-	"io"
 	"slices"
+	"strings"
 
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -94,23 +94,29 @@ func byCluster(results []*diff.Result) []ClusterSummary {
 	return all
 }
 
-// JSON writes a summary and all objects except the unchanged ones.
-func JSON(w io.Writer, results []*diff.Result) error {
-	report := struct {
+// report returns a summary and all objects except the unchanged ones, for JSON.
+func report(results []*diff.Result) any {
+	r := struct {
 		Different bool    `json:"different"`
 		Summary   Summary `json:"summary"`
 		// Clusters are the summaries of the clusters, if several were compared.
 		Clusters       []ClusterSummary `json:"clusters,omitempty"`
 		Kustomizations []*diff.Result   `json:"kustomizations"`
-	}{Clusters: byCluster(results), Summary: Sum(results), Kustomizations: []*diff.Result{}}
-	for _, r := range results {
-		report.Different = report.Different || r.Different()
-		shown := *r
-		shown.Changes = slices.DeleteFunc(slices.Clone(r.Changes), func(c diff.Change) bool { return c.Action == diff.Unchanged && len(c.Notes) == 0 })
-		report.Kustomizations = append(report.Kustomizations, &shown)
+	}{slices.ContainsFunc(results, (*diff.Result).Different), Sum(results), byCluster(results), []*diff.Result{}}
+	for _, result := range results {
+		shown := *result
+		shown.Changes = slices.DeleteFunc(slices.Clone(result.Changes), func(c diff.Change) bool { return c.Action == diff.Unchanged && len(c.Notes) == 0 })
+		r.Kustomizations = append(r.Kustomizations, &shown)
 	}
-	encoder := json.NewEncoder(w)
+	return r
+}
+
+// encode returns a value in JSON.
+func encode(v any) (string, error) {
+	var b strings.Builder
+	encoder := json.NewEncoder(&b)
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
-	return encoder.Encode(report)
+	err := encoder.Encode(v)
+	return b.String(), err
 }

@@ -1,7 +1,7 @@
 package render
 
 import (
-	"io"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/ci/cireport"
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -9,10 +9,10 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// JUnit writes a test suite for each Kustomization and HelmRelease and a test for each object that
+// junit returns a test suite for each Kustomization and HelmRelease and a test for each object that
 // changes. A test fails if the object cannot be applied, or if its change is dangerous and not
 // allowed. An owner that is not compared is a skipped test.
-func JUnit(w io.Writer, results []*diff.Result) error {
+func junit(results []*diff.Result) (string, error) {
 	failures := map[place]map[controllers.VersionedID][]cireport.Problem{}
 	for _, p := range problems(results) {
 		if p.level == notice {
@@ -46,5 +46,7 @@ func JUnit(w io.Writer, results []*diff.Result) error {
 		}
 		all.Add(suite)
 	}
-	return all.Write(w)
+	var b strings.Builder
+	err := all.Write(&b)
+	return b.String(), err
 }

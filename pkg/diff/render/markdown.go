@@ -1,9 +1,7 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -13,17 +11,20 @@ import (
 // CommentMax is the maximum number of characters in a GitHub comment.
 const CommentMax = 65536
 
-// Markdown writes a comment for a pull request: a table of the totals, the dangers and changed
+// Markdown returns a comment for a pull request: a table of the totals, the dangers and changed
 // images, and the changes of each object in collapsed sections. If the comment would exceed limit
 // bytes, sections are omitted, and the comment notes it; 0 means no limit.
-func Markdown(w io.Writer, results []*diff.Result, limit int) error {
-	m := markup{inline, code, detail, "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"}
-	return m.write(w, m.heading(results), results, limit)
+func Markdown(results []*diff.Result, limit int) string {
+	heading := func(object, action string) string {
+		return "<details><summary><code>" + escaped(object) + "</code> " + action + "</summary>"
+	}
+	m := markup{inline, code, heading, "</details>\n", "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"}
+	return m.comment(m.summary(results), results, limit)
 }
 
-// heading returns the text above the sections.
-func (m markup) heading(results []*diff.Result) string {
-	var b bytes.Buffer
+// summary returns the text above the sections.
+func (m markup) summary(results []*diff.Result) string {
+	var b strings.Builder
 	b.WriteString("### " + title(Sum(results), results) + "\n\n")
 	writeTable(&b, results)
 	if omitted := m.omissions(results); len(omitted) > 0 {
@@ -59,19 +60,22 @@ func title(s Summary, results []*diff.Result) string {
 	return "Flux: " + counted(s) + " in " + strings.Join(names, ", ")
 }
 
-func writeTable(b *bytes.Buffer, results []*diff.Result) {
-	if clusters := byCluster(results); len(clusters) > 0 {
-		b.WriteString("| cluster | created | changed | recreated | deleted | failing | not compared |\n|---|---|---|---|---|---|---|\n")
-		for _, c := range clusters {
-			fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", code(c.Cluster), c.Created, c.Changed+c.Encrypted, c.Recreated, c.Pruned, c.Failed, c.NotCompared)
-		}
-		b.WriteString("\n")
-		return
+func writeTable(b *strings.Builder, results []*diff.Result) {
+	const head = "| %s | created | changed | recreated | deleted | failing | %s |\n|---|---|---|---|---|---|---|\n"
+	row := func(name string, s Summary, last int) {
+		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", code(name), s.Created, s.Changed+s.Encrypted, s.Recreated, s.Pruned, s.Failed, last)
 	}
-	b.WriteString("| Kustomization | created | changed | recreated | deleted | failing | unchanged |\n|---|---|---|---|---|---|---|\n")
-	for _, r := range results {
-		fmt.Fprintf(b, "| %s | %d | %d | %d | %d | %d | %d |\n", code(strings.TrimPrefix(r.Owner.String(), "Kustomization/")),
-			r.Count(diff.Created), r.Count(diff.Changed)+r.Count(diff.Encrypted), r.Count(diff.Recreated), r.Count(diff.Pruned), r.Count(diff.Failed), r.Count(diff.Unchanged))
+	if clusters := byCluster(results); len(clusters) > 0 {
+		fmt.Fprintf(b, head, "cluster", "not compared")
+		for _, c := range clusters {
+			row(c.Cluster, c.Summary, c.NotCompared)
+		}
+	} else {
+		fmt.Fprintf(b, head, "Kustomization", "unchanged")
+		for _, r := range results {
+			s := Sum([]*diff.Result{r})
+			row(strings.TrimPrefix(r.Owner.String(), "Kustomization/"), s, s.Unchanged)
+		}
 	}
 	b.WriteString("\n")
 }
@@ -123,18 +127,4 @@ func code(s string) string {
 		return "<code>" + entities(s) + "</code>"
 	}
 	return "`" + s + "`"
-}
-
-// detail returns the collapsed section of a change.
-func detail(c diff.Change, builds bool) string {
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "<details><summary><code>%s</code> %s</summary>\n\n", escaped(c.Object.String()), verdict(c))
-	for _, note := range c.Notes {
-		fmt.Fprintf(&b, "%s\n\n", inline(note))
-	}
-	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
-		b.WriteString(Fenced("diff", body) + "\n\n")
-	}
-	b.WriteString("</details>\n")
-	return b.String()
 }

@@ -2,7 +2,6 @@ package render_test
 
 import (
 	"fmt"
-	"io"
 	"strings"
 	"testing"
 
@@ -37,11 +36,8 @@ func TestMarkdownFits(t *testing.T) {
 		{3, 100_000, "Details of 3 of 3 changes are left out"},
 		{4_000, 1, "changes are left out"},
 	} {
-		var b strings.Builder
-		if err := render.Markdown(&b, created(c.objects, c.size), render.CommentMax); err != nil {
-			t.Fatal(err)
-		}
-		text := b.String()
+		b := render.Markdown(created(c.objects, c.size), render.CommentMax)
+		text := b
 		if len(text) > render.CommentMax || !strings.Contains(text, c.says) {
 			t.Errorf("%d objects of %d: %d bytes, without %q", c.objects, c.size, len(text), c.says)
 		}
@@ -59,18 +55,15 @@ func TestCommentImages(t *testing.T) {
 	for name, state := range map[string]diff.ImageState{"found": diff.ImageFound, "missing": diff.ImageMissing, "unknown": diff.ImageUnknown} {
 		results[0].Changes[0].Images = append(results[0].Changes[0].Images, diff.Image{After: name, Registry: &diff.ImageCheck{State: state, Reason: "why " + name}})
 	}
-	for name, write := range map[string]func(io.Writer, []*diff.Result, int) error{"Markdown": render.Markdown, "Plain": render.Plain} {
-		var b strings.Builder
-		if err := write(&b, results, 0); err != nil {
-			t.Fatal(err)
-		}
+	for name, write := range map[string]func([]*diff.Result, int) string{"Markdown": render.Markdown, "Plain": render.Plain} {
+		b := write(results, 0)
 		for text, want := range map[string]bool{
 			"uses the image missing: why missing":                              true,
 			"uses the image unknown, which could not be verified: why unknown": true,
 			"found": false,
 		} {
-			if strings.Contains(b.String(), text) != want {
-				t.Errorf("%s: names %q is %v, want %v:\n%s", name, text, !want, want, b.String())
+			if strings.Contains(b, text) != want {
+				t.Errorf("%s: names %q is %v, want %v:\n%s", name, text, !want, want, b)
 			}
 		}
 	}

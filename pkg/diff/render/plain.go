@@ -1,7 +1,6 @@
 package render
 
 import (
-	"io"
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/diff"
@@ -10,15 +9,16 @@ import (
 // bitbucketMax is the maximum number of characters in a Bitbucket comment.
 const bitbucketMax = 32768
 
-// Plain writes a comment for hosts that show HTML as text, such as Bitbucket: like Markdown, but
+// Plain returns a comment for hosts that show HTML as text, such as Bitbucket: like Markdown, but
 // with headings in place of collapsed sections, and lists in place of tables.
-func Plain(w io.Writer, results []*diff.Result, limit int) error {
-	m := markup{Span, Span, plainDetail, "\nDetails of %d of %d changes are left out: the comment would be too long.\n"}
-	return m.write(w, m.plainHeading(results), results, limit)
+func Plain(results []*diff.Result, limit int) string {
+	heading := func(object, action string) string { return "#### " + Span(object) + " " + action }
+	m := markup{Span, Span, heading, "", "\nDetails of %d of %d changes are left out: the comment would be too long.\n"}
+	return m.comment(m.plainSummary(results), results, limit)
 }
 
-// plainHeading returns the text above the sections.
-func (m markup) plainHeading(results []*diff.Result) string {
+// plainSummary returns the text above the sections.
+func (m markup) plainSummary(results []*diff.Result) string {
 	var owners []string
 	for _, r := range results {
 		name := Span(r.Owner.String())
@@ -39,18 +39,6 @@ func (m markup) plainHeading(results []*diff.Result) string {
 		if len(l.lines) > 0 {
 			text += "**" + l.title + "**\n\n" + list(l.lines, "* %s\n") + "\n"
 		}
-	}
-	return text
-}
-
-// plainDetail returns the section of a change.
-func plainDetail(c diff.Change, builds bool) string {
-	text := "#### " + Span(c.Object.String()) + " " + verdict(c) + "\n\n"
-	for _, note := range c.Notes {
-		text += Span(note) + "\n\n"
-	}
-	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
-		text += Fenced("diff", body) + "\n\n"
 	}
 	return text
 }

@@ -25,13 +25,13 @@ func TestReportsAreInert(t *testing.T) {
 		results[0].NotCompared = &diff.Omission{Reason: text}
 		reports := map[string]string{}
 		for _, format := range []string{"brief", "annotations", "sarif", "junit"} {
-			var b strings.Builder
-			if err := render.Write(&b, format, results, render.Style{}); err != nil {
+			b, err := render.Text(format, results, render.Style{})
+			if err != nil {
 				t.Fatal(err)
 			}
-			reports[format] = b.String()
-			if format != "sarif" && strings.ContainsFunc(b.String(), func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) }) {
-				t.Errorf("%s, %q: control characters in %q", format, text, b.String())
+			reports[format] = b
+			if format != "sarif" && strings.ContainsFunc(b, func(r rune) bool { return unicode.IsControl(r) && r != '\n' || unicode.Is(unicode.Bidi_Control, r) }) {
+				t.Errorf("%s, %q: control characters in %q", format, text, b)
 			}
 		}
 		lines := strings.Split(strings.TrimSuffix(reports["annotations"], "\n"), "\n")

@@ -1,8 +1,7 @@
 package render
 
 import (
-	"encoding/json"
-	"io"
+	"cmp"
 	"slices"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -18,15 +17,13 @@ type (
 		Runs    []sarifRun `json:"runs"`
 	}
 	sarifRun struct {
-		Tool    sarifTool     `json:"tool"`
+		Tool struct {
+			Driver struct {
+				Name  string      `json:"name"`
+				Rules []sarifRule `json:"rules"`
+			} `json:"driver"`
+		} `json:"tool"`
 		Results []sarifResult `json:"results"`
-	}
-	sarifTool struct {
-		Driver sarifDriver `json:"driver"`
-	}
-	sarifDriver struct {
-		Name  string      `json:"name"`
-		Rules []sarifRule `json:"rules"`
 	}
 	sarifText struct {
 		Text string `json:"text"`
@@ -40,18 +37,16 @@ type (
 		RuleID              string            `json:"ruleId"`
 		Level               string            `json:"level"`
 		Message             sarifText         `json:"message"`
-		Locations           []sarifLocation   `json:"locations"`
+		Locations           [1]sarifLocation  `json:"locations"`
 		PartialFingerprints map[string]string `json:"partialFingerprints"`
 	}
 	sarifLocation struct {
-		PhysicalLocation sarifPhysical  `json:"physicalLocation"`
-		LogicalLocations []sarifLogical `json:"logicalLocations"`
-	}
-	sarifPhysical struct {
-		ArtifactLocation sarifArtifact `json:"artifactLocation"`
-	}
-	sarifArtifact struct {
-		URI string `json:"uri"`
+		PhysicalLocation struct {
+			ArtifactLocation struct {
+				URI string `json:"uri"`
+			} `json:"artifactLocation"`
+		} `json:"physicalLocation"`
+		LogicalLocations [1]sarifLogical `json:"logicalLocations"`
 	}
 	sarifLogical struct {
 		FullyQualifiedName string `json:"fullyQualifiedName"`
@@ -61,40 +56,30 @@ type (
 
 var sarifLevels = map[level]string{failure: "error", warning: "warning", notice: "note"}
 
-// SARIF writes the dangers and the failures for code scanning. The location of a result is the
+// sarif returns the dangers and the failures for code scanning. The location of a result is the
 // folder of the Kustomization: the file of an object is not known after kustomize.
-func SARIF(w io.Writer, results []*diff.Result) error {
+func sarif(results []*diff.Result) sarifLog {
 	folders := map[place]string{}
 	for _, r := range results {
 		folders[placeOf(r)] = r.Path
 	}
-	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{Name: "flux", Rules: []sarifRule{}}}, Results: []sarifResult{}}
+	run := sarifRun{Results: []sarifResult{}}
+	run.Tool.Driver.Name = "flux"
 	for _, rule := range append(slices.Clone(review.Rules()), otherRules...) {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			rule.ID, sarifText{"The object " + rule.Effect + "."}, sarifText{rule.Explanation},
 		})
 	}
 	for _, p := range problems(results) {
-		folder := folders[p.place()]
-		if folder == "" {
-			folder = "."
-		}
+		at := sarifLocation{LogicalLocations: [1]sarifLogical{{p.object.String(), "object"}}}
+		at.PhysicalLocation.ArtifactLocation.URI = cmp.Or(folders[p.place()], ".")
 		fingerprint, text := p.rule+" "+p.object.String(), p.text
 		if p.cluster != "" {
 			fingerprint, text = p.cluster+" "+fingerprint, text+" (in "+p.cluster+")"
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: p.rule, Level: sarifLevels[p.level], Message: sarifText{printable.Line(text)},
-			Locations: []sarifLocation{{
-				sarifPhysical{sarifArtifact{folder}}, []sarifLogical{{p.object.String(), "object"}},
-			}},
-			PartialFingerprints: map[string]string{"object/v1": fingerprint},
+			p.rule, sarifLevels[p.level], sarifText{printable.Line(text)}, [1]sarifLocation{at}, map[string]string{"object/v1": fingerprint},
 		})
 	}
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(sarifLog{
-		Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run},
-	})
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
 }

@@ -126,20 +126,7 @@ func clustersOf(results []*diff.Result) []string {
 }
 
 // Changes returns the changes of the section, each with its result.
-func (s Section) Changes() iter.Seq2[*diff.Result, diff.Change] { return changesOf(s.Results) }
-
-// changesOf returns the changes of results, each with its result.
-func changesOf(results []*diff.Result) iter.Seq2[*diff.Result, diff.Change] {
-	return func(yield func(*diff.Result, diff.Change) bool) {
-		for _, r := range results {
-			for _, c := range r.Changes {
-				if !yield(r, c) {
-					return
-				}
-			}
-		}
-	}
-}
+func (s Section) Changes() iter.Seq2[*diff.Result, *diff.Change] { return diff.Each(s.Results) }
 
 // Title returns the heading of the section, or "" if one cluster was compared.
 func (s Section) Title() string {

@@ -1,24 +1,16 @@
 package render
 
 import (
-	"encoding/json"
-	"io"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
 
-// TimelineFormats are the formats of a report of timelines.
-func TimelineFormats() []string { return []string{"human", "json"} }
-
-// WriteTimelines writes the timelines of clusters in one of TimelineFormats.
-func WriteTimelines(w io.Writer, format string, all []*timeline.Prediction) error {
+// Timelines returns the timelines of clusters in one of ListFormats.
+func Timelines(format string, all []*timeline.Prediction) (string, error) {
 	if format == "json" {
-		encoder := json.NewEncoder(w)
-		encoder.SetIndent("", "  ")
-		encoder.SetEscapeHTML(false)
-		return encoder.Encode(struct {
+		return encode(struct {
 			Timelines []*timeline.Prediction `json:"timelines"`
 		}{append([]*timeline.Prediction{}, all...)})
 	}
@@ -39,8 +31,7 @@ func WriteTimelines(w io.Writer, format string, all []*timeline.Prediction) erro
 		headed(&b, "Blocked"+in, blocked)
 		headed(&b, "Could not check"+in, p.Unknown)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String(), nil
 }
 
 // headed writes lines after a title, and nothing without lines.

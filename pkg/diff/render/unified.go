@@ -3,7 +3,6 @@ package render
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"strings"
 
 	lines "github.com/rogpeppe/go-internal/diff"
@@ -13,53 +12,51 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// Unified writes the changes as a unified diff of YAML, for patch tools and editors.
-func Unified(w io.Writer, results []*diff.Result, s Style) error {
-	var b bytes.Buffer
+// Unified returns the changes as a unified diff of YAML, for patch tools and editors.
+func Unified(results []*diff.Result, s Style) string {
+	var b strings.Builder
 	for _, section := range Sections(results) {
-		var part bytes.Buffer
-		patch(&part, section.Results, s)
+		var part strings.Builder
+		for _, r := range section.Results {
+			for _, c := range r.Changes {
+				for line := range strings.Lines(unified(c, r.Builds)) {
+					part.WriteString(painted(line, s))
+				}
+			}
+			if r.NotCompared != nil {
+				fmt.Fprintf(&part, "# %s %s\n", printable.Line(r.Owner.String()), omission(r))
+			}
+		}
 		if title := section.Title(); title != "" && part.Len() > 0 { // patch tools skip lines before a header
 			fmt.Fprintf(&b, "# %s\n", title)
 		}
-		b.Write(part.Bytes())
+		b.WriteString(part.String())
 	}
-	_, err := w.Write(b.Bytes())
-	return err
-}
-
-func patch(b *bytes.Buffer, results []*diff.Result, s Style) {
-	for _, r := range results {
-		for _, c := range r.Changes {
-			for _, line := range strings.SplitAfter(unified(c, r.Builds), "\n") {
-				b.WriteString(painted(line, s))
-			}
-		}
-		if r.NotCompared != nil {
-			fmt.Fprintf(b, "# %s %s\n", printable.Line(r.Owner.String()), omission(r))
-		}
-	}
+	return b.String()
 }
 
 func painted(line string, s Style) string {
 	text, end := strings.CutSuffix(line, "\n")
-	op := diff.Op("none")
-	switch {
-	case strings.HasPrefix(text, "---"), strings.HasPrefix(text, "+++"), strings.HasPrefix(text, "@@"):
-		op = ""
-	case strings.HasPrefix(text, "+"):
-		op = diff.Added
-	case strings.HasPrefix(text, "-"):
-		op = diff.Removed
+	if op, headed := lineOp(text); op != "" || headed {
+		text = s.paint(op, text)
 	}
-	if op == "none" || text == "" {
-		return line
-	}
-	text = s.paint(op, text)
 	if end {
 		text += "\n"
 	}
 	return text
+}
+
+// lineOp returns the operation of a line of a unified diff, and reports whether it is a header.
+func lineOp(line string) (op diff.Op, headed bool) {
+	switch {
+	case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"), strings.HasPrefix(line, "@@"):
+		return "", true
+	case strings.HasPrefix(line, "+"):
+		return diff.Added, false
+	case strings.HasPrefix(line, "-"):
+		return diff.Removed, false
+	}
+	return "", false
 }
 
 // unified returns the diff of one object, or "" if there is nothing to show.

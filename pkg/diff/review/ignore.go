@@ -26,9 +26,7 @@ func Ignore(results []*diff.Result, patterns []string) {
 		return
 	}
 	matches := regexp.MustCompile(`(?s)(?:^|\.)(?:` + strings.Join(alternatives, "|") + `)$`).MatchString
-	for _, r := range results {
-		for i, c := range r.Changes {
-			r.Changes[i] = c.Without(matches)
-		}
+	for _, c := range diff.Each(results) {
+		*c = c.Without(matches)
 	}
 }

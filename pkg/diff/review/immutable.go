@@ -58,7 +58,7 @@ func immutable(c change) []string {
 		return nil
 	}
 	fields := immutableFields[c.Object.Group+"/"+c.Object.Kind]
-	if field(c.before, "immutable") == "true" && (c.is("", "ConfigMap") || c.is("", "Secret")) {
+	if field(c.before, "immutable") == "true" && (c.Object.IsConfigMap() || c.Object.IsSecret()) {
 		fields = append(slices.Clone(fields), frozen...)
 	}
 	if c.is("batch", "Job") && field(c.before, "spec.suspend") == "true" { // a part of the template may change

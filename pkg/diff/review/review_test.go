@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -48,7 +49,7 @@ func compared(t testing.TB, owner, before, after string) []*diff.Result {
 		}
 		return s
 	}
-	return diff.Builds([]diff.Desired{{Before: side(before), After: side(after)}})
+	return builds.Compare([]builds.Pair{{Before: side(before), After: side(after)}})
 }
 
 // found returns the findings of results as "rule: detail".

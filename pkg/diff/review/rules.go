@@ -57,12 +57,12 @@ var rules = []Rule{
 	{
 		ID: "prune-enabled", Effect: "starts to delete objects that are no longer in the source",
 		Explanation: "With spec.prune, the next reconciliation deletes what left the source while pruning was off.",
-		find:        switched("kustomize.toolkit.fluxcd.io", "Kustomization", "spec.prune", "false", "true"),
+		find:        switched("kustomize.toolkit.fluxcd.io", controllers.Kustomization, "spec.prune", "false", "true"),
 	},
 	{
 		ID: "prune-disabled", Effect: "stops deleting objects that are removed from the source",
 		Explanation: "Without spec.prune, removed objects stay on the cluster, unmanaged.",
-		find:        switched("kustomize.toolkit.fluxcd.io", "Kustomization", "spec.prune", "true", "false"),
+		find:        switched("kustomize.toolkit.fluxcd.io", controllers.Kustomization, "spec.prune", "true", "false"),
 	},
 	{
 		ID: "orphaned", Effect: "stays on the cluster without an owner",

@@ -48,9 +48,9 @@ func majorOf(tag string) int64 {
 
 // versioned are the fields with the name and the version of a chart or an artifact, by kind.
 var versioned = map[string]struct{ name, version controllers.Path }{
-	"HelmRelease":   {controllers.Path{"spec.chart.spec.chart"}, controllers.Path{"spec.chart.spec.version"}},
-	"HelmChart":     {controllers.Path{"spec.chart"}, controllers.Path{"spec.version"}},
-	"OCIRepository": {controllers.Path{"spec.url"}, controllers.Path{"spec.ref.semver", "spec.ref.tag"}},
+	controllers.HelmRelease:   {controllers.Path{"spec.chart.spec.chart"}, controllers.Path{"spec.chart.spec.version"}},
+	controllers.HelmChart:     {controllers.Path{"spec.chart"}, controllers.Path{"spec.version"}},
+	controllers.OCIRepository: {controllers.Path{"spec.url"}, controllers.Path{"spec.ref.semver", "spec.ref.tag"}},
 }
 
 // majorCharts finds a chart or an artifact whose version, or range of versions, gets another major

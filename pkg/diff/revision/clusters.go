@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -15,6 +17,45 @@ type Cluster struct {
 	// Path is the folder from which the cluster is bootstrapped.
 	Path string
 	*Outcome
+}
+
+// All compares one cluster, or several if paths may match more than one, and announces what it does. It returns a timeline for
+// each cluster if the options request it. The results are nil if the comparison failed.
+func All(ctx context.Context, base, head repository.Revision, paths []string, several bool, announce func(string, ...any), options Options) ([]*diff.Result, []*timeline.Prediction, error) {
+	var clusters []Cluster
+	var failures error
+	if several {
+		announce("comparing %s with %s in %d clusters", head.Name, base.Name, len(paths))
+		clusters, failures = Clusters(ctx, base, head, paths, options)
+	} else {
+		announce("comparing %s with %s", head.Name, base.Name)
+		options.Path = paths[0]
+		var outcome *Outcome
+		if outcome, failures = Compare(ctx, base, head, options); outcome != nil {
+			clusters = []Cluster{{Outcome: outcome}}
+		}
+	}
+	var results []*diff.Result
+	var timelines []*timeline.Prediction
+	rendered, followed, shared := 0, 0, 0
+	for _, c := range clusters {
+		rendered, followed, shared = rendered+c.Rendered, followed+c.Followed, shared+c.Shared
+		if len(c.Results) == 0 {
+			c.Results = []*diff.Result{{Cluster: c.Path, Owner: c.Root, Revision: head.Name, Builds: true}}
+		}
+		results = append(results, c.Results...)
+		if c.Timeline != nil {
+			c.Timeline.Cluster = c.Path
+			timelines = append(timelines, c.Timeline)
+		}
+	}
+	if len(clusters) > 0 {
+		announce("rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", rendered, followed)
+	}
+	if shared > 0 {
+		announce("renderings that clusters share: %d", shared)
+	}
+	return results, timelines, failures
 }
 
 // Clusters compares two revisions for several clusters, and sets the cluster of each result. What

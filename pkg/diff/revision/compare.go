@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -93,7 +94,7 @@ func newWalker(ctx context.Context, o Options) *walker {
 // outcome returns the results of all pairs that were followed.
 func (w *walker) outcome(roots pair) *Outcome {
 	outcome := &Outcome{Root: controllers.VersionedIDOf(roots.either().Object), Followed: w.followed, Rendered: len(w.found)}
-	all := diff.Builds(w.found)
+	all := builds.Compare(w.found)
 	for _, r := range all {
 		r.Revision, r.Withheld = w.graphs.Head.Name, w.withheld[r.Owner.ID]
 		if omission := w.omitted[r.Owner]; omission != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -34,7 +35,7 @@ type walker struct {
 	ctx      context.Context // of the comparison
 	seen     map[controllers.ID]bool
 	withheld map[controllers.ID]*diff.Withholding
-	found    []diff.Desired
+	found    []builds.Pair
 	followed int
 	// unfetched are the HelmReleases that are the same in both revisions, and whose charts were not fetched.
 	unfetched []pair
@@ -82,7 +83,7 @@ func (w *walker) kustomization(p pair, kept bool) {
 		return
 	}
 	w.encryptedVariables(p)
-	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
 	w.children(before, after, kept)
 }
 
@@ -223,7 +224,7 @@ func (w *walker) release(p pair, kept bool) {
 	if before != nil && after != nil {
 		w.markUnstable(p, before, after, revision)
 	}
-	w.found = append(w.found, diff.Desired{Before: before, After: after, Kept: kept})
+	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
 	w.installed(before, after, kept)
 }
 

@@ -44,9 +44,8 @@ func (p *prediction) fail(o *owner) {
 	if o.kind.Release {
 		p.Unknown = append(p.Unknown, o.ref.String()+": the objects that Helm changes before it fails, and how it remediates the failure")
 	}
-	early := []string{"Namespace", "CustomResourceDefinition", "ClusterRole"}
 	for _, c := range o.result.Changes {
-		if !o.kind.Release && slices.Contains(early, c.Object.Kind) && c.Action != diff.Pruned && immutable(c) == "" {
+		if !o.kind.Release && c.Object.First() && c.Action != diff.Pruned && immutable(c) == "" {
 			p.change(o, c)
 		}
 	}
@@ -190,7 +189,7 @@ func (o *owner) release() (operation string, uncertain bool) {
 		return "Helm upgrade", false
 	case !o.result.Different():
 		return "", false
-	case o.field("spec.chart.spec.reconcileStrategy") != "Revision" && slices.Contains([]string{"GitRepository", "Bucket"}, o.field("spec.chart.spec.sourceRef.kind")) && !valued(o.live()):
+	case o.field("spec.chart.spec.reconcileStrategy") != "Revision" && slices.Contains([]string{controllers.GitRepository, controllers.Bucket}, o.field("spec.chart.spec.sourceRef.kind")) && !valued(o.live()):
 		return "Helm upgrade, if the version of the chart changes: spec.chart.spec.reconcileStrategy is not Revision", true
 	}
 	return "Helm upgrade", false

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
@@ -33,7 +34,7 @@ func (b Blocked) String() string { return b.Object.String() + ": " + b.Reason }
 
 // owner is a Kustomization or HelmRelease.
 type owner struct {
-	diff.Desired
+	builds.Pair
 	result *diff.Result
 	ref    controllers.ID
 	kind   controllers.Kind
@@ -72,16 +73,16 @@ type prediction struct {
 }
 
 // Predict returns the order in which the controllers make the changes of all owners of a cluster, also
-// of those that do not change. The results are those of diff.Builds for them. Whether applied objects
+// of those that do not change. The results are those of builds.Compare for them. Whether applied objects
 // become ready, and what the API server and webhooks add to them, only the cluster knows.
-func Predict(all []diff.Desired, results []*diff.Result) *Prediction {
+func Predict(all []builds.Pair, results []*diff.Result) *Prediction {
 	review.Apply(results, nil)
 	p := &prediction{
 		Prediction: &Prediction{Entries: []Entry{}, Blocked: []Blocked{}, Unknown: []string{}},
 		owners:     map[controllers.ID]*owner{}, before: map[controllers.ID][]*owner{}, after: map[controllers.ID][]*owner{},
 	}
 	for i, d := range all {
-		p.add(&owner{Desired: d, result: results[i], ref: results[i].Owner.ID})
+		p.add(&owner{Pair: d, result: results[i], ref: results[i].Owner.ID})
 	}
 	p.link()
 	for _, o := range p.order {

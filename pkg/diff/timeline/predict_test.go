@@ -10,7 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -47,14 +47,14 @@ func owned(t *testing.T, r revision, name string) *repository.Rendering {
 // predicted returns the timeline of a change as lines.
 func predicted(t *testing.T, before, after revision) string {
 	t.Helper()
-	var all []diff.Desired
+	var all []builds.Pair
 	for _, name := range []string{"root", "a", "b", "c", "web"} {
-		d := diff.Desired{Before: owned(t, before, name), After: owned(t, after, name)}
+		d := builds.Pair{Before: owned(t, before, name), After: owned(t, after, name)}
 		if d.Before != nil || d.After != nil {
 			all = append(all, d)
 		}
 	}
-	p := timeline.Predict(all, diff.Builds(all))
+	p := timeline.Predict(all, builds.Compare(all))
 	var lines []string
 	for _, e := range p.Entries {
 		line := strings.Join(strings.Fields(e.String()), " ")

@@ -66,15 +66,10 @@ func Images(ctx context.Context, results []*diff.Result, o Options) error {
 
 // each calls do for each image that an object gains.
 func each(results []*diff.Result, do func(*diff.Image)) {
-	for _, r := range results {
-		for _, c := range r.Changes {
-			if !c.Different() {
-				continue
-			}
-			for i := range c.Images {
-				if c.Images[i].After != "" {
-					do(&c.Images[i])
-				}
+	for _, c := range diff.Each(results) {
+		for i := range c.Images {
+			if c.Different() && c.Images[i].After != "" {
+				do(&c.Images[i])
 			}
 		}
 	}

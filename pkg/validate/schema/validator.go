@@ -78,9 +78,6 @@ type cluster struct {
 	definitions map[schema.GroupKind]outcome
 }
 
-// crdGroup is the API group of CustomResourceDefinitions.
-const crdGroup, crdKind = "apiextensions.k8s.io", "CustomResourceDefinition"
-
 // define adds the kind of an object that is a CustomResourceDefinition.
 func (c *cluster) define(ctx context.Context, text json.RawMessage, assumed bool) {
 	var o struct {
@@ -90,7 +87,7 @@ func (c *cluster) define(ctx context.Context, text json.RawMessage, assumed bool
 			Names struct{ Kind string }
 		}
 	}
-	if err := json.Unmarshal(text, &o); err != nil || o.Kind != crdKind || o.APIVersion != crdGroup+"/v1" {
+	if err := json.Unmarshal(text, &o); err != nil || o.Kind != "CustomResourceDefinition" || o.APIVersion != apiextensions.GroupName+"/v1" {
 		return
 	}
 	d := c.definition(ctx, text)
@@ -118,7 +115,7 @@ func (c *cluster) judge(ctx context.Context, text json.RawMessage) verdict.Verdi
 	gvk := o.GroupVersionKind()
 	if kind, ok := c.kinds[GVK{gvk.Group, gvk.Version, gvk.Kind}]; ok {
 		result := c.builtin(o, kind)
-		if gvk.Group == crdGroup && len(result.Problems) == 0 {
+		if gvk.Group == apiextensions.GroupName && len(result.Problems) == 0 {
 			d := c.Validator.definition(ctx, text)
 			result.Problems = append(result.Problems, d.problems...)
 			if d.err != nil {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -18,6 +17,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -25,13 +26,18 @@ import (
 // according to other Schemas.
 type Schemas struct {
 	verdict.Schemas
-	// Program is the path of flux-sandbox.
-	Program string
 	// Announce reports what is used.
 	Announce func(format string, args ...any)
 
-	mu     sync.Mutex // held while a sandbox exists
-	closed bool
+	program string     // path of flux-sandbox
+	mu      sync.Mutex // held while a sandbox exists
+	closed  bool
+}
+
+// Find sets the program to that of a release of flux.
+func (s *Schemas) Find(version string) (err error) {
+	s.program, err = sandboxrelease.Program(version)
+	return err
 }
 
 // Close returns when no sandbox exists anymore. A validation whose context has ended stops its own.
@@ -62,9 +68,9 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 	if s.closed {
 		return nil, context.Cause(ctx)
 	}
-	control, err := sandbox.Start(ctx, s.Program, sandbox.Options{})
+	control, err := sandbox.Start(ctx, s.program, sandbox.Options{})
 	if errors.Is(err, sandbox.ErrNotIsolated) { // without controllers, no object makes a program connect to a server
-		control, err = sandbox.Start(ctx, s.Program, sandbox.Options{AllowNetwork: true})
+		control, err = sandbox.Start(ctx, s.program, sandbox.Options{AllowNetwork: true})
 	}
 	if err != nil {
 		return nil, err
@@ -120,7 +126,7 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 	var all []*unstructured.Unstructured
 	var names, namespaces []string
 	for i, o := range objects {
-		if isCRD(o) && valid(verdicts[i]) && !slices.Contains(names, o.GetName()) {
+		if controllers.IDOf(o.Object).IsCRD() && valid(verdicts[i]) && !slices.Contains(names, o.GetName()) {
 			all, names = append(all, o.DeepCopy()), append(names, o.GetName())
 		}
 		if name := o.GetNamespace(); name != "" && !slices.Contains(namespaces, name) {
@@ -138,7 +144,7 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 		}
 	}
 	for _, o := range all {
-		if isCRD(o) { // without its webhook, objects are validated in their own version only
+		if controllers.IDOf(o.Object).IsCRD() { // without its webhook, objects are validated in their own version only
 			unstructured.RemoveNestedField(o.Object, "spec", "conversion")
 			unstructured.RemoveNestedField(o.Object, "status")
 		}
@@ -149,13 +155,9 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 	return nil
 }
 
-func isCRD(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "CustomResourceDefinition" && strings.HasPrefix(o.GetAPIVersion(), "apiextensions.k8s.io/")
-}
-
 // ask asks for a dry run of an object.
 func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdict.Verdict) error {
-	if isCRD(o) {
+	if controllers.IDOf(o.Object).IsCRD() {
 		return nil // it is created, unless it is invalid
 	}
 	resource, err := a.resource(ctx, o.GroupVersionKind())

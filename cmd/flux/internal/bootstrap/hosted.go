@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/githost/rest"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 // hostedFlags holds the flags of the Git hosts with an API. The row of a host selects
@@ -79,7 +79,7 @@ func (row hostRow) tokenPlaces() string {
 }
 
 // paragraph wraps a text at 79 columns.
-func paragraph(text string) string { return fold.Line(strings.Join(strings.Fields(text), " "), 0, 79) }
+func paragraph(text string) string { return fit.Fold(strings.Join(strings.Fields(text), " "), 0, 79) }
 
 func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.StringVar(&o.owner, "owner", "", row.owner)

@@ -3,7 +3,6 @@ package diff
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/changes"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build/isolated"
@@ -119,17 +119,16 @@ definition or its source changes.`
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
-	fs.BoolVar(&o.timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")
+	fs.BoolVar(&o.changes.Timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")
 	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	o.pull.Add(fs)
 	o.AddRemote(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
-	addOutput(cmd, &o.options)
-	addVerification(cmd, &o.options)
-	o.ignoreFields = review.DefaultIgnored
-	fs.Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(o.ignoreFields, ", ") + ")"
+	o.add(cmd)
+	o.changes.AddVerification(cmd)
+	o.changes.IgnoreFields(cmd, review.DefaultIgnored)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
@@ -146,7 +145,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) error {
 	if len(o.paths) == 0 || slices.Contains(o.paths, "") {
 		return hint.Errorf("flux diff --base "+hint.Quote(o.base)+" --path clusters/production", "--path is required: the directory of the cluster")
 	}
-	if err := errors.Join(o.checkVerification(), checkGate(cmd, &o.options)); err != nil {
+	if err := errors.Join(o.changes.CheckVerification(), o.changes.Check(cmd)); err != nil {
 		return err
 	}
 	gate, err := o.pull.Open(a, o.paths)
@@ -173,19 +172,21 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	if err != nil {
 		return err
 	}
-	find := revisions{o, a, checkout}
-	against, err := find.target(ctx)
+	announce := o.announce(a)
+	selected := revision.Selection{
+		Checkout: checkout, Base: o.base, Head: o.head, MergeBase: o.mergeBase, Fetch: o.fetch, Env: a.Env, Warn: a.UI.Warning, Announce: announce,
+	}
+	against, err := selected.Target(ctx)
 	if err != nil {
 		return err
 	}
-	base, head, err := find.find(ctx, against)
+	base, head, err := selected.Find(ctx, against)
 	if err != nil {
 		return err
 	}
 	if graph.Branches = clone.Branches(checkout, against.Revision); against.Branch != "" {
 		graph.Branches = []string{against.Branch}
 	}
-	announce := o.announce(a)
 	if o.withHelm {
 		if graph.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
 			return err
@@ -197,18 +198,18 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return err
 	}
 	options := revision.Options{
-		Options: graph, Timeline: o.timeline,
+		Options: graph, Timeline: o.changes.Timeline,
 		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },
 	}
-	results, timelines, failures := compareClusters(ctx, announce, paths, several, base, head, options)
+	results, timelines, failures := revision.All(ctx, base, head, paths, several, announce, options)
 	if n := checkout.Lacking(); n > 0 {
 		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
 	}
 	if results == nil {
 		return failures
 	}
-	o.timelines = timelines
-	if err := o.verify(ctx, a, graph.Charts.Hosts, results); err != nil {
+	o.changes.Timelines = timelines
+	if err := o.changes.Verify(ctx, a, graph.Charts.Hosts, results); err != nil {
 		return err
 	}
 	return o.report(a, gate, results, failures)
@@ -216,7 +217,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 
 // report prints the results, which gate gets, and returns the exit code as an error.
 func (o *baseOptions) report(a *app.App, gate *pullrequest.Gate, results []*diff.Result, failures error) error {
-	if err := printChanges(a, &o.options, results); err != nil {
+	if err := o.changes.Print(a, results); err != nil {
 		return err
 	}
 	gate.Results(results, failures)
@@ -225,8 +226,8 @@ func (o *baseOptions) report(a *app.App, gate *pullrequest.Gate, results []*diff
 		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 		a.UI.Failure("not compared: %d; exiting with 2 because of --strict", n)
 	}
-	if err := reportImages(a, results); err != nil && failed == nil {
+	if err := changes.ReportImages(a, results); err != nil && failed == nil {
 		failed = err
 	}
-	return conclude(a, &o.options, results, failed)
+	return o.changes.Conclude(a, results, failed)
 }

@@ -3,37 +3,29 @@ package diff
 
 import (
 	"cmp"
-	"slices"
-	"strings"
 
-	"github.com/fatih/color"
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/artifact"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
-	"github.com/fluxkit/flux/pkg/diff/render"
-	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
 	return addBase(a, command.Group("diff", "Diff desired state against the cluster, or two revisions",
-		newArtifact(a), newHelmRelease(a), newKustomization(a)))
+		artifact.NewCommand(a), newHelmRelease(a), newKustomization(a)))
 }
 
 func newKustomization(a *app.App) *cobra.Command {
 	o := &options{}
-	k, _ := controllers.FindKind("Kustomization")
+	k, _ := controllers.FindKind(controllers.Kustomization)
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},
@@ -88,18 +80,8 @@ values are masked.`,
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
 	addRevision(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
-	addOutput(cmd, o)
+	o.add(cmd)
 	return cmd
-}
-
-// addOutput adds the flags for the output and the exit code.
-func addOutput(cmd *cobra.Command, o *options) {
-	fs := cmd.Flags()
-	addGate(cmd, o)
-	fs.BoolVar(&o.progress, "progress-bar", true, "print progress on standard error")
-	fs.StringArrayVar(&o.ignoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
-	fs.BoolVar(&o.images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
-	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 
 // runKustomization compares the Kustomization and, with --with-helm, the
@@ -111,7 +93,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 	if err := o.checkRevision(); err != nil {
 		return err
 	}
-	if err := checkGate(cmd, o); err != nil {
+	if err := o.changes.Check(cmd); err != nil {
 		return err
 	}
 	namespace, err := a.Namespace(cmd)
@@ -155,97 +137,8 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 		failed = cmp.Or(buildflags.Report(a, failures, compare.ExplainReleaseInBuild), failed)
 	}
 	line.Done()
-	if err := printChanges(a, o, results); err != nil {
+	if err := o.changes.Print(a, results); err != nil {
 		return err
 	}
-	return conclude(a, o, results, failed)
-}
-
-// printChanges reviews the changes and prints them.
-func printChanges(a *app.App, o *options, results []*diff.Result) error {
-	diff.ConcealAll(results)
-	review.Apply(results, o.allow)
-	review.Ignore(results, o.ignoreFields)
-	if s := render.Sum(results); s.IgnoredFields > 0 {
-		a.UI.Action("ignored fields: %d; objects without other changes: %d (see --ignore-field)", s.IgnoredFields, s.Ignored)
-	}
-	return write(a, o, results)
-}
-
-// style colors the output on a terminal.
-func style(a *app.App) render.Style {
-	if !ui.IsTerminal(a.Out) || a.Env("NO_COLOR") != "" || a.Env("TERM") == "dumb" {
-		return render.Style{}
-	}
-	hues := map[diff.Op]color.Attribute{diff.Added: color.FgGreen, diff.Removed: color.FgRed, diff.Replaced: color.FgYellow, "": color.Bold}
-	return render.Style{Paint: func(op diff.Op, text string) string {
-		c := color.New(hues[op])
-		c.EnableColor()
-		return c.Sprint(text)
-	}}
-}
-
-// conclude prints errors, warnings and dangerous changes, and returns the
-// error that sets the exit code.
-func conclude(a *app.App, o *options, results []*diff.Result, failed error) error {
-	different := slices.ContainsFunc(results, (*diff.Result).Different)
-	for _, section := range render.Sections(results) {
-		if warn(a, section) {
-			failed = clierr.ErrReported
-		}
-	}
-	warnOfDangers(a, results)
-	if different {
-		unchangedIn(a, render.Unchanged(results))
-	}
-	switch {
-	case failed != nil:
-		return failed
-	case render.Sum(results).Affected > 0:
-		a.UI.Failure("not compared, although the change may affect them: %d; exiting with 2", render.Sum(results).Affected)
-		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
-	case !different && o.failOn == failOnDanger && len(review.Blocking(results)) > 0:
-		return verdict(a, o, results) // orphans
-	case !different && render.Sum(results).NotCompared > 0:
-		a.UI.Warning("no changes in the objects that were compared; not compared: %d", render.Sum(results).NotCompared)
-		return nil
-	case !different && render.Sum(results).Ignored > 0:
-		a.UI.Success("no changes except in ignored fields")
-		return nil
-	case !different && render.Sum(results).NotCorrected > 0:
-		a.UI.Success("no changes to apply")
-		return nil
-	case !different:
-		a.UI.Success("no changes")
-		return nil
-	}
-	return verdict(a, o, results)
-}
-
-// warn prints the warnings and errors of a section, and reports whether there are errors.
-func warn(a *app.App, section render.Section) (failed bool) {
-	in := section.In()
-	for _, r := range section.Results {
-		if len(r.Hooks) > 0 && r.Different() {
-			a.UI.Action("%s: the %s also runs the hooks %s%s", r.Owner, r.Step, joined(r.Hooks), in)
-		}
-		for _, warning := range r.Warnings {
-			a.UI.Warning("%s%s", warning, in)
-		}
-		for _, c := range r.Changes {
-			if c.Action == diff.Failed {
-				a.UI.Failure("%s: %s%s", c.Object, redact.Text(c.Reason), in)
-				failed = true
-			}
-		}
-	}
-	return failed
-}
-
-func joined(refs []controllers.VersionedID) string {
-	names := make([]string, len(refs))
-	for i, ref := range refs {
-		names[i] = ref.String()
-	}
-	return strings.Join(names, ", ")
+	return o.changes.Conclude(a, results, failed)
 }

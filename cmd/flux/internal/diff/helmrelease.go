@@ -14,7 +14,7 @@ import (
 
 func newHelmRelease(a *app.App) *cobra.Command {
 	o := &options{}
-	k, _ := controllers.FindKind("HelmRelease")
+	k, _ := controllers.FindKind(controllers.HelmRelease)
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",
 		Aliases: []string{"hr"},
@@ -56,7 +56,7 @@ all objects.`,
 	fs.StringVar(&o.chart.Chart, "path", "", "alias of --chart")
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
 	buildflags.AddCapabilities(fs, &o.helm)
-	addOutput(cmd, o)
+	o.add(cmd)
 	return cmd
 }
 
@@ -64,7 +64,7 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) 
 	if len(names) != 1 {
 		return hint.Errorf("flux diff helmrelease NAME", "one HelmRelease name is required")
 	}
-	if err := checkGate(cmd, o); err != nil {
+	if err := o.changes.Check(cmd); err != nil {
 		return err
 	}
 	namespace, err := a.Namespace(cmd)
@@ -100,8 +100,8 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) 
 		return compare.ExplainRelease(err)
 	}
 	results := []*diff.Result{result}
-	if err := printChanges(a, o, results); err != nil {
+	if err := o.changes.Print(a, results); err != nil {
 		return err
 	}
-	return conclude(a, o, results, nil)
+	return o.changes.Conclude(a, results, nil)
 }

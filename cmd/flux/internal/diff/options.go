@@ -8,41 +8,23 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/changes"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/compare"
-	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
 // options has the values of the flags.
 type options struct {
 	buildflags.Options
+	changes  changes.Options
 	helm     desired.HelmOptions
 	chart    desired.ChartOptions
 	withHelm bool
 	// ignoreNotFound compares an object that does not exist as new.
 	ignoreNotFound bool
 	progress       bool
-	// exitCode is the flag --exit-code, and failOn the lowest level that exits with 1: change, danger
-	// or error.
-	exitCode bool
-	failOn   string
-	// allow has the IDs of the dangers that do not count.
-	allow []string
-	// outputs are the formats of the report; none is human on standard output.
-	outputs []command.Output
-	// images reports only the images that change.
-	images bool
-	// timeline reports only the timelines, of which there is one for each cluster.
-	timeline  bool
-	timelines []*timeline.Prediction
-	// verifyImages asks the registries for images, which need to have the platforms.
-	verifyImages bool
-	platforms    []string
-	// ignoreFields has the patterns of fields that do not count as changes.
-	ignoreFields []string
 	// revision and branch select the revision of the source; both are empty
 	// for the current artifact.
 	revision, branch string
@@ -112,4 +94,10 @@ func (o *options) missing(a *app.App, err error) error {
 		remedy = similar + "; " + remedy
 	}
 	return &hint.Error{Err: err, Hint: remedy}
+}
+
+// add adds the flags for the output and the exit code.
+func (o *options) add(cmd *cobra.Command) {
+	o.changes.Add(cmd)
+	cmd.Flags().BoolVar(&o.progress, "progress-bar", true, "print progress on standard error")
 }

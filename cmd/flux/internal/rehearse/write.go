@@ -37,11 +37,11 @@ func write(a *app.App, format string, r *rehearse.Report) error {
 	case "":
 		return text(a, r)
 	}
-	var b bytes.Buffer
-	if err := render.Write(&b, format, append([]*diff.Result{overview(r)}, r.Changes...), render.Style{}); err != nil {
+	report, err := render.Text(format, append([]*diff.Result{overview(r)}, r.Changes...), render.Style{})
+	if err != nil {
 		return err
 	}
-	return a.Document(redact.Text(b.String()))
+	return a.Document(redact.Text(report))
 }
 
 // overview returns the findings as a result that the formats of diff can show.
@@ -142,10 +142,7 @@ func text(a *app.App, r *rehearse.Report) error {
 		section(&b, heading.text, found)
 	}
 	if len(r.Changes) > 0 {
-		b.WriteString("\nObjects\n")
-		if err := render.Human(&b, r.Changes, render.Style{}); err != nil {
-			return err
-		}
+		b.WriteString("\nObjects\n" + render.Human(r.Changes, render.Style{}))
 	}
 	var not []string
 	for _, line := range unknown(r) {

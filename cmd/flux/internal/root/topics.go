@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/config"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -132,7 +132,7 @@ Git repository of flux diff --base:
       Token of the Git host for --comment and --status.
   SSL_CERT_FILE
       File with CA certificates, e.g. of a private Git host.
-` + "  " + strings.TrimSpace(fold.Line("  "+strings.Join(ci.Variables(), ", "), variableIndent, topicWidth)) + `
+` + "  " + strings.TrimSpace(fit.Fold("  "+strings.Join(ci.Variables(), ", "), variableIndent, topicWidth)) + `
       Set by CI systems: the pull request, its target branch and its commits,
       for --base auto, --comment and --status.
 
@@ -210,7 +210,7 @@ func selectorsTopic() string {
 	for _, k := range controllers.Kinds {
 		words := slices.DeleteFunc(k.Words(), func(word string) bool { return strings.ContainsAny(word, "./ ") })
 		slices.Sort(words)
-		kinds.WriteString("\n  " + fold.Line(k.Kind+": "+strings.Join(slices.Compact(words), ", "), 6, helpWidth-2))
+		kinds.WriteString("\n  " + fit.Fold(k.Kind+": "+strings.Join(slices.Compact(words), ", "), 6, helpWidth-2))
 	}
 	return `Selection of objects on the command line.
 

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
@@ -53,7 +53,7 @@ func wrapped(text string, width int) string {
 			continue
 		}
 		if slices.ContainsFunc(lines, func(line string) bool { return len([]rune(line)) > width }) {
-			paragraphs[i] = fold.Line(strings.Join(lines, " "), 0, width)
+			paragraphs[i] = fit.Fold(strings.Join(lines, " "), 0, width)
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
@@ -97,7 +97,7 @@ func writeCommands(b *strings.Builder, cmd *cobra.Command, width int) {
 		for _, c := range cmd.Commands() {
 			if c.GroupID == group.ID && (c.IsAvailableCommand() || c.Name() == "help" || isTopic(c)) {
 				name := fmt.Sprintf("  %-*s ", c.NamePadding(), c.Name())
-				b.WriteString(title + name + fold.Line(strings.Repeat(" ", len(name))+c.Short, len(name), width)[len(name):])
+				b.WriteString(title + name + fit.Fold(strings.Repeat(" ", len(name))+c.Short, len(name), width)[len(name):])
 				title = "\n"
 			}
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/status/layout"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
@@ -240,7 +241,7 @@ func eventRows(a *app.App, s situation) [][]string {
 		if h.Count > 1 {
 			seen += fmt.Sprintf(" (x%d)", h.Count)
 		}
-		rows = append(rows, []string{seen, h.Type, h.Reason, layout.Cut(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
+		rows = append(rows, []string{seen, h.Type, h.Reason, fit.Cut(lineOf(failure.WithoutTempDirs(h.Message)), messageShown)})
 	}
 	return rows
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
 // Exits has the meanings of the exit codes of a command and its subcommands. The help of the command,
@@ -113,7 +113,7 @@ func (e Exits) text(indent string, width int) string {
 	var b strings.Builder
 	for _, code := range e.codes() {
 		start := fmt.Sprintf("%s%-3s  ", indent, exitName(code))
-		b.WriteString(start + fold.Line(strings.Repeat(" ", len(start))+e[code], len(start), width)[len(start):] + "\n")
+		b.WriteString(start + fit.Fold(strings.Repeat(" ", len(start))+e[code], len(start), width)[len(start):] + "\n")
 	}
 	return b.String()
 }

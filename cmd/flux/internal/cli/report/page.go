@@ -9,7 +9,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -34,7 +34,7 @@ func (p *Page) Line(steps int, text string) {
 }
 
 func (p *Page) folded(steps int, text string) string {
-	return fold.Line(strings.Repeat(" ", steps*Indent)+printable.Line(budget.Excerpt(redact.Text(text), budget.ErrorText)), (steps+1)*Indent, p.width)
+	return fit.Fold(strings.Repeat(" ", steps*Indent)+printable.Line(budget.Excerpt(redact.Text(text), budget.ErrorText)), (steps+1)*Indent, p.width)
 }
 
 // Section writes lines below a title. It writes no title without lines.

@@ -116,11 +116,7 @@ func (g *Gate) writeComment(ctx context.Context, result error) (githost.Comment,
 	if g.request.Head != "" {
 		report.Head = g.request.Head
 	}
-	text, err := report.Markdown(g.host)
-	if err != nil {
-		return githost.Comment{}, err
-	}
-	comment, created, err := publish.Comment(ctx, g.pull, g.app.Secrets.Text(text))
+	comment, created, err := publish.Comment(ctx, g.pull, g.app.Secrets.Text(report.Markdown(g.host)))
 	if err != nil {
 		return comment, err
 	}

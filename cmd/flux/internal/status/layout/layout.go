@@ -4,13 +4,12 @@ package layout
 import (
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/fatih/color"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/fold"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -47,7 +46,7 @@ func (t *Text) Heading(title string) { t.Write("\n" + t.paint(color.Bold, title)
 
 // Paragraph writes a text, which is wrapped at the width of the terminal.
 func (t *Text) Paragraph(text string) {
-	t.Write(fold.Line(indent+printable.Line(redact.Text(text)), len(indent), t.Width) + "\n")
+	t.Write(fit.Fold(indent+printable.Line(redact.Text(text)), len(indent), t.Width) + "\n")
 }
 
 // Lines writes a section with a line for each text, or nothing without texts.
@@ -70,28 +69,16 @@ func (t *Text) Section(title string, rows [][]string) {
 	for i, row := range rows {
 		rows[i] = printable.Lines(row)
 		for column, cell := range rows[i] {
-			widths[column] = max(widths[column], utf8.RuneCountInString(cell))
+			widths[column] = max(widths[column], fit.Width(cell))
 		}
 	}
 	for _, row := range rows {
 		line := indent
 		for column, cell := range row {
-			line += cell + strings.Repeat(" ", widths[column]-utf8.RuneCountInString(cell)+len(indent))
+			line += fit.Fill(cell, widths[column]) + indent
 		}
-		if line = strings.TrimRight(line, " "); t.Width > 0 {
-			line = Cut(line, t.Width)
-		}
-		t.Write(line + "\n")
+		t.Write(fit.Cut(strings.TrimRight(line, " "), t.Width) + "\n")
 	}
-}
-
-// Cut shortens a text to a number of characters.
-func Cut(text string, width int) string {
-	runes := []rune(text)
-	if len(runes) <= width || width < 2 {
-		return text
-	}
-	return string(runes[:width-1]) + "…"
 }
 
 func (t *Text) paint(attribute color.Attribute, text string) string {

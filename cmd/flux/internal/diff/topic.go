@@ -1,0 +1,45 @@
+package diff
+
+import (
+	"strings"
+
+	"github.com/fluxkit/flux/internal/terminal/fit"
+	"github.com/fluxkit/flux/pkg/diff/review"
+)
+
+// DangersTopic returns the text about dangers, with the rules.
+func DangersTopic() string {
+	var list strings.Builder
+	for _, r := range review.Rules() {
+		name := r.ID
+		if r.Notice {
+			name += " (notice)"
+		}
+		list.WriteString("\n  " + name + "\n      " + fit.Fold(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
+	}
+	return `Changes that flux diff warns about.
+
+A danger is a change that deserves a decision before it is merged. flux diff warns
+about dangers on standard error, and reports them in all output formats. With
+--fail-on=danger, only dangers exit with 1; other changes and notices do not.
+
+A danger can be accepted:
+
+  --allow RULE,…
+      for all objects of the comparison.
+  ` + review.AllowAnnotation + `: RULE,…
+      for an object with this annotation. Only the annotation of the present
+      object counts: a change cannot allow itself.
+
+  # Fail a pull request only if it is dangerous, and accept major versions
+  flux diff --base auto --path clusters/production --fail-on=danger --allow major-image-update
+
+Rules:
+` + list.String()
+}
+
+// Indentation and width of the rules in the help topic.
+const (
+	topicIndent = 6
+	topicWidth  = 80
+)

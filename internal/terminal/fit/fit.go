@@ -1,0 +1,43 @@
+// Package fit measures, truncates and wraps text for the columns of a terminal. The result does not depend on the locale.
+package fit
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mattn/go-runewidth"
+)
+
+// condition is the one of all locales that are not East Asian.
+func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
+
+// Width returns the number of columns of a text without control characters.
+func Width(s string) int {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return condition().StringWidth(s)
+		}
+	}
+	return len(s)
+}
+
+// Fill appends spaces up to a width.
+func Fill(s string, width int) string { return s + strings.Repeat(" ", max(0, width-Width(s))) }
+
+// Cut truncates a text to a width, with an ellipsis. A width below 1 is no limit.
+func Cut(s string, width int) string {
+	if width < 1 || Width(s) <= width {
+		return s
+	}
+	return strings.TrimRight(condition().Truncate(s, width-1, ""), " ") + "…"
+}
+
+// CutMiddle truncates a text in the middle. It keeps more of the end, which contains the commit of a revision and the
+// name of a reference.
+func CutMiddle(s string, width int) string {
+	if width < 3 || Width(s) <= width {
+		return s
+	}
+	tail := (width - 1) * 2 / 3
+	return condition().Truncate(s, width-1-tail, "") + "…" + condition().TruncateLeft(s, Width(s)-tail, "")
+}

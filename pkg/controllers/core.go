@@ -1,0 +1,27 @@
+package controllers
+
+import "k8s.io/apimachinery/pkg/runtime/schema"
+
+// IsSecret reports whether the object is a Secret.
+func (i ID) IsSecret() bool { return i.is("", Secret) }
+
+// IsConfigMap reports whether the object is a ConfigMap.
+func (i ID) IsConfigMap() bool { return i.is("", ConfigMap) }
+
+// IsNamespace reports whether the object is a Namespace.
+func (i ID) IsNamespace() bool { return i.is("", "Namespace") }
+
+// IsCRD reports whether the object is a CustomResourceDefinition.
+func (i ID) IsCRD() bool { return i.is("apiextensions.k8s.io", "CustomResourceDefinition") }
+
+// First reports whether kustomize-controller applies the object before others, which may depend on it.
+func (i ID) First() bool {
+	return i.IsNamespace() || i.IsCRD() || i.is("rbac.authorization.k8s.io", "ClusterRole")
+}
+
+func (i ID) is(group, kind string) bool {
+	return i.GroupKind() == schema.GroupKind{Group: group, Kind: kind}
+}
+
+// ExternalArtifact is the kind of the objects that an ArtifactGenerator produces.
+const ExternalArtifact = "ExternalArtifact"

@@ -1,0 +1,189 @@
+// Package render writes the results of a validation for people and CI systems.
+package render
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/ci/cireport"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/validate"
+)
+
+// Human is the format for people.
+const Human = "human"
+
+const (
+	github = "github"
+	junit  = "junit"
+)
+
+// Formats are the output formats; json and yaml are those of Answer.
+func Formats() []string { return []string{Human, "json", "yaml", github, junit} }
+
+// Answer is the result in JSON and YAML.
+type Answer struct {
+	Kubernetes string             `json:"kubernetes"`
+	Valid      bool               `json:"valid"`
+	Clusters   []*validate.Result `json:"clusters"`
+}
+
+// AnswerOf returns the answer about clusters.
+func AnswerOf(kubernetes string, results []*validate.Result) Answer {
+	return Answer{kubernetes, !slices.ContainsFunc(results, func(r *validate.Result) bool {
+		return r.Count(validate.Invalid) > 0 || r.Count(validate.Unknown) > 0
+	}), results}
+}
+
+// Write writes the results in a format other than JSON and YAML.
+func Write(w io.Writer, format string, results []*validate.Result) error {
+	write := text
+	switch format {
+	case github:
+		write = annotations
+	case junit:
+		return report(results).Write(w)
+	}
+	_, err := io.WriteString(w, write(results))
+	return err
+}
+
+// headings are the headings of the severities, in their order.
+var headings = []struct {
+	severity validate.Severity
+	text     string
+}{
+	{validate.Invalid, "Errors"}, {validate.Unknown, "Not validated"}, {validate.Warning, "Warnings"}, {validate.Note, "Notes"},
+}
+
+// text returns the findings by cluster, severity and object.
+func text(results []*validate.Result) string {
+	var b strings.Builder
+	for _, r := range results {
+		for _, h := range headings {
+			if r.Count(h.severity) == 0 {
+				continue
+			}
+			if b.Len() > 0 {
+				b.WriteString("\n")
+			}
+			b.WriteString(h.text)
+			if len(results) > 1 {
+				b.WriteString(" in " + printable.Line(r.Path))
+			}
+			b.WriteString(":\n")
+			writeFindings(&b, r, h.severity)
+		}
+	}
+	return b.String()
+}
+
+// writeFindings writes the findings of a severity. Those of an object follow its name.
+func writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
+	written := map[controllers.VersionedID]bool{}
+	writeKinds(b, r, severity)
+	for i, f := range r.Findings {
+		if f.Severity != severity || f.Rule == validate.RuleMissingSchema || written[f.Object] {
+			continue
+		}
+		written[f.Object] = true
+		b.WriteString("  " + printable.Line(f.Object.String()))
+		switch {
+		case f.File != "":
+			b.WriteString(" in " + printable.Line(f.File))
+		case f.Owner != f.Object:
+			b.WriteString(" of " + printable.Line(f.Owner.String()))
+		}
+		b.WriteString("\n")
+		for _, other := range r.Findings[i:] {
+			if other.Severity == severity && other.Object == f.Object {
+				b.WriteString("    " + printable.Line(sentence(other)) + "\n")
+				if other.Fix != "" {
+					b.WriteString("      " + printable.Line(other.Fix) + "\n")
+				}
+			}
+		}
+	}
+}
+
+// writeKinds writes the kinds without a known schema, of which there may be many objects.
+func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severity) {
+	counts := map[string]int{}
+	var order []string
+	for _, f := range r.Findings {
+		if f.Severity != severity || f.Rule != validate.RuleMissingSchema {
+			continue
+		}
+		if counts[f.Message] == 0 {
+			order = append(order, f.Message)
+		}
+		counts[f.Message]++
+	}
+	slices.Sort(order)
+	for _, message := range order {
+		fmt.Fprintf(b, "  %s: %s\n", output.Amount(counts[message], "object"), printable.Line(message))
+	}
+}
+
+// sentence returns the field and the message of a finding.
+func sentence(f validate.Finding) string {
+	if f.Field == "" {
+		return f.Message
+	}
+	return f.Field + ": " + f.Message
+}
+
+// levels are the levels of annotations.
+var levels = map[validate.Severity]string{validate.Invalid: "error", validate.Unknown: "warning", validate.Warning: "warning", validate.Note: "notice"}
+
+func annotations(results []*validate.Result) string {
+	var b strings.Builder
+	for _, r := range results {
+		for _, f := range r.Findings {
+			text := f.Object.String() + ": " + sentence(f)
+			if f.Fix != "" {
+				text += " (" + f.Fix + ")"
+			}
+			if len(results) > 1 {
+				text += " in " + r.Path
+			}
+			b.WriteString(cireport.Annotation{Level: levels[f.Severity], Title: f.Rule, File: f.File, Text: text}.String())
+		}
+	}
+	return b.String()
+}
+
+// report returns a test suite for each cluster with a test for each object that has findings, and one
+// for the others.
+func report(results []*validate.Result) *cireport.Suites {
+	var all cireport.Suites
+	for _, r := range results {
+		suite := cireport.Suite{Name: printable.Line(r.Path)}
+		var order []controllers.VersionedID
+		cases := map[controllers.VersionedID]*cireport.Case{}
+		for _, f := range r.Findings {
+			c := cases[f.Object]
+			if c == nil {
+				c = &cireport.Case{Name: printable.Line(f.Object.String())}
+				cases[f.Object], order = c, append(order, f.Object)
+			}
+			p := cireport.Problem{Type: f.Rule, Message: printable.Line(sentence(f))}
+			switch {
+			case f.Severity == validate.Invalid:
+				c.Failures = append(c.Failures, p)
+			case f.Severity == validate.Unknown && c.Failures == nil:
+				c.Skipped = &p
+			}
+		}
+		for _, ref := range order {
+			suite.Add(*cases[ref])
+		}
+		suite.Add(cireport.Case{Name: fmt.Sprintf("%d of %d objects validated", r.Validated, r.Objects)})
+		all.Add(suite)
+	}
+	return &all
+}
