@@ -13,7 +13,7 @@ type Health struct {
 }
 
 // waits reports whether an object waits for the health of other objects, or has waited in vain.
-func (k Kind) waits(o Object) bool {
+func waits(k Kind, o Object) bool {
 	return k.Health != nil && !k.IsReady(o) && slices.Contains(k.Health.Reasons, k.Ready(o).Reason)
 }
 
@@ -25,8 +25,8 @@ func (h Health) all(o Object) bool {
 
 // HealthChecks returns the Flux objects for whose health an object waits, or has waited in vain: those
 // that its spec lists, and those in its inventory if the controller waits for all of them.
-func (k Kind) HealthChecks(o Object) []ID {
-	if !k.waits(o) {
+func HealthChecks(k Kind, o Object) []ID {
+	if !waits(k, o) {
 		return nil
 	}
 	ids := k.Health.Checks.Targets(o)
@@ -41,4 +41,4 @@ func (k Kind) HealthChecks(o Object) []ID {
 }
 
 // WaitsForApplied reports whether an object waits for the health of all objects that it applies.
-func (k Kind) WaitsForApplied(o Object) bool { return k.waits(o) && k.Health.all(o) }
+func WaitsForApplied(k Kind, o Object) bool { return waits(k, o) && k.Health.all(o) }

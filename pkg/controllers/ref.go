@@ -93,7 +93,7 @@ func (k Kind) AllRefs() []Ref {
 }
 
 // Producers returns the kinds whose objects produce objects of the kind.
-func (k Kind) Producers() []Kind {
+func Producers(k Kind) []Kind {
 	var kinds []Kind
 	for _, row := range Kinds {
 		if row.Produces != nil && slices.Contains(row.Produces.Kinds, k.Kind) {
@@ -104,7 +104,7 @@ func (k Kind) Producers() []Kind {
 }
 
 // FieldOf returns the field with the references of a relation, such as ".spec.eventSources", or "".
-func (k Kind) FieldOf(relation string) string {
+func FieldOf(k Kind, relation string) string {
 	for _, r := range k.AllRefs() {
 		if r.Relation == relation {
 			return "." + strings.TrimSuffix(r.Path[0], "[]")

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/managedfields"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -24,10 +25,10 @@ import (
 func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.Subject) {
 	switch root.Code {
 	case "health":
-		s.compareHealth(ctx, root, sub)
+		compareHealth(ctx, s.cluster, root, sub)
 		return
 	case "suspended":
-		s.findSuspender(ctx, root, sub)
+		findSuspender(ctx, s.cluster, root, sub)
 		return
 	}
 	found, ok := sub.Classify()
@@ -39,9 +40,9 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
 		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
 	case failure.Unauthorized:
-		sub.Live.NoAccount = s.isAccountMissing(ctx, f.User)
+		sub.Live.NoAccount = isAccountMissing(ctx, s.cluster, f.User)
 	case failure.NoPath:
-		sub.Live.Ignored = s.ignoredBy(ctx, sub)
+		sub.Live.Ignored = ignoredBy(ctx, s.cluster, sub)
 	}
 	sub.Live.File = s.file(ctx, sub)
 	found, _ = sub.Classify()
@@ -53,7 +54,7 @@ const checkedHealth = 5
 
 // compareHealth reads the objects of a failed health check. If all of them have become ready, the check is the only problem left.
 // Otherwise their status becomes a detail.
-func (s *diagnosis) compareHealth(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+func compareHealth(ctx context.Context, c *observe.Cluster, root *rules.Finding, sub rules.Subject) {
 	named := sub.Failure().Objects
 	entries := controllers.Inventory(sub.Object)
 	ready := 0
@@ -64,12 +65,12 @@ func (s *diagnosis) compareHealth(ctx context.Context, root *rules.Finding, sub 
 		if i < 0 {
 			continue
 		}
-		o, err := s.cluster.Object(ctx, entries[i])
+		o, err := c.Object(ctx, entries[i])
 		if err != nil || o == nil {
 			continue
 		}
 		status, message := tree.StatusOf(o)
-		switch custom := sub.HasHealthExpression(o); {
+		switch custom := rules.HasHealthExpression(sub, o); {
 		case status == tree.Ready && !custom:
 			ready++
 		case custom:
@@ -85,12 +86,12 @@ func (s *diagnosis) compareHealth(ctx context.Context, root *rules.Finding, sub 
 }
 
 // findSuspender finds out whether the applier of a suspended object sets its suspension, and would set it again.
-func (s *diagnosis) findSuspender(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+func findSuspender(ctx context.Context, c *observe.Cluster, root *rules.Finding, sub rules.Subject) {
 	owner, applied := controllers.Manager(sub.Object)
 	if !applied || len(sub.Kind.Suspension.Field) == 0 {
 		return
 	}
-	o, err := s.cluster.Client.Get(ctx, kube.Of(sub.Kind), root.Object.Namespace, root.Object.Name)
+	o, err := c.Client.Get(ctx, kube.Of(sub.Kind), root.Object.Namespace, root.Object.Name)
 	if err != nil {
 		return
 	}
@@ -104,29 +105,29 @@ func (s *diagnosis) findSuspender(ctx context.Context, root *rules.Finding, sub 
 }
 
 // isAccountMissing reports whether a user is a ServiceAccount that does not exist.
-func (s *diagnosis) isAccountMissing(ctx context.Context, user string) bool {
+func isAccountMissing(ctx context.Context, c *observe.Cluster, user string) bool {
 	rest, is := strings.CutPrefix(user, "system:serviceaccount:")
 	namespace, name, ok := strings.Cut(rest, ":")
 	if !is || !ok {
 		return false
 	}
-	_, err := s.cluster.Client.Get(ctx, kube.BuiltIn("v1", "ServiceAccount"), namespace, name)
+	_, err := c.Client.Get(ctx, kube.BuiltIn("v1", "ServiceAccount"), namespace, name)
 	return apierrors.IsNotFound(err)
 }
 
 // ignoredBy returns the field or file with the ignore rule that excludes the path of a Kustomization from the artifact of its source,
 // or "" if there is none.
-func (s *diagnosis) ignoredBy(ctx context.Context, sub rules.Subject) string {
+func ignoredBy(ctx context.Context, c *observe.Cluster, sub rules.Subject) string {
 	directory := strings.Trim(path.Clean("/"+sub.Text("spec.path")), "/")
 	for _, source := range sub.Kind.SourceOf(sub.Object) {
-		o, err := s.cluster.Flux(ctx, source)
+		o, err := c.Flux(ctx, source)
 		if err != nil || o == nil {
 			continue
 		}
 		if excludes(controllers.Path{"spec.ignore"}.String(o), directory) {
 			return ".spec.ignore of " + source.String()
 		}
-		files, err := s.cluster.Artifact(ctx, source, o)
+		files, err := c.Artifact(ctx, source, o)
 		if err != nil {
 			continue
 		}

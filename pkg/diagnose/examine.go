@@ -157,7 +157,7 @@ func (s *diagnosis) place(ctx context.Context, sub rules.Subject, workload contr
 	if source, ok := sub.Searched(); ok {
 		sub.Live.File = s.fileOf(ctx, sub, source, failure.Failure{Object: failure.Object{Kind: workload.Kind, Group: workload.Group, Namespace: workload.Namespace, Name: workload.Name}})
 	}
-	if in := sub.Place(); in != "" {
+	if in := rules.Place(sub); in != "" {
 		return in
 	}
 	return " in the source"

@@ -141,8 +141,8 @@ func (g *Graph) addHealth(objects []controllers.Object) {
 		if !ok {
 			continue
 		}
-		waiting[k.IDOf(o)] = k.WaitsForApplied(o)
-		for _, t := range k.HealthChecks(o) {
+		waiting[k.IDOf(o)] = controllers.WaitsForApplied(k, o)
+		for _, t := range controllers.HealthChecks(k, o) {
 			add(k.IDOf(o), t)
 		}
 	}
@@ -213,7 +213,7 @@ func Awaited(k controllers.Kind, o controllers.Object) []controllers.ID {
 			targets = append(targets, ref.Targets(o)...)
 		}
 	}
-	return named(append(targets, k.HealthChecks(o)...))
+	return named(append(targets, controllers.HealthChecks(k, o)...))
 }
 
 // Mentioned returns the Flux objects that an object refers to without waiting

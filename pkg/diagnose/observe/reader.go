@@ -89,7 +89,7 @@ func (r *Reader) producers(ctx context.Context, of []controllers.ID) (found []co
 		if !r.snapshot.absent[t] {
 			continue
 		}
-		for _, k := range KindOf(t).Producers() {
+		for _, k := range controllers.Producers(KindOf(t)) {
 			err := r.cluster.eachOf(ctx, k, kube.Selection{Namespace: t.Namespace, Without: unwanted}, func(o controllers.Object) error {
 				if slices.Contains(k.Produces.Targets(o), t) {
 					found = append(found, k.IDOf(o))

@@ -43,7 +43,7 @@ var applyRules = []rule{
 		more:    serve,
 	},
 	{
-		code: "quota", live: true, kinds: appliers, types: []failure.Type{failure.Quota}, when: Subject.unspecified,
+		code: "quota", live: true, kinds: appliers, types: []failure.Type{failure.Quota}, when: unspecified,
 		message: "ResourceQuota {by} requires fields that {rejected} does not set: {detail}",
 		fixes:   []string{"set these requests and limits in {rejected}{in file}, or add a LimitRange with defaults to namespace {rejected namespace}"},
 	},

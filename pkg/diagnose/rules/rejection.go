@@ -59,7 +59,7 @@ func inFile(s Subject) string {
 }
 
 // Place returns where an object that the subject applies is defined, with a leading " in ", or "" if that is unknown.
-func (s Subject) Place() string { return inFile(s) }
+func Place(s Subject) string { return inFile(s) }
 
 // rejectedFields returns the paths of the rejected fields.
 func rejectedFields(s Subject) string {
@@ -84,7 +84,7 @@ func fieldProblems(s Subject) string {
 }
 
 // unspecified reports whether a quota requires fields that the object does not set.
-func (s Subject) unspecified() bool { return Unspecified(s.failure) }
+func unspecified(s Subject) bool { return Unspecified(s.failure) }
 
 // Unspecified reports whether a quota requires fields that an object does not set, instead of being exceeded.
 func Unspecified(f failure.Failure) bool {
@@ -226,7 +226,7 @@ func isHealthChecked(s Subject, o failure.Object) bool {
 }
 
 // HasHealthExpression reports whether .spec.healthCheckExprs evaluates the health of an object.
-func (s Subject) HasHealthExpression(o controllers.Object) bool {
+func HasHealthExpression(s Subject, o controllers.Object) bool {
 	list, _ := controllers.Path{"spec.healthCheckExprs"}.Lookup(s.Object)
 	items, _ := list.([]any)
 	field := func(m map[string]any, name string) string { return controllers.Path{name}.String(m) }

@@ -66,7 +66,7 @@ var sourceRules = []rule{
 		fixes:   []string{"correct .spec.provider or {address field} of {object}"},
 	},
 	{
-		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoRevision}, when: Subject.abbreviated,
+		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoRevision}, when: abbreviated,
 		message: ".spec.ref.commit is abbreviated: a commit ID has 40 digits",
 		fixes:   []string{"set .spec.ref.commit of {object} to the complete ID, in a clone: git rev-parse {commit}"},
 	},
@@ -226,7 +226,7 @@ func missesSecret(s Subject) bool {
 }
 
 // abbreviated reports whether the requested commit has fewer digits than a commit ID.
-func (s Subject) abbreviated() bool {
+func abbreviated(s Subject) bool {
 	commit := s.Text("spec.ref.commit")
 	return commit != "" && len(commit) < 40
 }

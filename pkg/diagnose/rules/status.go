@@ -23,7 +23,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	if f, ok := s.progress(); ok {
 		return f, true
 	}
-	if slices.Contains(upstreamReasons, s.Ready.Reason) || s.missesFlux() {
+	if slices.Contains(upstreamReasons, s.Ready.Reason) || missesFlux(s) {
 		f := Finding{Object: s.ID(), Code: "waiting", Message: failure.OneLine(s.Ready.Message), Retry: s.Again(), Since: s.since("Ready")}
 		if s.Failure().Type != "" { // it has failed, and does not only wait for an artifact
 			f.Since = time.Time{}
@@ -42,7 +42,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 }
 
 // missesFlux reports whether the failure is a missing Flux object.
-func (s Subject) missesFlux() bool {
+func missesFlux(s Subject) bool {
 	f := s.Failure()
 	_, ofFlux := controllers.KindOf(f.Named.Group, f.Named.Kind)
 	return f.Type == failure.NotFound && ofFlux
@@ -106,7 +106,7 @@ func waitingTime(message string) time.Duration {
 // Recovered returns the finding for a failed health check whose objects are ready now.
 func (s Subject) Recovered(f Finding) Finding {
 	f.Code = "resolved"
-	f.Message = "the health check failed" + prefixed(" at ", s.failedSince()) + ", and its objects are ready now"
+	f.Message = "the health check failed" + prefixed(" at ", failedSince(s)) + ", and its objects are ready now"
 	f.Fixes = []string{"if they regularly need longer, raise .spec.timeout of " + s.String()}
 	f.Details = append(f.Details, Spoken(s.Failed()))
 	f.Retry = s.Command("reconcile")
@@ -114,7 +114,7 @@ func (s Subject) Recovered(f Finding) Finding {
 }
 
 // failedSince returns the time of the failure, or "".
-func (s Subject) failedSince() string {
+func failedSince(s Subject) string {
 	if at := s.since("Ready"); !at.IsZero() {
 		return at.Format(time.RFC3339)
 	}
