@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // Rehearsal is a rehearsal of an upgrade. Either Repository or Exported is set.
@@ -25,7 +26,7 @@ type Rehearsal struct {
 	From *controllers.Distribution
 	To   controllers.Distribution
 	// Repository is the repository of a cluster.
-	Repository *testrun.Repository
+	Repository *sources.Repository
 	// Exported are the objects of a cluster, in the order in which they are applied.
 	Exported []*unstructured.Unstructured
 	// FakeSecrets, AgeKey and Kustomizer are those of both runs.
@@ -91,7 +92,7 @@ func closeAll(runs ...*testrun.Run) error {
 func (r *Rehearsal) prepare(ctx context.Context) error {
 	var err error
 	if r.Repository == nil {
-		r.Repository, err = testrun.Empty()
+		r.Repository, err = sources.Empty()
 	} else {
 		err = r.Repository.Load(ctx)
 	}
