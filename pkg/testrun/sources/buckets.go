@@ -45,7 +45,7 @@ func (s *Server) serveBucket(ctx context.Context, m Mapping, tree fs.FS, name st
 	if err != nil {
 		return redirect{}, err
 	}
-	if err := s.listen(); err != nil {
+	if err := s.listen(ctx); err != nil {
 		return redirect{}, err
 	}
 	objects := map[string]bucketserver.Object{}
@@ -59,7 +59,7 @@ func (s *Server) serveBucket(ctx context.Context, m Mapping, tree fs.FS, name st
 	s.local.mu.Lock()
 	defer s.local.mu.Unlock()
 	s.local.buckets[name] = &bucketserver.Bucket{Name: name, Objects: objects, Modified: s.Now()}
-	return m.bucket(name, s.local.address), nil
+	return m.bucket(name, s.local.server.Address), nil
 }
 
 // bucket returns the redirection of Buckets to a bucket of a server.

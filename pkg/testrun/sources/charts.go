@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"net/http"
 	"os"
 	"path"
@@ -25,6 +24,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
+	"github.com/fluxkit/flux/internal/web/loopback"
 )
 
 // chart is a packed chart.
@@ -172,9 +172,7 @@ func unpacked(packed []byte) (*chart, error) {
 
 // localServer serves Helm repositories and buckets on the loopback address.
 type localServer struct {
-	server  *http.Server
-	address string
-	served  chan error
+	server *loopback.Server
 
 	mu sync.Mutex
 	// files are those of Helm repositories, and buckets those by name.
@@ -199,33 +197,23 @@ func (s *localServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-func (s *localServer) close() error {
-	err := s.server.Close()
-	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
-}
-
 // listen starts the server, unless it runs.
-func (s *Server) listen() error {
+func (s *Server) listen(ctx context.Context) error {
 	if s.local != nil {
 		return nil
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
+	l := &localServer{files: map[string][]byte{}, buckets: map[string]*bucketserver.Bucket{}}
+	var err error
+	if l.server, err = loopback.Serve(ctx, l); err != nil {
 		return fmt.Errorf("listening for the requests of source-controller: %w", err)
 	}
-	l := &localServer{address: listener.Addr().String(), served: make(chan error, 1), files: map[string][]byte{}, buckets: map[string]*bucketserver.Bucket{}}
-	l.server = &http.Server{Handler: l, ReadHeaderTimeout: time.Minute}
-	go func() { l.served <- l.server.Serve(listener) }()
 	s.local = l
 	return nil
 }
 
 // serveCharts serves charts as a Helm repository, and returns its address.
-func (s *Server) serveCharts(name string, charts []chart) (string, error) {
-	if err := s.listen(); err != nil {
+func (s *Server) serveCharts(ctx context.Context, name string, charts []chart) (string, error) {
+	if err := s.listen(ctx); err != nil {
 		return "", err
 	}
 	entries := map[string][]any{}
@@ -241,5 +229,5 @@ func (s *Server) serveCharts(name string, charts []chart) (string, error) {
 	}
 	index, err := yaml.Marshal(map[string]any{"apiVersion": "v1", "entries": entries})
 	s.local.files["/"+name+"/index.yaml"] = index
-	return "http://" + s.local.address + "/" + name, err
+	return "http://" + s.local.server.Address + "/" + name, err
 }

@@ -153,7 +153,7 @@ func (s *Server) Serve(ctx context.Context) ([]policy.Redirect, error) {
 	if s.local == nil {
 		return all, nil
 	}
-	return all, s.Sandbox.Reach(ctx, s.local.address)
+	return all, s.Sandbox.Reach(ctx, s.local.server.Address)
 }
 
 // Close ends the server of Helm repositories and buckets, if there is one.
@@ -161,7 +161,7 @@ func (s *Server) Close() error {
 	if s.local == nil {
 		return nil
 	}
-	return s.local.close()
+	return s.local.server.Close()
 }
 
 // Has reports whether a source, or an image of an ImageRepository, is served in the sandbox.
@@ -169,7 +169,7 @@ func (s *Server) Has(object controllers.Object) bool {
 	address := addressOf(object) + controllers.Path{"spec.image"}.String(object)
 	servers := []string{s.Sandbox.GitURL + "/", registry.Scheme + s.Sandbox.Registry + "/", s.Sandbox.Registry + "/"}
 	if s.local != nil {
-		servers = append(servers, "http://"+s.local.address+"/")
+		servers = append(servers, "http://"+s.local.server.Address+"/")
 	}
 	return slices.ContainsFunc(servers, func(server string) bool { return strings.HasPrefix(address, server) })
 }
@@ -204,7 +204,7 @@ func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]red
 		return nil, err
 	}
 	if (len(charts) > 0 || m.Kind != "") && strings.HasPrefix(m.URL, "http") {
-		address, err := s.serveCharts(name, charts)
+		address, err := s.serveCharts(ctx, name, charts)
 		if err != nil {
 			return nil, err
 		}

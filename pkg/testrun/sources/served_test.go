@@ -15,7 +15,7 @@ import (
 func TestServedFolder(t *testing.T) {
 	t.Parallel()
 	s := &Server{Now: time.Now}
-	index, err := s.serveCharts("mapped-0", []chart{{name: "web", version: "1.0.0", metadata: map[string]any{"name": "web", "version": "1.0.0"}, packed: []byte("packed")}})
+	index, err := s.serveCharts(t.Context(), "mapped-0", []chart{{name: "web", version: "1.0.0", metadata: map[string]any{"name": "web", "version": "1.0.0"}, packed: []byte("packed")}})
 	if err != nil {
 		t.Fatal(err)
 	}
