@@ -181,7 +181,7 @@ func (c *comparison) compareStates(ctx context.Context) error {
 }
 
 func (c *comparison) omit(t controllers.ID, reason string, intended bool) {
-	c.report.NotRehearsed = append(c.report.NotRehearsed, Omission{t, redact.Text(reason), intended})
+	c.report.NotRehearsed = append(c.report.NotRehearsed, settle.Omission{Object: t, Reason: redact.Text(reason), Intended: intended})
 }
 
 // omitted lists an object that was suspended, and reports whether it was.

@@ -11,6 +11,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/web/loopback"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
 // maxReview is the maximum size of a request to the webhook.
@@ -37,10 +39,10 @@ func (i Injector) webhook(ctx context.Context, w *Webhook) (End, error) {
 	if err := kube.Apply(ctx, i.Client, []*unstructured.Unstructured{configuration}); err != nil {
 		return end, err
 	}
-	probe := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+	probe := controllers.Object{"apiVersion": "v1", "kind": controllers.ConfigMap, "metadata": map[string]any{
 		"name": name, "namespace": "default", "labels": map[string]any{probed: "true"},
 	}}
-	return end, i.until(ctx, kube.BuiltIn("v1", "ConfigMap"), probe, func(_ map[string]any, err error) bool { return err != nil })
+	return end, policy.Await(ctx, i.Client, kube.BuiltIn("v1", controllers.ConfigMap), probe, func(_ controllers.Object, err error) bool { return err != nil })
 }
 
 // configuration returns the registration of the webhook at an address.

@@ -4,6 +4,7 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -201,16 +202,17 @@ func Without(fields []string) string {
 	return patch
 }
 
+// Object returns an object of the admission API.
+func Object(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+}
+
 // mutation returns an admission policy that patches objects, and its binding.
 func mutation(name, group, resource, when, patch string) []*unstructured.Unstructured {
-	object := func(kind string, spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind,
-			"metadata": map[string]any{"name": Name + "-" + name}, "spec": spec,
-		}}
-	}
 	return []*unstructured.Unstructured{
-		object("MutatingAdmissionPolicy", map[string]any{
+		Object("MutatingAdmissionPolicy", Name+"-"+name, map[string]any{
 			"failurePolicy": "Fail", "reinvocationPolicy": "Never",
 			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
 				"apiGroups": []any{group}, "apiVersions": []any{"*"}, "resources": []any{resource}, "operations": []any{"CREATE", "UPDATE"},
@@ -218,15 +220,11 @@ func mutation(name, group, resource, when, patch string) []*unstructured.Unstruc
 			"matchConditions": []any{map[string]any{"name": "selected", "expression": when}},
 			"mutations":       []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": patch}}},
 		}),
-		object("MutatingAdmissionPolicyBinding", map[string]any{"policyName": Name + "-" + name}),
+		Object("MutatingAdmissionPolicyBinding", Name+"-"+name, map[string]any{"policyName": Name + "-" + name}),
 	}
 }
 
-// probePause is the time between two probes of the policies.
-const probePause = 100 * time.Millisecond
-
-// waitIsolated waits until the API server evaluates the policies. They have no status that could be
-// watched, so a dry run shows it.
+// waitIsolated waits until the API server evaluates the policies.
 func waitIsolated(ctx context.Context, client *kube.Client) error {
 	k, _ := controllers.FindKind(controllers.Kustomization)
 	probe := controllers.Object{
@@ -236,12 +234,28 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": Name}},
 		},
 	}
-	for {
-		o, err := kube.DryRun(ctx, client, kube.Of(k), probe, kube.Applier{Manager: Name})
+	var failed error
+	err := Await(ctx, client, kube.Of(k), probe, func(o controllers.Object, err error) bool {
 		if err != nil && !apierrors.IsForbidden(err) { // the sandbox itself rejects the object if it is not suspended
-			return fmt.Errorf("isolating the sandbox: %w", err)
+			failed = fmt.Errorf("isolating the sandbox: %w", err)
 		}
-		if err == nil && k.Suspension.Is(o) {
+		return failed != nil || err == nil && k.Suspension.Is(o)
+	})
+	return errors.Join(failed, err)
+}
+
+// probePause is the time between two probes of admission.
+const probePause = 100 * time.Millisecond
+
+// Await repeats the dry run of an object until its answer shows that the API server has loaded a policy or a webhook: they
+// have no status that could be watched.
+func Await(ctx context.Context, client *kube.Client, r kube.Resource, probe controllers.Object, loaded func(controllers.Object, error) bool) error {
+	for {
+		o, err := kube.DryRun(ctx, client, r, probe, kube.Applier{Manager: Name})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if loaded(o, err) {
 			return nil
 		}
 		select {

@@ -5,16 +5,18 @@ import (
 	"strconv"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/fluxkit/flux/pkg/testrun/assert"
 )
+
+// PushAnnotation is the annotation of the ImageUpdateAutomations that may push: those whose source is
+// the served repository.
+const PushAnnotation = "test.fluxkit.dev/push"
 
 // Received makes objects that act outside of the cluster do so within the sandbox, instead of
 // suspending them.
 type Received struct {
 	// Sink is the URL to which all Providers send, followed by their namespaces and names.
 	Sink string
-	// Permission is a random value. An ImageUpdateAutomation that has it in assert.PushAnnotation is not
+	// Permission is a random value. An ImageUpdateAutomation that has it in PushAnnotation is not
 	// suspended: its source is served by the sandbox.
 	Permission string
 }
@@ -35,5 +37,5 @@ func (r *Received) mutation(group, resource string) []*unstructured.Unstructured
 // unpermitted returns the CEL expression that is true for automations that may not push.
 func (r *Received) unpermitted() string {
 	return fmt.Sprintf("!(has(object.metadata.annotations) && %s in object.metadata.annotations && object.metadata.annotations[%[1]s] == %s)",
-		strconv.Quote(assert.PushAnnotation), strconv.Quote(r.Permission))
+		strconv.Quote(PushAnnotation), strconv.Quote(r.Permission))
 }

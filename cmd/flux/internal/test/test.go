@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/render"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/vendor"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/examine"
@@ -189,7 +189,7 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	if r.AgeKey, err = o.AgeKey(a); err != nil {
 		return nil, err
 	}
-	r.Program, err = sandboxrelease.Program(a.Build.Version)
+	r.Program, err = programs.Find(a.Build.Version)
 	return r, err
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/isolated"
@@ -170,7 +170,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	}
 	var schemas verdict.Schemas = verdict.New(a.Helpers)
 	if o.sandbox {
-		if asked.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
+		if asked.Program, err = programs.Find(a.Build.Version); err != nil {
 			return err
 		}
 		asked.Schemas, asked.Announce = schemas, a.UI.Action

@@ -32,9 +32,9 @@ svg { display: block; width: 100%; height: .8rem; } rect { fill: #2e7d43; } .err
 <table>{{range .Bars}}
 <tr><td>{{.Name}}</td><td>{{.Time}}</td><td><svg viewBox="0 0 100 1" preserveAspectRatio="none"><rect x="{{.Start}}" width="{{.Width}}" height="1"></rect></svg></td></tr>{{end}}
 </table>{{end}}
-{{range .Sections}}<h2>{{.Title}}</h2>
-{{range .Findings}}<div class="{{.Class}}"><code>{{.Name}}</code> {{.Message}}{{if .Details}}<ul>{{range .Details}}<li>{{.}}</li>{{end}}</ul>{{end}}</div>
-{{end}}{{end}}
+{{range .Sections}}{{if .Findings}}<h2>{{.Title}}</h2>
+{{range .Findings}}<div class="{{.Level}}"><code>{{.Name}}</code> {{line .Message}}{{if .Details}}<ul>{{range .Details}}<li>{{line .}}</li>{{end}}</ul>{{end}}</div>
+{{end}}{{end}}{{end}}
 </body>
 </html>
 `
@@ -43,23 +43,13 @@ type bar struct {
 	Name, Time, Start, Width string
 }
 
-type pageFinding struct {
-	Class, Name, Message string
-	Details              []string
-}
-
-type pageSection struct {
-	Title    string
-	Findings []pageFinding
-}
-
 // page writes a self-contained page.
 func page(w io.Writer, r *examine.Report) error {
 	ready, all := r.Count()
 	data := struct {
 		Title    string
 		Bars     []bar
-		Sections []pageSection
+		Sections []section
 	}{Title: fmt.Sprintf("Flux %s: %d of %d resources ready", r.Flux, ready, all)}
 	if r.Path != "" {
 		data.Title += " in " + printable.Line(r.Path)
@@ -75,48 +65,23 @@ func page(w io.Writer, r *examine.Report) error {
 			Start: fmt.Sprintf("%.2f", max(s.After-s.Took, 0)/whole*percent), Width: fmt.Sprintf("%.2f", max(s.Took/whole*percent, narrowest)),
 		})
 	}
-	for _, s := range append(sections(r), section{Title: "Could not check", Findings: unknown(r)}) {
-		if len(s.Findings) == 0 {
-			continue
-		}
-		shown := pageSection{Title: s.Title}
-		for _, f := range s.Findings {
-			p := pageFinding{Class: f.Level, Message: printable.Line(f.Message)}
-			if f.Object.Kind != "" {
-				p.Name = f.name()
-			}
-			for _, line := range f.Details {
-				p.Details = append(p.Details, printable.Line(line))
-			}
-			shown.Findings = append(shown.Findings, p)
-		}
-		data.Sections = append(data.Sections, shown)
-	}
+	data.Sections = append(sections(r), notes("warning", "Could not check", r.Unknown))
 	if r.Timeline != nil {
-		shown := pageSection{Title: "Timeline after " + printable.Line(r.Timeline.Base)}
-		for _, line := range lines(r.Timeline) {
-			shown.Findings = append(shown.Findings, pageFinding{Class: "notice", Message: printable.Line(line)})
-		}
-		data.Sections = append(data.Sections, shown)
+		data.Sections = append(data.Sections, notes("notice", "Timeline after "+printable.Line(r.Timeline.Base), lines(r.Timeline)))
 	}
-	if tests := testLines(r); len(tests) > 0 {
-		shown := pageSection{Title: "Tests"}
-		for _, line := range tests {
-			shown.Findings = append(shown.Findings, pageFinding{Class: "notice", Message: printable.Line(line)})
-		}
-		data.Sections = append(data.Sections, shown)
-	}
-	parsed, err := template.New("page").Parse(document)
+	data.Sections = append(data.Sections, notes("notice", "Tests", testLines(r)))
+	parsed, err := template.New("page").Funcs(template.FuncMap{"line": printable.Line}).Parse(document)
 	if err != nil {
 		return fmt.Errorf("parsing the page template: %w", err)
 	}
 	return parsed.Execute(w, data)
 }
 
-func unknown(r *examine.Report) []finding {
-	var all []finding
-	for _, line := range r.Unknown {
-		all = append(all, finding{Level: "warning", Message: line})
+// notes returns a section of lines.
+func notes(level, title string, lines []string) section {
+	s := section{Title: title}
+	for _, line := range lines {
+		s.Findings = append(s.Findings, finding{Level: level, Message: line})
 	}
-	return all
+	return s
 }

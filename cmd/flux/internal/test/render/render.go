@@ -101,7 +101,7 @@ func text(r *examine.Report) string {
 		}
 		b.WriteString("\n" + s.Title + "\n")
 		for _, f := range s.Findings {
-			b.WriteString("  " + f.name() + ": " + printable.Line(f.Message) + "\n")
+			b.WriteString("  " + f.Name() + ": " + printable.Line(f.Message) + "\n")
 			for _, line := range f.Details {
 				b.WriteString("    " + printable.Line(line) + "\n")
 			}

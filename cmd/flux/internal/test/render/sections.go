@@ -24,8 +24,11 @@ type finding struct {
 	Details     []string
 }
 
-// name returns the object and its file.
-func (f finding) name() string {
+// Name returns the object and its file, "" without an object.
+func (f finding) Name() string {
+	if f.Object.Kind == "" {
+		return ""
+	}
 	name := printable.Line(f.Object.String())
 	if f.File != "" {
 		name += " in " + printable.Line(f.File)

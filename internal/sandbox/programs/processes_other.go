@@ -1,6 +1,6 @@
 //go:build !linux
 
-package sandboxrelease
+package programs
 
 import (
 	"context"

@@ -1,6 +1,6 @@
-// Package sandboxrelease downloads the sandbox of a release of flux: flux-sandbox, kubectl and the
-// controllers for this platform.
-package sandboxrelease
+// Package programs finds the programs of the sandbox, and downloads those of a release of flux: flux-sandbox, kubectl and
+// the controllers for this platform.
+package programs
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package sandboxrelease
+package programs
 
 import (
 	"os/exec"
@@ -7,10 +7,10 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Program returns the path of flux-sandbox for a version of flux: beside flux, the one that 'flux
+// Find returns the path of flux-sandbox for a version of flux: beside flux, the one that 'flux
 // sandbox pull' has downloaded for this version, or, unlike the helper program, on PATH, because users
 // run it directly.
-func Program(version string) (string, error) {
+func Find(version string) (string, error) {
 	path, err := helper.Find(helper.Sandbox)
 	if err == nil {
 		return path, nil

@@ -1,4 +1,4 @@
-package sandboxrelease
+package programs
 
 import (
 	"archive/tar"
