@@ -1,3 +1,5 @@
+// Package sources has the repository of a cluster, and serves it and what is mapped in place of its sources: Git repositories,
+// Helm repositories, buckets and OCI artifacts.
 package sources
 
 import (
