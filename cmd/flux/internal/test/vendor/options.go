@@ -35,15 +35,15 @@ func (o *Options) AddRevisions(cmd *cobra.Command, revision, base string) {
 
 // Repositories reads the revision, and the base if there is one.
 func (o *Options) Repositories(ctx context.Context) (head, base *sources.Repository, done func() error, err error) {
-	head, done, err = load(ctx, o.Path, o.Revision)
+	head, closeHead, err := load(ctx, o.Path, o.Revision)
 	if err != nil || o.Base == "" {
-		return head, nil, done, err
+		return head, nil, closeHead, err
 	}
 	base, closeBase, err := load(ctx, o.Path, o.Base)
 	if err != nil {
 		err = fmt.Errorf("the base %s: %w", o.Base, err)
 	}
-	return head, base, func() error { return errors.Join(done(), closeBase()) }, err
+	return head, base, func() error { return errors.Join(closeHead(), closeBase()) }, err
 }
 
 // load reads a revision of the repository.
