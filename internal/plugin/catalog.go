@@ -91,11 +91,11 @@ func folderCatalog(folder string) (*Catalog, error) {
 func (c *Catalog) Index(ctx context.Context) (*Index, error) {
 	data, err := c.read(ctx, indexFile)
 	if err != nil {
-		return nil, &CatalogError{Address: c.Address, Err: err}
+		return nil, c.unreadable(err)
 	}
 	index, err := parseIndex(data)
 	if err != nil {
-		return nil, &CatalogError{Address: c.at(indexFile), Invalid: true, Err: err}
+		return nil, c.invalid(indexFile, err)
 	}
 	return index, nil
 }
@@ -103,7 +103,7 @@ func (c *Catalog) Index(ctx context.Context) (*Index, error) {
 // Manifest reads the manifest of a plugin.
 func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) {
 	if !validName(installable, name) {
-		return nil, &UnknownError{Name: name}
+		return nil, unknownError(name, nil)
 	}
 	file := name + ".yaml"
 	data, err := c.read(ctx, file)
@@ -116,26 +116,26 @@ func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) 
 		return nil, c.unknown(ctx, name)
 	}
 	if err != nil {
-		return nil, &CatalogError{Address: c.Address, Err: err}
+		return nil, c.unreadable(err)
 	}
 	m, err := parseManifest(data, name)
 	if err != nil {
-		return nil, &CatalogError{Address: c.at(file), Invalid: true, Err: err}
+		return nil, c.invalid(file, err)
 	}
 	return m, nil
 }
 
-// unknown returns an UnknownError for a plugin, or the error of a catalog that cannot be read.
+// unknown returns the error for a plugin, or the error of a catalog that cannot be read.
 func (c *Catalog) unknown(ctx context.Context, name string) error {
 	index, err := c.Index(ctx)
 	if err != nil {
 		return err
 	}
-	e := &UnknownError{Name: name}
+	var others []string
 	for _, entry := range index.Plugins {
-		e.Known = append(e.Known, entry.Name)
+		others = append(others, entry.Name)
 	}
-	return e
+	return unknownError(name, others)
 }
 
 // at returns the address of a file of the catalog.

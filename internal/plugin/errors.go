@@ -1,54 +1,41 @@
 package plugin
 
 import (
+	"context"
+	"crypto/tls"
+	"errors"
 	"fmt"
-	"runtime"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/web/download"
 )
 
-// UnknownError is returned for a plugin that is not in the catalog.
-type UnknownError struct {
-	Name string
-	// Known are the names of the plugins in the catalog, if it could be read.
-	Known []string
-}
+// versionsShown is the maximum number of versions in an error.
+const versionsShown = 10
 
-func (e *UnknownError) Error() string {
-	return fmt.Sprintf("plugin %q not found in the catalog", e.Name)
-}
-
-// VersionError is returned for a version or digest that is not in the manifest.
-type VersionError struct {
-	Name, Ref string
-	Known     []string
-}
-
-func (e *VersionError) Error() string {
-	if e.Ref == "" {
-		return fmt.Sprintf("plugin %q has no versions", e.Name)
+// unknownError is returned for a plugin that is not in the catalog, which has others if it could be read.
+func unknownError(name string, others []string) error {
+	remedy, near := "'flux plugin search' lists the plugins", hint.Nearest{Word: name}
+	for _, other := range others {
+		near.Try("flux plugin install "+other, []string{other})
 	}
-	return fmt.Sprintf("plugin %q has no version %q", e.Name, e.Ref)
-}
-
-// PlatformError is returned for a version that is not available for this platform.
-type PlatformError struct {
-	Name, Version, Digest string
-	Offered               []string
-}
-
-func (e *PlatformError) Error() string {
-	what := e.Name + " " + e.Version
-	if e.Digest != "" {
-		return fmt.Sprintf("digest %s belongs to %s for %s, not for %s/%s", e.Digest, what, strings.Join(e.Offered, ", "), runtime.GOOS, runtime.GOARCH)
+	if meant := near.Best(); meant != "" {
+		remedy = fmt.Sprintf("did you mean '%s'?", meant)
 	}
-	return fmt.Sprintf("plugin %s is not available for %s/%s", what, runtime.GOOS, runtime.GOARCH)
+	return hint.Errorf(remedy, "plugin %q not found in the catalog", name)
 }
 
-// ChecksumError is returned for a download that does not match the checksum in the catalog.
-type ChecksumError struct{ URL, Want, Got string }
-
-func (e *ChecksumError) Error() string {
-	return fmt.Sprintf("checksum of %s does not match: expected %s, got %s", e.URL, e.Want, e.Got)
+// versionError is returned for a version or digest that is not in the manifest.
+func versionError(name, ref string, versions []string) error {
+	remedy := fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", name)
+	if len(versions) > 0 {
+		remedy = "available versions: " + strings.Join(versions[:min(versionsShown, len(versions))], ", ")
+	}
+	if ref == "" {
+		return hint.Errorf(remedy, "plugin %q has no versions", name)
+	}
+	return hint.Errorf(remedy, "plugin %q has no version %q", name, ref)
 }
 
 // CatalogError is returned if the catalog cannot be read or is invalid.
@@ -60,18 +47,6 @@ type CatalogError struct {
 	Err     error
 }
 
-// DownloadError is returned if a download fails.
-type DownloadError struct {
-	Name, Version string
-	Err           error
-}
-
-func (e *DownloadError) Error() string {
-	return fmt.Sprintf("downloading %s %s: %v", e.Name, e.Version, e.Err)
-}
-
-func (e *DownloadError) Unwrap() error { return e.Err }
-
 func (e *CatalogError) Error() string {
 	if e.Invalid {
 		return fmt.Sprintf("invalid plugin catalog: %s: %v", e.Address, e.Err)
@@ -81,22 +56,46 @@ func (e *CatalogError) Error() string {
 
 func (e *CatalogError) Unwrap() error { return e.Err }
 
-// ForeignError is returned for a program in the plugin folder that was not installed by flux,
-// which therefore neither replaces nor removes it.
-type ForeignError struct{ Name, Path string }
-
-func (e *ForeignError) Error() string {
-	return fmt.Sprintf("%s was not installed by flux plugin install", e.Path)
+// unreadable returns the error of a catalog that cannot be read.
+func (c *Catalog) unreadable(err error) error {
+	return withRemedy(&CatalogError{Address: c.Address, Err: err}, "check "+CatalogVariable)
 }
 
-// NotInstalledError is returned for a plugin that is not in the plugin folder.
-type NotInstalledError struct{ Name, Folder string }
-
-func (e *NotInstalledError) Error() string {
-	return fmt.Sprintf("plugin %q is not installed in %s", e.Name, e.Folder)
+// invalid returns the error of a file of the catalog that is not valid.
+func (c *Catalog) invalid(file string, err error) error {
+	return &hint.Error{
+		Err: &CatalogError{Address: c.at(file), Invalid: true, Err: err}, Hint: "check " + CatalogVariable + ", or report it to the maintainers of the catalog",
+	}
 }
 
-// BusyError is returned while another process changes the plugin folder.
-type BusyError struct{ Folder string }
+// downloadError is returned if a download fails.
+func downloadError(r *Release, err error) error {
+	return withRemedy(fmt.Errorf("downloading %s %s: %w", r.Name, r.Version, err), "report it to the maintainers of the catalog, or install another version")
+}
 
-func (e *BusyError) Error() string { return "another flux plugin command is changing " + e.Folder }
+// withRemedy adds the remedy for a request that has failed: answered is that for an answer with an unexpected status.
+func withRemedy(err error, answered string) error {
+	var status *download.StatusError
+	var untrusted *tls.CertificateVerificationError
+	remedy := "check the network connection and HTTPS_PROXY, or set " + CatalogVariable + " to a mirror or a directory"
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case errors.As(err, &untrusted):
+		remedy = "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
+	case errors.As(err, &status):
+		remedy = answered
+	}
+	return &hint.Error{Err: err, Hint: remedy}
+}
+
+// ForeignError returns the error for a program in the plugin folder that was not installed by flux, which therefore neither
+// replaces nor removes it.
+func ForeignError(path string) error {
+	return hint.Errorf("flux does not change this file: move or remove it yourself", "%s was not installed by flux plugin install", path)
+}
+
+// NotInstalledError returns the error for a plugin that is not in the plugin folder.
+func NotInstalledError(name, folder string) error {
+	return hint.Errorf("'flux plugin list' lists the installed plugins", "plugin %q is not installed in %s", name, folder)
+}

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // downloadMax is the maximum size of a download.
@@ -43,7 +44,7 @@ func (f Folder) Install(ctx context.Context, c *Catalog, r *Release) (err error)
 	defer func() { err = errors.Join(err, unlock()) }()
 	target := filepath.Join(f.Path, fileName(r.Name))
 	if exists(target) && readReceipt(f.Path, r.Name) == nil {
-		return &ForeignError{r.Name, target}
+		return ForeignError(target)
 	}
 	s := f.staged(r.Name)
 	defer func() { err = errors.Join(err, s.remove()) }()
@@ -78,7 +79,7 @@ func (f Folder) stage(ctx context.Context, c *Catalog, r *Release, s staged) err
 func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string) (size int64, err error) {
 	body, err := c.open(ctx, r.Platform.URL)
 	if err != nil {
-		return 0, &DownloadError{r.Name, r.Version, err}
+		return 0, downloadError(r, err)
 	}
 	defer body.Close()
 	var sum string
@@ -94,9 +95,10 @@ func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string)
 	case errors.As(err, &tooLarge):
 		return 0, fmt.Errorf("%s is larger than %d MiB", c.address(r.Platform.URL), downloadMax>>20)
 	case err != nil:
-		return 0, &DownloadError{r.Name, r.Version, fmt.Errorf("%s: %w", c.address(r.Platform.URL), err)}
+		return 0, downloadError(r, fmt.Errorf("%s: %w", c.address(r.Platform.URL), err))
 	case got != r.Platform.Checksum:
-		return 0, &ChecksumError{c.address(r.Platform.URL), r.Platform.Checksum, got}
+		return 0, hint.Errorf("nothing was installed: run the command again, and report it to the plugin's maintainers if the checksum differs again",
+			"checksum of %s does not match: expected %s, got %s", c.address(r.Platform.URL), r.Platform.Checksum, got)
 	case size == 0:
 		return 0, fmt.Errorf("%s is empty", c.address(r.Platform.URL))
 	}
@@ -150,7 +152,7 @@ func writeWhole(path string, mode os.FileMode, write func(*os.File) error) (err 
 func (f Folder) Uninstall(name string) (err error) {
 	target := filepath.Join(f.Path, fileName(name))
 	if !validName(runnable, name) || !exists(target) && !exists(receiptPath(f.Path, name)) {
-		return &NotInstalledError{name, f.Path}
+		return NotInstalledError(name, f.Path)
 	}
 	unlock, err := f.lock()
 	if err != nil {
@@ -158,7 +160,7 @@ func (f Folder) Uninstall(name string) (err error) {
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
 	if readReceipt(f.Path, name) == nil {
-		return &ForeignError{name, target}
+		return ForeignError(target)
 	}
 	// Remove the receipt last, so that an interrupted removal can be repeated.
 	if err := os.Remove(target); err != nil && !isMissing(err) {

@@ -101,8 +101,7 @@ func TestInstallChecksBeforeItUnpacks(t *testing.T) {
 	s := newShelf(t)
 	r := s.offer(t, "1.0.0", "t.tar.gz", []byte("no archive"))
 	r.Platform.Checksum = sumOf([]byte("another"))
-	var wrong *ChecksumError
-	if err := s.install(t, r); !errors.As(err, &wrong) || wrong.Got != sumOf([]byte("no archive")) {
+	if err := s.install(t, r); err == nil || !strings.HasSuffix(err.Error(), "got "+sumOf([]byte("no archive"))) {
 		t.Errorf("got %v", err)
 	}
 	s.holds(t, map[string]string{})
@@ -123,11 +122,10 @@ func TestInstallLeavesForeignPrograms(t *testing.T) {
 			must(t, put(path))
 			before, err := os.Lstat(path)
 			must(t, err)
-			var foreign *ForeignError
-			if err := s.install(t, s.offer(t, "1.0.0", "t", []byte("new"))); !errors.As(err, &foreign) {
+			if err := s.install(t, s.offer(t, "1.0.0", "t", []byte("new"))); err == nil || !strings.Contains(err.Error(), "was not installed by flux plugin install") {
 				t.Errorf("install: %v", err)
 			}
-			if err := s.folder.Uninstall("tool"); !errors.As(err, &foreign) {
+			if err := s.folder.Uninstall("tool"); err == nil || !strings.Contains(err.Error(), "was not installed by flux plugin install") {
 				t.Errorf("uninstall: %v", err)
 			}
 			after, err := os.Lstat(path)
@@ -146,13 +144,11 @@ func TestUninstallTrustsNoReceipt(t *testing.T) {
 	must(t, s.install(t, s.offer(t, "1.0.0", "t", []byte("tool"))))
 	must(t, os.WriteFile(filepath.Join(s.folder.Path, "flux-other.yaml"), []byte("name: ../../victim\nversion: 1.0.0\n"), 0o600))
 	must(t, os.WriteFile(filepath.Join(s.folder.Path, "flux-other"), []byte("other"), 0o755))
-	var foreign *ForeignError
-	if err := s.folder.Uninstall("other"); !errors.As(err, &foreign) {
+	if err := s.folder.Uninstall("other"); err == nil || !strings.Contains(err.Error(), "was not installed by flux plugin install") {
 		t.Errorf("got %v", err)
 	}
-	var absent *NotInstalledError
 	for _, name := range []string{"../tool", "nothing", "", "."} {
-		if err := s.folder.Uninstall(name); !errors.As(err, &absent) {
+		if err := s.folder.Uninstall(name); err == nil || !strings.Contains(err.Error(), "is not installed in") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -212,11 +208,10 @@ func TestOneProcessChangesTheFolder(t *testing.T) {
 	must(t, s.install(t, s.offer(t, "1.0.0", "t", []byte("old"))))
 	unlock, err := s.folder.lock()
 	must(t, err)
-	var busy *BusyError
-	if err := s.install(t, s.offer(t, "2.0.0", "t", []byte("new"))); !errors.As(err, &busy) {
+	if err := s.install(t, s.offer(t, "2.0.0", "t", []byte("new"))); err == nil || !strings.Contains(err.Error(), "another flux plugin command") {
 		t.Errorf("install: %v", err)
 	}
-	if err := s.folder.Uninstall("tool"); !errors.As(err, &busy) {
+	if err := s.folder.Uninstall("tool"); err == nil || !strings.Contains(err.Error(), "another flux plugin command") {
 		t.Errorf("uninstall: %v", err)
 	}
 	must(t, unlock())

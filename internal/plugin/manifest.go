@@ -11,6 +11,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -136,7 +137,7 @@ func (m *Manifest) Release(ref string) (*Release, error) {
 		}
 		offered = append(offered, printable.Line(p.OS+"/"+p.Arch))
 	}
-	return nil, &PlatformError{Name: m.Name, Version: v.Version, Offered: offered}
+	return nil, hint.Errorf("available for: "+strings.Join(offered, ", "), "plugin %s %s is not available for %s/%s", m.Name, v.Version, runtime.GOOS, runtime.GOARCH)
 }
 
 // byChecksum returns the release whose download has a checksum.
@@ -153,12 +154,12 @@ func (m *Manifest) byChecksum(checksum string) (*Release, error) {
 				if _, err := semver.StrictNewVersion(v.Version); err != nil {
 					return nil, m.notSemantic(v.Version)
 				}
-				return nil, &PlatformError{Name: m.Name, Version: v.Version, Digest: checksum, Offered: []string{printable.Line(p.OS + "/" + p.Arch)}}
+				return nil, fmt.Errorf("digest %s belongs to %s %s for %s, not for %s/%s", checksum, m.Name, v.Version, printable.Line(p.OS+"/"+p.Arch), runtime.GOOS, runtime.GOARCH)
 			}
 			return m.release(v.Version, p)
 		}
 	}
-	return nil, &VersionError{Name: m.Name, Ref: checksum}
+	return nil, versionError(m.Name, checksum, nil)
 }
 
 // version returns a version by its number, or the latest for "".
@@ -182,7 +183,7 @@ func (m *Manifest) version(number string) (*Version, error) {
 		}
 	}
 	if number != "" || latest == nil {
-		return nil, &VersionError{Name: m.Name, Ref: number, Known: known}
+		return nil, versionError(m.Name, number, known)
 	}
 	return latest, nil
 }

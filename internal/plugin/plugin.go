@@ -12,6 +12,12 @@ import (
 	"strings"
 )
 
+// The variables of Flux 2.9 for the folder of plugins and for their catalog.
+const (
+	FolderVariable  = "FLUXCD_PLUGINS"
+	CatalogVariable = "FLUXCD_PLUGIN_CATALOG"
+)
+
 // prefix is the prefix of the file names of plugins.
 const prefix = "flux-"
 

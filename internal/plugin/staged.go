@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // stagedPrefix is the prefix of the names of temporary files, which no plugin and no receipt has.
@@ -91,7 +93,7 @@ func (f Folder) lock() (unlock func() error, err error) {
 	unlock, err = lockFile(path)
 	if err != nil {
 		if errors.Is(err, errLocked) {
-			return nil, &BusyError{f.Path}
+			return nil, hint.Errorf("run the command again when it has finished", "another flux plugin command is changing %s", f.Path)
 		}
 		return nil, fmt.Errorf("locking the plugin directory: %w", err)
 	}

@@ -77,4 +77,4 @@ func (s *run) add(r kube.Resource, namespace, name string) {
 	}
 }
 
-func secrets() kube.Resource { return kube.BuiltIn("v1", "Secret") }
+func secrets() kube.Resource { return kube.BuiltIn("v1", controllers.Secret) }

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/builds"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // comparison compares what the two versions have made of the same input.
@@ -31,7 +32,7 @@ type comparison struct {
 func compare(ctx context.Context, from, to *testrun.Run) (*Report, error) {
 	c := &comparison{from: from, to: to, manifests: map[controllers.ID]*unstructured.Unstructured{}, report: &Report{
 		From: from.Distribution.Version, To: to.Distribution.Version, Path: from.Repository.Path,
-		Findings: []Finding{}, NotRehearsed: []Omission{}, Changes: []*diff.Result{},
+		Findings: []Finding{}, NotRehearsed: []settle.Omission{}, Changes: []*diff.Result{},
 	}}
 	for _, step := range []func(context.Context) error{c.compareManifests, c.compareStates, c.compareEvents} {
 		if err := step(ctx); err != nil {
@@ -46,7 +47,7 @@ func compare(ctx context.Context, from, to *testrun.Run) (*Report, error) {
 	slices.SortStableFunc(c.report.Findings, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(slices.Index(levels, a.Level), slices.Index(levels, b.Level)), strings.Compare(a.Object.String(), b.Object.String()))
 	})
-	slices.SortFunc(c.report.NotRehearsed, func(a, b Omission) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	slices.SortFunc(c.report.NotRehearsed, func(a, b settle.Omission) int { return strings.Compare(a.Object.String(), b.Object.String()) })
 	c.report.conclude()
 	return c.report, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // compareManifests tries the manifest of each Flux object in both versions.
@@ -180,11 +181,11 @@ func (c *comparison) compareStates(ctx context.Context) error {
 }
 
 func (c *comparison) omit(t controllers.ID, reason string, intended bool) {
-	c.report.NotRehearsed = append(c.report.NotRehearsed, Omission{t, redact.Text(reason), intended})
+	c.report.NotRehearsed = append(c.report.NotRehearsed, settle.Omission{Object: t, Reason: redact.Text(reason), Intended: intended})
 }
 
 // omitted lists an object that was suspended, and reports whether it was.
-func (c *comparison) omitted(t controllers.ID, f testrun.Flux) bool {
+func (c *comparison) omitted(t controllers.ID, f settle.Flux) bool {
 	suspended := f.Suspended()
 	if suspended == nil {
 		return false
@@ -230,7 +231,7 @@ func (c *comparison) diagnose(ctx context.Context, failed []diagnose.Failed) {
 
 // compareInventory compares the API versions in the inventories of two ready objects. The objects
 // themselves are compared as objects.
-func (c *comparison) compareInventory(was, is testrun.Flux) {
+func (c *comparison) compareInventory(was, is settle.Flux) {
 	before := map[controllers.ID]controllers.VersionedID{}
 	for _, e := range controllers.Inventory(was.Object) {
 		before[e.ID] = e

@@ -6,36 +6,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/sync/errgroup"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// Rehearsal is a rehearsal of an upgrade. Either Repository or Exported is set.
+// Rehearsal is a rehearsal of an upgrade.
 type Rehearsal struct {
-	// Program is the path of flux-sandbox.
-	Program string
+	// Input is what both runs have in common. Either its Repository or its Exported is set.
+	Input testrun.Run
 	// From is the present version, nil for that of the repository, and To the next one.
 	From *controllers.Distribution
 	To   controllers.Distribution
-	// Repository is the repository of a cluster.
-	Repository *testrun.Repository
-	// Exported are the objects of a cluster, in the order in which they are applied.
-	Exported []*unstructured.Unstructured
-	// FakeSecrets, AgeKey and Kustomizer are those of both runs.
-	FakeSecrets bool
-	AgeKey      string
-	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
-	AllowNetwork bool
-	Kustomizer   build.Kustomizer
-	// Now is the clock.
-	Now func() time.Time
 	// Progress is called with the steps of each version, possibly concurrently.
 	Progress func(version, step string)
 }
@@ -71,11 +57,9 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 
 // run returns the run with a version of Flux.
 func (r *Rehearsal) run(d controllers.Distribution) *testrun.Run {
-	return &testrun.Run{
-		Program: r.Program, Distribution: d, Repository: r.Repository, Exported: r.Exported, Now: r.Now,
-		Progress:    func(step string) { r.Progress(d.Version, step) },
-		FakeSecrets: r.FakeSecrets, AgeKey: r.AgeKey, AllowNetwork: r.AllowNetwork, Kustomizer: r.Kustomizer,
-	}
+	run := r.Input
+	run.Distribution, run.Progress = d, func(step string) { r.Progress(d.Version, step) }
+	return &run
 }
 
 // closeAll removes the sandboxes.
@@ -90,16 +74,16 @@ func closeAll(runs ...*testrun.Run) error {
 // prepare reads the repository and determines the present version.
 func (r *Rehearsal) prepare(ctx context.Context) error {
 	var err error
-	if r.Repository == nil {
-		r.Repository, err = testrun.Empty()
+	if r.Input.Repository == nil {
+		r.Input.Repository, err = sources.Empty()
 	} else {
-		err = r.Repository.Load(ctx)
+		err = r.Input.Repository.Load(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	if r.From == nil {
-		d, ok := controllers.SameMinor(r.Repository.Version)
+		d, ok := controllers.SameMinor(r.Input.Repository.Version)
 		if !ok {
 			return hint.Errorf("set it with --from", "the present version of Flux is not known")
 		}

@@ -4,6 +4,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // The results of a rehearsal.
@@ -47,14 +48,6 @@ type Finding struct {
 	Also []controllers.ID `json:"also,omitempty"`
 }
 
-// Omission is an object that was not rehearsed.
-type Omission struct {
-	Object controllers.ID `json:"object"`
-	Reason string         `json:"reason"`
-	// Intended is set if the rehearsal or the repository has suspended the object.
-	Intended bool `json:"intended,omitempty"`
-}
-
 // Controller is a controller of the next version.
 type Controller struct {
 	Name string `json:"name"`
@@ -80,7 +73,7 @@ type Report struct {
 	Findings    []Finding    `json:"findings"`
 	Controllers []Controller `json:"controllers"`
 	// NotRehearsed lists what could not be rehearsed.
-	NotRehearsed []Omission `json:"notRehearsed"`
+	NotRehearsed []settle.Omission `json:"notRehearsed"`
 	// Changes are the objects that differ, by their owner.
 	Changes []*diff.Result `json:"changes"`
 	// Unsettled is set if the controllers were still working at the end of the time.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/diff"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // TestConclude checks that messages of one MiB, as those of an API server, are excerpts in a report, and that changes are
@@ -15,7 +16,7 @@ func TestConclude(t *testing.T) {
 	t.Parallel()
 	large := strings.Repeat("x", 1<<20)
 	r := &Report{
-		Findings: []Finding{{Message: large, Remedies: []string{large}}}, NotRehearsed: []Omission{{Reason: large}}, Unsettled: []string{large},
+		Findings: []Finding{{Message: large, Remedies: []string{large}}}, NotRehearsed: []settle.Omission{{Reason: large}}, Unsettled: []string{large},
 		Controllers: []Controller{{Unknown: large}}, Changes: []*diff.Result{{Changes: []diff.Change{{Fields: []diff.Field{{Pointer: large}}}}}},
 	}
 	r.conclude()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
 // Applied returns the manifest from which an object was applied: the API version and the fields
@@ -95,7 +96,7 @@ type Attempt struct {
 func (r *Run) Try(ctx context.Context, m *unstructured.Unstructured) (Attempt, error) {
 	w := &warnings{}
 	_, err := kube.DryRun(context.WithValue(ctx, warningsKey{}, w), r.strict, kube.ResourceFor(m.GroupVersionKind()), m.Object,
-		kube.Applier{Manager: policyName, Strict: true})
+		kube.Applier{Manager: policy.Name, Strict: true})
 	if ctx.Err() != nil {
 		return Attempt{}, context.Cause(ctx)
 	}

@@ -1,5 +1,7 @@
 // Package testrun lets the controllers of a temporary sandbox reconcile a repository, or the exported
-// objects of a cluster, until everything is reconciled or stuck. It prints nothing.
+// objects of a cluster, until everything is reconciled or stuck. It prints nothing. Below it, sources has
+// the repository and what is served in place of other sources, stub generates what is missing, policy
+// isolates the sandbox, and settle waits for the controllers. Above it, examine reports the result.
 package testrun
 
 import (
@@ -25,7 +27,10 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
-	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/testrun/policy"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
+	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
 // MaxRequests is the maximum number of concurrent requests for single objects.
@@ -38,21 +43,21 @@ type Run struct {
 	// Distribution is the version of Flux that is installed.
 	Distribution controllers.Distribution
 	// Repository is served in the sandbox, unless Exported is set.
-	Repository *Repository
+	Repository *sources.Repository
 	// Head replaces the files of Repository after these are reconciled, unless it is nil. Base is the
 	// name of the revision of Repository.
-	Head *Repository
+	Head *sources.Repository
 	Base string
 	// Exported are the objects of a cluster, in the order in which they are applied.
 	Exported []*unstructured.Unstructured
 	// Received is set if notifications and commits are received in the sandbox. They are not sent without.
-	Received *Received
+	Received *policy.Received
 	// Watching is called when Flux is installed, before anything is reconciled. It may be nil.
 	Watching func()
 	// Pushing is called before the files of Head replace those of Repository. It may be nil.
 	Pushing func(context.Context)
 	// Mappings are served in place of other sources.
-	Mappings []Mapping
+	Mappings []sources.Mapping
 	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents
 	// that SOPS has encrypted with stub values.
 	FakeSecrets bool
@@ -76,18 +81,16 @@ type Run struct {
 	Address string
 	// Flux are the Flux objects in the state that Settle has found, and Objects what they have applied
 	// and themselves, as Read has found them.
-	Flux    map[controllers.ID]Flux
+	Flux    map[controllers.ID]settle.Flux
 	Objects map[controllers.ID]*unstructured.Unstructured
 	// Unsettled is the error with which Settle has ended at the deadline.
 	Unsettled error
+	// Sources serves what is mapped, and Generated are the Secrets and ConfigMaps that were created.
+	Sources   *sources.Server
+	Generated []stub.Need
+	// Timeline is what happened after the head was pushed.
+	Timeline *Timeline
 
-	// sources serves the mapped Helm repositories and buckets, and mapped are the redirections of all mappings.
-	sources *sourceServer
-	mapped  []redirect
-	// timeline is what happened after the head was pushed.
-	timeline *Timeline
-	// generated are the Secrets and ConfigMaps that were created.
-	generated []Need
 	// strict is a client whose requests collect warnings in their contexts.
 	strict *kube.Client
 	// stored are the storage versions of the CRDs.
@@ -126,21 +129,21 @@ func (r *Run) Start(ctx context.Context) error {
 
 // files returns the files that are served.
 func (r *Run) files() (map[string][]byte, error) {
-	files, err := r.Repository.at(r.Set)
+	files, err := r.Repository.Served(r.Set)
 	if r.FakeSecrets {
-		files = stubbed(files)
+		files = stub.Files(files)
 	}
 	return files, err
 }
 
 // Close removes the sandbox.
 func (r *Run) Close() error {
-	var err error
-	if r.sources != nil {
-		err = r.sources.Close()
-	}
 	if r.Sandbox == nil {
-		return err
+		return nil
+	}
+	var err error
+	if r.Sources != nil {
+		err = r.Sources.Close()
 	}
 	return errors.Join(err, r.Sandbox.Close())
 }
@@ -178,7 +181,7 @@ func (r *Run) install(ctx context.Context) error {
 
 // serve makes the repository available and applies the first objects.
 func (r *Run) serve(ctx context.Context) error {
-	var selected repository.Identity
+	isolation := policy.Isolation{Decrypted: r.FakeSecrets, Received: r.Received}
 	if r.Exported == nil {
 		files, err := r.files()
 		if err != nil {
@@ -187,10 +190,11 @@ func (r *Run) serve(ctx context.Context) error {
 		if r.Address, err = r.Sandbox.Serve(ctx, "fleet", files, r.Now()); err != nil {
 			return err
 		}
-		selected = r.Repository.Identity()
+		isolation.Repository, isolation.Address = r.Repository.Identity(), r.Address
 	}
-	mapped, err := mapper{r}.serveMappings(ctx)
-	if err != nil {
+	r.Sources = &sources.Server{Mappings: r.Mappings, Sandbox: r.Sandbox, FakeSecrets: r.FakeSecrets, Now: r.Now}
+	var err error
+	if isolation.Redirects, err = r.Sources.Serve(ctx); err != nil {
 		return err
 	}
 	if r.Received != nil {
@@ -198,7 +202,7 @@ func (r *Run) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := r.isolate(ctx, selected, mapped); err != nil {
+	if err := isolation.Apply(ctx, r.Sandbox.Client, r.Sandbox.Guard); err != nil {
 		return err
 	}
 	if r.Watching != nil {
@@ -219,14 +223,15 @@ func (r *Run) apply(ctx context.Context, objects []*unstructured.Unstructured) e
 			continue // such as the Namespace, whose labels would be removed
 		}
 		err := kube.Apply(ctx, r.Sandbox.Client, []*unstructured.Unstructured{o})
-		if err != nil && (r.Exported == nil || !rejected(err)) {
+		if err != nil && (r.Exported == nil || !Rejected(err)) {
 			return err
 		}
 	}
 	return nil
 }
 
-func rejected(err error) bool {
+// Rejected reports whether an API server has rejected a manifest.
+func Rejected(err error) bool {
 	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || Undeclared(err) != nil
 }
 
@@ -242,11 +247,15 @@ func (r *Run) Initial() []*unstructured.Unstructured {
 // and returns nil: what was reconciled in time is known nevertheless.
 func (r *Run) Settle(ctx context.Context) error {
 	r.Progress("reconciling")
-	w := &watcher{client: r.Sandbox.Client, now: r.Now}
+	w := &settle.Watcher{Client: r.Sandbox.Client, Now: r.Now}
 	if r.FakeSecrets || r.AgeKey != "" {
-		w.quieted = provider{r}.provide
+		w.Quieted = func(ctx context.Context, failing []settle.Flux) (bool, error) {
+			created, err := r.Provider().Provide(ctx, failing)
+			r.Generated = append(r.Generated, created...)
+			return len(created) > 0, err
+		}
 	}
-	found, err := w.settle(ctx, func(ready, all int) {
+	found, err := w.Settle(ctx, func(ready, all int) {
 		r.Progress(fmt.Sprintf("reconciling: %d of %d objects are ready", ready, all))
 	})
 	r.Flux, r.Unsettled = found, nil
@@ -257,6 +266,13 @@ func (r *Run) Settle(ctx context.Context) error {
 		return fmt.Errorf("reconciling: %w", err)
 	}
 	return nil
+}
+
+// Provider returns what finds and creates the Secrets and ConfigMaps that Flux objects refer to.
+func (r *Run) Provider() stub.Provider {
+	return stub.Provider{
+		Client: r.Sandbox.Client, Home: r.Set.Namespace, Tree: r.Repository.Tree, Fake: r.FakeSecrets, AgeKey: r.AgeKey, Kustomizer: r.Kustomizer,
+	}
 }
 
 // ReadTime bounds the reading after the time for the run is over.
@@ -285,13 +301,13 @@ func (r *Run) read(ctx context.Context) error {
 		}
 	}
 	var err error
-	r.Objects, err = r.readAll(ctx, targets)
+	r.Objects, err = r.ReadAll(ctx, targets)
 	return err
 }
 
-// readAll reads objects, as far as they exist.
-func (r *Run) readAll(ctx context.Context, targets map[controllers.VersionedID]bool) (map[controllers.ID]*unstructured.Unstructured, error) {
-	served, err := r.discover(ctx, targets)
+// ReadAll reads objects, as far as they exist.
+func (r *Run) ReadAll(ctx context.Context, targets map[controllers.VersionedID]bool) (map[controllers.ID]*unstructured.Unstructured, error) {
+	served, err := r.Discover(ctx, targets)
 	if err != nil {
 		return nil, err
 	}
@@ -336,13 +352,21 @@ func storedVersions(objects []*unstructured.Unstructured) map[string]string {
 	return stored
 }
 
-// kinds are the resources of API versions by kind.
-type kinds map[schema.GroupVersion]map[string]kube.Resource
+// Kinds are the resources of API versions by kind.
+type Kinds map[schema.GroupVersion]map[string]kube.Resource
 
-// discover returns the resources of the kinds that Flux does not define: of those that the repository
+// Of returns the resource of a kind.
+func (k Kinds) Of(gvk schema.GroupVersionKind) kube.Resource {
+	if resource, ok := k[gvk.GroupVersion()][gvk.Kind]; ok {
+		return resource
+	}
+	return kube.ResourceFor(gvk)
+}
+
+// Discover returns the resources of the kinds that Flux does not define: of those that the repository
 // defines, only discovery knows the plural and the scope.
-func (r *Run) discover(ctx context.Context, targets map[controllers.VersionedID]bool) (kinds, error) {
-	served := kinds{}
+func (r *Run) Discover(ctx context.Context, targets map[controllers.VersionedID]bool) (Kinds, error) {
+	served := Kinds{}
 	for t := range targets {
 		gv := t.GroupVersionKind().GroupVersion()
 		if _, known := served[gv]; known || kube.IsFluxGroup(gv.Group) {
@@ -358,13 +382,9 @@ func (r *Run) discover(ctx context.Context, targets map[controllers.VersionedID]
 }
 
 // get reads an object, nil if it does not exist or belongs to the installation.
-func (r *Run) get(ctx context.Context, t controllers.VersionedID, served kinds) (*unstructured.Unstructured, error) {
+func (r *Run) get(ctx context.Context, t controllers.VersionedID, served Kinds) (*unstructured.Unstructured, error) {
 	gvk := t.GroupVersionKind()
-	resource, ok := served[gvk.GroupVersion()][gvk.Kind]
-	if !ok {
-		resource = kube.ResourceFor(gvk)
-	}
-	o, err := r.Sandbox.Client.Get(ctx, resource, t.ID.Namespace, t.ID.Name)
+	o, err := r.Sandbox.Client.Get(ctx, served.Of(gvk), t.ID.Namespace, t.ID.Name)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -374,4 +394,19 @@ func (r *Run) get(ctx context.Context, t controllers.VersionedID, served kinds) 
 	object := &unstructured.Unstructured{Object: o}
 	object.SetGroupVersionKind(gvk)
 	return object, nil
+}
+
+// Reconcile requests a reconciliation of an object, and waits until it has ended.
+func (r *Run) Reconcile(ctx context.Context, t controllers.ID) error {
+	f := r.Flux[t]
+	token := r.Now().Format(time.RFC3339Nano)
+	return r.Sandbox.Client.WithServedVersion(ctx, f.Kind, func(resource kube.Resource) error {
+		o, err := r.Sandbox.Client.Annotate(ctx, resource, t.Namespace, t.Name, map[string]any{controllers.RequestAnnotation: token})
+		if err != nil {
+			return err
+		}
+		return r.Sandbox.Client.Follow(ctx, resource, kube.Selection{Namespace: t.Namespace, Name: t.Name}, controllers.Path{"metadata.resourceVersion"}.String(o), func(e kube.Event) (bool, error) {
+			return e.Deleted || f.Kind.Settled(e.Object, token), nil
+		})
+	})
 }

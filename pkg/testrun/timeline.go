@@ -20,13 +20,14 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/timeline"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // Timeline is what happened when the head was pushed after the base.
 type Timeline struct {
 	// Base is the revision of the base, and NotReady are its objects that were not ready.
 	Base     string           `json:"base"`
-	NotReady []Status         `json:"notReady"`
+	NotReady []settle.Status  `json:"notReady"`
 	Entries  []timeline.Entry `json:"entries"`
 }
 
@@ -40,11 +41,10 @@ func (r *Run) push(ctx context.Context) error {
 	if r.Unsettled != nil {
 		return hint.Errorf("increase --timeout", "the base %s was not reconciled in time: %w", r.Base, r.Unsettled)
 	}
-	t := &Timeline{Base: r.Base, NotReady: []Status{}}
-	before := &Report{}
-	examination{r}.listStatuses(before)
-	for _, s := range before.Objects {
-		if s.Status == NotReady || s.Status == NotReconciled {
+	t := &Timeline{Base: r.Base, NotReady: []settle.Status{}}
+	before, _, _ := settle.Statuses(r.Flux)
+	for _, s := range before {
+		if s.Status == settle.NotReady || s.Status == settle.NotReconciled {
 			t.NotReady = append(t.NotReady, s)
 		}
 	}
@@ -72,7 +72,7 @@ func (r *Run) push(ctx context.Context) error {
 		rec.relevant(ref)
 	}
 	t.Entries = rec.entries()
-	r.timeline = t
+	r.Timeline = t
 	return err
 }
 
@@ -97,7 +97,7 @@ func (r *Run) replace(ctx context.Context) error {
 	}
 	token := r.Now().Format(time.RFC3339Nano)
 	for t, f := range r.Flux {
-		if (controllers.Path{"spec.url"}).String(f.Object) != r.Address || f.Kind.Resource != gitRepositories {
+		if (controllers.Path{"spec.url"}).String(f.Object) != r.Address || f.Kind.Kind != controllers.GitRepository {
 			continue
 		}
 		err := r.Sandbox.Client.WithServedVersion(ctx, f.Kind, func(resource kube.Resource) error {
@@ -147,18 +147,14 @@ func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
 		gvk := o.GroupVersionKind()
 		targets[controllers.VersionedID{ID: controllers.NewID(gvk.GroupKind(), "", ""), Version: gvk.Version}] = true
 	}
-	served, err := c.run.discover(ctx, targets)
+	served, err := c.run.Discover(ctx, targets)
 	if err != nil {
 		return func() error { return nil }, err
 	}
 	resources := map[schema.GroupVersionKind]kube.Resource{}
 	for _, o := range c.run.Objects {
 		gvk := o.GroupVersionKind()
-		resource, ok := served[gvk.GroupVersion()][gvk.Kind]
-		if !ok {
-			resource = kube.ResourceFor(gvk)
-		}
-		resources[gvk] = resource
+		resources[gvk] = served.Of(gvk)
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	listed := make(chan struct{}, len(resources))
@@ -182,7 +178,7 @@ func (c *recorder) watch(ctx context.Context) (ended func() error, err error) {
 			if errors.As(err, &absent) || kube.NotServed(err) {
 				return nil // its CRD was deleted
 			}
-			return ignoreCanceled(err)
+			return settle.IgnoreCanceled(err)
 		})
 	}
 	for range resources {
@@ -207,7 +203,7 @@ func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
 	if was != nil {
 		is.entries, is.failure, is.release = was.entries, was.failure, was.release
 	}
-	entry := timeline.Entry{After: seconds(now.Sub(c.start)), Object: ref}
+	entry := timeline.Entry{After: settle.Seconds(now.Sub(c.start)), Object: ref}
 	switch {
 	case first:
 	case e.Deleted:
@@ -217,7 +213,7 @@ func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
 		is.entries = append(is.entries, with(entry, timeline.Created, ""))
 	case !was.deleted.IsZero():
 		// The entry about the deletion becomes one about both.
-		entry.Gap = max(seconds(now.Sub(was.deleted)), 0.1)
+		entry.Gap = max(settle.Seconds(now.Sub(was.deleted)), 0.1)
 		is.entries[len(is.entries)-1] = ownersOf(with(entry, timeline.Recreated, timeline.Interrupted), was.content, is.content)
 	case was.uid != is.uid:
 		is.entries = append(is.entries, ownersOf(with(entry, timeline.Recreated, ""), was.content, is.content))

@@ -18,6 +18,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/examine"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testtemp"
@@ -60,7 +62,7 @@ func start(t *testing.T, files map[string]string, allowNetwork bool) *testrun.Ru
 	sandboxes.Acquire(t, testcluster.Started)
 	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
 	t.Cleanup(cancel)
-	repository := &testrun.Repository{Tree: tree, Path: cluster}
+	repository := &sources.Repository{Tree: tree, Path: cluster}
 	if err := repository.Load(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +82,7 @@ func start(t *testing.T, files map[string]string, allowNetwork bool) *testrun.Ru
 }
 
 // reconcile runs a repository until its controllers have finished, and returns the run before it is closed.
-func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, *testrun.Report) {
+func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testrun.Run, *examine.Report) {
 	t.Helper()
 	run := start(t, files, allowNetwork)
 	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
@@ -92,7 +94,7 @@ func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testr
 			t.Fatal(err)
 		}
 	}
-	report, err := run.Report(ctx)
+	report, err := examine.Run(ctx, run)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +102,7 @@ func reconcile(t *testing.T, files map[string]string, allowNetwork bool) (*testr
 }
 
 // causes returns the messages of the root causes by object.
-func causes(report *testrun.Report) map[string]string {
+func causes(report *examine.Report) map[string]string {
 	messages := map[string]string{}
 	for _, c := range report.Causes {
 		messages[c.Object.Kind+"/"+c.Object.Name] = c.Message

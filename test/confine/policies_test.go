@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/examine"
 )
 
 // elsewhere is a Kustomization for another cluster: its kubeconfig is that of the sandbox, so that it could be applied.
@@ -115,7 +115,7 @@ func TestPolicies(t *testing.T) {
 	if err := cmd.Run(); !errors.As(err, &exited) || exited.ExitCode() != 1 {
 		t.Fatalf("%v\n%s", err, &log)
 	}
-	var report testrun.Report
+	var report examine.Report
 	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
 		t.Fatal(err)
 	}

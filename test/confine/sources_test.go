@@ -60,8 +60,8 @@ func login(t *testing.T) string {
 		encode(key.Private), encode([]byte("127.0.0.1 "+string(key.Public))))
 }
 
-// sources returns a source of each kind, each with a server of its own.
-func sources(t *testing.T) (manifests string, servers map[string]*server) {
+// ofEachKind returns a source of each kind, each with a server of its own.
+func ofEachKind(t *testing.T) (manifests string, servers map[string]*server) {
 	t.Helper()
 	servers = map[string]*server{}
 	for _, s := range []struct{ kind, name, spec string }{
@@ -117,7 +117,7 @@ func markedSSH(t *testing.T) (marker string) {
 // program of the user is run for a base.
 func TestSources(t *testing.T) {
 	marker := markedSSH(t)
-	manifests, servers := sources(t)
+	manifests, servers := ofEachKind(t)
 	files := map[string]string{}
 	files[cluster+"/sources.yaml"] = manifests + bases(t, files, servers)
 	_, report := reconcile(t, files, false)
@@ -141,7 +141,7 @@ func TestSources(t *testing.T) {
 // not pass for another reason. For bases over SSH, the program and the keys of the user are not used nevertheless.
 func TestAllowedNetwork(t *testing.T) {
 	marker := markedSSH(t)
-	manifests, servers := sources(t)
+	manifests, servers := ofEachKind(t)
 	files := map[string]string{}
 	files[cluster+"/sources.yaml"] = manifests + bases(t, files, servers)
 	_, report := reconcile(t, files, true)

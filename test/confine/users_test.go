@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // TestOtherUsers uses the servers of a sandbox as another user of this machine does: without the credentials in its folder.
@@ -24,7 +25,7 @@ func TestOtherUsers(t *testing.T) {
 		t.Run(fmt.Sprintf("network allowed %t", network), func(t *testing.T) {
 			t.Parallel()
 			run, report := reconcile(t, map[string]string{}, network)
-			if report.Result != testrun.Ready {
+			if report.Result != settle.Ready {
 				t.Errorf("the result is %s", report.Result)
 			}
 			repository := run.Sandbox.Remote(run.Address).URL

@@ -22,6 +22,9 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
+	"github.com/fluxkit/flux/pkg/testrun/policy"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
@@ -166,7 +169,7 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), sandboxWaits*waitTime)
 	defer cancel()
-	repository := &testrun.Repository{Tree: tree, Path: "clusters/demo"}
+	repository := &sources.Repository{Tree: tree, Path: "clusters/demo"}
 	if err := repository.Load(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +179,7 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 	}
 	run := &testrun.Run{
 		Program: filepath.Join(testcluster.Bin(), helper.Sandbox), Distribution: controllers.DefaultDistribution(), Repository: repository,
-		Now: time.Now, Progress: func(step string) { t.Log(step) }, Received: &testrun.Received{Sink: sink.Address, Permission: "test"},
+		Now: time.Now, Progress: func(step string) { t.Log(step) }, Received: &policy.Received{Sink: sink.Address, Permission: "test"},
 	}
 	defer func() {
 		if err := run.Close(); err != nil {
@@ -337,7 +340,7 @@ func TestNightlyFilesCommand(t *testing.T) {
 			t.Error(r.Outcome, r)
 		}
 	}
-	if report.Result != testrun.NotReady || len(report.Tests) < 15 {
+	if report.Result != settle.NotReady || len(report.Tests) < 15 {
 		t.Errorf("%s, %d results\n%s", report.Result, len(report.Tests), stderr)
 	}
 	// The same repository, with one of its files.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/test/support/testsigstore"
 )
 
@@ -37,7 +37,7 @@ func useSigstore(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(os.WriteFile(ts.MkAbs(args[1]), trusted, 0o600))
 	case args[0] == "sign" && len(args) > 2:
 		for _, file := range args[2:] {
-			bundle, err := h.Sign([]byte(ts.ReadFile(file)), testsigstore.Signature{Identity: sandboxrelease.Signer(strings.TrimPrefix(args[1], "v"))})
+			bundle, err := h.Sign([]byte(ts.ReadFile(file)), testsigstore.Signature{Identity: programs.Signer(strings.TrimPrefix(args[1], "v"))})
 			ts.Check(err)
 			ts.Check(os.WriteFile(ts.MkAbs(file)+".sigstore.json", bundle, 0o600))
 		}

@@ -157,7 +157,7 @@ func (r *Runner) request(ctx context.Context, ref Ref) error {
 
 // fetch requests the reconciliation of the sources of the repository, as the webhook of a Git host does.
 func (r *Runner) fetch(ctx context.Context) error {
-	git, _ := controllers.FindKind("GitRepository")
+	git, _ := controllers.FindKind(controllers.GitRepository)
 	var sources []Ref
 	err := r.Client.WithServedVersion(ctx, git, func(resource kube.Resource) error {
 		_, err := r.Client.List(ctx, resource, kube.Selection{}, func(o controllers.Object) error {

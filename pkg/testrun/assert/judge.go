@@ -157,7 +157,7 @@ func (r observer) value(ctx context.Context, v *Value) judgment {
 		return holds()
 	}
 	actual := "it is " + encoded(got)
-	if gvk := v.Object.GroupVersionKind(); gvk.Group == "" && gvk.Kind == "Secret" && v.Equals != nil {
+	if gvk := v.Object.GroupVersionKind(); gvk.Group == "" && gvk.Kind == controllers.Secret && v.Equals != nil {
 		actual = "it is another value, which is not shown because the object is a Secret"
 	}
 	return judgment{actual: actual, since: h.since}

@@ -5,11 +5,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
-
-// PushAnnotation is the annotation of the ImageUpdateAutomations that may push: those whose source is
-// the served repository.
-const PushAnnotation = "test.fluxkit.dev/push"
 
 // permit lets ImageUpdateAutomations push to the served repository, if a test expects a commit. All
 // others remain suspended.
@@ -30,7 +27,7 @@ func (r *Runner) permit(ctx context.Context) {
 		// Without the controllers for images, the assertions fail.
 		_ = r.Client.WithServedVersion(ctx, k, func(resource kube.Resource) error {
 			return r.Client.Follow(ctx, resource, kube.Selection{}, "", func(e kube.Event) (bool, error) {
-				if !e.Deleted && controllers.Annotation(e.Object, PushAnnotation) != r.Permission {
+				if !e.Deleted && controllers.Annotation(e.Object, policy.PushAnnotation) != r.Permission {
 					r.hub.wait.Go(func() { r.permitOne(ctx, resource, k, e.Object) })
 				}
 				return false, nil
@@ -55,7 +52,7 @@ func (r *Runner) permitOne(ctx context.Context, resource kube.Resource, k contro
 		}
 		// If this fails, the automation remains suspended, and the assertion fails.
 		_, _ = r.Client.MergePatch(ctx, resource, controllers.Namespace(o), controllers.Name(o), map[string]any{
-			"metadata": map[string]any{"annotations": map[string]any{PushAnnotation: r.Permission}}, "spec": map[string]any{"suspend": false},
+			"metadata": map[string]any{"annotations": map[string]any{policy.PushAnnotation: r.Permission}}, "spec": map[string]any{"suspend": false},
 		})
 	}
 }

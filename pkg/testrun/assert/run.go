@@ -20,7 +20,7 @@ type Runner struct {
 	Repository Repository
 	Evaluator  expression.Evaluator
 	Faults     fault.Injector
-	// Permission is the value of PushAnnotation for which the sandbox does not suspend an automation.
+	// Permission is the value of policy.PushAnnotation for which the sandbox does not suspend an automation.
 	Permission string
 	// Sink receives the notifications.
 	Sink *Sink

@@ -3,13 +3,12 @@ package assert
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/fluxkit/flux/internal/web/loopback"
 )
 
 // The limits of received notifications.
@@ -23,8 +22,7 @@ type Sink struct {
 	// Address is the URL of the sink on loopback.
 	Address string
 
-	server *http.Server
-	served chan error
+	server *loopback.Server
 
 	mu   sync.Mutex
 	list []received
@@ -57,24 +55,17 @@ func (r *Ref) notified() involved { return involved{r.Kind, r.Namespace, r.Name}
 
 // OpenSink starts a sink.
 func OpenSink(ctx context.Context) (*Sink, error) {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
+	s := &Sink{moment: func() int { return 0 }, wake: func() {}}
+	var err error
+	if s.server, err = loopback.Serve(ctx, s); err != nil {
 		return nil, err
 	}
-	s := &Sink{Address: "http://" + listener.Addr().String(), served: make(chan error, 1), moment: func() int { return 0 }, wake: func() {}}
-	s.server = &http.Server{Handler: s, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	go func() { s.served <- s.server.Serve(listener) }()
+	s.Address = "http://" + s.server.Address
 	return s, nil
 }
 
 // Close stops the sink.
-func (s *Sink) Close() error {
-	err := s.server.Close()
-	if served := <-s.served; !errors.Is(served, http.ErrServerClosed) {
-		err = errors.Join(err, served)
-	}
-	return err
-}
+func (s *Sink) Close() error { return s.server.Close() }
 
 // ServeHTTP receives a notification.
 func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {

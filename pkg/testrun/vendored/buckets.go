@@ -90,7 +90,7 @@ func (f *Fetcher) bucketRequest(ctx context.Context, o *unstructured.Unstructure
 	secrets := map[string]map[string][]byte{}
 	for _, field := range []string{"secretRef", "certSecretRef", "proxySecretRef"} {
 		if name := text(field, "name"); name != "" {
-			data, err := lookup.Data(ctx, controllers.ID{Kind: "Secret", Namespace: o.GetNamespace(), Name: name})
+			data, err := lookup.Data(ctx, controllers.ID{Kind: controllers.Secret, Namespace: o.GetNamespace(), Name: name})
 			if err != nil && !errors.Is(err, build.ErrNotFound) {
 				return r, fmt.Errorf("reading the Secret %s of spec.%s: %w", name, field, err)
 			}

@@ -12,13 +12,13 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // checker reads sources from a folder and notes those that it does not have.
 type checker struct {
 	*Folder
-	repository *testrun.Repository
+	repository *sources.Repository
 	serves     func(kind, url string) bool
 	missing    []string
 }
@@ -26,7 +26,7 @@ type checker struct {
 // Prepare adds the dependencies of charts to the repository, and to what Mappings returns. It returns an
 // error that names the sources that neither the folder has nor others serve. What else is wrong with the
 // repository is not reported: the controllers do so.
-func (f *Folder) Prepare(ctx context.Context, repository *testrun.Repository, options build.Options, serves func(kind, url string) bool) error {
+func (f *Folder) Prepare(ctx context.Context, repository *sources.Repository, options build.Options, serves func(kind, url string) bool) error {
 	c := &checker{Folder: f, repository: repository, serves: serves}
 	w := &walk{reader: c, repository: repository, options: options}
 	err := w.run(ctx)
@@ -82,7 +82,7 @@ func unpacked(ctx context.Context, packed []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return testrun.ReadFiles(ctx, tree)
+	return sources.ReadFiles(ctx, tree)
 }
 
 // oci implements reader.

@@ -84,7 +84,7 @@ type place struct {
 // dependencies reads the charts that source-controller would fetch for a chart in a source.
 func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, chart *build.Chart) error {
 	from, all, have := w.find(source), dependenciesOf(chart), contained(chart)
-	if source.Kind != gitRepository && source.Kind != bucketKind || from == nil || len(all) == len(have) {
+	if source.Kind != controllers.GitRepository && source.Kind != controllers.Bucket || from == nil || len(all) == len(have) {
 		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
 	}
 	missing := slices.DeleteFunc(slices.Clone(all), func(d dependency) bool { return !d.remote() || slices.Contains(have, d.loaded()) })
@@ -111,7 +111,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 		if d.Alias != "" {
 			at.prefix += d.Alias + "-" // the same chart may have several
 		}
-		if err := w.dependency(ctx, at, Source{Kind: helmRepository, URL: repository, Chart: d.Name, Version: d.Version}, fetched); err != nil {
+		if err := w.dependency(ctx, at, Source{Kind: controllers.HelmRepository, URL: repository, Chart: d.Name, Version: d.Version}, fetched); err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
 		}
 	}
@@ -131,7 +131,7 @@ func includes(repository *unstructured.Unstructured, folder string) bool {
 // HelmRepository in the namespace that has the URL.
 func (w *walk) accessTo(ctx context.Context, namespace, url string) (build.Access, error) {
 	for _, o := range w.applied {
-		if controllers.IDOf(o.Object).Kind == helmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
+		if controllers.IDOf(o.Object).Kind == controllers.HelmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
 			return build.AccessOf(ctx, o, build.HelmOptions{
 				Lookup: w.lookup(), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 			})

@@ -16,8 +16,9 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/desired"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // The actions on a source in a folder.
@@ -84,7 +85,7 @@ type ClosingFetcher interface {
 
 // Fetch writes the sources of the repositories to the folder. It leaves the folder as it is unless all
 // of them could be fetched.
-func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*testrun.Repository) (result *Result, err error) {
+func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*sources.Repository) (result *Result, err error) {
 	done, err := f.open(folder)
 	if err != nil {
 		return nil, err
@@ -105,7 +106,7 @@ func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*tes
 	result.Incomplete = slices.Compact(result.Incomplete)
 	all := f.next.Sources
 	f.next.Sources = slices.DeleteFunc(slices.Clone(all), func(s Source) bool {
-		return s.Kind == helmRepository && s.Chart == "" && slices.ContainsFunc(all, func(t Source) bool { return t.URL == s.URL && t.Kind == s.Kind && t.Chart != "" })
+		return s.Kind == controllers.HelmRepository && s.Chart == "" && slices.ContainsFunc(all, func(t Source) bool { return t.URL == s.URL && t.Kind == s.Kind && t.Chart != "" })
 	})
 	slices.SortFunc(f.next.Sources, compareSources)
 	if err := f.layouts(); err != nil {

@@ -22,15 +22,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/testrun"
-)
-
-// The kinds of sources in a folder.
-const (
-	bucketKind     = "Bucket"
-	gitRepository  = "GitRepository"
-	helmRepository = "HelmRepository"
-	ociRepository  = "OCIRepository"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 const (
@@ -44,7 +37,7 @@ const (
 // a HelmRepository.
 type Source struct {
 	Kind string `json:"kind"`
-	// URL is spec.url, or as testrun.BucketURL returns it.
+	// URL is spec.url, or as sources.BucketURL returns it.
 	URL string `json:"url"`
 	// Ref has the fields of spec.ref, or spec.prefix of a Bucket. MediaType is that of spec.layerSelector.
 	Ref        map[string]string `json:"ref,omitempty"`
@@ -97,7 +90,7 @@ type Index struct {
 func (i *Index) find(wanted Source) (Source, bool) {
 	at := slices.IndexFunc(i.Sources, func(s Source) bool {
 		// A repository with charts is one without as well.
-		return s.key() == wanted.key() || wanted.Kind == helmRepository && wanted.Chart == "" && s.Kind == wanted.Kind && s.URL == wanted.URL
+		return s.key() == wanted.key() || wanted.Kind == controllers.HelmRepository && wanted.Chart == "" && s.Kind == wanted.Kind && s.URL == wanted.URL
 	})
 	if at < 0 {
 		return wanted, false
@@ -232,23 +225,23 @@ func (f *Folder) content(name string) ([]byte, error) { return read(f.root, name
 // mappings do so.
 //
 // A folder in place of a repository is that of all of its charts.
-func (f *Folder) Mappings(serves func(kind, url string) bool) []testrun.Mapping {
-	var all []testrun.Mapping
+func (f *Folder) Mappings(serves func(kind, url string) bool) []sources.Mapping {
+	var all []sources.Mapping
 	known := map[string]bool{}
 	for _, s := range f.Sources {
 		if serves(s.Kind, s.URL) {
 			continue
 		}
-		m := testrun.Mapping{URL: s.URL, Kind: s.Kind, Added: f.added[s.key()]}
+		m := sources.Mapping{URL: s.URL, Kind: s.Kind, Added: f.added[s.key()]}
 		switch {
-		case s.Kind == gitRepository || s.Kind == bucketKind:
+		case s.Kind == controllers.GitRepository || s.Kind == controllers.Bucket:
 			m.ETags, m.Path, m.Ref = s.ETags, filepath.Join(f.path, filepath.FromSlash(s.File)), map[string]any{}
 			for field, value := range s.Ref {
 				m.Ref[field] = value
 			}
 		case known[s.Kind+s.URL]:
 			continue
-		case s.Kind == ociRepository:
+		case s.Kind == controllers.OCIRepository:
 			m.Path = filepath.Join(f.path, filepath.FromSlash(s.File))
 		case s.Chart != "":
 			m.Path = filepath.Join(f.path, filepath.FromSlash(path.Dir(s.File)))
@@ -278,7 +271,7 @@ func slug(url string, more ...string) string {
 
 func archivePath(s Source) string {
 	folder := "git/"
-	if s.Kind == bucketKind {
+	if s.Kind == controllers.Bucket {
 		folder = "bucket/"
 	}
 	return folder + slug(s.URL, s.key()) + ".tar.gz"

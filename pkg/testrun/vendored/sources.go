@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/desired"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // git implements reader.
@@ -71,7 +71,7 @@ func (f *Fetcher) keep(ctx context.Context, old Source) (map[string][]byte, erro
 
 // pack adds a fetched source with its files.
 func (f *Fetcher) pack(s Source, files map[string][]byte) error {
-	packed, err := testrun.PackFiles(files)
+	packed, err := sources.PackFiles(files)
 	if err == nil {
 		err = f.put(s.File, packed)
 	}
@@ -99,7 +99,7 @@ func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, l
 // filesOf returns the files of a repository and of its submodules. .gitmodules would refer to commits
 // that are no part of what is served.
 func filesOf(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
-	files, err := testrun.ReadFiles(ctx, tree)
+	files, err := sources.ReadFiles(ctx, tree)
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return path.Base(name) == ".gitmodules" })
 	return files, err
 }
@@ -148,7 +148,7 @@ func (f *Fetcher) oci(ctx context.Context, wanted Source, o *unstructured.Unstru
 func (f *Fetcher) layouts() error {
 	all := map[string][]registry.Artifact{}
 	for _, s := range f.next.Sources {
-		if s.Kind != ociRepository {
+		if s.Kind != controllers.OCIRepository {
 			continue
 		}
 		tag, digest, tagged := strings.Cut(s.Revision, "@")

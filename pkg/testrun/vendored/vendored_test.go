@@ -21,7 +21,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helm"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/test/support/testcloud"
 	"github.com/fluxkit/flux/test/support/testgithost"
 	"github.com/fluxkit/flux/test/support/testregistry"
@@ -75,7 +76,7 @@ func (s *servers) pack(files map[string]string) []byte {
 	for name, text := range files {
 		content[name] = []byte(text)
 	}
-	packed, err := testrun.PackFiles(content)
+	packed, err := sources.PackFiles(content)
 	if err != nil {
 		s.Fatal(err)
 	}
@@ -102,10 +103,10 @@ func (s *servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // repository has an application of another repository, an artifact and a release.
-func (s *servers) repository(versions string, more ...string) *testrun.Repository {
+func (s *servers) repository(versions string, more ...string) *sources.Repository {
 	s.Helper()
 	ca := strings.ReplaceAll(strings.TrimSpace(string(s.git.CA)), "\n", "\n    ")
-	r := &testrun.Repository{Path: "cluster", Tree: build.NewTree(map[string][]byte{
+	r := &sources.Repository{Path: "cluster", Tree: build.NewTree(map[string][]byte{
 		"cluster/secret.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: git, namespace: apps}\nstringData:\n  username: ada\n  password: s3cret\n  ca.crt: |\n    " + ca + "\n"),
 		"cluster/all.yaml": fmt.Appendf(nil, `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -139,11 +140,11 @@ spec: {interval: 1h, chart: {spec: {chart: shop, version: %[4]q, sourceRef: {kin
 	return r
 }
 
-func (s *servers) fetch(folder string, repositories ...*testrun.Repository) (*Result, error) {
+func (s *servers) fetch(folder string, repositories ...*sources.Repository) (*Result, error) {
 	return s.fetchIn(s.Context(), folder, repositories...)
 }
 
-func (s *servers) fetchIn(ctx context.Context, folder string, repositories ...*testrun.Repository) (*Result, error) {
+func (s *servers) fetchIn(ctx context.Context, folder string, repositories ...*sources.Repository) (*Result, error) {
 	f := &Fetcher{Progress: func(string) {}, Buckets: bucket.Fetch, Charts: func(cache string) ClosingFetcher { return closing{&helm.Renderer{Cache: cache}} }}
 	return f.Fetch(ctx, folder, repositories...)
 }
@@ -153,7 +154,7 @@ type closing struct{ *helm.Renderer }
 // Close implements ClosingFetcher.
 func (closing) Close() error { return nil }
 
-func (s *servers) mustFetch(folder, actions string, repositories ...*testrun.Repository) *Result {
+func (s *servers) mustFetch(folder, actions string, repositories ...*sources.Repository) *Result {
 	s.Helper()
 	r, err := s.fetch(folder, repositories...)
 	if err != nil {
@@ -228,7 +229,7 @@ func TestFetch(t *testing.T) {
 }
 
 // check opens the folder and checks what it lacks.
-func (s *servers) check(folder string, r *testrun.Repository, missing string) {
+func (s *servers) check(folder string, r *sources.Repository, missing string) {
 	s.Helper()
 	f, err := Open(folder)
 	if err != nil {
@@ -243,7 +244,7 @@ func (s *servers) check(folder string, r *testrun.Repository, missing string) {
 	case missing != "" && (!errors.As(err, &hinted) || !strings.Contains(err.Error(), missing) || !strings.Contains(hinted.Hint, "flux test vendor")):
 		s.Errorf("got %v, want %s", err, missing)
 	}
-	if err := f.Prepare(s.Context(), r, build.Options{}, func(kind, _ string) bool { return kind == helmRepository }); err != nil {
+	if err := f.Prepare(s.Context(), r, build.Options{}, func(kind, _ string) bool { return kind == controllers.HelmRepository }); err != nil {
 		s.Errorf("what a mapping serves is missing: %v", err)
 	}
 }
@@ -411,7 +412,7 @@ func TestDependencies(t *testing.T) {
 	}
 	defer func() { _ = f.Close() }()
 	f.Sources = slices.DeleteFunc(f.Sources, func(source Source) bool { return source.Version == "1.0.0" })
-	err = f.Prepare(t.Context(), s.repository("2.x", release), build.Options{}, func(kind, _ string) bool { return kind == helmRepository })
+	err = f.Prepare(t.Context(), s.repository("2.x", release), build.Options{}, func(kind, _ string) bool { return kind == controllers.HelmRepository })
 	if want := "HelmRepository " + s.charts.URL + ", chart shop, version 1.0.0"; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -441,7 +442,7 @@ metadata: {name: assets, namespace: apps}
 spec: {path: deploy, prune: true, interval: 1h, sourceRef: {kind: Bucket, name: assets}}
 `, upstream.AccessKey, key, upstream.Endpoint(), prefix)
 	}
-	repository := func() *testrun.Repository { return s.repository("1.x", objects("", upstream.SecretKey)) }
+	repository := func() *sources.Repository { return s.repository("1.x", objects("", upstream.SecretKey)) }
 	upstream.Put("deploy/more.yaml", "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: more, namespace: apps}\nspec: {interval: 1h, url: https://charts.example.com}\n")
 	upstream.Put("deploy/a b+c%.txt", "text")
 	upstream.Put("folder/", "")
@@ -519,10 +520,10 @@ func TestMappings(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if want := []string{gitRepository, helmRepository, ociRepository}; !slices.Equal(kinds, want) {
+	if want := []string{controllers.GitRepository, controllers.HelmRepository, controllers.OCIRepository}; !slices.Equal(kinds, want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
-	if rest := f.Mappings(func(kind, _ string) bool { return kind == ociRepository }); len(rest) != 2 {
+	if rest := f.Mappings(func(kind, _ string) bool { return kind == controllers.OCIRepository }); len(rest) != 2 {
 		t.Errorf("%v is served although another mapping does so", rest)
 	}
 }

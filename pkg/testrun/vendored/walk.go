@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/desired"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // reader reads the sources that a repository refers to: from their servers, or from a folder.
@@ -35,7 +35,7 @@ type reader interface {
 // walk finds all sources that a repository refers to.
 type walk struct {
 	reader
-	repository *testrun.Repository
+	repository *sources.Repository
 	options    build.Options
 	// login returns credentials for registries. It may be nil.
 	login build.Login
@@ -92,7 +92,7 @@ func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
 		return nil
 	}
 	switch id.Kind {
-	case gitRepository, ociRepository, bucketKind:
+	case controllers.GitRepository, controllers.OCIRepository, controllers.Bucket:
 		_, err := w.graph.Content(id)
 		var unsupported *unsupportedError
 		if errors.As(err, &unsupported) {
@@ -100,9 +100,9 @@ func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
 			return nil
 		}
 		return err
-	case helmRepository:
-		return w.helm(ctx, Source{Kind: helmRepository, URL: urlOf(o)}, nil)
-	case "HelmRelease", "HelmChart":
+	case controllers.HelmRepository:
+		return w.helm(ctx, Source{Kind: controllers.HelmRepository, URL: urlOf(o)}, nil)
+	case controllers.HelmRelease, controllers.HelmChart:
 		return w.release(ctx, o)
 	}
 	return nil
@@ -117,9 +117,9 @@ func (w *walk) omit(format string, args ...any) {
 // release reads the chart of a HelmRelease or HelmChart.
 func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error {
 	id := controllers.IDOf(o.Object)
-	if part, ok, _ := unstructured.NestedMap(o.Object, "spec", "chart"); ok && part["kind"] == ociRepository {
+	if part, ok, _ := unstructured.NestedMap(o.Object, "spec", "chart"); ok && part["kind"] == controllers.OCIRepository {
 		spec, _, _ := unstructured.NestedMap(part, "spec")
-		source := &unstructured.Unstructured{Object: map[string]any{"kind": ociRepository, "spec": spec}}
+		source := &unstructured.Unstructured{Object: map[string]any{"kind": controllers.OCIRepository, "spec": spec}}
 		source.SetNamespace(o.GetNamespace())
 		source.SetName(o.GetNamespace() + "-" + o.GetName())
 		_, err := w.Content(ctx, repository.Request{Source: controllers.IDOf(source.Object), Object: source, Lookup: w.lookup()})
@@ -147,7 +147,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 	case chart.Name == "": // the chart of an OCIRepository
 		return nil
 	}
-	if err := w.helm(ctx, Source{Kind: helmRepository, URL: strings.TrimRight(chart.URL, "/"), Chart: chart.Name, Version: chart.Version}, chart); err != nil {
+	if err := w.helm(ctx, Source{Kind: controllers.HelmRepository, URL: strings.TrimRight(chart.URL, "/"), Chart: chart.Name, Version: chart.Version}, chart); err != nil {
 		return fmt.Errorf("%s: %w", id, err)
 	}
 	return nil
@@ -175,15 +175,15 @@ func (w *walk) files(ctx context.Context, wanted Source, o *unstructured.Unstruc
 	}
 	read := w.bucket
 	switch wanted.Kind {
-	case gitRepository:
+	case controllers.GitRepository:
 		read = w.git
-	case ociRepository:
+	case controllers.OCIRepository:
 		layer, err := w.oci(ctx, wanted, o, lookup)
 		if err != nil {
 			return nil, err
 		}
 		return build.Archive(bytes.NewReader(layer))
-	case bucketKind:
+	case controllers.Bucket:
 	default:
 		return nil, fmt.Errorf("it cannot be vendored: %w", build.ErrNotFound)
 	}
@@ -207,8 +207,8 @@ func urlOf(o *unstructured.Unstructured) string {
 // sourceOf returns what a GitRepository, OCIRepository or Bucket refers to.
 func sourceOf(o *unstructured.Unstructured) Source {
 	s := Source{Kind: o.GetKind(), URL: urlOf(o), MediaType: desired.Text(o, "spec", "layerSelector", "mediaType")}
-	if s.Kind == bucketKind {
-		s.URL = testrun.BucketURL(o.Object)
+	if s.Kind == controllers.Bucket {
+		s.URL = sources.BucketURL(o.Object)
 		if prefix := desired.Text(o, "spec", "prefix"); prefix != "" {
 			s.Ref = map[string]string{"prefix": prefix}
 		}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -36,7 +36,7 @@ type Schemas struct {
 
 // Find sets the program to that of a release of flux.
 func (s *Schemas) Find(version string) (err error) {
-	s.program, err = sandboxrelease.Program(version)
+	s.program, err = programs.Find(version)
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/fluxkit/flux/sandbox/internal/gitcommand"
 	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/part"
 	"github.com/fluxkit/flux/sandbox/internal/state"
@@ -92,7 +93,7 @@ only, and all state is in one folder, so several sandboxes can run side by side.
 		newUpCommand(folder), newDownCommand(folder), newStatusCommand(folder), newEnvCommand(folder),
 		newLogsCommand(folder), newPartCommand(folder),
 		newFaultCommand(folder), newRestartCommand(folder), newReachCommand(folder),
-		newGitCommand(func() string { return dir }),
+		gitcommand.New(func() string { return dir }),
 	)
 	return root
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -18,10 +16,6 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
 )
-
-func contextWithTimeout(cmd *cobra.Command, d time.Duration) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(cmd.Context(), d, fmt.Errorf("timed out after %s", d))
-}
 
 func newStatusCommand(folder func() (state.Folder, error)) *cobra.Command {
 	var output string

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -148,7 +149,7 @@ sandbox is not up.`,
 			if err != nil {
 				return err
 			}
-			ctx, cancel := contextWithTimeout(cmd, timeout)
+			ctx, cancel := context.WithTimeoutCause(cmd.Context(), timeout, fmt.Errorf("timed out after %s", timeout))
 			defer cancel()
 			return lifecycle.Down(ctx, f, purge, cmd.ErrOrStderr())
 		},

@@ -6,6 +6,7 @@ package container
 import (
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -139,20 +140,15 @@ func (t *translator) own(name, value string) {
 var flagName = regexp.MustCompile(`\A[a-z][A-Za-z0-9-]{0,63}\z`)
 
 func portOf(addr string, otherwise int32) int32 {
-	_, text, found := cutLast(addr, ":")
+	_, text, err := net.SplitHostPort(addr)
+	if err != nil {
+		return otherwise
+	}
 	port, err := strconv.ParseInt(text, 10, 32)
-	if !found || err != nil {
+	if err != nil {
 		return otherwise
 	}
 	return int32(port)
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }
 
 // serviceName matches the DNS name of a Service, optionally with the cluster

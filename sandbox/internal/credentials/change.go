@@ -1,6 +1,7 @@
 package credentials
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,9 +9,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
 // SetPassword adds a user, or replaces the user with this name.
@@ -142,40 +144,19 @@ func (f File) change(edit func(*Set)) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
 		return fmt.Errorf("creating the credentials folder: %w", err)
 	}
-	lock, err := os.OpenFile(f.path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := file.Lock(context.Background(), f.path+".lock")
 	if err != nil {
-		return fmt.Errorf("locking credentials: %w", err)
+		return err
 	}
 	defer func() { _ = lock.Close() }() // also unlocks
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return fmt.Errorf("locking credentials: %w", err)
-	}
 	set, err := f.Load()
 	if err != nil {
 		return err
 	}
 	edit(&set)
-	return f.write(set)
-}
-
-func (f File) write(set Set) error {
 	data, err := json.MarshalIndent(set, "", "  ")
 	if err != nil {
 		return fmt.Errorf("encoding credentials: %w", err)
 	}
-	temporary, err := os.CreateTemp(filepath.Dir(f.path), ".credentials-*") // with mode 0600
-	if err != nil {
-		return fmt.Errorf("writing credentials: %w", err)
-	}
-	defer func() { _ = os.Remove(temporary.Name()) }()
-	if _, err = temporary.Write(append(data, '\n')); err == nil {
-		err = temporary.Sync()
-	}
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return fmt.Errorf("writing credentials: %w", err)
-	}
-	if err := os.Rename(temporary.Name(), f.path); err != nil {
-		return fmt.Errorf("writing credentials: %w", err)
-	}
-	return nil
+	return file.Replace(f.path, append(data, '\n'), 0o600)
 }

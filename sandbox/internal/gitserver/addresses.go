@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/crypto/ssh"
+
+	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
 // ErrNotRunning is returned when no server serves the root folder.
@@ -59,7 +61,7 @@ func (a Addresses) write(root string) error {
 	if err != nil {
 		return fmt.Errorf("encoding the git server's addresses: %w", err)
 	}
-	return replaceFile(addressesFile(root), append(data, '\n'), 0o600)
+	return file.Replace(addressesFile(root), append(data, '\n'), 0o600)
 }
 
 func forgetAddresses(root string) { _ = os.Remove(addressesFile(root)) }
@@ -75,7 +77,7 @@ func Running(root string) (Addresses, error) {
 	if err != nil {
 		return a, fmt.Errorf("reading the git server's addresses: %w", err)
 	}
-	lock, err := tryRoot(root)
+	lock, err := file.TryLock(serverLock(root))
 	if err == nil {
 		_ = lock.Close()
 		return a, ErrNotRunning

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
 // The update hook can reject one branch of a push and accept the others.
@@ -68,7 +70,7 @@ func (r Repositories) changeProtected(ctx context.Context, written string, branc
 			return err
 		}
 		text := strings.Join(append(listed, ""), "\n")
-		return replaceFile(filepath.Join(folder, protectedFile), []byte(text), 0o600)
+		return file.Replace(filepath.Join(folder, protectedFile), []byte(text), 0o600)
 	})
 	return changed, err
 }
@@ -101,22 +103,5 @@ func installHook(folder string) error {
 	if err := os.MkdirAll(hooks, 0o700); err != nil {
 		return fmt.Errorf("installing the branch protection: %w", err)
 	}
-	return replaceFile(filepath.Join(hooks, "update"), updateHook, 0o700)
-}
-
-// replaceFile writes a temporary file and renames it, so that a reader sees the old or the new content.
-func replaceFile(path string, data []byte, mode fs.FileMode) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".writing-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	defer func() { _ = os.Remove(temporary.Name()) }()
-	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Chmod(mode), temporary.Close()); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	if err := os.Rename(temporary.Name(), path); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
+	return file.Replace(filepath.Join(hooks, "update"), updateHook, 0o700)
 }

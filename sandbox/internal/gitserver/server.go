@@ -9,10 +9,8 @@ import (
 	"io"
 	"log"
 	"net"
-	"net/http"
 	"os"
 	"sync"
-	"time"
 
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 	"github.com/fluxkit/flux/sandbox/internal/fault"
@@ -164,40 +162,6 @@ func (s *server) tlsDoor(root string) (func(context.Context, net.Listener) error
 	}, nil
 }
 
-// serveHTTP closes connections at once when ctx is canceled: clients can retry an interrupted clone or push.
 func (s *server) serveHTTP(ctx context.Context, listener net.Listener) error {
-	web := &http.Server{
-		Handler:           fault.Handler(s.repositories.root, fetches, s),
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          s.log,
-		BaseContext:       func(net.Listener) context.Context { return ctx },
-		ConnState:         s.count,
-	}
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	closed := make(chan struct{})
-	go func() {
-		defer close(closed)
-		<-ctx.Done()
-		_ = web.Close()
-	}()
-	err := web.Serve(listener)
-	if ctx.Err() != nil {
-		err = nil
-	}
-	stop()
-	<-closed
-	return err
-}
-
-// count counts the connections. Close does not wait for handlers, but the state of a connection changes to closed only
-// after its handler has returned, and to new before Serve can return.
-func (s *server) count(_ net.Conn, state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		s.busy.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		s.busy.Done()
-	default: // active and idle connections are open
-	}
+	return loopback.Serve(ctx, listener, fault.Handler(s.repositories.root, fetches, s), s.log)
 }

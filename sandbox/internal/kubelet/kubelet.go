@@ -5,7 +5,6 @@ package kubelet
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -52,7 +51,8 @@ func Run(ctx context.Context, folder state.Folder, config state.Config) error {
 	})
 	group.Go(func() { k.pods.work(running) })
 	group.Wait()
-	return errors.Join(serving, k.services.close())
+	k.services.close()
+	return serving
 }
 
 func newKubelet(ctx context.Context, folder state.Folder, config state.Config) (*Kubelet, error) {
@@ -72,6 +72,6 @@ func newKubelet(ctx context.Context, folder state.Folder, config state.Config) (
 		starter: process.NewStarter(context.WithoutCancel(ctx)),
 	}
 	k.pods = newPods(k)
-	k.services, err = newServices(folder, k.pods, k.log)
+	k.services, err = newServices(folder, k.pods)
 	return k, err
 }

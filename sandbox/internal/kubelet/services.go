@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"strconv"
 	"sync"
@@ -13,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fluxkit/flux/sandbox/internal/loopback"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
@@ -21,7 +21,6 @@ import (
 type services struct {
 	folder state.Folder
 	pods   *pods
-	log    *slog.Logger
 	ctx    context.Context
 	cancel context.CancelFunc
 	group  sync.WaitGroup
@@ -31,12 +30,12 @@ type services struct {
 	listeners map[string]net.Listener
 }
 
-func newServices(folder state.Folder, pods *pods, log *slog.Logger) (*services, error) {
+func newServices(folder state.Folder, pods *pods) (*services, error) {
 	ports, err := folder.LoadServicePorts()
 	if err != nil {
 		return nil, err
 	}
-	s := &services{folder: folder, pods: pods, log: log, ports: ports, listeners: map[string]net.Listener{}}
+	s := &services{folder: folder, pods: pods, ports: ports, listeners: map[string]net.Listener{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s, nil
 }
@@ -58,49 +57,24 @@ func (s *services) address(namespace, name string, port int32) (string, error) {
 		return "", fmt.Errorf("listening for service %s: %w", key, err)
 	}
 	s.listeners[key], s.ports[key] = l, portNumber(l.Addr().String())
-	s.group.Go(func() { s.accept(l, namespace, name, port) })
+	s.group.Go(func() { loopback.Forward(s.ctx, l, "", s.dial(namespace, name, port)) })
 	return l.Addr().String(), s.folder.SaveServicePorts(s.ports)
 }
 
-func (s *services) accept(l net.Listener, namespace, name string, port int32) {
-	for {
-		conn, err := l.Accept()
-		if err != nil {
-			return // the listener is closed when the sandbox stops
+// dial opens a connection to a ready pod of a Service. Without one, the client sees that its connection is closed.
+func (s *services) dial(namespace, name string, port int32) loopback.Dial {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		addr := s.pods.endpoint(namespace, name, port)
+		if addr == "" {
+			return nil, fmt.Errorf("service %s/%s has no ready pod", namespace, name)
 		}
-		s.group.Go(func() { s.connect(conn, namespace, name, port) })
+		return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, addr)
 	}
 }
 
-// connect forwards one connection to a ready pod of the Service. Without a ready
-// pod the connection is closed.
-func (s *services) connect(conn net.Conn, namespace, name string, port int32) {
-	addr := s.pods.endpoint(namespace, name, port)
-	if addr == "" {
-		_ = conn.Close()
-		return
-	}
-	back, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(s.ctx, "tcp", addr)
-	if err != nil {
-		_ = conn.Close()
-		return
-	}
-	stop := context.AfterFunc(s.ctx, func() { _, _ = conn.Close(), back.Close() })
-	defer stop()
-	// An error after the connection was made concerns the client and the pod only.
-	_ = splice(back, conn)
-}
-
-func (s *services) close() error {
+func (s *services) close() {
 	s.cancel()
-	s.mu.Lock()
-	var err error
-	for _, l := range s.listeners {
-		err = errors.Join(err, l.Close())
-	}
-	s.mu.Unlock()
 	s.group.Wait()
-	return err
 }
 
 // endpoint returns the address of a ready pod of a Service, or "" when there is none.
@@ -131,12 +105,10 @@ func (p *pods) endpoint(namespace, name string, port int32) string {
 	return ""
 }
 
-// splice copies in both directions until conn reaches EOF or fails, which ends the
-// other direction as well, and closes both.
+// splice copies in both directions until conn reaches EOF or fails, and closes both. The stream of a port-forward is read to
+// EOF by the owner of its connection.
 func splice(conn net.Conn, stream io.ReadWriteCloser) error {
-	asked := make(chan struct{})
 	go func() {
-		defer close(asked)
 		// A client that disconnects causes an error below, when the response is sent.
 		_, _ = io.Copy(conn, stream)
 		if tcp, ok := conn.(*net.TCPConn); ok {
@@ -144,11 +116,8 @@ func splice(conn net.Conn, stream io.ReadWriteCloser) error {
 		}
 	}()
 	_, err := io.Copy(stream, conn)
-	// The stream of a port-forward may be closed already when the client is gone.
+	// The stream may be closed already when the client is gone.
 	_, _ = conn.Close(), stream.Close()
-	if _, plain := stream.(net.Conn); plain {
-		<-asked // a multiplexed stream is read to EOF by the owner of its connection
-	}
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return err
 	}

@@ -33,7 +33,7 @@ func Down(ctx context.Context, folder state.Folder, purge bool, progress io.Writ
 	if err == nil && purge {
 		err = os.RemoveAll(string(folder))
 	}
-	if err := errors.Join(err, lock.Release()); err != nil {
+	if err := errors.Join(err, lock.Close()); err != nil {
 		return err
 	}
 	if !purge {

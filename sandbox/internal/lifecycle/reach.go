@@ -26,7 +26,12 @@ func Reach(ctx context.Context, folder state.Folder, address string) error {
 	if err != nil || !isolated {
 		return err // without isolation, all addresses are available
 	}
-	tick := time.NewTicker(10 * time.Millisecond)
+	return await(ctx, folder, "the sandbox reaches "+address, func(status state.Status) bool { return slices.Contains(status.Reached, address) })
+}
+
+// await returns when the status of a running sandbox fulfills a condition.
+func await(ctx context.Context, folder state.Folder, what string, done func(state.Status) bool) error {
+	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
 		status, err := folder.LoadStatus()
@@ -35,12 +40,12 @@ func Reach(ctx context.Context, folder state.Folder, address string) error {
 			return err
 		case status.Phase == state.Failed:
 			return errors.New(status.Message)
-		case slices.Contains(status.Reached, address):
+		case done(status):
 			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("waiting until the sandbox reaches %s: %w", address, context.Cause(ctx))
+			return fmt.Errorf("waiting until %s: %w", what, context.Cause(ctx))
 		case <-tick.C:
 		}
 	}
@@ -52,7 +57,7 @@ func allow(ctx context.Context, folder state.Folder, address string) (isolated b
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, lock.Release()) }()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	status, err := folder.LoadStatus()
 	if err != nil {
 		return false, err

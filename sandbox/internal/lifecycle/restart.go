@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"syscall"
@@ -20,45 +19,26 @@ const restartTime = 2 * time.Minute
 func RestartAPIServer(ctx context.Context, folder state.Folder) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTime)
 	defer cancel()
-	status, server, err := apiServer(folder)
+	status, err := folder.LoadStatus()
 	if err != nil {
 		return err
 	}
 	if !status.Supervisor.Alive() {
 		return fmt.Errorf("no sandbox is running in %s: start it with flux-sandbox up", folder)
 	}
-	before := server.Identity
+	before := apiServer(status).Identity
 	if err := status.Supervisor.Signal(syscall.SIGUSR1); err != nil {
 		return err
 	}
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		if status, server, err = apiServer(folder); err != nil {
-			return err
-		}
-		switch {
-		case status.Phase == state.Failed:
-			return errors.New(status.Message)
-		case server.Identity != before && server.Identity != (process.Identity{}) && server.Phase == state.Ready:
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("waiting for %s: %w", part.APIServer, context.Cause(ctx))
-		case <-tick.C:
-		}
-	}
+	return await(ctx, folder, part.APIServer+" is ready", func(status state.Status) bool {
+		server := apiServer(status)
+		return server.Identity != before && server.Identity != (process.Identity{}) && server.Phase == state.Ready
+	})
 }
 
-func apiServer(folder state.Folder) (state.Status, state.Part, error) {
-	status, err := folder.LoadStatus()
-	if err != nil {
-		return status, state.Part{}, err
+func apiServer(status state.Status) state.Part {
+	if i := slices.IndexFunc(status.Parts, func(p state.Part) bool { return p.Name == part.APIServer }); i >= 0 {
+		return status.Parts[i]
 	}
-	i := slices.IndexFunc(status.Parts, func(p state.Part) bool { return p.Name == part.APIServer })
-	if i < 0 {
-		return status, state.Part{}, nil
-	}
-	return status, status.Parts[i], nil
+	return state.Part{}
 }

@@ -64,7 +64,7 @@ func Up(ctx context.Context, o Options) error {
 		return err
 	}
 	err = u.up(bounded, controllerDir)
-	return errors.Join(err, lock.Release())
+	return errors.Join(err, lock.Close())
 }
 
 func (u upper) say(format string, args ...any) {

@@ -4,7 +4,11 @@ package loopback
 import (
 	"context"
 	"fmt"
+	"log"
 	"net"
+	"net/http"
+	"sync"
+	"time"
 )
 
 // Listen opens a TCP listener on a loopback address. Other addresses are refused before a port is opened, because the
@@ -29,4 +33,38 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
 	return listener, nil
+}
+
+// headerTime is the maximum time to send the header of a request.
+const headerTime = 10 * time.Second
+
+// Serve serves HTTP until ctx is canceled, then closes every connection and waits for the pending requests: clients can
+// retry what was interrupted.
+func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *log.Logger) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	// Close does not wait for handlers. The state of a connection changes to closed only after its handler has returned, and
+	// to new before Serve can return.
+	var open sync.WaitGroup
+	server := &http.Server{
+		Handler: h, ReadHeaderTimeout: headerTime, ErrorLog: logger, BaseContext: func(net.Listener) context.Context { return ctx },
+		ConnState: func(_ net.Conn, state http.ConnState) {
+			switch state {
+			case http.StateNew:
+				open.Add(1)
+			case http.StateClosed, http.StateHijacked:
+				open.Done()
+			default: // active and idle connections are open
+			}
+		},
+	}
+	unhook := context.AfterFunc(ctx, func() { _ = server.Close() })
+	defer unhook()
+	err := server.Serve(l)
+	if ctx.Err() != nil {
+		err = nil
+	}
+	stop()
+	open.Wait()
+	return err
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/fluxkit/flux/sandbox/internal/kubelet"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
@@ -36,7 +37,7 @@ func runners() map[string]runner {
 		ControllerManager: runControllerManager,
 		Scheduler:         runScheduler,
 		Kwok:              runKwok,
-		Kubelet:           runKubelet,
+		Kubelet:           kubelet.Run,
 		Git:               runGit,
 		Registry:          runRegistry,
 	}

@@ -6,17 +6,19 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
 // lifetime is long, because a sandbox may be unused for months.
@@ -24,10 +26,8 @@ const lifetime = 10 * 365 * 24 * time.Hour
 
 // Usage describes the subject of a certificate: the address of a server or the name of a client.
 type Usage struct {
-	CommonName   string
-	Organization string
-	Server       bool
-	Client       bool
+	CommonName     string
+	Server, Client bool
 }
 
 // Dir is the folder with the certificate authority and the certificates.
@@ -53,7 +53,11 @@ func (d Dir) Ensure(certs map[string]Usage) error {
 		if exists(d.Cert(name)) && exists(d.Key(name)) {
 			continue
 		}
-		if err := d.issue(name, usage, ca, key); err != nil {
+		leaf, der, err := create(usage.template(), ca, key)
+		if err == nil {
+			err = d.write(name, leaf, der)
+		}
+		if err != nil {
 			return fmt.Errorf("issuing certificate %s: %w", name, err)
 		}
 	}
@@ -90,86 +94,96 @@ func Token() (string, error) {
 	return hex.EncodeToString(b), nil
 }
 
+// Leaf returns a certificate that is not stored.
+func (d Dir) Leaf(usage Usage) (tls.Certificate, error) {
+	ca, signer, err := d.load()
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	key, der, err := create(usage.template(), ca, signer)
+	if err != nil {
+		return tls.Certificate{}, fmt.Errorf("issuing a certificate for %s: %w", usage.CommonName, err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der, ca.Raw}, PrivateKey: key}, nil
+}
+
+// authority returns the certificate authority, and creates it if it is missing. It is constrained to the names of servers on
+// this machine.
 func (d Dir) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	if exists(d.CA()) && exists(d.Key("ca")) {
-		return d.load("ca")
+		return d.load()
 	}
-	template := &x509.Certificate{
-		Subject:               pkix.Name{CommonName: "flux-sandbox"},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+	key, der, err := create(&x509.Certificate{
+		Subject: pkix.Name{CommonName: "flux-sandbox"}, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
+		KeyUsage:                    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
+		PermittedDNSDomainsCritical: true, PermittedDNSDomains: names,
+		PermittedIPRanges: []*net.IPNet{
+			{IP: net.IPv4(127, 0, 0, 0).To4(), Mask: net.CIDRMask(8, 32)}, {IP: net.IPv6loopback, Mask: net.CIDRMask(128, 128)},
+		},
+	}, nil, nil)
+	if err == nil {
+		err = d.write("ca", key, der)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, nil, fmt.Errorf("creating the key of the certificate authority: %w", err)
-	}
-	if err := d.sign("ca", template, template, key, key); err != nil {
 		return nil, nil, fmt.Errorf("creating the certificate authority: %w", err)
 	}
-	return d.load("ca")
+	return d.load()
 }
 
-func (d Dir) issue(name string, usage Usage, ca *x509.Certificate, caKey *ecdsa.PrivateKey) error {
-	template := &x509.Certificate{
-		Subject:  pkix.Name{CommonName: usage.CommonName},
-		KeyUsage: x509.KeyUsageDigitalSignature,
-	}
-	if usage.Organization != "" {
-		template.Subject.Organization = []string{usage.Organization}
-	}
-	if usage.Client {
+// names are the DNS names of servers.
+var names = []string{"localhost", "kubernetes.default.svc"}
+
+// template returns the certificate without what create adds.
+func (u Usage) template() *x509.Certificate {
+	template := &x509.Certificate{Subject: pkix.Name{CommonName: u.CommonName}, KeyUsage: x509.KeyUsageDigitalSignature}
+	if u.Client {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageClientAuth)
 	}
-	if usage.Server {
+	if u.Server {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
-		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-		template.DNSNames = []string{"localhost", "kubernetes.default.svc"}
+		template.IPAddresses, template.DNSNames = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, names
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return err
-	}
-	return d.sign(name, template, ca, key, caKey)
+	return template
 }
 
-func (d Dir) sign(name string, template, parent *x509.Certificate, key, signer *ecdsa.PrivateKey) error {
-	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+// create creates a certificate that signer has signed, or that signs itself without one.
+func create(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	template.SerialNumber = serial
+	if signer == nil {
+		parent, signer = template, key
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return nil, nil, err
+	}
 	// The clock of a virtual machine may jump back a little.
 	template.NotBefore = time.Now().Add(-time.Hour)
 	template.NotAfter = template.NotBefore.Add(lifetime)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
+	return key, der, err
+}
+
+// load reads the certificate authority.
+func (d Dir) load() (*x509.Certificate, *ecdsa.PrivateKey, error) {
+	pair, err := tls.LoadX509KeyPair(d.CA(), d.Key("ca"))
 	if err != nil {
-		return err
+		return nil, nil, fmt.Errorf("reading the certificate authority (delete %s for a new one): %w", d.CA(), err)
 	}
+	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)
+	if !ok {
+		return nil, nil, fmt.Errorf("reading the certificate authority (delete %s for a new one): its key is of another kind", d.CA())
+	}
+	return pair.Leaf, key, nil
+}
+
+// write writes the key first, so that a certificate implies a key.
+func (d Dir) write(name string, key *ecdsa.PrivateKey, der []byte) error {
 	if err := d.writeKey(name, key); err != nil {
 		return err
 	}
 	return writePEM(d.Cert(name), "CERTIFICATE", der)
-}
-
-func (d Dir) load(name string) (*x509.Certificate, *ecdsa.PrivateKey, error) {
-	der, err := readPEM(d.Cert(name))
-	if err != nil {
-		return nil, nil, err
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", d.Cert(name), err)
-	}
-	der, err = readPEM(d.Key(name))
-	if err != nil {
-		return nil, nil, err
-	}
-	key, err := x509.ParseECPrivateKey(der)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading %s: %w", d.Key(name), err)
-	}
-	return cert, key, nil
 }
 
 func (d Dir) writeKey(name string, key *ecdsa.PrivateKey) error {
@@ -181,23 +195,7 @@ func (d Dir) writeKey(name string, key *ecdsa.PrivateKey) error {
 }
 
 func writePEM(path, kind string, der []byte) error {
-	data := pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-	if err := os.WriteFile(path, data, 0o600); err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
-func readPEM(path string) ([]byte, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
-	}
-	block, _ := pem.Decode(data)
-	if block == nil {
-		return nil, fmt.Errorf("reading %s: %w", path, errors.New("no PEM block found"))
-	}
-	return block.Bytes, nil
+	return file.Replace(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600)
 }
 
 func exists(path string) bool {

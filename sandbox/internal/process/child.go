@@ -115,28 +115,8 @@ func (c *Child) Err() error { return c.err }
 
 // Stop sends SIGTERM to the child, kills it after grace, and waits for its exit.
 func (c *Child) Stop(grace time.Duration) {
-	if c.ended() {
-		return
-	}
-	// A signal fails only when the child has already exited.
-	_ = c.signal(syscall.SIGTERM)
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-c.done:
-	case <-timer.C:
-		_ = c.signal(syscall.SIGKILL)
-		<-c.done
-	}
-}
-
-func (c *Child) ended() bool {
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
+	_ = c.End(context.Background(), grace) // a signal fails only when the child has already exited
+	<-c.done
 }
 
 // ExitCode returns the exit code of the child, or 128+n after signal n.

@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
 // maxManifest limits the size of a manifest in memory; the distribution specification recommends 4 MiB.
@@ -103,16 +105,7 @@ func (k *keeper) write(r record) error {
 	if err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(k.folder, ".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(temporary.Name()) }()
-	_, err = temporary.Write(data)
-	if err = errors.Join(err, temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), k.file(r))
+	return file.Replace(k.file(r), data, 0o600)
 }
 
 // file returns a path named by a digest, since a repository and a tag are not safe file names.

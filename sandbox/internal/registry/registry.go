@@ -3,16 +3,12 @@ package registry
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
-	"time"
 
 	oci "github.com/google/go-containerregistry/pkg/registry"
 
@@ -50,7 +46,10 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Ready != nil {
 		cfg.Ready(listener.Addr().String())
 	}
-	return serve(ctx, listener, handler, logger)
+	if err := loopback.Serve(ctx, listener, handler, logger); err != nil {
+		return fmt.Errorf("serving the registry: %w", err)
+	}
+	return nil
 }
 
 func newHandler(root string, logger *log.Logger) (http.Handler, error) {
@@ -72,42 +71,6 @@ func newHandler(root string, logger *log.Logger) (http.Handler, error) {
 // affected reports whether a fault affects a request. Registries with a rate limit answer the first
 // request of a client, which finds out about authentication, nevertheless.
 func affected(r *http.Request) bool { return r.URL.Path != "/v2/" && r.URL.Path != "/v2" }
-
-func serve(ctx context.Context, listener net.Listener, handler http.Handler, logger *log.Logger) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	var open, closing sync.WaitGroup
-	server := &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		ErrorLog:          logger,
-		// Close does not wait for handlers; the state of a connection is closed only after its handler has returned.
-		ConnState: func(_ net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				open.Add(1)
-			case http.StateClosed, http.StateHijacked:
-				open.Done()
-			default: // active and idle connections are open
-			}
-		},
-	}
-	closing.Go(func() {
-		<-ctx.Done()
-		_ = server.Close()
-	})
-	err := server.Serve(listener)
-	if ctx.Err() != nil && errors.Is(err, http.ErrServerClosed) {
-		err = nil
-	}
-	stop()
-	closing.Wait()
-	open.Wait()
-	if err != nil {
-		return fmt.Errorf("serving the registry: %w", err)
-	}
-	return nil
-}
 
 // guard requires credentials once some are configured. They are read for every request, so a change takes effect at once.
 type guard struct {

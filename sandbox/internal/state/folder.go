@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
 // Folder is the root of one sandbox. A sandbox writes nowhere else.
@@ -67,21 +69,7 @@ func (f Folder) Pods() string { return f.Path("pods") }
 func (f Folder) Programs() string { return f.Path("programs") }
 
 // WriteFile replaces a private file atomically: readers see the old or the new content.
-func WriteFile(path string, data []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, werr := tmp.Write(data)
-	err = errors.Join(werr, tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", path, err), os.Remove(tmp.Name()))
-	}
-	return nil
-}
+func WriteFile(path string, data []byte) error { return file.Replace(path, data, 0o600) }
 
 // writeJSON writes v as an indented private file.
 func writeJSON(path string, v any) error {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/fluxkit/flux/sandbox/internal/file"
 	"github.com/fluxkit/flux/sandbox/internal/process"
 )
 
@@ -110,7 +111,7 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.TryLock("command"); !errors.Is(err, ErrLocked) || !f.Held("command") {
+	if _, err := f.TryLock("command"); !errors.Is(err, file.ErrLocked) || !f.Held("command") {
 		t.Errorf("a second TryLock returns %v", err)
 	}
 	ended, cancel := context.WithTimeout(t.Context(), time.Millisecond)
@@ -118,14 +119,14 @@ func TestLock(t *testing.T) {
 	if _, err := f.WaitLock(ended, "command"); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("WaitLock returns %v", err)
 	}
-	if err := lock.Release(); err != nil {
+	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again, err := f.WaitLock(t.Context(), "command")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := again.Release(); err != nil {
+	if err := again.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -63,7 +63,7 @@ func Run(ctx context.Context, folder state.Folder, binary string, parent io.Read
 	if orphaned.Load() {
 		err = errors.Join(err, os.RemoveAll(string(folder)))
 	}
-	return errors.Join(err, lock.Release())
+	return errors.Join(err, lock.Close())
 }
 
 func run(ctx context.Context, folder state.Folder, binary string, out io.Writer) error {

@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
@@ -78,7 +78,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) (err error) 
 	if t.program, err = helper.Self(); err != nil {
 		return err
 	}
-	if _, err := sandboxrelease.Program(a.Build.Version); err != nil {
+	if _, err := programs.Find(a.Build.Version); err != nil {
 		return err
 	}
 	a.UI.Action("bisecting %s, about %s", output.Amount(len(commits)-1, "commit"), output.Amount(steps(len(commits)-2)+2, "test"))

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/examine"
 )
 
 // result is the result of a search.
@@ -22,7 +22,7 @@ type result struct {
 	// Good is the last good commit before First.
 	Good commit `json:"good"`
 	// Causes are the root causes at First.
-	Causes []testrun.Cause `json:"causes"`
+	Causes []examine.Cause `json:"causes"`
 	// Candidates are skipped commits between Good and First.
 	Candidates []commit `json:"candidates"`
 	// Tested is the number of tests.
@@ -45,7 +45,7 @@ func commitOf(i git.Commit) commit {
 // result describes what a search has found.
 func (t *tester) result(ctx context.Context, commits []plumbing.Hash, found bisection) (result, error) {
 	first := commits[found.First]
-	r := result{Causes: append([]testrun.Cause{}, t.outcomes[first].report.Causes...), Candidates: []commit{}, Tested: found.Tested + 2}
+	r := result{Causes: append([]examine.Cause{}, t.outcomes[first].report.Causes...), Candidates: []commit{}, Tested: found.Tested + 2}
 	info, err := t.clone.History().Describe(first)
 	if err != nil {
 		return r, err

@@ -18,7 +18,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/examine"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // endTime is the time that an interrupted test has to remove its sandbox.
@@ -37,7 +38,7 @@ type tester struct {
 
 // outcome is the result of a test.
 type outcome struct {
-	report testrun.Report
+	report examine.Report
 	// reason is why the result could not be determined.
 	reason string
 }
@@ -93,9 +94,9 @@ func (t *tester) run(ctx context.Context, commit plumbing.Hash) (commitState, ou
 		return commitSkipped, found, nil
 	}
 	switch {
-	case code == clierr.ExitSuccess && found.report.Result == testrun.Ready:
+	case code == clierr.ExitSuccess && found.report.Result == settle.Ready:
 		return commitGood, found, nil
-	case code == clierr.ExitFailed && found.report.Result == testrun.NotReady:
+	case code == clierr.ExitFailed && found.report.Result == settle.NotReady:
 		return commitBad, found, nil
 	}
 	found.reason = fmt.Sprintf("flux test exited with %d for the result %q", code, found.report.Result)

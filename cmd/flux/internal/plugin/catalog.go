@@ -1,10 +1,7 @@
 package plugin
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -15,7 +12,6 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/plugin"
-	"github.com/fluxkit/flux/internal/web/download"
 )
 
 // installed returns the Finder for the environment of this process.
@@ -25,7 +21,7 @@ func installed(a *app.App) plugin.Finder {
 
 // folder returns the plugin folder, or "" without a home directory.
 func folder(a *app.App) string {
-	if folder := a.Env(PluginFolderVariable); folder != "" {
+	if folder := a.Env(plugin.FolderVariable); folder != "" {
 		if absolute, err := filepath.Abs(folder); err == nil {
 			return absolute
 		}
@@ -53,88 +49,22 @@ func ReservedCommand(a *app.App, name string) bool {
 }
 
 func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
-	address := a.Env(pluginCatalogVariable)
+	address := a.Env(plugin.CatalogVariable)
 	if address == "" {
 		address = plugin.DefaultCatalog
 	}
 	catalog, err := plugin.OpenCatalog(address, "flux/"+a.Build.Version)
 	if err != nil {
-		return nil, hint.Errorf("set "+pluginCatalogVariable+" to an https URL or a directory", "%s: %w", pluginCatalogVariable, err)
+		return nil, hint.Errorf("set "+plugin.CatalogVariable+" to an https URL or a directory", "%s: %w", plugin.CatalogVariable, err)
 	}
 	return catalog, nil
 }
 
-// pluginError adds the remedy to an error of the plugin package.
+// pluginError adds the remedy for a folder that cannot be changed.
 func pluginError(err error) error {
-	if remedy := pluginHint(err); remedy != "" {
-		return &hint.Error{Err: err, Hint: remedy}
+	var known *hint.Error
+	if errors.Is(err, fs.ErrPermission) && !errors.As(err, &known) {
+		return hint.Errorf("set "+plugin.FolderVariable+" to a writable directory", "%w", err)
 	}
 	return err
-}
-
-// pluginHint returns the remedy for an error, or "".
-func pluginHint(err error) string {
-	var unknown *plugin.UnknownError
-	var version *plugin.VersionError
-	var platform *plugin.PlatformError
-	var checksum *plugin.ChecksumError
-	var foreign *plugin.ForeignError
-	var absent *plugin.NotInstalledError
-	var busy *plugin.BusyError
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return ""
-	case errors.As(err, &unknown):
-		return unknownPluginHint(unknown)
-	case errors.As(err, &version) && len(version.Known) > 0:
-		return "available versions: " + strings.Join(version.Known[:min(versionsShown, len(version.Known))], ", ")
-	case errors.As(err, &version):
-		return fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", version.Name)
-	case errors.As(err, &platform) && platform.Digest == "":
-		return "available for: " + strings.Join(platform.Offered, ", ")
-	case errors.As(err, &checksum):
-		return "nothing was installed: run the command again, and report it to the plugin's maintainers if the checksum differs again"
-	case errors.As(err, &foreign):
-		return "flux does not change this file: move or remove it yourself"
-	case errors.As(err, &absent):
-		return "'flux plugin list' lists the installed plugins"
-	case errors.As(err, &busy):
-		return "run the command again when it has finished"
-	case errors.Is(err, fs.ErrPermission):
-		return "set " + PluginFolderVariable + " to a writable directory"
-	}
-	return fetchHint(err)
-}
-
-func unknownPluginHint(e *plugin.UnknownError) string {
-	near := hint.Nearest{Word: e.Name}
-	for _, known := range e.Known {
-		near.Try("flux plugin install "+known, []string{known})
-	}
-	if meant := near.Best(); meant != "" {
-		return fmt.Sprintf("did you mean '%s'?", meant)
-	}
-	return "'flux plugin search' lists the plugins"
-}
-
-// fetchHint returns the remedy for a failed request.
-func fetchHint(err error) string {
-	var catalog *plugin.CatalogError
-	var broken *plugin.DownloadError
-	var status *download.StatusError
-	var untrusted *tls.CertificateVerificationError
-	isCatalog := errors.As(err, &catalog)
-	switch {
-	case !isCatalog && !errors.As(err, &broken):
-		return ""
-	case isCatalog && catalog.Invalid:
-		return "check " + pluginCatalogVariable + ", or report it to the maintainers of the catalog"
-	case errors.As(err, &untrusted):
-		return "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
-	case errors.As(err, &status) && !isCatalog:
-		return "report it to the maintainers of the catalog, or install another version"
-	case errors.As(err, &status):
-		return "check " + pluginCatalogVariable
-	}
-	return "check the network connection and HTTPS_PROXY, or set " + pluginCatalogVariable + " to a mirror or a directory"
 }

@@ -93,7 +93,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := folder(a)
 	if path == "" {
-		return plugin.Folder{}, hint.Errorf("set "+PluginFolderVariable+" to a directory", "no home directory to install plugins in")
+		return plugin.Folder{}, hint.Errorf("set "+plugin.FolderVariable+" to a directory", "no home directory to install plugins in")
 	}
 	return plugin.Folder{Path: path, Now: a.Now}, nil
 }
@@ -200,10 +200,10 @@ func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []str
 	}
 	p, ok := finder.Find(args[0])
 	if !ok {
-		return nil, &plugin.NotInstalledError{Name: args[0], Folder: folder.Path}
+		return nil, plugin.NotInstalledError(args[0], folder.Path)
 	}
 	if p.Receipt == nil {
-		return nil, hint.Errorf("replace it yourself", "%w", &plugin.ForeignError{Name: p.Name, Path: p.Path})
+		return nil, plugin.ForeignError(p.Path)
 	}
 	return []plugin.Plugin{p}, nil
 }

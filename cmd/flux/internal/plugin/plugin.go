@@ -14,12 +14,6 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
-// The variables of Flux 2.9 for the folder of plugins and for their catalog.
-const (
-	PluginFolderVariable  = "FLUXCD_PLUGINS"
-	pluginCatalogVariable = "FLUXCD_PLUGIN_CATALOG"
-)
-
 // NewCommand returns the plugin command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.Group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
@@ -169,6 +163,3 @@ func searchPlugins(a *app.App, cmd *cobra.Command, format string, args []string)
 	}
 	return printPlugins(a, format, entries, table, none)
 }
-
-// versionsShown is the maximum number of versions in an error.
-const versionsShown = 10

@@ -52,10 +52,10 @@ func exported(ctx context.Context, a *app.App, r *rehearse.Rehearsal) error {
 	}
 	for _, all := range []map[string]*unstructured.Unstructured{namespaces, secrets} {
 		for _, name := range slices.Sorted(maps.Keys(all)) {
-			r.Exported = append(r.Exported, all[name])
+			r.Input.Exported = append(r.Input.Exported, all[name])
 		}
 	}
-	r.Exported = append(r.Exported, manifests...)
+	r.Input.Exported = append(r.Input.Exported, manifests...)
 	return nil
 }
 
@@ -63,7 +63,7 @@ func exported(ctx context.Context, a *app.App, r *rehearse.Rehearsal) error {
 func stub(namespace, name string) *unstructured.Unstructured {
 	const value = "stub"
 	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": namespace, "name": name},
+		"apiVersion": "v1", "kind": controllers.Secret, "metadata": map[string]any{"namespace": namespace, "name": name},
 		"stringData": map[string]any{"username": value, "password": value, "token": value, "address": "https://stub.invalid"},
 	}}
 }

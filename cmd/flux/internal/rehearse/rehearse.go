@@ -13,10 +13,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/rehearse"
+	"github.com/fluxkit/flux/pkg/testrun"
 )
 
 type options struct {
@@ -112,13 +113,13 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		err = exported(ctx, a, r)
 	} else {
 		var done func() error
-		r.Repository, done, err = buildflags.Served(ctx, o.path, "")
+		r.Input.Repository, done, err = buildflags.Served(ctx, o.path, "")
 		defer func() { _ = done() }() // read-only
 	}
 	if err != nil {
 		return err
 	}
-	if r.Program, err = sandboxrelease.Program(a.Build.Version); err != nil {
+	if r.Input.Program, err = programs.Find(a.Build.Version); err != nil {
 		return err
 	}
 	progress, end := progressOf(a)
@@ -164,10 +165,10 @@ func (o *options) rehearsal(a *app.App) (*rehearse.Rehearsal, error) {
 		}
 	}
 	r := &rehearse.Rehearsal{
-		To: to, Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
+		To: to, Input: testrun.Run{Now: a.Now, FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Kustomizer: isolated.NewKustomizer(a.Helpers, nil)},
 	}
 	if !o.fromCluster { // which has stubs
-		if r.AgeKey, err = o.AgeKey(a); err != nil {
+		if r.Input.AgeKey, err = o.AgeKey(a); err != nil {
 			return nil, err
 		}
 	}

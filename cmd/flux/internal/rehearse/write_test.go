@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/rehearse"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 func alert(spec map[string]any) *unstructured.Unstructured {
@@ -40,7 +41,7 @@ func sample() *rehearse.Report {
 			{Name: "source-controller", To: "v1.10.1", Ran: "v1.10.1", Exact: true},
 			{Name: "helm-controller", To: "v1.7.1", Ran: "v1.6.4", Unknown: "how it reconciles HelmRelease (1), especially HelmRelease/apps/web (post-renderers)"},
 		},
-		NotRehearsed: []rehearse.Omission{{Object: controllers.ID{Kind: "HelmRepository", Name: "charts"}, Reason: "not ready with either version"}},
+		NotRehearsed: []settle.Omission{{Object: controllers.ID{Kind: "HelmRepository", Name: "charts"}, Reason: "not ready with either version"}},
 		Changes: []*diff.Result{{Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Kustomization", Name: "root"}}, Builds: true, Changes: []diff.Change{
 			{Object: ref, Action: diff.Changed, Before: before, After: after, Fields: diff.Fields(before.Object, after.Object)},
 		}}},

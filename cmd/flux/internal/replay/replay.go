@@ -74,7 +74,7 @@ func run(a *app.App, cmd *cobra.Command, format, path string, words []string) (e
 	if err != nil {
 		return err
 	}
-	server, err := replay.Start(cmd.Context(), r, a.Now())
+	server, kubeconfig, err := replay.Start(cmd.Context(), r, a.Now())
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func run(a *app.App, cmd *cobra.Command, format, path string, words []string) (e
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	config := filepath.Join(folder, "kubeconfig")
-	if err := os.WriteFile(config, server.Kubeconfig, 0o600); err != nil {
+	if err := os.WriteFile(config, kubeconfig, 0o600); err != nil {
 		return fmt.Errorf("writing the kubeconfig: %w", err)
 	}
 	if len(r.Unknown) > 0 {

@@ -31,7 +31,7 @@ func TestPluginLookup(t *testing.T) {
 		}
 		a := app.New(strings.NewReader(""), &out, io.Discard, env, time.Now)
 		Run(t.Context(), a, strings.Split(line, " "))
-		if got := slices.Contains(variables, plugin.PluginFolderVariable); got != looks {
+		if got := slices.Contains(variables, "FLUXCD_PLUGINS"); got != looks {
 			t.Errorf("flux %s looks for plugins: %v, want %v", line, got, looks)
 		}
 	}

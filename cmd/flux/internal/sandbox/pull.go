@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/release/sigstore"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 )
 
 type pullOptions struct {
@@ -87,7 +87,7 @@ keeps those that run, and that of this version of flux.`,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return pull(a, cmd, o) },
 	}
 	cmd.Flags().StringVar(&o.version, "version", "", "version of the release (default: that of flux)")
-	cmd.Flags().StringVar(&o.releases, "releases", sandboxrelease.Address, "URL of the releases, for a mirror")
+	cmd.Flags().StringVar(&o.releases, "releases", programs.Address, "URL of the releases, for a mirror")
 	cmd.Flags().StringVar(&o.trustedRoot, "trusted-root", "", "trusted_root.json of Sigstore (default: read over the network)")
 	cmd.Flags().BoolVar(&o.skipSignature, "insecure-skip-signature", false, "compare only the checksum, which does not show who made the release (default false)")
 	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove downloaded sandboxes of other versions that do not run")
@@ -102,16 +102,16 @@ func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
 	version := o.version
 	if version == "" {
 		version = a.Build.Version
-		if !sandboxrelease.IsRelease(version) {
+		if !programs.IsRelease(version) {
 			return hint.Errorf("set a release with --version, or build the sandbox in a clone with 'make sandbox controllers'",
 				"flux %s is not a release and has no sandbox", version)
 		}
 	}
-	version, err := sandboxrelease.Normalize(version)
+	version, err := programs.Normalize(version)
 	if err != nil {
 		return err
 	}
-	store, err := sandboxrelease.Open()
+	store, err := programs.Open()
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
 	defer cancel()
 	progress := a.UI.Progress(a.Now, "downloading the sandbox of flux %s", version)
 	defer progress.Done()
-	downloaded, err := store.Pull(ctx, sandboxrelease.Release{
+	downloaded, err := store.Pull(ctx, programs.Release{
 		Version: version, Address: o.releases, Agent: agent(a), Verify: verify, Now: a.Now, Downloaded: progress.Bytes,
 		Started: func() {
 			a.UI.Action("downloading the sandbox of flux %s for %s/%s", version, runtime.GOOS, runtime.GOARCH)
@@ -143,7 +143,7 @@ func pull(a *app.App, cmd *cobra.Command, o *pullOptions) error {
 
 // others removes the sandboxes of other versions with --prune, and otherwise lists them after a
 // download.
-func (o *pullOptions) others(ctx context.Context, a *app.App, store sandboxrelease.Store, result *pulled) error {
+func (o *pullOptions) others(ctx context.Context, a *app.App, store programs.Store, result *pulled) error {
 	keep := []string{result.Version, a.Build.Version}
 	if !o.prune {
 		versions, err := store.Others(keep...)
@@ -208,7 +208,7 @@ func report(a *app.App, r pulled) {
 	} else {
 		a.UI.Success("the sandbox of flux %s is already in %s", r.Version, r.Directory)
 	}
-	if used, err := sandboxrelease.Program(a.Build.Version); err == nil && filepath.Dir(used) != r.Directory {
+	if used, err := programs.Find(a.Build.Version); err == nil && filepath.Dir(used) != r.Directory {
 		a.UI.Warning("flux %s uses %s instead", a.Build.Version, used)
 	} else if err != nil {
 		a.UI.Warning("flux %s does not use it: it uses the sandbox of its own version", a.Build.Version)

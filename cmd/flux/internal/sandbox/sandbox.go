@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/helper"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 )
 
 // NewCommand returns the sandbox command.
@@ -51,7 +51,7 @@ of flux, and then on PATH.`,
 // completeSandbox completes the commands and flags of flux-sandbox by running it.
 func completeSandbox(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
-		program, err := sandboxrelease.Program(a.Build.Version)
+		program, err := programs.Find(a.Build.Version)
 		if err != nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -73,7 +73,7 @@ func completeSandbox(a *app.App) cobra.CompletionFunc {
 }
 
 func handOver(a *app.App, cmd *cobra.Command, args []string) error {
-	program, err := sandboxrelease.Program(a.Build.Version)
+	program, err := programs.Find(a.Build.Version)
 	if err != nil && len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
 		return cmd.Help()
 	}

@@ -4,7 +4,6 @@ package test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,16 +13,30 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/sandbox/sandboxrelease"
-	"github.com/fluxkit/flux/internal/secrets/redact"
-	"github.com/fluxkit/flux/internal/terminal/output"
-	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/cmd/flux/internal/test/render"
+	"github.com/fluxkit/flux/cmd/flux/internal/test/vendor"
+	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/build/isolated"
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
-	"github.com/fluxkit/flux/pkg/testrun/assert"
+	"github.com/fluxkit/flux/pkg/testrun/examine"
+	"github.com/fluxkit/flux/pkg/testrun/expression"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
+	"github.com/fluxkit/flux/pkg/testrun/suite"
 )
+
+type options struct {
+	vendor.Options
+	mappings     []string
+	vendor       string
+	allowNetwork bool
+	// outputs are the formats of the report; none is human on standard output.
+	outputs []command.Output
+}
+
+// completeFiles completes the names of test files.
+func completeFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"yaml"}, cobra.ShellCompDirectiveFilterFileExt
+}
 
 // NewCommand returns the test command.
 func NewCommand(a *app.App) *cobra.Command {
@@ -103,17 +116,17 @@ The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
 	}
 	fs := cmd.Flags()
-	o.addRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
+	o.AddRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
 	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
-	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+testrun.VendorFolder)
-	complete.Flag(cmd, "vendor", completeFolders)
+	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+sources.VendorFolder)
+	complete.Flag(cmd, "vendor", vendor.CompleteFolders)
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
-	fs.VarP(command.Outputs{List: &o.outputs, Allowed: formats}, "output", "o",
-		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(formats, ", "))
-	cmd.AddCommand(newVendor(a))
+	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o",
+		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
+	cmd.AddCommand(vendor.NewCommand(a))
 	return cmd
 }
 
@@ -124,31 +137,29 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	head, done, err := load(ctx, o.path, o.revision)
+	head, base, done, err := o.Repositories(ctx)
 	defer func() { _ = done() }() // read-only
 	if err != nil {
 		return err
 	}
 	r.Repository = head
-	if o.base != "" {
-		base, done, err := load(ctx, o.path, o.base)
-		defer func() { _ = done() }() // read-only
-		if err != nil {
-			return fmt.Errorf("the base %s: %w", o.base, err)
+	if base != nil {
+		r.Repository, r.Head, r.Base = base, head, o.Base
+	}
+	if r.Distribution, err = head.Distribution(); err != nil {
+		return err
+	}
+	if o.vendor != "" {
+		if err := o.Serve(ctx, a, o.vendor, r); err != nil {
+			return err
 		}
-		r.Repository, r.Head, r.Base = base, head, o.base
 	}
-	if r.Distribution, err = distribution(head.Version); err != nil {
-		return err
-	}
-	if err := o.useVendored(ctx, a, r); err != nil {
-		return err
-	}
-	tests, err := readTests(ctx, a, head, files)
+	evaluator := expression.New(a.Helpers)
+	tests, err := suite.Read(ctx, evaluator, head.Tree, files)
 	if err != nil {
 		return err
 	}
-	s, err := newSuite(cmd.Context(), a, r, tests)
+	s, err := suite.New(cmd.Context(), evaluator, r, tests)
 	if err != nil {
 		return err
 	}
@@ -156,10 +167,10 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 	if err != nil {
 		return err
 	}
-	if err := write(a, o.outputs, report); err != nil {
+	if err := render.Write(a, o.outputs, report); err != nil {
 		return err
 	}
-	return conclude(a, report)
+	return render.Conclude(a, report)
 }
 
 // newRun returns the run without its repository.
@@ -168,7 +179,7 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 		FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
 	}
 	for _, text := range o.mappings {
-		m, err := testrun.ParseMapping(text)
+		m, err := sources.ParseMapping(text)
 		if err != nil {
 			return nil, err
 		}
@@ -178,25 +189,13 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	if r.AgeKey, err = o.AgeKey(a); err != nil {
 		return nil, err
 	}
-	r.Program, err = sandboxrelease.Program(a.Build.Version)
+	r.Program, err = programs.Find(a.Build.Version)
 	return r, err
-}
-
-// distribution returns the version of Flux that belongs to that of the repository.
-func distribution(version string) (controllers.Distribution, error) {
-	if version == "" {
-		return controllers.DefaultDistribution(), nil
-	}
-	d, ok := controllers.SameMinor(version)
-	if !ok {
-		return d, hint.Errorf("update gotk-components.yaml to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "the version of Flux in the repository is not embedded: %s", version)
-	}
-	return d, nil
 }
 
 // report runs the sandbox and the tests, and shows each step: on a terminal in one line, else once. The
 // time for the tests is not that of ctx, but of all.
-func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite) (report *testrun.Report, err error) {
+func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite.Suite) (report *examine.Report, err error) {
 	line := a.UI.Progress(a.Now, "testing")
 	defer line.Done()
 	last := ""
@@ -208,7 +207,7 @@ func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite) (rep
 		last = now
 		line.Set("%s", step)
 	}
-	defer func() { err = errors.Join(err, s.close(), r.Close()) }()
+	defer func() { err = errors.Join(err, s.Close(), r.Close()) }()
 	if err := r.Run(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -217,74 +216,13 @@ func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite) (rep
 	}
 	examining, cancel := context.WithTimeout(context.WithoutCancel(ctx), testrun.ReadTime)
 	defer cancel()
-	if report, err = r.Report(examining); err != nil {
+	if report, err = examine.Run(examining, r); err != nil {
 		return nil, err
 	}
-	results, err := s.run(all, r)
+	results, err := s.Run(all, r)
 	if err != nil {
 		return nil, err
 	}
 	report.AddTests(results)
 	return report, nil
-}
-
-// conclude prints the totals, and returns the exit code.
-func conclude(a *app.App, r *testrun.Report) error {
-	for _, m := range r.Unmatched {
-		a.UI.Warning("no source has the URL of --map %s", printable.Line(redact.Text(m.URL+"="+m.Path)))
-	}
-	for _, line := range r.Ignored {
-		a.UI.Warning("%s", printable.Line(line))
-	}
-	ready, all := r.Count()
-	switch r.Result {
-	case testrun.Ready:
-		a.UI.Success("%d of %s ready in %.1fs%s", ready, output.Amount(all, "Flux resource"), r.Seconds, passed(r))
-		return nil
-	case testrun.NotReady:
-		a.UI.Failure("%d of %s ready: %s", ready, output.Amount(all, "Flux resource"), problems(r))
-		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
-	}
-	a.UI.Failure("%d of %s ready; the others could not be determined: exiting with 2", ready, output.Amount(all, "Flux resource"))
-	return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
-}
-
-// countTests counts the assertions with an outcome.
-func countTests(r *testrun.Report, o assert.Outcome) int {
-	n := 0
-	for _, result := range r.Tests {
-		if result.Outcome == o {
-			n++
-		}
-	}
-	return n
-}
-
-// passed counts the assertions that have passed.
-func passed(r *testrun.Report) string {
-	if len(r.Tests) == 0 {
-		return ""
-	}
-	return ", " + output.Amount(countTests(r, assert.Passed), "assertion") + " passed"
-}
-
-// problems counts what is wrong.
-func problems(r *testrun.Report) string {
-	var parts []string
-	if n := len(r.Causes); n > 0 {
-		parts = append(parts, output.Amount(n, "root cause"))
-	}
-	differs := 0
-	for _, c := range r.Conflicts {
-		if c.Differs {
-			differs++
-		}
-	}
-	if n := countTests(r, assert.Failed); n > 0 {
-		parts = append(parts, output.Amount(n, "failed assertion"))
-	}
-	if differs > 0 {
-		parts = append(parts, output.Amount(differs, "object")+" applied differently by two owners")
-	}
-	return strings.Join(parts, ", ")
 }

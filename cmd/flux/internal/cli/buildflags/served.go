@@ -12,18 +12,18 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/repository/clone"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // Served returns the repository that contains a folder or, for "", the current directory, at a
 // revision or, for "", its work tree. Files that Git ignores are not part of a clone.
-func Served(ctx context.Context, folder, revision string) (*testrun.Repository, func() error, error) {
+func Served(ctx context.Context, folder, revision string) (*sources.Repository, func() error, error) {
 	done := func() error { return nil }
 	work, err := git.Around(folder)
 	if err != nil {
 		return nil, done, err
 	}
-	r := &testrun.Repository{Tree: work.Tree()}
+	r := &sources.Repository{Tree: work.Tree()}
 	if folder != "" {
 		if r.Path, err = work.Inside(folder); err != nil {
 			return nil, done, err

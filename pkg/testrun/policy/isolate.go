@@ -1,0 +1,267 @@
+// Package policy isolates a sandbox with admission policies: they redirect sources to the addresses at which these are
+// served, and suspend what would act outside of the sandbox.
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+)
+
+// Name is the prefix of the names of the policies, and the name of their field manager.
+const Name = "flux-test"
+
+// CredentialFields are the fields of a GitRepository that do not apply to the repository that is
+// served in its place.
+var CredentialFields = []string{"secretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"}
+
+// outward are the resources that act outside of the cluster: they are suspended if the expression is
+// true. Kustomizations and HelmReleases with a kubeConfig would change another cluster.
+var outward = []struct {
+	group, resource, when, reason string
+}{
+	{notificationGroup, "alerts", "true", "suspended in the temporary sandbox: nothing is sent"},
+	{notificationGroup, "providers", "true", ""},
+	{"image.toolkit.fluxcd.io", automations, "true", "suspended in the temporary sandbox: nothing is pushed"},
+	{"helm.toolkit.fluxcd.io", "helmreleases", remoteCluster, appliesElsewhere},
+	// waitIsolated expects this policy to be the last one.
+	{"kustomize.toolkit.fluxcd.io", "kustomizations", remoteCluster, appliesElsewhere},
+}
+
+const (
+	sourceGroup       = "source.toolkit.fluxcd.io"
+	notificationGroup = "notification.toolkit.fluxcd.io"
+	automations       = "imageupdateautomations"
+
+	remoteCluster    = "has(object.spec.kubeConfig)"
+	appliesElsewhere = "applies to another cluster, which is not part of the temporary sandbox"
+)
+
+// Suspension is why an object is suspended.
+type Suspension struct {
+	// Reason is "" for an object that needs no mention.
+	Reason string
+	// Intended is set if the object would act outside of the cluster, or if its manifest suspends it.
+	Intended bool
+}
+
+// SuspensionOf returns why an object is suspended, nil if it is not.
+func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
+	if !k.Suspension.Is(object) {
+		return nil
+	}
+	for _, o := range outward {
+		if o.resource != k.Resource || o.group != k.Group {
+			continue
+		}
+		_, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(object)
+		if o.when == remoteCluster && !remote {
+			break
+		}
+		return &Suspension{o.reason, o.when != remoteCluster}
+	}
+	return &Suspension{"suspended in its manifest", true}
+}
+
+// Redirect makes sources fetch from another address.
+type Redirect struct {
+	// Resource is that of the kind of source.
+	Resource string
+	// When is the CEL expression that selects the sources, and Patch the one that changes them.
+	When, Patch string
+}
+
+// Isolation is what the policies of a sandbox change.
+type Isolation struct {
+	// Repository identifies the sources that fetch from Address instead.
+	Repository repository.Identity
+	Address    string
+	Redirects  []Redirect
+	// Decrypted removes the decryption of Kustomizations: their files are served with stub values.
+	Decrypted bool
+	// Received is set if notifications and commits are received in the sandbox. It may be nil.
+	Received *Received
+}
+
+// Apply applies the policies with the client guard, and waits until the API server evaluates them. Policies see every
+// object as it is applied, whichever patch, chart or variable has produced it.
+func (i Isolation) Apply(ctx context.Context, client, guard *kube.Client) error {
+	for _, o := range i.policies() {
+		if _, err := kube.Upsert(ctx, guard, o, false); err != nil {
+			return fmt.Errorf("isolating the sandbox: %w", err)
+		}
+	}
+	return waitIsolated(ctx, client)
+}
+
+func (i Isolation) policies() []*unstructured.Unstructured {
+	var objects []*unstructured.Unstructured
+	if len(i.Repository.Remotes) > 0 || i.Repository.Own != nil {
+		objects = append(objects, mutation("source", sourceGroup, "gitrepositories", Selects(i.Repository), redirection(i.Address))...)
+	}
+	for n, m := range i.Redirects {
+		objects = append(objects, mutation("mapped-"+strconv.Itoa(n)+"-"+m.Resource, sourceGroup, m.Resource, m.When, m.Patch)...)
+	}
+	if i.Decrypted {
+		objects = append(objects, mutation("decryption", "kustomize.toolkit.fluxcd.io", "kustomizations", "has(object.spec.decryption)",
+			`[JSONPatch{op: "remove", path: "/spec/decryption"}]`)...)
+	}
+	for _, o := range outward {
+		if i.Received != nil {
+			objects = append(objects, i.Received.mutation(o.group, o.resource)...)
+			if o.group == notificationGroup {
+				continue
+			}
+			if o.resource == automations {
+				o.when = i.Received.unpermitted()
+			}
+		}
+		objects = append(objects, mutation("suspend-"+o.resource, o.group, o.resource, o.when,
+			`[JSONPatch{op: "add", path: "/spec/suspend", value: true}]`)...)
+	}
+	return objects
+}
+
+// references are the fields of spec.ref.
+var references = []string{"branch", "tag", "semver", "name", "commit"}
+
+// Selects returns the CEL expression that is true for the sources that are a repository. A source at another revision is
+// fetched from its server like all others.
+func Selects(i repository.Identity) string {
+	remotes := slices.Clone(i.Remotes)
+	if i.Own != nil {
+		remotes = append(remotes, git.ComparableAddress(controllers.Path{"spec.url"}.String(i.Own.Object)))
+	}
+	slices.Sort(remotes)
+	address := "object.spec.url.matches(" + strconv.Quote(addressPattern(slices.Compact(remotes))) + ")"
+	if i.Own != nil && i.Own.GetKind() == controllers.GitRepository {
+		ref, _, _ := unstructured.NestedMap(i.Own.Object, "spec", "ref")
+		return address + " && " + follows(ref)
+	}
+	var alternatives []string
+	for _, branch := range i.Branches {
+		alternatives = append(alternatives, follows(map[string]any{"branch": branch}))
+		if (build.GitReferenceOf(&unstructured.Unstructured{}) == build.GitReference{Branch: branch}) {
+			alternatives = append(alternatives, follows(nil))
+		}
+	}
+	if len(alternatives) == 0 {
+		return address
+	}
+	return address + " && (" + strings.Join(alternatives, " || ") + ")"
+}
+
+// follows returns the CEL expression that is true for sources with a reference.
+func follows(ref map[string]any) string {
+	var all []string
+	for _, field := range references {
+		value, _ := ref[field].(string)
+		all = append(all, fmt.Sprintf("(has(object.spec.ref) && has(object.spec.ref.%s) ? object.spec.ref.%[1]s : '') == %s", field, strconv.Quote(value)))
+	}
+	return strings.Join(all, " && ")
+}
+
+// addressPattern matches the URLs of repositories in each of the forms that
+// git.ComparableAddress considers the same.
+func addressPattern(remotes []string) string {
+	var all []string
+	for _, remote := range remotes {
+		host, path, _ := strings.Cut(remote, "/")
+		all = append(all, regexp.QuoteMeta(host)+`(:[0-9]+)?[:/]+`+regexp.QuoteMeta(path))
+	}
+	return `(?i)^([a-z+]+://)?([^/@]*@)?(` + strings.Join(all, "|") + `)(\.git)?/*$`
+}
+
+func redirection(address string) string {
+	patch := `[JSONPatch{op: "add", path: "/spec/url", value: ` + strconv.Quote(address) + `}, ` +
+		`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": ` + strconv.Quote(sandbox.Branch) + `}}]`
+	return patch + Without(CredentialFields)
+}
+
+// Without returns a patch that removes fields of the spec that an object has, to be appended to another patch.
+func Without(fields []string) string {
+	patch := ""
+	for _, field := range fields {
+		patch += fmt.Sprintf(` + (has(object.spec.%s) ? [JSONPatch{op: "remove", path: "/spec/%[1]s"}] : [])`, field)
+	}
+	return patch
+}
+
+// Object returns an object of the admission API.
+func Object(kind, name string, spec map[string]any) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": map[string]any{"name": name}, "spec": spec,
+	}}
+}
+
+// mutation returns an admission policy that patches objects, and its binding.
+func mutation(name, group, resource, when, patch string) []*unstructured.Unstructured {
+	return []*unstructured.Unstructured{
+		Object("MutatingAdmissionPolicy", Name+"-"+name, map[string]any{
+			"failurePolicy": "Fail", "reinvocationPolicy": "Never",
+			"matchConstraints": map[string]any{"resourceRules": []any{map[string]any{
+				"apiGroups": []any{group}, "apiVersions": []any{"*"}, "resources": []any{resource}, "operations": []any{"CREATE", "UPDATE"},
+			}}},
+			"matchConditions": []any{map[string]any{"name": "selected", "expression": when}},
+			"mutations":       []any{map[string]any{"patchType": "JSONPatch", "jsonPatch": map[string]any{"expression": patch}}},
+		}),
+		Object("MutatingAdmissionPolicyBinding", Name+"-"+name, map[string]any{"policyName": Name + "-" + name}),
+	}
+}
+
+// waitIsolated waits until the API server evaluates the policies.
+func waitIsolated(ctx context.Context, client *kube.Client) error {
+	k, _ := controllers.FindKind(controllers.Kustomization)
+	probe := controllers.Object{
+		"apiVersion": k.APIVersion(), "kind": k.Kind, "metadata": map[string]any{"name": Name, "namespace": "default"},
+		"spec": map[string]any{
+			"interval": "1h", "prune": false, "sourceRef": map[string]any{"kind": controllers.GitRepository, "name": Name},
+			"kubeConfig": map[string]any{"secretRef": map[string]any{"name": Name}},
+		},
+	}
+	var failed error
+	err := Await(ctx, client, kube.Of(k), probe, func(o controllers.Object, err error) bool {
+		if err != nil && !apierrors.IsForbidden(err) { // the sandbox itself rejects the object if it is not suspended
+			failed = fmt.Errorf("isolating the sandbox: %w", err)
+		}
+		return failed != nil || err == nil && k.Suspension.Is(o)
+	})
+	return errors.Join(failed, err)
+}
+
+// probePause is the time between two probes of admission.
+const probePause = 100 * time.Millisecond
+
+// Await repeats the dry run of an object until its answer shows that the API server has loaded a policy or a webhook: they
+// have no status that could be watched.
+func Await(ctx context.Context, client *kube.Client, r kube.Resource, probe controllers.Object, loaded func(controllers.Object, error) bool) error {
+	for {
+		o, err := kube.DryRun(ctx, client, r, probe, kube.Applier{Manager: Name})
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if loaded(o, err) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(probePause):
+		}
+	}
+}

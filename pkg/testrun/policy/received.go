@@ -1,0 +1,41 @@
+package policy
+
+import (
+	"fmt"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// PushAnnotation is the annotation of the ImageUpdateAutomations that may push: those whose source is
+// the served repository.
+const PushAnnotation = "test.fluxkit.dev/push"
+
+// Received makes objects that act outside of the cluster do so within the sandbox, instead of
+// suspending them.
+type Received struct {
+	// Sink is the URL to which all Providers send, followed by their namespaces and names.
+	Sink string
+	// Permission is a random value. An ImageUpdateAutomation that has it in PushAnnotation is not
+	// suspended: its source is served by the sandbox.
+	Permission string
+}
+
+// providerFields are the fields of a Provider that do not apply to the sink.
+var providerFields = []string{"secretRef", "certSecretRef", "proxySecretRef", "proxy", "serviceAccountName", "commitStatusExpr", "channel", "username"}
+
+// mutation returns the admission policy that redirects Providers to the sink.
+func (r *Received) mutation(group, resource string) []*unstructured.Unstructured {
+	if group != notificationGroup || resource != "providers" {
+		return nil
+	}
+	patch := `[JSONPatch{op: "add", path: "/spec/type", value: "generic"}, JSONPatch{op: "add", path: "/spec/address", value: ` +
+		strconv.Quote(r.Sink+"/") + ` + object.metadata.namespace + "/" + object.metadata.name}]`
+	return mutation("receive", group, resource, "true", patch+Without(providerFields))
+}
+
+// unpermitted returns the CEL expression that is true for automations that may not push.
+func (r *Received) unpermitted() string {
+	return fmt.Sprintf("!(has(object.metadata.annotations) && %s in object.metadata.annotations && object.metadata.annotations[%[1]s] == %s)",
+		strconv.Quote(PushAnnotation), strconv.Quote(r.Permission))
+}

@@ -1,0 +1,348 @@
+package sources
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/registry"
+	"github.com/fluxkit/flux/internal/sandbox"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/testrun/policy"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
+	"github.com/fluxkit/flux/pkg/testrun/stub"
+)
+
+// Mapping is a folder or file that is served in place of the sources with a URL.
+type Mapping struct {
+	// URL is that of a GitRepository, HelmRepository or OCIRepository, or as BucketURL returns it.
+	URL string `json:"url"`
+	// Path is a folder with files, objects or charts, an OCI layout, or a packed chart or artifact.
+	Path string `json:"path"`
+	// Kind restricts the mapping to sources of a kind, and Ref to GitRepositories with this spec.ref, or
+	// to Buckets with this prefix.
+	// Mappings of vendored sources have a kind; a Helm repository without charts has no path.
+	Kind string         `json:"-"`
+	Ref  map[string]any `json:"-"`
+	// Added are files that are served with those of Path.
+	Added map[string][]byte `json:"-"`
+	// ETags are those of the objects of a Bucket. Others get one of their content.
+	ETags map[string]string `json:"-"`
+}
+
+// ParseMapping parses URL=PATH.
+func ParseMapping(text string) (Mapping, error) {
+	url, at, ok := strings.Cut(text, "=")
+	if !ok || url == "" || at == "" || !strings.Contains(url, "://") && !strings.Contains(url, "@") {
+		return Mapping{}, hint.Errorf("use --map URL=PATH, e.g. --map oci://ghcr.io/stefanprodan/charts=./charts", "invalid mapping %q", text)
+	}
+	if _, err := os.Stat(at); err != nil {
+		return Mapping{}, fmt.Errorf("mapping %s: %w", url, err)
+	}
+	return Mapping{URL: strings.TrimRight(url, "/"), Path: at}, nil
+}
+
+// Serves reports whether the mapping concerns sources of a kind with a URL.
+func (m Mapping) Serves(ctx context.Context, kind, url string) bool {
+	switch kind {
+	case controllers.GitRepository:
+		return git.ComparableAddress(url) == git.ComparableAddress(m.URL)
+	case controllers.Bucket:
+		return place(url) == place(m.URL)
+	}
+	name, below := strings.CutPrefix(url, m.URL+"/")
+	if !below || kind == controllers.HelmRepository || !strings.HasPrefix(url, registry.Scheme) {
+		return strings.TrimRight(url, "/") == m.URL
+	}
+	charts, err := chartsIn(ctx, m.Path)
+	return err == nil && slices.ContainsFunc(charts, func(c chart) bool { return c.name == name })
+}
+
+// redirect makes the sources of a mapping fetch from another address, as addressOf returns it.
+type redirect struct {
+	mapping Mapping
+	policy  policy.Redirect
+	address string
+}
+
+// mappedFields are the fields of sources that do not apply to what is served in their place, by
+// resource.
+var mappedFields = map[string][]string{
+	buckets:          {"secretRef", "certSecretRef", "proxySecretRef", "sts", "serviceAccountName"},
+	gitRepositories:  policy.CredentialFields,
+	helmRepositories: {"secretRef", "certSecretRef", "provider", "passCredentials"},
+	ociRepositories:  {"secretRef", "certSecretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"},
+}
+
+// redirected returns the redirection of the sources with a URL.
+func (m Mapping) redirected(resource, url, address string, more ...string) redirect {
+	patch := fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/url", value: %s}`, strconv.Quote(address))
+	for _, field := range more {
+		patch += ", " + field
+	}
+	when := `object.spec.url.matches(` + strconv.Quote(`^`+regexp.QuoteMeta(url)+`/*$`) + `)`
+	return redirect{m, policy.Redirect{Resource: resource, When: when, Patch: "[" + patch + "]" + policy.Without(mappedFields[resource])}, address}
+}
+
+// The resources of the sources that can be mapped.
+const (
+	buckets          = "buckets"
+	gitRepositories  = "gitrepositories"
+	helmRepositories = "helmrepositories"
+	ociRepositories  = "ocirepositories"
+)
+
+// insecure makes a source use the registry of the sandbox.
+const insecure = `JSONPatch{op: "add", path: "/spec/insecure", value: true}`
+
+// tagged makes a source use a tag.
+func tagged(tag string) string {
+	return fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"tag": %s}}`, strconv.Quote(tag))
+}
+
+// Server serves mappings in a sandbox.
+type Server struct {
+	Mappings []Mapping
+	Sandbox  *sandbox.Sandbox
+	// FakeSecrets serves documents that SOPS has encrypted with stub values.
+	FakeSecrets bool
+	Now         func() time.Time
+
+	// local serves the Helm repositories and buckets, and redirects are those of all mappings.
+	local     *localServer
+	redirects []redirect
+}
+
+// Serve serves all mappings, and returns the redirections to them.
+func (s *Server) Serve(ctx context.Context) ([]policy.Redirect, error) {
+	var all []policy.Redirect
+	for i, m := range s.Mappings {
+		name := "mapped-" + strconv.Itoa(i)
+		serve := s.serveFolder
+		if strings.HasPrefix(m.URL, registry.Scheme) {
+			serve = s.serveOCI
+		}
+		found, err := serve(ctx, m, name)
+		if err != nil {
+			return nil, fmt.Errorf("serving %s for %s: %w", m.Path, m.URL, err)
+		}
+		kind, restricted := controllers.FindKind(m.Kind)
+		for _, to := range found {
+			if !restricted || to.policy.Resource == kind.Resource {
+				s.redirects, all = append(s.redirects, to), append(all, to.policy)
+			}
+		}
+	}
+	if s.local == nil {
+		return all, nil
+	}
+	return all, s.Sandbox.Reach(ctx, s.local.server.Address)
+}
+
+// Close ends the server of Helm repositories and buckets, if there is one.
+func (s *Server) Close() error {
+	if s.local == nil {
+		return nil
+	}
+	return s.local.server.Close()
+}
+
+// Has reports whether a source, or an image of an ImageRepository, is served in the sandbox.
+func (s *Server) Has(object controllers.Object) bool {
+	address := addressOf(object) + controllers.Path{"spec.image"}.String(object)
+	servers := []string{s.Sandbox.GitURL + "/", registry.Scheme + s.Sandbox.Registry + "/", s.Sandbox.Registry + "/"}
+	if s.local != nil {
+		servers = append(servers, "http://"+s.local.server.Address+"/")
+	}
+	return slices.ContainsFunc(servers, func(server string) bool { return strings.HasPrefix(address, server) })
+}
+
+// Unused returns the mappings that no source has used.
+func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []Mapping {
+	var unused []Mapping
+	for _, m := range s.Mappings {
+		used := m.Kind != "" // of a folder of vendored sources, all need not be used
+		for _, f := range flux {
+			url := addressOf(f.Object)
+			for _, to := range s.redirects {
+				used = used || to.mapping.URL == m.URL && to.mapping.Path == m.Path && to.policy.Resource == f.Kind.Resource && url == to.address
+			}
+		}
+		if !used {
+			unused = append(unused, m)
+		}
+	}
+	return unused
+}
+
+// serveFolder serves a folder as a Git repository, as a bucket and, if it has charts, as a Helm
+// repository: the kind of the source is known only when it is applied.
+func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+	if m.Kind == controllers.GitRepository || m.Kind == controllers.Bucket {
+		return s.servePacked(ctx, m, name)
+	}
+	var found []redirect
+	charts, err := chartsIn(ctx, m.Path)
+	if err != nil {
+		return nil, err
+	}
+	if (len(charts) > 0 || m.Kind != "") && strings.HasPrefix(m.URL, "http") {
+		address, err := s.serveCharts(ctx, name, charts)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, m.redirected(helmRepositories, m.URL, address))
+	}
+	if m.Kind != "" {
+		return found, nil
+	}
+	if info, err := os.Stat(m.Path); err != nil || !info.IsDir() {
+		if len(found) == 0 {
+			return nil, hint.Errorf("name a folder, or a packed chart", "neither a folder nor a chart")
+		}
+		return found, err
+	}
+	git, err := s.serveGit(ctx, m, filetree.Folder(m.Path), name)
+	if found = append(found, git); err != nil || !strings.HasPrefix(m.URL, "http") {
+		return found, err
+	}
+	bucket, err := s.serveBucket(ctx, m, filetree.Folder(m.Path), name)
+	return append(found, bucket), err
+}
+
+// servePacked serves the files in an archive.
+func (s *Server) servePacked(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+	content, err := readFile(m.Path)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := build.Archive(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	serve := s.serveGit
+	if m.Kind == controllers.Bucket {
+		serve = s.serveBucket
+	}
+	to, err := serve(ctx, m, tree, name)
+	return []redirect{to}, err
+}
+
+// filesOf returns the files that are served for a mapping.
+func (s *Server) filesOf(ctx context.Context, m Mapping, tree fs.FS) (map[string][]byte, error) {
+	files, err := ReadFiles(ctx, tree)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(files, m.Added)
+	if s.FakeSecrets {
+		files = stub.Files(files)
+	}
+	return files, nil
+}
+
+// serveGit serves a tree as a Git repository.
+func (s *Server) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string) (redirect, error) {
+	files, err := s.filesOf(ctx, m, tree)
+	if err != nil {
+		return redirect{}, err
+	}
+	address, err := s.Sandbox.Serve(ctx, name, files, s.Now())
+	served := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
+	identity := repository.Identity{Remotes: []string{git.ComparableAddress(m.URL)}}
+	if m.Ref != nil {
+		identity.Own = &unstructured.Unstructured{Object: map[string]any{"kind": controllers.GitRepository, "spec": map[string]any{"url": m.URL, "ref": m.Ref}}}
+	}
+	served.policy.When = policy.Selects(identity)
+	return served, err
+}
+
+// access returns the permission to push to the registry of the sandbox.
+func (s *Server) access() registry.Access {
+	return registry.Access{Insecure: true, Credentials: s.Sandbox.Credentials()}
+}
+
+// serveOCI pushes what is mapped to the registry of the sandbox.
+func (s *Server) serveOCI(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+	address := registry.Scheme + s.Sandbox.Registry + "/" + name
+	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil && m.Path != "" {
+		// Tags and digests are those of the layout.
+		return []redirect{m.redirected(ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, s.access())
+	}
+	charts, err := chartsIn(ctx, m.Path)
+	if err != nil {
+		return nil, err
+	}
+	if len(charts) == 0 && m.Kind == "" {
+		return s.serveArtifact(ctx, m, address)
+	}
+	found := []redirect{m.redirected(helmRepositories, m.URL, address, insecure)}
+	for _, c := range charts {
+		tag := strings.ReplaceAll(c.version, "+", "_")
+		if _, err := registry.PushChart(ctx, address+"/"+c.name+":"+tag, c.packed, s.Now(), s.access()); err != nil {
+			return nil, err
+		}
+		found = append(found, m.redirected(ociRepositories, m.URL+"/"+c.name, address+"/"+c.name, insecure, tagged(tag)))
+		if len(charts) == 1 {
+			found = append(found, m.redirected(ociRepositories, m.URL, address+"/"+c.name, insecure, tagged(tag)))
+		}
+	}
+	return found, nil
+}
+
+// serveArtifact pushes a folder, or a packed one, as an artifact of Flux.
+func (s *Server) serveArtifact(ctx context.Context, m Mapping, address string) ([]redirect, error) {
+	var packed bytes.Buffer
+	info, err := os.Stat(m.Path)
+	switch {
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		err = build.Artifact(ctx, &packed, m.Path, build.ArtifactOptions{})
+	default:
+		var content []byte
+		content, err = readFile(m.Path)
+		packed.Write(content)
+	}
+	if err != nil {
+		return nil, err
+	}
+	const tag = "mapped"
+	notes := map[string]string{registry.RevisionAnnotation: tag, registry.SourceAnnotation: m.URL}
+	_, err = registry.Push(ctx, address+":"+tag, packed.Bytes(), notes, s.Now(), s.access())
+	return []redirect{m.redirected(ociRepositories, m.URL, address, insecure, tagged(tag))}, err
+}
+
+// readFile reads a file within the limits of artifacts.
+func readFile(name string) ([]byte, error) {
+	folder, base := filepath.Split(filepath.Clean(name))
+	if folder == "" {
+		folder = "."
+	}
+	tree := filetree.Folder(folder)
+	info, err := fs.Stat(tree, path.Clean(base))
+	if err != nil {
+		return nil, err
+	}
+	if err := artifactLimits().File(base, info.Size()); err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(tree, base)
+}

@@ -1,0 +1,228 @@
+// Package sources has the repository of a cluster, and serves it and what is mapped in place of its sources: Git repositories,
+// Helm repositories, buckets and OCI artifacts.
+package sources
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+)
+
+// VendorFolder is the default folder of vendored sources. It is not served.
+const VendorFolder = ".fluxtest"
+
+// Repository is the repository of a cluster.
+type Repository struct {
+	// Tree has the files that are served in place of the remote repository.
+	Tree fs.FS
+	// Path is the folder of the cluster in Tree, or "" for the only one that was bootstrapped.
+	Path string
+	// Remotes and Branches are as in repository.Identity.
+	Remotes, Branches []string
+
+	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the
+	// folder of the cluster has none.
+	Namespace  string
+	Version    string
+	Components []string
+	WatchAll   bool
+	// Sync are the source and the Kustomization of the folder of the cluster.
+	Sync []*unstructured.Unstructured
+
+	files map[string][]byte
+	// folder is the folder with the files of bootstrap, "" without one.
+	folder string
+	// assumed is set if Sync is what bootstrap creates, and not what it has written.
+	assumed bool
+}
+
+// Empty returns a repository without files, whose installation has the defaults of install.
+func Empty() (*Repository, error) {
+	r := &Repository{}
+	return r, r.readInstallation()
+}
+
+// Load reads all files, and finds the cluster and its installation.
+func (r *Repository) Load(ctx context.Context) error {
+	var err error
+	if r.files, err = ReadFiles(ctx, r.Tree); err != nil {
+		return fmt.Errorf("reading the repository: %w", err)
+	}
+	maps.DeleteFunc(r.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, VendorFolder+"/") })
+	if err := r.find(ctx); err != nil {
+		return err
+	}
+	return r.readInstallation()
+}
+
+// ReadFiles reads the files of a tree within the limits of artifacts.
+func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	limits := budget.New(budget.Default())
+	err := filetree.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		if err := limits.File(name, info.Size()); err != nil {
+			return err
+		}
+		files[name], err = fs.ReadFile(tree, name)
+		return err
+	})
+	return files, err
+}
+
+// find sets the directory of the cluster and that of its installation.
+func (r *Repository) find(ctx context.Context) error {
+	clusters, _, err := repository.Roots(ctx, r.Tree)
+	if err != nil {
+		return err
+	}
+	switch {
+	case r.Path != "":
+		if info, err := fs.Stat(r.Tree, path.Clean(r.Path)); err != nil || !info.IsDir() {
+			return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in the repository", hint.Quote(r.Path))
+		}
+		r.Path = path.Clean(r.Path)
+	case len(clusters) == 1:
+		r.Path = clusters[0]
+	case len(clusters) == 0:
+		return hint.Errorf("set it with --path", "no %s found: the directory of the cluster is not known", repository.SyncFile)
+	default:
+		return hint.Errorf("select one with --path", "the repository has several clusters: %s", strings.Join(clusters, ", "))
+	}
+	for name := range r.files {
+		if folder := path.Dir(name); path.Base(name) == repository.SyncFile && path.Dir(folder) == r.Path {
+			r.folder = folder
+		}
+	}
+	return nil
+}
+
+var header = regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`)
+
+// readInstallation reads what bootstrap has written. A folder without it gets the defaults of
+// install, and a source and a Kustomization as bootstrap creates them.
+func (r *Repository) readInstallation() error {
+	r.Namespace, r.Components, r.WatchAll = manifests.Defaults().Namespace, controllers.Names(func(controllers.Controller) bool { return true }), true
+	if r.folder == "" {
+		r.Sync = r.defaultSync()
+		return nil
+	}
+	components := r.files[path.Join(r.folder, repository.ComponentsFile)]
+	for _, m := range header.FindAllSubmatch(components, 2) {
+		value := strings.TrimSpace(string(m[2]))
+		if string(m[1]) == "Flux Version" {
+			r.Version = value
+			continue
+		}
+		r.Components = strings.Split(value, ",")
+	}
+	r.WatchAll = !bytes.Contains(components, []byte("--watch-all-namespaces=false"))
+	name := path.Join(r.folder, repository.SyncFile)
+	var err error
+	if r.Sync, err = build.ReadManifests(bytes.NewReader(r.files[name])); err != nil {
+		return fmt.Errorf("reading %s: %w", name, err)
+	}
+	if len(r.Sync) == 0 { // bootstrap has not written it yet
+		r.assumed, r.Sync = true, r.defaultSync()
+		r.files[name] = nil
+		for _, o := range r.Sync {
+			text, err := output.YAML(o.Object)
+			if err != nil {
+				return err
+			}
+			r.files[name] = append(append(r.files[name], "---\n"...), text...)
+		}
+		return nil
+	}
+	for _, o := range r.Sync {
+		if o.GetNamespace() != "" {
+			r.Namespace = o.GetNamespace()
+		}
+	}
+	return nil
+}
+
+// Distribution returns the version of Flux that belongs to that of the repository.
+func (r *Repository) Distribution() (controllers.Distribution, error) {
+	if r.Version == "" {
+		return controllers.DefaultDistribution(), nil
+	}
+	d, ok := controllers.SameMinor(r.Version)
+	if !ok {
+		return d, hint.Errorf("update gotk-components.yaml to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "the version of Flux in the repository is not embedded: %s", r.Version)
+	}
+	return d, nil
+}
+
+// Identity identifies the sources that are the repository at the served revision.
+func (r *Repository) Identity() repository.Identity {
+	i := repository.Identity{Remotes: slices.Clone(r.Remotes), Branches: r.Branches}
+	for _, source := range r.Sync {
+		url, is, _ := unstructured.NestedString(source.Object, "spec", "url")
+		if _, applies, _ := unstructured.NestedString(source.Object, "spec", "path"); !is || applies {
+			continue
+		}
+		if r.folder != "" && !r.assumed {
+			i.Own = source
+		} else {
+			i.Remotes = append(i.Remotes, git.ComparableAddress(url))
+		}
+	}
+	return i
+}
+
+// defaultSync returns the objects that bootstrap creates for the cluster.
+func (r *Repository) defaultSync() []*unstructured.Unstructured {
+	branch := "main"
+	if len(r.Branches) > 0 {
+		branch = r.Branches[0]
+	}
+	source, root := repository.DefaultSync(r.Namespace, r.Path, branch)
+	return []*unstructured.Unstructured{source, root}
+}
+
+// Add serves a file with those of Tree.
+func (r *Repository) Add(name string, content []byte) { r.files[name] = content }
+
+// Served returns the files with the installation of a version of Flux.
+func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
+	files := maps.Clone(r.files)
+	if r.folder == "" {
+		return files, nil
+	}
+	text, err := set.YAML()
+	files[path.Join(r.folder, repository.ComponentsFile)] = text
+	return files, err
+}
+
+// FileOf returns the file with the manifest of an object, or "" if there is none or more than one.
+func (r *Repository) FileOf(ctx context.Context, kind, name string) string {
+	found, err := build.Search(ctx, r.Tree, []string{kind, name}, func(o *unstructured.Unstructured) bool {
+		return o.GetKind() == kind && o.GetName() == name
+	})
+	if err != nil || len(found) != 1 {
+		return ""
+	}
+	return found[0].File
+}
