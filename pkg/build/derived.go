@@ -12,9 +12,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// mark compares objects with those of a second build with other secret values, and sets Twin and
+// Mark compares objects with those of a second build with other secret values, and sets Twin and
 // Secret of those that differ. Objects without a counterpart are derived as a whole.
-func mark(objects, again []Object) {
+func Mark(objects, again []Object) {
 	twins := paired(objects, again)
 	for i := range objects {
 		o, twin := &objects[i], twins[i]
@@ -82,7 +82,7 @@ func derivedPaths(o, twin map[string]any) [][]string {
 			case is != was:
 				paths = append(paths, path)
 			default:
-				paths = append(paths, different(value, other, path)...)
+				paths = append(paths, Different(value, other, path)...)
 			}
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -109,7 +110,7 @@ func TestMark(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one := objectsOf(t, c.one...)
-			mark(one, objectsOf(t, c.two...))
+			Mark(one, objectsOf(t, c.two...))
 			if diff := cmp.Diff(c.want, one[0].Secret); diff != "" {
 				t.Error(diff)
 			}
@@ -130,7 +131,7 @@ func TestPairedOrder(t *testing.T) {
 	}
 	two[3] = one[3] // its name is not derived
 	objects := objectsOf(t, one...)
-	mark(objects, objectsOf(t, two...))
+	Mark(objects, objectsOf(t, two...))
 	for i, o := range objects {
 		if len(o.Secret) > 0 || (o.Twin == nil) != (i == 3) {
 			t.Errorf("%d: %v, %v", i, o.Secret, o.Twin)
@@ -150,14 +151,14 @@ func TestDiscreet(t *testing.T) {
 		{errors.New("at x.yaml: no-2retnuh"), errors.New("at x.yaml: no-7abcdef"), "at x.yaml: " + hiddenError},
 		{errors.New("2retnuh"), nil, hiddenError},
 	} {
-		s := newShadow(nil)
-		s.secret = true
-		err := s.discreet(c.one, c.two, nil)
+		s := NewShadow(nil)
+		s.Secret = true
+		err := s.Discreet(c.one, c.two, nil)
 		if err.Error() != c.want || !errors.Is(err, c.one) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	if err := newShadow(nil).discreet(errors.New("x"), nil, nil); err.Error() != "x" {
+	if err := NewShadow(nil).Discreet(errors.New("x"), nil, nil); err.Error() != "x" {
 		t.Errorf("%v without secrets", err)
 	}
 }
@@ -182,7 +183,7 @@ func TestShadowReads(t *testing.T) {
 	lookup := lookupOf(&reads)
 	ks := objectsOf(t, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: apps}\n"+
 		"spec: {path: ., postBuild: {substituteFrom: [{kind: Secret, name: s}, {kind: ConfigMap, name: c}, {kind: Secret, name: none, optional: true}]}}")[0]
-	tree := NewTree(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
+	tree := sourcetree.NewTree(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
 	result, err := Kustomization(t.Context(), tree, ks.Unstructured, Options{Lookup: lookup})
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
-	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // files is the file system of kustomize for a tree, within the budget of the build. The generated
@@ -60,26 +59,18 @@ func (f *files) refuse(err error) error {
 	return err
 }
 
-// inside converts a path of kustomize to a path for fs.FS.
-func inside(name string) string {
-	if clean := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/"); clean != "" {
-		return clean
-	}
-	return "."
-}
-
 // IsDir implements [FileSystem].
 func (f *files) IsDir(name string) bool {
-	info, err := fs.Stat(f.tree, inside(name))
+	info, err := fs.Stat(f.tree, sourcetree.Clean(name))
 	return err == nil && info.IsDir()
 }
 
 // Exists implements [FileSystem].
 func (f *files) Exists(name string) bool {
-	if f.generated != "" && inside(name) == f.generated {
+	if f.generated != "" && sourcetree.Clean(name) == f.generated {
 		return true
 	}
-	_, err := fs.Stat(f.tree, inside(name))
+	_, err := fs.Stat(f.tree, sourcetree.Clean(name))
 	return err == nil
 }
 
@@ -93,11 +84,11 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 		return data, nil
 	}
 	if f.decrypt != nil {
-		if err := f.noteSources(path.Dir(inside(name)), data); err != nil {
+		if err := f.noteSources(path.Dir(sourcetree.Clean(name)), data); err != nil {
 			return nil, err
 		}
 	}
-	return data, f.refuse(f.checkRemote(inside(name), data))
+	return data, f.refuse(f.checkRemote(sourcetree.Clean(name), data))
 }
 
 func (f *files) read(name string) ([]byte, error) {
@@ -107,7 +98,7 @@ func (f *files) read(name string) ([]byte, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
-	name = inside(name)
+	name = sourcetree.Clean(name)
 	if f.generated != "" && name == f.generated {
 		if f.cost != nil {
 			if err := f.refuse(f.cost.read(name, f.content)); err != nil {
@@ -145,7 +136,7 @@ func (f *files) read(name string) ([]byte, error) {
 
 // ReadDir implements [FileSystem].
 func (f *files) ReadDir(name string) ([]string, error) {
-	entries, err := fs.ReadDir(f.tree, inside(name))
+	entries, err := fs.ReadDir(f.tree, sourcetree.Clean(name))
 	names := make([]string, len(entries))
 	for i, entry := range entries {
 		names[i] = entry.Name()
@@ -155,7 +146,7 @@ func (f *files) ReadDir(name string) ([]string, error) {
 
 // Glob implements [FileSystem].
 func (f *files) Glob(pattern string) ([]string, error) {
-	matches, err := fs.Glob(f.tree, inside(pattern))
+	matches, err := fs.Glob(f.tree, sourcetree.Clean(pattern))
 	for i := range matches {
 		matches[i] = "/" + matches[i]
 	}

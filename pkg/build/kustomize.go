@@ -16,6 +16,8 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // FileSystem is the files of a source that kustomize reads. Paths are absolute; "/" is the root of
@@ -145,7 +147,7 @@ func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error)
 		return filesys.ConfirmedDir(clean), "", nil
 	}
 	if !r.Exists(clean) {
-		return "", "", fmt.Errorf("there is no %s in the source", inside(clean))
+		return "", "", fmt.Errorf("there is no %s in the source", sourcetree.Clean(clean))
 	}
 	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
 }

@@ -70,6 +70,18 @@ func (r *Result) Lookup(read func(*unstructured.Unstructured) (map[string][]byte
 	})
 }
 
+// Wanted is the object that a template looks up, or all objects of a kind if Name is empty.
+type Wanted struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+}
+
+// Finder finds the objects that templates look up. It returns nil for an object that does not
+// exist, and a list if no name is given.
+type Finder func(ctx context.Context, wanted Wanted) (map[string]any, error)
+
 // dataReference refers to a ConfigMap or a Secret in the namespace of the object that refers to it.
 type dataReference struct {
 	controllers.ID

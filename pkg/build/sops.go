@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // ErrNoKey is returned by a Decrypter if none of its keys decrypts the document. The build then
@@ -101,6 +103,25 @@ func encryptedValues(o *unstructured.Unstructured) []string {
 	return keys
 }
 
+// EncryptedError is returned if the data of an object is encrypted. File is the file or the name of
+// the object.
+type EncryptedError struct{ File string }
+
+func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
+
+// ReadData returns the data of a ConfigMap or a Secret, or an EncryptedError.
+func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {
+	if sealed(o) {
+		return nil, &EncryptedError{controllers.IDOf(o.Object).String()}
+	}
+	return DataOf(o)
+}
+
+// sealed reports whether an object, or any of its keys, is encrypted.
+func sealed(o *unstructured.Unstructured) bool {
+	return encrypted(o.Object) || len(encryptedKeys(o)) > 0
+}
+
 // decrypt sets Encrypted and decrypts the object if there is a decrypter.
 func (o *Object) decrypt(ctx context.Context, with Decrypter) error {
 	whole, keys := encrypted(o.Object), encryptedKeys(o.Unstructured)
@@ -145,7 +166,7 @@ func (o *Object) decryptWhole(ctx context.Context, with Decrypter) error {
 	delete(object, "sops")
 	before := maps.Clone(o.Object)
 	delete(before, "sops")
-	o.Secret = append(o.Secret, different(object, before, nil)...)
+	o.Secret = append(o.Secret, Different(object, before, nil)...)
 	o.Object = object
 	return nil
 }

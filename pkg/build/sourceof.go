@@ -18,6 +18,11 @@ func IsKustomization(o *unstructured.Unstructured) bool {
 	return o.GetKind() == kustomizationKind && strings.HasPrefix(o.GetAPIVersion(), toolkit+"/")
 }
 
+// IsHelmRelease reports whether an object is a HelmRelease of Flux.
+func IsHelmRelease(o *unstructured.Unstructured) bool {
+	return o.GetKind() == "HelmRelease" && strings.HasPrefix(o.GetAPIVersion(), "helm.toolkit.fluxcd.io/")
+}
+
 // SourceOf returns the source that the sourceRef of a Kustomization references.
 func SourceOf(ks *unstructured.Unstructured) controllers.ID {
 	reference, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "sourceRef")

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -44,7 +45,7 @@ type Options struct {
 	Build build.Options
 	// Charts configures the rendering of HelmReleases, except for how objects and files are found. Without a Renderer,
 	// HelmReleases are not rendered.
-	Charts build.HelmOptions
+	Charts charts.Options
 	// Missing is called for a ConfigMap or Secret that an owner refers to and that is not found. The owner is rendered
 	// without it if Missing returns true. Nil returns false.
 	Missing func(owner *unstructured.Unstructured, object controllers.ID, err error) bool

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -30,7 +31,7 @@ const (
 	Second Attempt = "second"
 )
 
-// Release renders the objects that a HelmRelease installs. It returns a build.SourceError if the chart is not available.
+// Release renders the objects that a HelmRelease installs. It returns a charts.SourceError if the chart is not available.
 func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt) (*Rendering, error) {
 	reads := &reader{graph: g, lookup: g.lookup(nil)}
 	options := g.Charts
@@ -38,7 +39,7 @@ func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Att
 	options.Lookup, options.Missing = reads, reads.missing(hr)
 	options.Find, options.Sources, options.Untrusted = reads.find, reads.files, reads.untrusted
 	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d", attempt, revision), func() (*Rendering, error) {
-		result, err := build.HelmRelease(g.ctx, hr, options)
+		result, err := charts.HelmRelease(g.ctx, hr, options)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func untrusted(g *Graph, repository *unstructured.Unstructured) bool {
 		return g.Untrusted || g.Reviewed != nil
 	}
 	before, err := g.Reviewed.Object(controllers.IDOf(repository.Object))
-	return err != nil || !build.SameHost(before, repository)
+	return err != nil || !charts.SameHost(before, repository)
 }
 
 // Installed adds the Flux objects of a HelmRelease to the graph, and returns a rendering with only these.
@@ -142,7 +143,7 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 	if err != nil {
 		return false // it is not in this repository
 	}
-	files, err := build.ChartIn(tree, c.names[0])
+	files, err := charts.ChartIn(tree, c.names[0])
 	if err != nil || files.Archive != nil {
 		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
 	}

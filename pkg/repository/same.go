@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -116,6 +117,6 @@ func (r *inputs) charts(folder string) bool {
 	if err != nil {
 		return true // an archive, or an error for Helm to report
 	}
-	dependencies, err := build.LocalCharts("Chart.yaml", text)
+	dependencies, err := charts.LocalCharts("Chart.yaml", text)
 	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(Clean(path.Join(folder, d))) })
 }

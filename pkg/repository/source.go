@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -162,7 +163,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	}
 	identity := Identity{a.graph.Remotes, a.object, a.graph.Branches}
 	local := source.Kind == "GitRepository" && identity.Local(text(o, "spec", "url"))
-	if local && identity.Follows(build.GitReferenceOf(o)) {
+	if local && identity.Follows(GitReferenceOf(o)) {
 		return a.artifact(o, a.graph.Tree)
 	}
 	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, local))
@@ -173,7 +174,7 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 	source := controllers.IDOf(o.Object)
 	switch {
 	case local:
-		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, build.GitReferenceOf(o)), Elsewhere: true}
+		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, GitReferenceOf(o)), Elsewhere: true}
 	case source.Kind == "GitRepository":
 		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}
@@ -226,7 +227,7 @@ func (a *artifacts) isOwn(source controllers.ID, err error) bool {
 
 // folder returns the files of a directory as the artifact of a source.
 func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
-	part := build.Part{Tree: a.graph.Tree, From: Clean(folder.Path)}
+	part := sourcetree.Part{Tree: a.graph.Tree, From: Clean(folder.Path)}
 	if folder.Tree != nil {
 		part.Tree = folder.Tree
 	}
@@ -234,14 +235,14 @@ func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
 	if o, err := a.source(source); err == nil {
 		ignore = text(o, "spec", "ignore")
 	}
-	return a.selected([]build.Part{part}, ignore, folder.Artifact)
+	return a.selected([]sourcetree.Part{part}, ignore, folder.Artifact)
 }
 
 // artifact returns the artifact of a source with the files of a tree: of a GitRepository also those of its submodules and
 // of spec.include.
 func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
 	if o == nil {
-		return a.selected([]build.Part{{Tree: files}}, "", false)
+		return a.selected([]sourcetree.Part{{Tree: files}}, "", false)
 	}
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(files, ".gitmodules"); err == nil {
@@ -254,21 +255,21 @@ func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, e
 			}
 		}
 	}
-	included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) { return a.graph.Content(other) })
+	included, err := sourcetree.Included(o, func(other controllers.ID) (fs.FS, error) { return a.graph.Content(other) })
 	if err != nil {
 		return nil, err
 	}
-	parts := append([]build.Part{{Tree: files, Only: build.SparseCheckout(o)}}, included...)
+	parts := append([]sourcetree.Part{{Tree: files, Only: sourcetree.SparseCheckout(o)}}, included...)
 	return a.selected(parts, text(o, "spec", "ignore"), text(o, "spec", "layerSelector", "operation") == "copy")
 }
 
 // selected returns the files of parts. An artifact, which is a single part, is not filtered again.
-func (a *artifacts) selected(parts []build.Part, ignore string, artifact bool) (Tree, error) {
+func (a *artifacts) selected(parts []sourcetree.Part, ignore string, artifact bool) (Tree, error) {
 	return a.graph.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
 		if artifact {
 			return hashed(parts[0].Tree, parts[0].From)
 		}
-		tree, err := build.Select(a.graph.ctx, parts, ignore)
+		tree, err := sourcetree.Select(a.graph.ctx, parts, ignore)
 		if err != nil {
 			return nil, err // a typed nil is not nil
 		}

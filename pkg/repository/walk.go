@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -165,7 +166,7 @@ func CannotBuild(owner *unstructured.Unstructured, err error) string {
 
 // ChartUnavailable returns why the chart of a HelmRelease is not available, and false for another error.
 func ChartUnavailable(err error) (reason string, ok bool) {
-	var source *build.SourceError
+	var source *charts.SourceError
 	if !errors.As(err, &source) || !errors.Is(err, build.ErrNotFound) {
 		return "", false
 	}

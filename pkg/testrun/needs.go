@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -111,7 +112,7 @@ func (r provider) remedy(n *Need) string {
 // inGit reports whether the repository has a manifest of an object: it is applied when its
 // Kustomization is reconciled.
 func (r provider) inGit(ref controllers.ID) bool {
-	found, err := build.Search(context.Background(), r.Repository.Tree, []string{ref.Kind, ref.Name}, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(context.Background(), r.Repository.Tree, []string{ref.Kind, ref.Name}, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == ref.Kind && o.GetName() == ref.Name && (o.GetNamespace() == "" || o.GetNamespace() == ref.Namespace)
 	})
 	return err != nil || len(found) > 0
@@ -262,7 +263,7 @@ func (r provider) unset(ctx context.Context, f Flux) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := build.Archive(bytes.NewReader(packed))
+	tree, err := sourcetree.Archive(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}

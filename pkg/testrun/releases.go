@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -19,7 +20,7 @@ type stored struct{ namespace, name string }
 
 // storedOf returns the release of a HelmRelease.
 func storedOf(f Flux) (stored, error) {
-	target, err := build.TargetOf(&unstructured.Unstructured{Object: f.Object})
+	target, err := charts.TargetOf(&unstructured.Unstructured{Object: f.Object})
 	text := func(path string) string { return controllers.Path{path}.String(f.Object) }
 	return stored{cmp.Or(text("status.storageNamespace"), target.Storage), cmp.Or(text("status.history[0].name"), target.Name)}, err
 }
@@ -32,7 +33,7 @@ func (r examination) released(ctx context.Context, f Flux, at stored, selected m
 		return nil, err
 	}
 	current := history.Current()
-	objects, err := build.Stored(&unstructured.Unstructured{Object: f.Object}, current.Manifest, nil)
+	objects, err := charts.Stored(&unstructured.Unstructured{Object: f.Object}, current.Manifest, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -94,7 +95,7 @@ func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 		return err
 	}
 	if c.graph.Root() == nil {
-		return &build.PathError{Path: c.Path, Problem: "not found in " + at.Name}
+		return &sourcetree.PathError{Path: c.Path, Problem: "not found in " + at.Name}
 	}
 	if c.deployed, err = c.graph.Deploy(); err != nil {
 		return err

@@ -15,7 +15,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 // staging is the artifact while it is assembled. Folders are recorded because
 // the target of a copy depends on whether it is one.
 type staging struct {
-	files   map[string]build.Origin
+	files   map[string]sourcetree.Origin
 	folders map[string]bool
 }
 
@@ -170,7 +171,7 @@ func (c *copying) folder(from, to, root string) error {
 		if entry.IsDir() {
 			return c.enter(path.Clean(target))
 		}
-		return c.put(target, build.Origin{Tree: c.tree, Name: name})
+		return c.put(target, sourcetree.Origin{Tree: c.tree, Name: name})
 	})
 }
 
@@ -178,17 +179,17 @@ func (c *copying) folder(from, to, root string) error {
 func (c *copying) file(from, to string) error {
 	existing, exists := c.files[path.Clean(to)]
 	if c.Strategy != strategyMerge || !exists {
-		return c.put(to, build.Origin{Tree: c.tree, Name: from})
+		return c.put(to, sourcetree.Origin{Tree: c.tree, Name: from})
 	}
 	below, err := documents(existing)
 	if err != nil {
 		return err
 	}
-	above, err := documents(build.Origin{Tree: c.tree, Name: from})
+	above, err := documents(sourcetree.Origin{Tree: c.tree, Name: from})
 	if err != nil {
 		return err
 	}
-	merged, err := yaml.Marshal(build.MergeValues(below, above))
+	merged, err := yaml.Marshal(charts.MergeValues(below, above))
 	if err != nil {
 		return err
 	}
@@ -196,12 +197,12 @@ func (c *copying) file(from, to string) error {
 }
 
 // inMemory returns the origin of generated content.
-func inMemory(content []byte) build.Origin {
-	return build.Origin{Tree: build.NewTree(map[string][]byte{"file": content}), Name: "file"}
+func inMemory(content []byte) sourcetree.Origin {
+	return sourcetree.Origin{Tree: sourcetree.NewTree(map[string][]byte{"file": content}), Name: "file"}
 }
 
 // documents merges the documents of a YAML file.
-func documents(file build.Origin) (map[string]any, error) {
+func documents(file sourcetree.Origin) (map[string]any, error) {
 	text, err := fs.ReadFile(file.Tree, file.Name)
 	if err != nil {
 		return nil, err
@@ -219,7 +220,7 @@ func documents(file build.Origin) (map[string]any, error) {
 		if err := budget.Unmarshal(file.Name, document, &content); err != nil {
 			return nil, err
 		}
-		all = build.MergeValues(all, content)
+		all = charts.MergeValues(all, content)
 	}
 }
 
@@ -229,7 +230,7 @@ func (c *copying) extract(from string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := build.Archive(bytes.NewReader(content))
+	tree, err := sourcetree.Archive(bytes.NewReader(content))
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
@@ -240,7 +241,7 @@ func (c *copying) extract(from string) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		return c.put(path.Join(c.to, name), build.Origin{Tree: tree, Name: name})
+		return c.put(path.Join(c.to, name), sourcetree.Origin{Tree: tree, Name: name})
 	})
 }
 
@@ -250,7 +251,7 @@ func isArchive(name string) bool {
 }
 
 // put adds a file to the artifact.
-func (s *staging) put(name string, from build.Origin) error {
+func (s *staging) put(name string, from sourcetree.Origin) error {
 	name = path.Clean(name)
 	if s.folders[name] {
 		return fmt.Errorf("%s is a directory in the artifact", name)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -57,7 +58,7 @@ func Is(o *unstructured.Unstructured) bool {
 
 // Find renders an ExternalArtifact from the ArtifactGenerators among objects. It
 // returns build.ErrNotFound if none of them produces it.
-func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*build.Selection, error) {
+func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*sourcetree.Selection, error) {
 	for _, o := range objects {
 		if !Is(o) || o.GetNamespace() != source.Namespace {
 			continue
@@ -112,7 +113,7 @@ func New(o *unstructured.Unstructured) (*Generator, error) {
 
 // Artifact returns the files of the ExternalArtifact with the given name, or
 // ErrNoArtifact.
-func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*build.Selection, error) {
+func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*sourcetree.Selection, error) {
 	wanted, err := g.artifact(name, sources)
 	if err != nil {
 		return nil, err
@@ -120,7 +121,7 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 	if g.disabled {
 		return nil, fmt.Errorf("the reconciliation of %s is disabled by annotation: the content of its artifacts is unknown", g.name)
 	}
-	s := &staging{files: map[string]build.Origin{}, folders: map[string]bool{".": true}}
+	s := &staging{files: map[string]sourcetree.Origin{}, folders: map[string]bool{".": true}}
 	for _, o := range wanted.Copy {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -135,7 +136,7 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 			delete(s.files, name)
 		}
 	}
-	return build.NewSelection(s.files), nil
+	return sourcetree.NewSelection(s.files), nil
 }
 
 // artifact returns the specification of an artifact.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
 // FuzzIndex reads any index of a Helm repository: the chosen entry is one of the index that is in
@@ -26,7 +26,7 @@ func FuzzIndex(f *testing.F) {
 		if err != nil {
 			return
 		}
-		entry, err := choose(all.Entries[name], build.Chart{Name: name, URL: repository, Version: version})
+		entry, err := choose(all.Entries[name], charts.Chart{Name: name, URL: repository, Version: version})
 		if err != nil {
 			return
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/repository/desired"
@@ -24,7 +25,7 @@ import (
 type ReleasePlanner struct {
 	comparer *Comparer
 	client   *kube.Client
-	Options  *build.HelmOptions
+	Options  *charts.Options
 	// local are the sources with a local directory, and localRevision returns
 	// their revision, or "" if it is not known.
 	local         build.Sources
@@ -132,13 +133,13 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h diff.HelmRelease) (diff.Pla
 		options.Chart, options.ChartGeneration, err = p.chart(ctx, h.Object)
 		return err
 	})
-	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
+	h.Render = func(ctx context.Context, revision int) (*charts.Result, error) {
 		if err := find(); err != nil {
 			return nil, err
 		}
 		options := options
 		options.Revision = revision
-		return build.HelmRelease(ctx, h.Object, options)
+		return charts.HelmRelease(ctx, h.Object, options)
 	}
 	h.Controller = p.controller
 	return engine.PlanRelease(ctx, h)
@@ -194,7 +195,7 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 // chart returns the chart artifact of a HelmRelease, or nil if
 // source-controller has none that matches the spec. It also returns the
 // generation that its HelmChart will have.
-func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*build.Chart, int64, error) {
+func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*charts.Chart, int64, error) {
 	origin := chartOriginOf(hr)
 	_, err := p.local(ctx, origin.source)
 	local := err == nil
@@ -228,9 +229,9 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 		p.comparer.Warn("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
 		return nil, generation, nil
 	}
-	chart := &build.Chart{Archive: archive}
+	chart := &charts.Chart{Archive: archive}
 	if origin.object.Kind != "HelmChart" {
-		chart.Build = build.VersionMetadata(a.Revision)
+		chart.Build = charts.VersionMetadata(a.Revision)
 	}
 	return chart, generation, err
 }

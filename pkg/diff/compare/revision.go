@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
@@ -76,13 +77,13 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 		return desired.StoredSource{}, err
 	}
 	defer func() { _ = fetched.Close() }() // the temporary directory is removed a day later if this fails
-	only := build.SparseCheckout(repository)
+	only := sourcetree.SparseCheckout(repository)
 	for _, dir := range only {
 		if !fetched.Tree.Has(path.Clean(dir)) {
 			return desired.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, fetched.Revision)
 		}
 	}
-	included, err := build.Included(repository, func(other controllers.ID) (fs.FS, error) {
+	included, err := sourcetree.Included(repository, func(other controllers.ID) (fs.FS, error) {
 		tree, err := stored.Tree(ctx, other)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s of spec.include: %w", other, err)
@@ -92,7 +93,7 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 	if err != nil {
 		return desired.StoredSource{}, err
 	}
-	tree, err := build.Assemble(ctx, append([]build.Part{{Tree: fetched.Tree, Only: only}}, included...), desired.Text(repository, "spec", "ignore"))
+	tree, err := sourcetree.Assemble(ctx, append([]sourcetree.Part{{Tree: fetched.Tree, Only: only}}, included...), desired.Text(repository, "spec", "ignore"))
 	return desired.StoredSource{Tree: tree, Revision: fetched.Revision}, err
 }
 
@@ -107,7 +108,7 @@ func (c *Comparer) gitFiles(ctx context.Context, repository *unstructured.Unstru
 	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
-	if only := build.SparseCheckout(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
+	if only := sourcetree.SparseCheckout(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
 		submodules = false // .gitmodules is not checked out
 	}
 	if submodules {

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -50,7 +51,7 @@ type Builder struct {
 	Cluster
 	// Kustomizer runs kustomize, and Charts returns what renders charts.
 	Kustomizer build.Kustomizer
-	Charts     func() (build.Renderer, error)
+	Charts     func() (charts.Renderer, error)
 	// Login returns credentials of a cloud provider for the host of a registry.
 	Login func(ctx context.Context, provider, host string) (username, password string, err error)
 	// GitLogin returns credentials of a provider for a Git repository.

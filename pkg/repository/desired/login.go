@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // LoginFor returns the login for sources whose spec.provider is the selected provider. Other
 // sources are read with the credentials of docker login.
-func (b *Builder) LoginFor(provider string) build.Login {
+func (b *Builder) LoginFor(provider string) charts.Login {
 	return func(ctx context.Context, repository *unstructured.Unstructured) (username, password string, err error) {
 		address, isOCI := strings.CutPrefix(Text(repository, "spec", "url"), registry.Scheme)
 		if !isOCI || provider == "" || Text(repository, "spec", "provider") != provider {

@@ -15,6 +15,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -41,9 +43,9 @@ func AtRevision(wanted registry.Wanted, revision string) registry.Wanted {
 // Credentials finds the credentials of sources.
 type Credentials struct {
 	Lookup build.Lookup
-	// Missing decides on Secrets that cannot be read, as in build.HelmOptions.
+	// Missing decides on Secrets that cannot be read, as in charts.Options.
 	Missing func(controllers.ID, error) bool
-	Login   build.Login
+	Login   charts.Login
 	// Restrict returns a transport that refuses hosts. Nil allows all.
 	Restrict func(*http.Transport) http.RoundTripper
 }
@@ -63,13 +65,13 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 	if found.Tag != "" {
 		revision = found.Tag + "@" + found.Digest
 	}
-	tree, err := build.Archive(bytes.NewReader(layer))
+	tree, err := sourcetree.Archive(bytes.NewReader(layer))
 	if err != nil {
 		return StoredSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, controllers.IDOf(repository.Object), err)
 	}
 	if Text(repository, "spec", "layerSelector", "operation") != "copy" {
 		// The copy operation keeps the layer without applying ignore rules.
-		tree, err = build.Assemble(ctx, []build.Part{{Tree: tree}}, Text(repository, "spec", "ignore"))
+		tree, err = sourcetree.Assemble(ctx, []sourcetree.Part{{Tree: tree}}, Text(repository, "spec", "ignore"))
 	}
 	return StoredSource{tree, revision}, err
 }
@@ -77,7 +79,7 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 // OCIAccess returns the connection settings and credentials for the registry
 // of an OCIRepository.
 func OCIAccess(ctx context.Context, repository *unstructured.Unstructured, credentials Credentials) (registry.Access, error) {
-	from, err := build.AccessOf(ctx, repository, build.HelmOptions{Lookup: credentials.Lookup, Missing: credentials.Missing, Login: credentials.Login})
+	from, err := charts.AccessOf(ctx, repository, charts.Options{Lookup: credentials.Lookup, Missing: credentials.Missing, Login: credentials.Login})
 	if err != nil {
 		return registry.Access{}, err
 	}

@@ -15,6 +15,8 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -91,11 +93,11 @@ func CheckFolder(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return &build.PathError{Path: path, Problem: "there is no such directory"}
+		return &sourcetree.PathError{Path: path, Problem: "there is no such directory"}
 	case err != nil:
 		return fmt.Errorf("reading %s: %w", path, err)
 	case !info.IsDir():
-		return &build.PathError{Path: path, Problem: "it is not a directory"}
+		return &sourcetree.PathError{Path: path, Problem: "it is not a directory"}
 	}
 	return nil
 }
@@ -154,7 +156,7 @@ func (p *Plan) failures(known int) []error {
 }
 
 // follow builds the Kustomizations that a HelmRelease installs, and returns what they apply.
-func (p *Plan) follow(hr *unstructured.Unstructured, rendered *build.HelmResult) (*build.Result, []error) {
+func (p *Plan) follow(hr *unstructured.Unstructured, rendered *charts.Result) (*build.Result, []error) {
 	added := &build.Result{}
 	if p.deployed == nil {
 		return added, nil

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/kube/objref"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -77,7 +77,7 @@ func (s *StoredSources) fetch(ctx context.Context, source controllers.ID) (Store
 	if err != nil {
 		return StoredSource{}, err
 	}
-	tree, err := build.Archive(bytes.NewReader(archive))
+	tree, err := sourcetree.Archive(bytes.NewReader(archive))
 	if err != nil {
 		return StoredSource{}, fmt.Errorf("unpacking the artifact of %s: %w", source, err)
 	}

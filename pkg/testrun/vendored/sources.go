@@ -16,7 +16,9 @@ import (
 	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
@@ -33,7 +35,7 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return nil, err
 	}
 	source.URL, source.Submodules = wanted.URL, wanted.Submodules
-	revision := git.Revision(build.GitReferenceOf(o))
+	revision := git.Revision(repository.GitReferenceOf(o))
 	resolved, err := source.Resolve(ctx, revision)
 	if err != nil {
 		return nil, err
@@ -176,7 +178,7 @@ func (f *Fetcher) layouts() error {
 }
 
 // helm implements reader.
-func (f *Fetcher) helm(ctx context.Context, wanted Source, chart *build.Chart) error {
+func (f *Fetcher) helm(ctx context.Context, wanted Source, chart *charts.Chart) error {
 	if _, known := f.next.find(wanted); known {
 		return nil
 	}

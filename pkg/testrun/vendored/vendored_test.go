@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helm"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/test/support/testcloud"
 	"github.com/fluxkit/flux/test/support/testgithost"
@@ -105,7 +106,7 @@ func (s *servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *servers) repository(versions string, more ...string) *testrun.Repository {
 	s.Helper()
 	ca := strings.ReplaceAll(strings.TrimSpace(string(s.git.CA)), "\n", "\n    ")
-	r := &testrun.Repository{Path: "cluster", Tree: build.NewTree(map[string][]byte{
+	r := &testrun.Repository{Path: "cluster", Tree: sourcetree.NewTree(map[string][]byte{
 		"cluster/secret.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: git, namespace: apps}\nstringData:\n  username: ada\n  password: s3cret\n  ca.crt: |\n    " + ca + "\n"),
 		"cluster/all.yaml": fmt.Appendf(nil, `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/desired"
@@ -27,9 +29,9 @@ type reader interface {
 	// bucket returns the objects of a bucket.
 	bucket(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)
 	// helm notes a Helm repository, or a chart in it.
-	helm(ctx context.Context, wanted Source, chart *build.Chart) error
+	helm(ctx context.Context, wanted Source, chart *charts.Chart) error
 	// dependency notes a chart in a Helm repository that a chart in a source lacks.
-	dependency(ctx context.Context, at place, wanted Source, chart *build.Chart) error
+	dependency(ctx context.Context, at place, wanted Source, chart *charts.Chart) error
 }
 
 // walk finds all sources that a repository refers to.
@@ -38,7 +40,7 @@ type walk struct {
 	repository *testrun.Repository
 	options    build.Options
 	// login returns credentials for registries. It may be nil.
-	login build.Login
+	login charts.Login
 
 	graph *repository.Graph
 	// applied are the objects of the Kustomizations that were rendered.
@@ -126,7 +128,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		return err
 	}
 	var from controllers.ID
-	chart, err := build.ChartOf(ctx, o, build.HelmOptions{
+	chart, err := charts.ChartOf(ctx, o, charts.Options{
 		Lookup: w.lookup(), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 		Find: func(_ context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 			return w.graph.Object(wanted)
@@ -137,7 +139,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		},
 	})
 	switch {
-	case errors.Is(err, build.ErrNotFound) || errors.Is(err, build.ErrNoChart):
+	case errors.Is(err, build.ErrNotFound) || errors.Is(err, charts.ErrNoChart):
 		w.omit("%s: %s", id, err)
 		return nil
 	case err != nil:
@@ -182,13 +184,13 @@ func (w *walk) files(ctx context.Context, wanted Source, o *unstructured.Unstruc
 		if err != nil {
 			return nil, err
 		}
-		return build.Archive(bytes.NewReader(layer))
+		return sourcetree.Archive(bytes.NewReader(layer))
 	case bucketKind:
 	default:
 		return nil, fmt.Errorf("it cannot be vendored: %w", build.ErrNotFound)
 	}
 	files, err := read(ctx, wanted, o, lookup)
-	return build.NewTree(files), err
+	return sourcetree.NewTree(files), err
 }
 
 // find returns an object of the repository, or nil.

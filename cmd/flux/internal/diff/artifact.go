@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 type artifactOptions struct {
@@ -91,7 +91,7 @@ func runArtifact(ctx context.Context, a *app.App, o *artifactOptions, args []str
 
 // filesOf returns the files of an archive by path.
 func filesOf(archive []byte) (map[string][]byte, error) {
-	tree, err := build.Archive(bytes.NewReader(archive))
+	tree, err := sourcetree.Archive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/web/egress"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
@@ -103,7 +103,7 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 	b := &desired.Builder{
 		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
 		Login: identity.Login, GitLogin: identity.GitCredentials,
-		Charts:   func() (build.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
+		Charts:   func() (charts.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
 		ReadFile: func(ctx context.Context, file string) ([]byte, error) { return oci.ReadInput(ctx, a, file) },
 	}
 	b.Hosts, b.Kustomizer = hosts, isolated.NewKustomizer(a.Helpers, hosts)

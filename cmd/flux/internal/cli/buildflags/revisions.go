@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
@@ -50,7 +51,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer,
 		Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return decrypter },
 	}
-	options.Charts = build.HelmOptions{
+	options.Charts = charts.Options{
 		KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions, Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
 	}
 	if options.Build.Vars, options.Build.SecretVars, err = o.Vars(); err != nil {

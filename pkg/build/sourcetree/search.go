@@ -1,4 +1,4 @@
-package build
+package sourcetree
 
 import (
 	"bufio"
@@ -9,14 +9,11 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // manifestMax is the maximum size of a file that is searched for manifests.
@@ -109,80 +106,4 @@ func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 			objects = append(objects, o)
 		}
 	}
-}
-
-// EncryptedError is returned if the data of an object is encrypted. File is the file or the name of
-// the object.
-type EncryptedError struct{ File string }
-
-func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
-
-// InRepository returns a lookup among the manifests of a tree. A manifest without a namespace
-// matches all namespaces, since a kustomization may set the namespace.
-func InRepository(tree fs.FS) Lookup {
-	type answer struct {
-		data map[string][]byte
-		err  error
-	}
-	var mu sync.Mutex
-	known := map[controllers.ID]answer{}
-	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if a, ok := known[object]; ok {
-			return a.data, a.err
-		}
-		data, err := searchData(ctx, tree, object)
-		if ctx.Err() == nil {
-			known[object] = answer{data, err}
-		}
-		return data, err
-	})
-}
-
-func searchData(ctx context.Context, tree fs.FS, object controllers.ID) (map[string][]byte, error) {
-	found, err := Search(ctx, tree, []string{object.Name, object.Kind}, func(o *unstructured.Unstructured) bool {
-		here := o.GetNamespace() == "" || o.GetNamespace() == object.Namespace
-		return o.GetAPIVersion() == "v1" && o.GetKind() == object.Kind && o.GetName() == object.Name && here
-	})
-	if err != nil {
-		return nil, err
-	}
-	if len(found) == 0 {
-		return nil, ErrNotFound
-	}
-	best := found[0]
-	var files []string
-	for _, m := range found {
-		if best.GetNamespace() == "" && m.GetNamespace() != "" {
-			best = m
-		}
-		files = append(files, m.File)
-	}
-	same := 0
-	for _, m := range found {
-		if m.GetNamespace() == best.GetNamespace() {
-			same++
-		}
-	}
-	if same > 1 {
-		return nil, fmt.Errorf("defined in more than one file: %s", strings.Join(files, ", "))
-	}
-	if sealed(best.Unstructured) {
-		return nil, &EncryptedError{best.File}
-	}
-	return DataOf(best.Unstructured)
-}
-
-// ReadData returns the data of a ConfigMap or a Secret, or an EncryptedError.
-func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {
-	if sealed(o) {
-		return nil, &EncryptedError{controllers.IDOf(o.Object).String()}
-	}
-	return DataOf(o)
-}
-
-// sealed reports whether an object, or any of its keys, is encrypted.
-func sealed(o *unstructured.Unstructured) bool {
-	return encrypted(o.Object) || len(encryptedKeys(o)) > 0
 }

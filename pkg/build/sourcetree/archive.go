@@ -1,4 +1,4 @@
-package build
+package sourcetree
 
 import (
 	"archive/tar"
@@ -57,7 +57,7 @@ func Archive(r io.Reader) (*Tree, error) {
 		if _, err := io.ReadFull(archive, content); err != nil {
 			return nil, fmt.Errorf("unpacking %s: %w", header.Name, err)
 		}
-		files[inside(header.Name)] = content
+		files[Clean(header.Name)] = content
 	}
 }
 

@@ -1,4 +1,4 @@
-package build
+package charts
 
 import (
 	"bufio"
@@ -13,13 +13,14 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Stored returns the objects of the manifest that Helm stores for a release. Values that contain
 // one of the secrets are marked as secret.
-func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([]Object, error) {
-	var objects []Object
+func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([]build.Object, error) {
+	var objects []build.Object
 	for documents := utilyaml.NewYAMLReader(bufio.NewReader(strings.NewReader(manifest))); ; {
 		document, err := documents.Read()
 		if errors.Is(err, io.EOF) {
@@ -39,6 +40,6 @@ func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([
 		if json.Unmarshal(text, &o.Object) != nil || len(o.Object) == 0 {
 			continue // only comments
 		}
-		objects = append(objects, Object{Unstructured: o, Owner: controllers.IDOf(hr.Object), Secret: containing(o.Object, secrets, nil)})
+		objects = append(objects, build.Object{Unstructured: o, Owner: controllers.IDOf(hr.Object), Secret: containing(o.Object, secrets, nil)})
 	}
 }

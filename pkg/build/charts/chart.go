@@ -1,8 +1,12 @@
-package build
+// Package charts renders the objects that HelmReleases apply: it finds charts and values, and post-renders
+// what a Renderer makes of them.
+package charts
 
 import (
 	"context"
 	"strings"
+
+	"github.com/fluxkit/flux/pkg/build"
 )
 
 // Chart locates a Helm chart in files, in an archive or in a repository.
@@ -73,22 +77,10 @@ type Release struct {
 	// APIVersions holds additional entries of .Capabilities.APIVersions.
 	APIVersions []string `json:"apiVersions,omitempty"`
 	// Find implements the lookup function of templates. Nil finds no objects.
-	Find Finder `json:"-"`
+	Find build.Finder `json:"-"`
 	// SkipSchema skips the validation of the values against the schema of the chart.
 	SkipSchema bool `json:"skipSchema,omitempty"`
 }
-
-// Wanted is the object that a template looks up, or all objects of a kind if Name is empty.
-type Wanted struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Namespace  string `json:"namespace,omitempty"`
-	Name       string `json:"name,omitempty"`
-}
-
-// Finder finds the objects that templates look up. It returns nil for an object that does not
-// exist, and a list if no name is given.
-type Finder func(ctx context.Context, wanted Wanted) (map[string]any, error)
 
 // Rendered holds the YAML documents of a rendered chart.
 type Rendered struct {
@@ -116,8 +108,8 @@ type Renderer interface {
 	Render(ctx context.Context, release Release) (*Rendered, error)
 }
 
-// ChartFetcher fetches charts from repositories and registries.
-type ChartFetcher interface {
+// Fetcher fetches charts from repositories and registries.
+type Fetcher interface {
 	// Fetch fetches a chart into the cache of the fetcher, as DIGEST.tgz, unless it is there.
 	Fetch(ctx context.Context, chart Chart) (*Fetched, error)
 }

@@ -1,4 +1,4 @@
-package build
+package charts
 
 import (
 	"fmt"
@@ -35,3 +35,5 @@ func (s *releaseSpec) target(hr *unstructured.Unstructured) Target {
 	}
 	return t
 }
+
+const helmToolkit = "helm.toolkit.fluxcd.io"

@@ -1,4 +1,4 @@
-package build_test
+package sourcetree_test
 
 import (
 	"archive/tar"
@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // tarOf returns an archive of headers, each with its name as content.
@@ -55,7 +55,7 @@ func FuzzArchive(f *testing.F) {
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
-		tree, err := build.Archive(&packed)
+		tree, err := sourcetree.Archive(&packed)
 		if err != nil {
 			return
 		}

@@ -1,4 +1,4 @@
-package build_test
+package sourcetree_test
 
 import (
 	"archive/tar"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 func TestArchive(t *testing.T) {
@@ -29,7 +29,7 @@ func TestArchive(t *testing.T) {
 	if err := zipped.Close(); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := build.Archive(&packed)
+	tree, err := sourcetree.Archive(&packed)
 	if err != nil {
 		t.Fatal(err)
 	}

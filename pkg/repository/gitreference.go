@@ -1,4 +1,4 @@
-package build
+package repository
 
 import (
 	"fmt"

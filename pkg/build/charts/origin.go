@@ -1,39 +1,18 @@
-package build
+package charts
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// Variable is a substitution variable of postBuild.
-type Variable struct {
-	Name, Value string
-	// From is the ConfigMap or Secret of the variable, or zero if the Kustomization sets it.
-	From controllers.ID
-}
-
-// Variables returns the variables of a Kustomization, sorted by name. Later entries of
-// substituteFrom override earlier ones, and substitute overrides all of them.
-func Variables(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup) ([]Variable, error) {
-	v, err := variablesOf(ctx, ks, Options{Lookup: lookup})
-	if err != nil {
-		return nil, err
-	}
-	var all []Variable
-	for _, name := range slices.Sorted(maps.Keys(v.values)) {
-		all = append(all, Variable{name, v.values[name], v.origins[name]})
-	}
-	return all, nil
-}
 
 // ValueOrigin is the origin of the values at a path and below it.
 type ValueOrigin struct {
@@ -46,13 +25,13 @@ type ValueOrigin struct {
 
 // Values returns the composed values of a HelmRelease and the origin of the values that are not
 // from spec.values.
-func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (map[string]any, []ValueOrigin, error) {
+func Values(ctx context.Context, hr *unstructured.Unstructured, lookup build.Lookup) (map[string]any, []ValueOrigin, error) {
 	var spec releaseSpec
 	if err := convert(hr.Object["spec"], &spec); err != nil {
 		return nil, nil, fmt.Errorf("reading the spec: %w", err)
 	}
 	known := remembering(lookup)
-	values, _, err := releaseValues(ctx, hr, &spec, HelmOptions{Lookup: known})
+	values, _, err := releaseValues(ctx, hr, &spec, Options{Lookup: known})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -66,7 +45,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 		asked[same] = true
 		// A value that differs if the content of the key differs comes from the key.
 		object := controllers.ID{Kind: reference.Kind, Namespace: hr.GetNamespace(), Name: reference.Name}
-		other := LookupFunc(func(ctx context.Context, o controllers.ID) (map[string][]byte, error) {
+		other := build.LookupFunc(func(ctx context.Context, o controllers.ID) (map[string][]byte, error) {
 			data, err := known.Data(ctx, o)
 			text, there := data[reference.key()]
 			if o != object || !there {
@@ -76,13 +55,13 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 			data[reference.key()], err = reference.disguised(text)
 			return data, err
 		})
-		changed, _, err := releaseValues(ctx, hr, &spec, HelmOptions{Lookup: other})
+		changed, _, err := releaseValues(ctx, hr, &spec, Options{Lookup: other})
 		if err != nil {
 			// The changed content cannot be composed, so all values may come from the key.
 			origins = append(origins, ValueOrigin{nil, object, reference.key()})
 			continue
 		}
-		for _, path := range different(values, changed, nil) {
+		for _, path := range build.Different(values, changed, nil) {
 			origins = append(origins, ValueOrigin{path, object, reference.key()})
 		}
 	}
@@ -90,12 +69,12 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup Lookup) (
 }
 
 // remembering returns a lookup that reads each object once.
-func remembering(lookup Lookup) Lookup {
+func remembering(lookup build.Lookup) build.Lookup {
 	found := map[controllers.ID]map[string][]byte{}
-	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
+	return build.LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		data, ok := found[object]
 		if ok && data == nil {
-			return nil, ErrNotFound
+			return nil, build.ErrNotFound
 		}
 		if ok {
 			return data, nil
@@ -104,7 +83,7 @@ func remembering(lookup Lookup) Lookup {
 		if err == nil && data == nil {
 			data = map[string][]byte{}
 		}
-		if err == nil || errors.Is(err, ErrNotFound) {
+		if err == nil || errors.Is(err, build.ErrNotFound) {
 			found[object] = data
 		}
 		return data, err
@@ -114,7 +93,7 @@ func remembering(lookup Lookup) Lookup {
 // disguised returns other content for a key: the same structure with different values.
 func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if r.TargetPath != "" {
-		return []byte(Alias(string(text))), nil
+		return []byte(build.Alias(string(text))), nil
 	}
 	var values any
 	if err := budget.Unmarshal(r.key(), text, &values); err != nil {
@@ -138,6 +117,6 @@ func otherValues(value any) any {
 		}
 		return other
 	default:
-		return Alias(fmt.Sprint(value))
+		return build.Alias(fmt.Sprint(value))
 	}
 }

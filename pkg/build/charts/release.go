@@ -1,4 +1,4 @@
-package build
+package charts
 
 import (
 	"context"
@@ -15,16 +15,17 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// HelmOptions configures the build of a HelmRelease in addition to its spec.
-type HelmOptions struct {
+// Options configures the build of a HelmRelease in addition to its spec.
+type Options struct {
 	// Renderer renders the chart.
 	Renderer Renderer
 	// Lookup finds the ConfigMaps and Secrets of spec.valuesFrom and the Secrets of repositories.
 	// If it is nil, they are not looked up.
-	Lookup Lookup
+	Lookup build.Lookup
 	// Missing is called for a ConfigMap or Secret that cannot be read and is not optional. If it
 	// returns true, the build continues without the object. Nil fails the build.
 	Missing func(object controllers.ID, err error) bool
@@ -40,7 +41,7 @@ type HelmOptions struct {
 	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool
 	Hosts     []string
 	// Sources returns the trees of charts in Git repositories and buckets.
-	Sources Sources
+	Sources build.Sources
 	// SourceRevision returns the revision of a source, such as main@sha1:…, or "" if it is not
 	// known. source-controller appends it to the version of charts with the reconcile strategy
 	// Revision. Nil returns "" for all sources.
@@ -53,14 +54,14 @@ type HelmOptions struct {
 	// Values overrides the values of the release.
 	Values map[string]any
 	// Live finds the objects of the cluster that templates look up. Nil finds no objects.
-	Live Finder
+	Live build.Finder
 	// Revision is the number of the release to build. A number above 1 is an upgrade.
 	Revision int
 	// KubeVersion and APIVersions are the capabilities of the cluster in the chart.
 	KubeVersion string
 	APIVersions []string
 	// Kustomizer runs post-renderers whose work is not bounded by the size of their input.
-	Kustomizer Kustomizer
+	Kustomizer build.Kustomizer
 	// Twin is the Twin of the HelmRelease, if another build has rendered it.
 	Twin *unstructured.Unstructured
 }
@@ -69,15 +70,15 @@ type HelmOptions struct {
 // anonymous access.
 type Login func(ctx context.Context, repository *unstructured.Unstructured) (username, password string, err error)
 
-// HelmResult holds the objects of a HelmRelease.
-type HelmResult struct {
-	Result
+// Result holds the objects of a HelmRelease.
+type Result struct {
+	build.Result
 	// CRDs holds the objects in the folder crds of the chart, which Helm applies before all others.
 	// It is empty if spec.install.crds or spec.upgrade.crds is Skip.
-	CRDs []Object
+	CRDs []build.Object
 	// Hooks holds the hooks, which Helm runs at points of the life of a release and which are not
 	// part of it.
-	Hooks []Object
+	Hooks []build.Object
 	Target
 	// Chart and Version are the name and version of the rendered chart.
 	Chart, Version string
@@ -143,46 +144,30 @@ type chartSpec struct {
 
 type postRenderer struct {
 	Kustomize *struct {
-		Patches []patch           `json:"patches"`
+		Patches []build.Patch     `json:"patches"`
 		Images  []kustomize.Image `json:"images"`
 	} `json:"kustomize"`
 }
 
-const helmToolkit = "helm.toolkit.fluxcd.io"
-
-// IsHelmRelease reports whether an object is a HelmRelease of Flux.
-func IsHelmRelease(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "HelmRelease" && strings.HasPrefix(o.GetAPIVersion(), helmToolkit+"/")
-}
-
 // HelmRelease renders the objects that helm-controller would install for a HelmRelease. Like
 // Kustomization, it renders again if it has read secret values.
-func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptions) (*HelmResult, error) {
-	first := &helmBuild{ctx: ctx, hr: hr, options: o, shadow: newShadow(o.Twin)}
-	first.options.Lookup, first.options.Live = first.lookup(o.Lookup), first.finder(o.Live)
-	if find := o.Find; find != nil {
-		first.options.Find = func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
-			var noted read
-			found, err := find(context.WithValue(ctx, readKey{}, &noted), object)
-			if noted.twin != nil {
-				first.secret, first.indirect = true, true
-			}
-			return found, err
-		}
-	}
+func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o Options) (*Result, error) {
+	shadow := build.NewShadow(o.Twin)
+	first := &helmBuild{ctx: ctx, hr: hr, options: o, shadow: shadow}
+	first.options.Lookup, first.options.Live, first.options.Find = shadow.Lookup(o.Lookup), shadow.Finder(o.Live), shadow.Find(o.Find)
 	result, err := first.run()
-	if first.secret && ctx.Err() == nil {
+	if shadow.Secret && ctx.Err() == nil {
 		first.skipSchema = err == nil
 		again, failed := first.repeat()
 		if err != nil {
-			err = first.discreet(err, failed, first.secrets)
+			err = shadow.Discreet(err, failed, first.secrets)
 		} else {
-			mark(result.Objects, again.Objects)
-			mark(result.Hooks, again.Hooks)
+			build.Mark(result.Objects, again.Objects)
+			build.Mark(result.Hooks, again.Hooks)
 		}
 	}
 	if err != nil {
-		owner := Object{Unstructured: hr, Twin: o.Twin}.Alias()
+		owner := build.Object{Unstructured: hr, Twin: o.Twin}.Alias()
 		return nil, budget.Short(fmt.Errorf("building %s: %w", owner, err))
 	}
 	return result, nil
@@ -190,10 +175,10 @@ func HelmRelease(ctx context.Context, hr *unstructured.Unstructured, o HelmOptio
 
 // helmBuild is a build of a HelmRelease, or its repetition with other secret values.
 type helmBuild struct {
-	*shadow
+	shadow  *build.Shadow
 	ctx     context.Context // of a single build
 	hr      *unstructured.Unstructured
-	options HelmOptions
+	options Options
 	// secrets holds the values that come from Secrets.
 	secrets []string
 	// unavailable is the error of finding the chart.
@@ -202,7 +187,7 @@ type helmBuild struct {
 	skipSchema bool
 }
 
-func (b *helmBuild) run() (*HelmResult, error) {
+func (b *helmBuild) run() (*Result, error) {
 	o := &b.options
 	var spec releaseSpec
 	if err := convert(b.hr.Object["spec"], &spec); err != nil {
@@ -213,35 +198,35 @@ func (b *helmBuild) run() (*HelmResult, error) {
 		return nil, err
 	}
 	if o.Chart == nil {
-		if !b.repeating {
+		if !b.shadow.Repeating {
 			o.Chart, b.unavailable = (&chartFinder{ctx: b.ctx, hr: b.hr, options: *o}).chart(&spec)
 		}
 		if b.unavailable != nil {
 			return nil, b.unavailable
 		}
 	}
-	result := &HelmResult{Target: spec.target(b.hr), Values: MergeValues(values, o.Values)}
+	result := &Result{Target: spec.target(b.hr), Values: MergeValues(values, o.Values)}
 	rendered, err := o.Renderer.Render(b.ctx, Release{
 		Chart: *o.Chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
 		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Find: o.Live, Revision: o.Revision,
 		SkipSchema: b.skipSchema || spec.action(o.Revision).DisableSchemaValidation,
 	})
-	b.secrets = append(b.secrets, b.values...)
+	b.secrets = append(b.secrets, b.shadow.Values...)
 	slices.Sort(b.secrets)
 	b.secrets = slices.Compact(b.secrets)
 	if err != nil {
-		return nil, discreet(err, b.secrets)
+		return nil, build.WithoutValues(err, b.secrets)
 	}
 	result.SecretValues, result.Chart, result.Version = b.secrets, rendered.Chart, rendered.Version
-	return result, result.take(b.ctx, &bounds{budget.New(budget.Default()), o.Kustomizer}, b.hr, &spec, rendered, o.Revision)
+	return result, result.take(b.ctx, &build.Bounds{Budget: budget.New(budget.Default()), Kustomizer: o.Kustomizer}, b.hr, &spec, rendered, o.Revision)
 }
 
 // repeat renders again with other secret values and without reading anything. The result is empty
 // if that fails.
-func (b *helmBuild) repeat() (*HelmResult, error) {
-	b.repeating = true
+func (b *helmBuild) repeat() (*Result, error) {
+	b.shadow.Repeating = true
 	again := *b
-	if b.indirect && b.unavailable != nil { // the chart may be found by a secret value
+	if b.shadow.Indirect && b.unavailable != nil { // the chart may be found by a secret value
 		again.unavailable = errors.New("")
 	}
 	if b.options.Missing != nil {
@@ -252,7 +237,7 @@ func (b *helmBuild) repeat() (*HelmResult, error) {
 	}
 	result, err := again.run()
 	if err != nil {
-		return &HelmResult{}, err
+		return &Result{}, err
 	}
 	return result, nil
 }
@@ -268,7 +253,7 @@ func convert(from, into any) error {
 
 // take adds the objects of rendered documents to the result after the post-renderers of the
 // controller.
-func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
+func (r *Result) take(ctx context.Context, limits *build.Bounds, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
 	objects, err := spec.labeled(ctx, limits, hr, rendered)
 	if err != nil {
 		return err
@@ -288,15 +273,12 @@ func (r *HelmResult) take(ctx context.Context, limits *bounds, hr *unstructured.
 		if o.GetKind() != "CustomResourceDefinition" {
 			continue // the controller ignores other kinds in this folder
 		}
-		o.own(hr, nil)
+		own(&o, hr, nil)
 		o.Ahead = true
 		r.CRDs = append(r.CRDs, o)
 	}
 	return err
 }
-
-// recognizable is the minimum length of a secret that is searched for within other values.
-const recognizable = 6
 
 // containing returns the paths of values that equal or contain a secret.
 func containing(value any, secrets []string, at []string) [][]string {
@@ -314,7 +296,7 @@ func containing(value any, secrets []string, at []string) [][]string {
 		text := fmt.Sprint(value)
 		for _, secret := range secrets {
 			encoded := base64.StdEncoding.EncodeToString([]byte(secret))
-			if text == secret || text == encoded || len(secret) >= recognizable && strings.Contains(text, secret) {
+			if text == secret || text == encoded || len(secret) >= build.Recognizable && strings.Contains(text, secret) {
 				return [][]string{at}
 			}
 		}

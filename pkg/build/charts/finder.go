@@ -1,4 +1,4 @@
-package build
+package charts
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -24,7 +26,7 @@ type SourceError struct {
 }
 
 func (e *SourceError) Error() string {
-	if errors.Is(e.err, ErrNotFound) {
+	if errors.Is(e.err, build.ErrNotFound) {
 		return fmt.Sprintf("its source %s is not available", e.Source)
 	}
 	return fmt.Sprintf("reading its source %s: %s", e.Source, e.err)
@@ -37,12 +39,12 @@ func (e *SourceError) Unwrap() error { return e.err }
 type chartFinder struct {
 	ctx     context.Context
 	hr      *unstructured.Unstructured
-	options HelmOptions
+	options Options
 }
 
 // ChartOf returns the chart of a HelmRelease or a HelmChart. Of the options, those for finding and
 // reading sources are used.
-func ChartOf(ctx context.Context, o *unstructured.Unstructured, options HelmOptions) (*Chart, error) {
+func ChartOf(ctx context.Context, o *unstructured.Unstructured, options Options) (*Chart, error) {
 	f := &chartFinder{ctx: ctx, hr: o, options: options}
 	var release releaseSpec
 	var chart chartSpec
@@ -101,7 +103,7 @@ func (s sourceReference) in(namespace string) controllers.ID {
 
 func (f *chartFinder) find(source controllers.ID) (*unstructured.Unstructured, error) {
 	if f.options.Find == nil {
-		return nil, &SourceError{source, ErrNotFound}
+		return nil, &SourceError{source, build.ErrNotFound}
 	}
 	o, err := f.options.Find(f.ctx, source)
 	if err != nil {
@@ -212,7 +214,7 @@ func (s chartSpec) build(revision string, generation int64) string {
 // relative to the source.
 func (f *chartFinder) inTree(source controllers.ID, spec chartSpec, generation int64) (*Chart, error) {
 	if f.options.Sources == nil {
-		return nil, &SourceError{source, ErrNotFound}
+		return nil, &SourceError{source, build.ErrNotFound}
 	}
 	tree, err := f.options.Sources(f.ctx, source)
 	if err != nil {
@@ -224,7 +226,7 @@ func (f *chartFinder) inTree(source controllers.ID, spec chartSpec, generation i
 	}
 	chart.ReplaceValues = len(spec.ValuesFiles) > 0
 	for _, name := range spec.ValuesFiles {
-		content, err := fs.ReadFile(tree, inside(name))
+		content, err := fs.ReadFile(tree, sourcetree.Clean(name))
 		if errors.Is(err, fs.ErrNotExist) && spec.IgnoreMissingValuesFiles {
 			continue
 		}
@@ -294,7 +296,7 @@ func SameHost(a, b *unstructured.Unstructured) bool {
 
 // AccessOf returns the credentials and connection settings for a repository. Of the options, only
 // Lookup, Missing and Login are used.
-func AccessOf(ctx context.Context, repository *unstructured.Unstructured, options HelmOptions) (Access, error) {
+func AccessOf(ctx context.Context, repository *unstructured.Unstructured, options Options) (Access, error) {
 	f := &chartFinder{ctx: ctx, options: options}
 	access, err := f.access(repository, repository)
 	access.Insecure, _, _ = unstructured.NestedBool(repository.Object, "spec", "insecure")
@@ -346,7 +348,7 @@ func (a *Access) login(text []byte, address string) error {
 // ChartIn reads a chart from a tree: an archive, or a folder with the charts that it references by
 // file://.
 func ChartIn(tree fs.FS, name string) (*Chart, error) {
-	name = inside(name)
+	name = sourcetree.Clean(name)
 	info, err := fs.Stat(tree, name)
 	if err != nil {
 		return nil, err
@@ -359,18 +361,6 @@ func ChartIn(tree fs.FS, name string) (*Chart, error) {
 	return chart, chart.collect(tree, name, budget.New(budget.Default()), map[string]bool{})
 }
 
-// readWithin reads a file of a tree, if it is within the limits.
-func readWithin(limits *budget.Budget, tree fs.FS, name string) ([]byte, error) {
-	info, err := fs.Stat(tree, name)
-	if err != nil {
-		return nil, err
-	}
-	if err := limits.File(name, info.Size()); err != nil {
-		return nil, err
-	}
-	return fs.ReadFile(tree, name)
-}
-
 // collect adds the files of a folder and of the charts that it references.
 func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen map[string]bool) error {
 	if seen[folder] {
@@ -381,7 +371,7 @@ func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen m
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		c.Files[name], err = readWithin(limits, tree, name)
+		c.Files[name], err = sourcetree.ReadWithin(limits, tree, name)
 		return err
 	})
 	if err != nil {
@@ -393,7 +383,7 @@ func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen m
 		return fmt.Errorf("reading Chart.yaml: %w", err)
 	}
 	for _, relative := range dependencies {
-		if err := c.collect(tree, inside(path.Join("/", folder, relative)), limits, seen); err != nil {
+		if err := c.collect(tree, sourcetree.Clean(path.Join("/", folder, relative)), limits, seen); err != nil {
 			return err
 		}
 	}

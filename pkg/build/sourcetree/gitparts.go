@@ -1,4 +1,4 @@
-package build
+package sourcetree
 
 import (
 	"io/fs"

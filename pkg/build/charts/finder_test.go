@@ -1,4 +1,4 @@
-package build_test
+package charts_test
 
 import (
 	"context"
@@ -6,16 +6,19 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // recorded is a renderer that records the charts.
-type recorded struct{ charts []build.Chart }
+type recorded struct{ charts []charts.Chart }
 
-func (r *recorded) Render(_ context.Context, release build.Release) (*build.Rendered, error) {
+func (r *recorded) Render(_ context.Context, release charts.Release) (*charts.Rendered, error) {
 	r.charts = append(r.charts, release.Chart)
-	return &build.Rendered{}, nil
+	return &charts.Rendered{}, nil
 }
 
 // TestReconcileStrategy checks that the revision of the source is part of the chart's version only
@@ -42,10 +45,14 @@ func TestReconcileStrategy(t *testing.T) {
 		{strategy: "ChartVersion", revision: revision, files: "./values.yaml, none.yaml", generation: 3, want: "3", values: 1},
 		{strategy: "ChartVersion", revision: revision, files: "chart/values.yaml"},
 	} {
-		hr := object(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: web, namespace: apps},
-spec: {chart: {spec: {chart: ./chart, reconcileStrategy: `+test.strategy+`, valuesFiles: [`+test.files+`], ignoreMissingValuesFiles: true, sourceRef: {kind: GitRepository, name: fleet}}}}}`)
+		hr := &unstructured.Unstructured{}
+		text := `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: web, namespace: apps},
+spec: {chart: {spec: {chart: ./chart, reconcileStrategy: ` + test.strategy + `, valuesFiles: [` + test.files + `], ignoreMissingValuesFiles: true, sourceRef: {kind: GitRepository, name: fleet}}}}}`
+		if err := yaml.Unmarshal([]byte(text), &hr.Object); err != nil {
+			t.Fatal(err)
+		}
 		renderer := &recorded{}
-		_, err := build.HelmRelease(t.Context(), hr, build.HelmOptions{
+		_, err := charts.HelmRelease(t.Context(), hr, charts.Options{
 			Renderer: renderer, Sources: func(context.Context, controllers.ID) (fs.FS, error) { return tree, nil },
 			SourceRevision: func(context.Context, controllers.ID) string { return test.revision }, ChartGeneration: test.generation,
 		})

@@ -1,4 +1,4 @@
-package build
+package charts
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -46,7 +47,7 @@ type valuesReference struct {
 
 // releaseValues returns the composed values of a HelmRelease and the values that come from Secrets.
 // Later entries of valuesFrom override earlier ones, and spec.values overrides all of them.
-func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, o HelmOptions) (map[string]any, []string, error) {
+func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *releaseSpec, o Options) (map[string]any, []string, error) {
 	values := map[string]any{}
 	var secrets []string
 	items := int64(0)
@@ -86,7 +87,7 @@ func (r valuesReference) key() string {
 }
 
 // read returns the referenced text and reports whether it exists.
-func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptions) ([]byte, bool, error) {
+func (r valuesReference) read(ctx context.Context, namespace string, o Options) ([]byte, bool, error) {
 	if o.Lookup == nil {
 		return nil, false, nil
 	}
@@ -95,14 +96,14 @@ func (r valuesReference) read(ctx context.Context, namespace string, o HelmOptio
 	}
 	object := controllers.ID{Kind: r.Kind, Namespace: namespace, Name: r.Name}
 	data, err := o.Lookup.Data(ctx, object)
-	if errors.Is(err, ErrNotFound) && r.Optional {
+	if errors.Is(err, build.ErrNotFound) && r.Optional {
 		return nil, false, nil
 	}
 	if err != nil && ctx.Err() == nil && o.Missing != nil && o.Missing(object, err) {
 		return nil, false, nil
 	}
 	if err != nil {
-		return nil, false, &VariablesError{Object: object, err: err}
+		return nil, false, &build.VariablesError{Object: object, Err: err}
 	}
 	text, ok := data[r.key()]
 	if !ok && !r.Optional {

@@ -1,4 +1,4 @@
-package build
+package charts
 
 import (
 	"context"
@@ -10,19 +10,13 @@ import (
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// bounds holds the limits of the post-renderers of a release.
-type bounds struct {
-	budget     *budget.Budget
-	kustomizer Kustomizer
-}
-
 // labeled post-renders manifests and hooks by spec.postRenderStrategy: together, separately, or the
 // manifests only.
-func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructured.Unstructured, rendered *Rendered) ([]Object, error) {
+func (s *releaseSpec) labeled(ctx context.Context, limits *build.Bounds, hr *unstructured.Unstructured, rendered *Rendered) ([]build.Object, error) {
 	streams, raw := [][]string{append(slices.Clone(rendered.Manifests), rendered.Hooks...)}, []string(nil)
 	switch s.PostRenderStrategy {
 	case "separate":
@@ -30,16 +24,16 @@ func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructu
 	case "nohooks":
 		streams, raw = [][]string{rendered.Manifests}, rendered.Hooks
 	}
-	var all []Object
+	var all []build.Object
 	for _, stream := range streams {
 		objects, err := postRendered(ctx, limits, stream, s)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range objects {
-			o.own(hr, s.CommonMetadata.Labels)
+			own(&o, hr, s.CommonMetadata.Labels)
 			if len(s.CommonMetadata.Annotations) > 0 {
-				o.SetAnnotations(merged(o.GetAnnotations(), s.CommonMetadata.Annotations))
+				o.SetAnnotations(build.Merged(o.GetAnnotations(), s.CommonMetadata.Annotations))
 			}
 			all = append(all, o)
 		}
@@ -53,15 +47,15 @@ func (s *releaseSpec) labeled(ctx context.Context, limits *bounds, hr *unstructu
 }
 
 // own adds the labels of the HelmRelease that owns the object.
-func (o *Object) own(hr *unstructured.Unstructured, common map[string]string) {
+func own(o *build.Object, hr *unstructured.Unstructured, common map[string]string) {
 	o.Owner = controllers.IDOf(hr.Object)
 	origin := map[string]string{helmToolkit + "/name": hr.GetName(), helmToolkit + "/namespace": hr.GetNamespace()}
-	o.SetLabels(merged(o.GetLabels(), common, origin))
+	o.SetLabels(build.Merged(o.GetLabels(), common, origin))
 }
 
 // postRendered runs documents through kustomize with the patches and images of each entry of
 // spec.postRenderers in order.
-func postRendered(ctx context.Context, limits *bounds, documents []string, spec *releaseSpec) ([]Object, error) {
+func postRendered(ctx context.Context, limits *build.Bounds, documents []string, spec *releaseSpec) ([]build.Object, error) {
 	var nonEmpty []string
 	for _, document := range documents {
 		if strings.TrimSpace(document) != "" {
@@ -72,26 +66,26 @@ func postRendered(ctx context.Context, limits *bounds, documents []string, spec 
 		return nil, nil
 	}
 	text := []byte(strings.Join(nonEmpty, "---\n"))
-	objects, err := kustomized(ctx, limits, text, &kustomize.Kustomization{})
+	objects, err := limits.Kustomize(ctx, text, &kustomize.Kustomization{})
 	for i, renderer := range spec.PostRenderers {
 		if err != nil || renderer.Kustomize == nil {
 			continue
 		}
 		k := &kustomize.Kustomization{Images: renderer.Kustomize.Images}
 		for _, p := range renderer.Kustomize.Patches {
-			k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
+			k.Patches = append(k.Patches, p.Kustomize())
 		}
 		if text, err = marshalAll(objects); err != nil {
 			return nil, err
 		}
-		if objects, err = kustomized(ctx, limits, text, k); err != nil {
+		if objects, err = limits.Kustomize(ctx, text, k); err != nil {
 			return nil, fmt.Errorf("spec.postRenderers[%d]: %w", i, err)
 		}
 	}
 	return objects, err
 }
 
-func marshalAll(objects []Object) ([]byte, error) {
+func marshalAll(objects []build.Object) ([]byte, error) {
 	var all []byte
 	for _, o := range objects {
 		text, err := yaml.Marshal(o.Object)
@@ -101,16 +95,4 @@ func marshalAll(objects []Object) ([]byte, error) {
 		all = append(append(all, "---\n"...), text...)
 	}
 	return all, nil
-}
-
-// kustomized returns the objects of manifests after the given kustomization.
-func kustomized(ctx context.Context, limits *bounds, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
-	const rendered, folder = "rendered.yaml", "release"
-	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
-	text, err := yaml.Marshal(k)
-	if err != nil {
-		return nil, err
-	}
-	tree := NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
-	return (&files{ctx: ctx, tree: tree, budget: limits.budget, elsewhere: limits.kustomizer}).run(folder)
 }

@@ -1,4 +1,5 @@
-package build
+// Package sourcetree holds the files of sources in memory: it packs, unpacks, selects and searches them.
+package sourcetree
 
 import (
 	"bytes"
@@ -39,7 +40,7 @@ func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if kept[name], err = readWithin(limits, from.Tree, from.Name); err != nil {
+		if kept[name], err = ReadWithin(limits, from.Tree, from.Name); err != nil {
 			return nil, fmt.Errorf("reading the files of the source: %w", err)
 		}
 	}
@@ -67,7 +68,7 @@ func Select(ctx context.Context, parts []Part, ignore string) (*Selection, error
 	}
 	selection := NewSelection(a.files)
 	for _, part := range parts {
-		if inside(part.From) == "." && inside(part.At) == "." {
+		if Clean(part.From) == "." && Clean(part.At) == "." {
 			selection.whole = append(selection.whole, part.Tree)
 		}
 	}
@@ -78,7 +79,7 @@ type assembly struct{ files map[string]Origin }
 
 // list adds the files of a part without reading them.
 func (a *assembly) list(ctx context.Context, part Part) error {
-	from := inside(part.From)
+	from := Clean(part.From)
 	return fs.WalkDir(part.Tree, from, func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name == from {
 			return &PathError{part.From, "there is no such directory"}
@@ -95,11 +96,11 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 		if !entry.Type().IsRegular() {
 			return nil
 		}
-		to := inside(path.Join(part.At, strings.TrimPrefix(name, from+"/")))
+		to := Clean(path.Join(part.At, strings.TrimPrefix(name, from+"/")))
 		if name == from {
-			to = inside(part.At)
+			to = Clean(part.At)
 		} else if from == "." {
-			to = inside(path.Join(part.At, name))
+			to = Clean(path.Join(part.At, name))
 		}
 		if part.Only == nil || slices.ContainsFunc(part.Only, func(only string) bool { return strings.HasPrefix(to, only) }) {
 			a.files[to] = Origin{part.Tree, name}
@@ -129,7 +130,7 @@ func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
-		patterns = append(patterns, sourceignore.ReadPatterns(bytes.NewReader(text), domain(path.Dir(name)))...)
+		patterns = append(patterns, sourceignore.ReadPatterns(bytes.NewReader(text), Domain(path.Dir(name)))...)
 	}
 	patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(ignore), nil)...)
 	if len(patterns) == 0 {

@@ -1,0 +1,71 @@
+package build
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// InRepository returns a lookup among the manifests of a tree. A manifest without a namespace
+// matches all namespaces, since a kustomization may set the namespace.
+func InRepository(tree fs.FS) Lookup {
+	type answer struct {
+		data map[string][]byte
+		err  error
+	}
+	var mu sync.Mutex
+	known := map[controllers.ID]answer{}
+	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if a, ok := known[object]; ok {
+			return a.data, a.err
+		}
+		data, err := searchData(ctx, tree, object)
+		if ctx.Err() == nil {
+			known[object] = answer{data, err}
+		}
+		return data, err
+	})
+}
+
+func searchData(ctx context.Context, tree fs.FS, object controllers.ID) (map[string][]byte, error) {
+	found, err := sourcetree.Search(ctx, tree, []string{object.Name, object.Kind}, func(o *unstructured.Unstructured) bool {
+		here := o.GetNamespace() == "" || o.GetNamespace() == object.Namespace
+		return o.GetAPIVersion() == "v1" && o.GetKind() == object.Kind && o.GetName() == object.Name && here
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, ErrNotFound
+	}
+	best := found[0]
+	var files []string
+	for _, m := range found {
+		if best.GetNamespace() == "" && m.GetNamespace() != "" {
+			best = m
+		}
+		files = append(files, m.File)
+	}
+	same := 0
+	for _, m := range found {
+		if m.GetNamespace() == best.GetNamespace() {
+			same++
+		}
+	}
+	if same > 1 {
+		return nil, fmt.Errorf("defined in more than one file: %s", strings.Join(files, ", "))
+	}
+	if sealed(best.Unstructured) {
+		return nil, &EncryptedError{best.File}
+	}
+	return DataOf(best.Unstructured)
+}
