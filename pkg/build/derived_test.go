@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
-	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -183,7 +182,7 @@ func TestShadowReads(t *testing.T) {
 	lookup := lookupOf(&reads)
 	ks := objectsOf(t, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: apps}\n"+
 		"spec: {path: ., postBuild: {substituteFrom: [{kind: Secret, name: s}, {kind: ConfigMap, name: c}, {kind: Secret, name: none, optional: true}]}}")[0]
-	tree := sourcetree.NewTree(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
+	tree := inMemory(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
 	result, err := Kustomization(t.Context(), tree, ks.Unstructured, Options{Lookup: lookup})
 	if err != nil {
 		t.Fatal(err)

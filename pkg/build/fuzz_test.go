@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -104,7 +103,7 @@ func FuzzKustomizationFile(f *testing.F) {
 		if len(kustomization)+len(manifest) > maxFuzzed {
 			return
 		}
-		tree := sourcetree.NewTree(map[string][]byte{
+		tree := inMemory(map[string][]byte{
 			"app/kustomization.yaml": []byte(kustomization), "app/a.yaml": []byte(manifest), "base/kustomization.yaml": []byte("resources: [b.yaml]\n"), "base/b.yaml": []byte(head),
 		})
 		result, err := Kustomization(t.Context(), tree, ks, Options{Kustomizer: refusing{}})
@@ -142,7 +141,7 @@ func FuzzKustomization(f *testing.F) {
 		f.Add(spec)
 	}
 	beyond := watchOutside(f)
-	tree := sourcetree.NewTree(map[string][]byte{
+	tree := inMemory(map[string][]byte{
 		"app/a.yaml": []byte(head + "data: {a: \"${a:=b}\"}\n"), "app/base/kustomization.yaml": []byte("resources: [b.yaml]\n"), "app/base/b.yaml": []byte(strings.Replace(head, "cm", "other", 1)),
 	})
 	f.Fuzz(func(t *testing.T, spec string) {

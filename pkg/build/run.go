@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
@@ -107,6 +108,9 @@ func (b *Bounds) Kustomize(ctx context.Context, manifests []byte, k *kustomize.K
 	if err != nil {
 		return nil, err
 	}
-	tree := sourcetree.NewTree(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
+	tree, err := filetree.InMemory(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
+	if err != nil {
+		return nil, err
+	}
 	return (&files{ctx: ctx, tree: tree, budget: b.Budget, elsewhere: b.Kustomizer}).run(folder)
 }

@@ -2,16 +2,14 @@ package repository
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
@@ -199,7 +197,7 @@ func (a *artifacts) elsewhere(r Request, otherwise error) (Tree, error) {
 	case found.err != nil:
 		return nil, found.err
 	case found.Artifact:
-		return TreeOf(found.Files), nil
+		return filetree.From(found.Files), nil
 	}
 	return a.artifact(r.Object, found.Files)
 }
@@ -267,7 +265,8 @@ func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, e
 func (a *artifacts) selected(parts []sourcetree.Part, ignore string, artifact bool) (Tree, error) {
 	return a.graph.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
 		if artifact {
-			return hashed(parts[0].Tree, parts[0].From)
+			below, err := fs.Sub(parts[0].Tree, sourcetree.Clean(parts[0].From))
+			return filetree.From(below), err
 		}
 		tree, err := sourcetree.Select(a.graph.ctx, parts, ignore)
 		if err != nil {
@@ -275,40 +274,6 @@ func (a *artifacts) selected(parts []sourcetree.Part, ignore string, artifact bo
 		}
 		return tree, nil
 	})
-}
-
-// hashed returns a directory of a tree.
-func hashed(files fs.FS, folder string) (Tree, error) {
-	if folder == "" || folder == "." {
-		return TreeOf(files), nil
-	}
-	below, err := fs.Sub(files, folder)
-	return TreeOf(below), err
-}
-
-// TreeOf returns files as a tree, which is hashed by its content unless it has hashes.
-func TreeOf(files fs.FS) Tree {
-	if tree, ok := files.(Tree); ok {
-		return tree
-	}
-	return &hashedTree{files}
-}
-
-// hashedTree hashes the content of files when their hash is requested.
-type hashedTree struct{ fs.FS }
-
-// Hash implements Tree.
-func (t *hashedTree) Hash(name string) (string, error) {
-	sum := sha256.New()
-	err := fs.WalkDir(t.FS, name, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(t.FS, file)
-		sum.Write(fmt.Appendf(nil, "%q %x\n", strings.TrimPrefix(file, name), sha256.Sum256(content)))
-		return err
-	})
-	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
 // generators returns the ArtifactGenerators that the cluster applies.

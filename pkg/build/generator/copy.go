@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
@@ -27,7 +28,7 @@ const (
 // staging is the artifact while it is assembled. Folders are recorded because
 // the target of a copy depends on whether it is one.
 type staging struct {
-	files   map[string]sourcetree.Origin
+	files   map[string]filetree.File
 	folders map[string]bool
 }
 
@@ -171,7 +172,7 @@ func (c *copying) folder(from, to, root string) error {
 		if entry.IsDir() {
 			return c.enter(path.Clean(target))
 		}
-		return c.put(target, sourcetree.Origin{Tree: c.tree, Name: name})
+		return c.put(target, filetree.FileOf(c.tree, name))
 	})
 }
 
@@ -179,13 +180,13 @@ func (c *copying) folder(from, to, root string) error {
 func (c *copying) file(from, to string) error {
 	existing, exists := c.files[path.Clean(to)]
 	if c.Strategy != strategyMerge || !exists {
-		return c.put(to, sourcetree.Origin{Tree: c.tree, Name: from})
+		return c.put(to, filetree.FileOf(c.tree, from))
 	}
-	below, err := documents(existing)
+	below, err := documents(to, existing)
 	if err != nil {
 		return err
 	}
-	above, err := documents(sourcetree.Origin{Tree: c.tree, Name: from})
+	above, err := documents(from, filetree.FileOf(c.tree, from))
 	if err != nil {
 		return err
 	}
@@ -193,17 +194,12 @@ func (c *copying) file(from, to string) error {
 	if err != nil {
 		return err
 	}
-	return c.put(to, inMemory(merged))
-}
-
-// inMemory returns the origin of generated content.
-func inMemory(content []byte) sourcetree.Origin {
-	return sourcetree.Origin{Tree: sourcetree.NewTree(map[string][]byte{"file": content}), Name: "file"}
+	return c.put(to, filetree.Memory(merged))
 }
 
 // documents merges the documents of a YAML file.
-func documents(file sourcetree.Origin) (map[string]any, error) {
-	text, err := fs.ReadFile(file.Tree, file.Name)
+func documents(name string, file filetree.File) (map[string]any, error) {
+	text, err := file.Read()
 	if err != nil {
 		return nil, err
 	}
@@ -214,10 +210,10 @@ func documents(file sourcetree.Origin) (map[string]any, error) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file.Name, err)
+			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
 		var content map[string]any
-		if err := budget.Unmarshal(file.Name, document, &content); err != nil {
+		if err := budget.Unmarshal(name, document, &content); err != nil {
 			return nil, err
 		}
 		all = charts.MergeValues(all, content)
@@ -241,7 +237,7 @@ func (c *copying) extract(from string) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		return c.put(path.Join(c.to, name), sourcetree.Origin{Tree: tree, Name: name})
+		return c.put(path.Join(c.to, name), filetree.FileOf(tree, name))
 	})
 }
 
@@ -251,7 +247,7 @@ func isArchive(name string) bool {
 }
 
 // put adds a file to the artifact.
-func (s *staging) put(name string, from sourcetree.Origin) error {
+func (s *staging) put(name string, file filetree.File) error {
 	name = path.Clean(name)
 	if s.folders[name] {
 		return fmt.Errorf("%s is a directory in the artifact", name)
@@ -259,7 +255,7 @@ func (s *staging) put(name string, from sourcetree.Origin) error {
 	if err := s.enter(path.Dir(name)); err != nil {
 		return err
 	}
-	s.files[name] = from
+	s.files[name] = file
 	return nil
 }
 

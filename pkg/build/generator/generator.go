@@ -13,8 +13,8 @@ import (
 	"github.com/fluxcd/pkg/sourceignore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -58,7 +58,7 @@ func Is(o *unstructured.Unstructured) bool {
 
 // Find renders an ExternalArtifact from the ArtifactGenerators among objects. It
 // returns build.ErrNotFound if none of them produces it.
-func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*sourcetree.Selection, error) {
+func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*filetree.Tree, error) {
 	for _, o := range objects {
 		if !Is(o) || o.GetNamespace() != source.Namespace {
 			continue
@@ -113,7 +113,7 @@ func New(o *unstructured.Unstructured) (*Generator, error) {
 
 // Artifact returns the files of the ExternalArtifact with the given name, or
 // ErrNoArtifact.
-func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*sourcetree.Selection, error) {
+func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*filetree.Tree, error) {
 	wanted, err := g.artifact(name, sources)
 	if err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 	if g.disabled {
 		return nil, fmt.Errorf("the reconciliation of %s is disabled by annotation: the content of its artifacts is unknown", g.name)
 	}
-	s := &staging{files: map[string]sourcetree.Origin{}, folders: map[string]bool{".": true}}
+	s := &staging{files: map[string]filetree.File{}, folders: map[string]bool{".": true}}
 	for _, o := range wanted.Copy {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 			delete(s.files, name)
 		}
 	}
-	return sourcetree.NewSelection(s.files), nil
+	return filetree.Of(s.files)
 }
 
 // artifact returns the specification of an artifact.

@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -27,7 +28,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build/charts"
-	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // Renderer implements charts.Renderer. It is safe for concurrent use.
@@ -224,10 +224,9 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 		return nil, fmt.Errorf("reading the .helmignore in directory %q: %w", folder, err)
 	}
 	ignored.AddDefaults()
-	tree := sourcetree.NewTree(files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if ok && !hidden(tree, ignored, prefix, rest) {
+		if ok && !hidden(ignored, rest) {
 			own = append(own, &archive.BufferedFile{Name: rest, Data: files[name]})
 		}
 	}
@@ -242,9 +241,9 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 }
 
 // hidden reports whether .helmignore excludes a file or a folder that contains it.
-func hidden(tree *sourcetree.Tree, rules *ignore.Rules, prefix, name string) bool {
-	for at := name; at != "."; at = path.Dir(at) {
-		if info, err := tree.Stat(prefix + at); err == nil && rules.Ignore(at, info) {
+func hidden(rules *ignore.Rules, name string) bool {
+	for at, kind := name, byte(tar.TypeReg); at != "."; at, kind = path.Dir(at), tar.TypeDir {
+		if rules.Ignore(at, (&tar.Header{Name: at, Typeflag: kind}).FileInfo()) {
 			return true
 		}
 	}

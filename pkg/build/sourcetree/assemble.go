@@ -15,6 +15,7 @@ import (
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
 // Part is the part of a source that one tree provides.
@@ -30,28 +31,48 @@ type Part struct {
 
 // Assemble returns the files that source-controller packs into the artifact of a source, in memory.
 // Select describes which files these are.
-func Assemble(ctx context.Context, parts []Part, ignore string) (*Tree, error) {
-	selection, err := Select(ctx, parts, ignore)
+func Assemble(ctx context.Context, parts []Part, ignore string) (*filetree.Tree, error) {
+	files, err := selected(ctx, parts, ignore)
 	if err != nil {
 		return nil, err
 	}
-	kept, limits := map[string][]byte{}, budget.New(budget.Default())
-	for name, from := range selection.origins {
+	kept, limits := make(map[string][]byte, len(files)), budget.New(budget.Default())
+	for name, file := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if kept[name], err = ReadWithin(limits, from.Tree, from.Name); err != nil {
+		size, err := file.Size()
+		if err == nil {
+			err = limits.File(name, size)
+		}
+		if err == nil {
+			kept[name], err = file.Read()
+		}
+		if err != nil {
 			return nil, fmt.Errorf("reading the files of the source: %w", err)
 		}
 	}
-	return NewTree(kept), nil
+	return filetree.InMemory(kept)
 }
 
 // Select returns the files that source-controller packs into the artifact of a source: the files of
 // all parts, where a later part replaces files of earlier parts. It excludes the files that match
 // the .sourceignore files and spec.ignore, or the default patterns if there are neither.
-func Select(ctx context.Context, parts []Part, ignore string) (*Selection, error) {
-	a := &assembly{files: map[string]Origin{}}
+func Select(ctx context.Context, parts []Part, ignore string) (*filetree.Tree, error) {
+	files, err := selected(ctx, parts, ignore)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := filetree.Of(files)
+	if err != nil {
+		return nil, err
+	}
+	tree.Missing = func(name string) error { return missing(parts, name) }
+	return tree, ctx.Err()
+}
+
+func selected(ctx context.Context, parts []Part, ignore string) (map[string]filetree.File, error) {
+	a := assembly{}
 	for _, part := range parts {
 		if err := a.list(ctx, part); err != nil {
 			return nil, err
@@ -61,24 +82,49 @@ func Select(ctx context.Context, parts []Part, ignore string) (*Selection, error
 	if err != nil {
 		return nil, err
 	}
-	for name := range a.files {
+	for name := range a {
 		if matcher.Match(strings.Split(name, "/"), false) {
-			delete(a.files, name)
+			delete(a, name)
 		}
 	}
-	selection := NewSelection(a.files)
-	for _, part := range parts {
-		if Clean(part.From) == "." && Clean(part.At) == "." {
-			selection.whole = append(selection.whole, part.Tree)
-		}
-	}
-	return selection, ctx.Err()
+	return a, nil
 }
 
-type assembly struct{ files map[string]Origin }
+// excludedError is returned for a file that is in the source but not in its artifact.
+type excludedError struct{ name string }
+
+func (e excludedError) Error() string {
+	return e.name + " is excluded from the artifact by .sourceignore, spec.ignore or the defaults of source-controller"
+}
+
+// Is reports whether target is fs.ErrNotExist.
+func (e excludedError) Is(target error) bool { return target == fs.ErrNotExist }
+
+// missing returns why a path is not in an artifact. It keeps errors of the original tree other than that the file is
+// missing, such as for symbolic links.
+func missing(parts []Part, name string) error {
+	err := fs.ErrNotExist
+	for _, part := range parts {
+		if Clean(part.From) != "." || Clean(part.At) != "." {
+			continue
+		}
+		info, statErr := fs.Stat(part.Tree, name)
+		var located *fs.PathError
+		switch {
+		case statErr == nil && !info.IsDir():
+			err = excludedError{name}
+		case errors.As(statErr, &located):
+			err = located.Err
+		}
+	}
+	return err
+}
+
+// assembly contains the files of a source by path.
+type assembly map[string]filetree.File
 
 // list adds the files of a part without reading them.
-func (a *assembly) list(ctx context.Context, part Part) error {
+func (a assembly) list(ctx context.Context, part Part) error {
 	from := Clean(part.From)
 	return fs.WalkDir(part.Tree, from, func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name == from {
@@ -103,7 +149,7 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 			to = Clean(path.Join(part.At, name))
 		}
 		if part.Only == nil || slices.ContainsFunc(part.Only, func(only string) bool { return strings.HasPrefix(to, only) }) {
-			a.files[to] = Origin{part.Tree, name}
+			a[to] = filetree.FileOf(part.Tree, name)
 		}
 		return nil
 	})
@@ -112,9 +158,9 @@ func (a *assembly) list(ctx context.Context, part Part) error {
 // matcher returns the patterns of the .sourceignore files followed by the patterns of spec.ignore,
 // which have precedence, or the default patterns if there are neither. The files of Git itself are
 // always excluded.
-func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
+func (a assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	var names []string
-	for name := range a.files {
+	for name := range a {
 		if path.Base(name) == sourceignore.IgnoreFile {
 			names = append(names, name)
 		}
@@ -125,8 +171,7 @@ func (a *assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	})
 	var patterns []gitignore.Pattern
 	for _, name := range names {
-		from := a.files[name]
-		text, err := fs.ReadFile(from.Tree, from.Name)
+		text, err := a[name].Read()
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}

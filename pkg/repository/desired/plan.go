@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
@@ -129,7 +130,7 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		options.Missing = func(_ *unstructured.Unstructured, object controllers.ID, err error) bool { return missing(object, err) }
 	}
 	options.Build.Budget = budget.New(budget.Default()) // all builds share one
-	graph, err := repository.Open(ctx, repository.Revision{Tree: repository.TreeOf(p.Tree)}, options)
+	graph, err := repository.Open(ctx, repository.Revision{Tree: filetree.From(p.Tree)}, options)
 	if err != nil {
 		return nil, err
 	}

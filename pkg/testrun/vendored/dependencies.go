@@ -121,7 +121,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 
 // includes reports whether a folder of the artifact of a GitRepository comes from another one.
 func includes(repository *unstructured.Unstructured, folder string) bool {
-	parts, _ := sourcetree.Included(repository, func(controllers.ID) (fs.FS, error) { return sourcetree.NewTree(nil), nil }) // cannot fail
+	parts, _ := sourcetree.Included(repository, func(controllers.ID) (fs.FS, error) { return nil, nil }) // cannot fail
 	return slices.ContainsFunc(parts, func(p sourcetree.Part) bool {
 		at := path.Clean(p.At)
 		return folder == at || strings.HasPrefix(folder, at+"/")

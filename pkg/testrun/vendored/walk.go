@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
@@ -54,7 +55,7 @@ func (w *walk) run(ctx context.Context) error {
 	identity := w.repository.Identity()
 	w.options.KeepUnset = true
 	var err error
-	w.graph, err = repository.Open(ctx, repository.Revision{Tree: repository.TreeOf(w.repository.Tree), Name: "the repository"}, repository.Options{
+	w.graph, err = repository.Open(ctx, repository.Revision{Tree: filetree.From(w.repository.Tree), Name: "the repository"}, repository.Options{
 		Path: w.repository.Path, Namespace: w.repository.Namespace, Remotes: identity.Remotes, Branches: identity.Branches,
 		Contents: w, Build: w.options,
 		Missing: func(*unstructured.Unstructured, controllers.ID, error) bool { return true },
@@ -190,7 +191,10 @@ func (w *walk) files(ctx context.Context, wanted Source, o *unstructured.Unstruc
 		return nil, fmt.Errorf("it cannot be vendored: %w", build.ErrNotFound)
 	}
 	files, err := read(ctx, wanted, o, lookup)
-	return sourcetree.NewTree(files), err
+	if err != nil {
+		return nil, err
+	}
+	return filetree.InMemory(files)
 }
 
 // find returns an object of the repository, or nil.
