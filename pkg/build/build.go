@@ -257,11 +257,11 @@ func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string,
 	info, err := fs.Stat(tree, folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &sourcetree.PathError{folder, "there is no such directory"}
+		return "", &sourcetree.PathError{Path: folder, Problem: "there is no such directory"}
 	case err != nil:
 		return "", fmt.Errorf("reading %s: %w", folder, err)
 	case !info.IsDir():
-		return "", &sourcetree.PathError{folder, "it is not a directory"}
+		return "", &sourcetree.PathError{Path: folder, Problem: "it is not a directory"}
 	}
 	return folder, nil
 }

@@ -44,7 +44,7 @@ type Kustomizer interface {
 func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	oneAtATime.Lock()
 	defer oneAtATime.Unlock()
-	source := &readOnly{FileSystem: from}
+	source := &readOnly{source: from}
 	defer func() {
 		// A panic that one file causes must not end a program that builds many folders.
 		if problem := recover(); problem != nil {
@@ -78,41 +78,30 @@ var errReadOnly = errors.New("a build does not write")
 // readOnly implements filesys.FileSystem for a source and for the clones of remote bases, which
 // kustomize creates in temporary folders and removes.
 type readOnly struct {
-	FileSystem
+	source FileSystem
 	// schema is set if a kustomization has an OpenAPI schema of its own.
 	schema bool
 }
 
 var _ filesys.FileSystem = (*readOnly)(nil)
 
-// clones reports whether a path is in a folder into which kustomize clones remote bases.
-func clones(name string) bool {
-	return strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-"))
+// at returns the files that contain a path: the disk for the folders into which kustomize clones remote bases.
+func (r *readOnly) at(name string) FileSystem {
+	if strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-")) {
+		return filesys.MakeFsOnDisk()
+	}
+	return r.source
 }
 
 // IsDir implements filesys.FileSystem.
-func (r *readOnly) IsDir(name string) bool {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().IsDir(name)
-	}
-	return r.FileSystem.IsDir(name)
-}
+func (r *readOnly) IsDir(name string) bool { return r.at(name).IsDir(name) }
 
 // Exists implements filesys.FileSystem.
-func (r *readOnly) Exists(name string) bool {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().Exists(name)
-	}
-	return r.FileSystem.Exists(name)
-}
+func (r *readOnly) Exists(name string) bool { return r.at(name).Exists(name) }
 
 // ReadFile implements filesys.FileSystem.
 func (r *readOnly) ReadFile(name string) ([]byte, error) {
-	read := r.FileSystem.ReadFile
-	if clones(name) {
-		read = os.ReadFile
-	}
-	data, err := read(name)
+	data, err := r.at(name).ReadFile(name)
 	if err == nil && isKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
 		// A custom schema is added to the built-in one, which must be loaded first.
 		r.schema = true
@@ -122,25 +111,15 @@ func (r *readOnly) ReadFile(name string) ([]byte, error) {
 }
 
 // ReadDir implements filesys.FileSystem.
-func (r *readOnly) ReadDir(name string) ([]string, error) {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().ReadDir(name)
-	}
-	return r.FileSystem.ReadDir(name)
-}
+func (r *readOnly) ReadDir(name string) ([]string, error) { return r.at(name).ReadDir(name) }
 
 // Glob implements filesys.FileSystem.
-func (r *readOnly) Glob(pattern string) ([]string, error) {
-	if clones(pattern) {
-		return filesys.MakeFsOnDisk().Glob(pattern)
-	}
-	return r.FileSystem.Glob(pattern)
-}
+func (r *readOnly) Glob(pattern string) ([]string, error) { return r.at(pattern).Glob(pattern) }
 
 // CleanedAbs implements filesys.FileSystem.
 func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().CleanedAbs(name)
+	if disk, ok := r.at(name).(filesys.FileSystem); ok {
+		return disk.CleanedAbs(name)
 	}
 	clean := path.Clean("/" + filepath.ToSlash(name))
 	if r.IsDir(clean) {
@@ -154,8 +133,8 @@ func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error)
 
 // RemoveAll implements filesys.FileSystem: kustomize removes its clones.
 func (r *readOnly) RemoveAll(name string) error {
-	if clones(name) {
-		return os.RemoveAll(name)
+	if disk, ok := r.at(name).(filesys.FileSystem); ok {
+		return disk.RemoveAll(name)
 	}
 	return errReadOnly
 }

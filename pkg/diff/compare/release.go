@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // ReleasePlanner plans and compares HelmReleases.
@@ -61,7 +62,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 		return nil, err
 	}
 	p.controller = controllerVersion(client, c.FluxNamespace, "helm-controller")
-	stored := &desired.StoredSources{Client: client, Home: c.FluxNamespace}
+	stored := &upstream.StoredSources{Client: client, Home: c.FluxNamespace}
 	var mu sync.Mutex
 	p.Options.Sources = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := p.local(ctx, source)

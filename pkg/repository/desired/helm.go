@@ -175,7 +175,7 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Worksp
 		return nil, err
 	}
 	options := &charts.Options{
-		Renderer: renderer, Lookup: b.lookup(work), Missing: b.missing("values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: b.LoginFor(b.Provider),
+		Renderer: renderer, Lookup: b.lookup(work), Missing: b.missing("values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: b.Login.For(b.Provider),
 		Kustomizer: b.Kustomizer, Hosts: b.Hosts,
 	}
 	options.Find = func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
-	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -61,7 +61,7 @@ type Fetcher struct {
 	Charts func(folder string) ClosingFetcher
 	// Git finds the credentials of GitRepositories, apart from the Secrets of the repository, and Login
 	// those of registries.
-	Git   desired.GitAccess
+	Git   upstream.GitAccess
 	Login charts.Login
 	// Buckets fetches the objects of buckets.
 	Buckets func(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error)

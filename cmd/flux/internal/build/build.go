@@ -135,7 +135,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 	failed := buildflags.ReportChildren(a, err)
 	if withHelm {
 		failures, err := builder.RenderReleases(ctx, &o.helm, plan, result)
-		failed = cmp.Or(err, buildflags.Report(a, failures, desired.ExplainHelm), failed)
+		failed = cmp.Or(err, app.ReportAll(a, failures, desired.ExplainHelm), failed)
 	}
 	return errors.Join(printObjects(a, o, result), failed, context.Cause(ctx))
 }

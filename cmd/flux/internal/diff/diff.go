@@ -152,7 +152,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 			return err
 		}
 		results = append(results, more...)
-		failed = cmp.Or(buildflags.Report(a, failures, compare.ExplainReleaseInBuild), failed)
+		failed = cmp.Or(app.ReportAll(a, failures, compare.ExplainReleaseInBuild), failed)
 	}
 	line.Done()
 	if err := printChanges(a, o, results); err != nil {

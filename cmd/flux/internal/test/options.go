@@ -7,6 +7,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
@@ -26,7 +27,7 @@ func (o *options) addRevisions(cmd *cobra.Command, revision, base string) {
 	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.StringVar(&o.revision, "revision", "", revision)
 	fs.StringVar(&o.base, "base", "", base)
-	buildflags.CompleteRevisions(cmd, "revision", "base")
+	complete.Revisions(cmd, "revision", "base")
 }
 
 // load reads a revision of the repository.

@@ -48,7 +48,7 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 		}
 		return path, func() error { return nil }, nil
 	}
-	text, err := ReadInput(ctx, a, path)
+	text, err := app.ReadInput(ctx, a, path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -107,18 +107,6 @@ func (w *interruptible) Write(p []byte) (int, error) {
 		return 0, context.Cause(w.ctx)
 	}
 	return w.to.Write(p)
-}
-
-// ReadInput reads a file, or standard input for "-".
-func ReadInput(ctx context.Context, a *app.App, file string) ([]byte, error) {
-	if file == "-" {
-		return app.ReadStdin(ctx, a)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the file: %w", err)
-	}
-	return text, nil
 }
 
 // Pack returns the files as an archive.

@@ -1,4 +1,4 @@
-package desired
+package upstream
 
 import (
 	"bytes"
@@ -23,10 +23,10 @@ import (
 // RegistryReference returns the artifact reference in the spec of an
 // OCIRepository.
 func RegistryReference(repository *unstructured.Unstructured) registry.Wanted {
-	field := func(path ...string) string { return Text(repository, append([]string{"spec"}, path...)...) }
+	field := func(path string) string { return controllers.Path{"spec." + path}.String(repository.Object) }
 	return registry.Wanted{
-		Tag: field("ref", "tag"), Digest: field("ref", "digest"), SemVer: field("ref", "semver"), Filter: field("ref", "semverFilter"),
-		MediaType: field("layerSelector", "mediaType"),
+		Tag: field("ref.tag"), Digest: field("ref.digest"), SemVer: field("ref.semver"), Filter: field("ref.semverFilter"),
+		MediaType: field("layerSelector.mediaType"),
 	}
 }
 
@@ -57,7 +57,7 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 	if err != nil {
 		return StoredSource{}, err
 	}
-	found, layer, err := registry.Select(ctx, Text(repository, "spec", "url"), wanted, access)
+	found, layer, err := registry.Select(ctx, controllers.Path{"spec.url"}.String(repository.Object), wanted, access)
 	if err != nil {
 		return StoredSource{}, ExplainOCI(ctx, access, repository, err)
 	}
@@ -69,9 +69,9 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 	if err != nil {
 		return StoredSource{}, fmt.Errorf("reading the layer of %s in %s: %w", revision, controllers.IDOf(repository.Object), err)
 	}
-	if Text(repository, "spec", "layerSelector", "operation") != "copy" {
+	if (controllers.Path{"spec.layerSelector.operation"}).String(repository.Object) != "copy" {
 		// The copy operation keeps the layer without applying ignore rules.
-		tree, err = sourcetree.Assemble(ctx, []sourcetree.Part{{Tree: tree}}, Text(repository, "spec", "ignore"))
+		tree, err = sourcetree.Select(ctx, []sourcetree.Part{{Tree: tree}}, controllers.Path{"spec.ignore"}.String(repository.Object))
 	}
 	return StoredSource{tree, revision}, err
 }
@@ -95,13 +95,13 @@ func ExplainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return hint.Errorf("flux list artifact "+hint.Quote(Text(repository, "spec", "url"))+" lists the available tags", "%w", err)
+		return hint.Errorf("flux list artifact "+hint.Quote(controllers.Path{"spec.url"}.String(repository.Object))+" lists the available tags", "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return hint.Errorf("flux list artifact "+hint.Quote(Text(repository, "spec", "url"))+" lists the available tags", "revision not found: %w", err)
+		return hint.Errorf("flux list artifact "+hint.Quote(controllers.Path{"spec.url"}.String(repository.Object))+" lists the available tags", "revision not found: %w", err)
 	}
-	provider := Text(repository, "spec", "provider")
-	if Text(repository, "spec", "secretRef", "name") == "" && errors.As(err, &answered) && registry.Rejected(answered) && cloud.Known(provider) {
+	provider := controllers.Path{"spec.provider"}.String(repository.Object)
+	if (controllers.Path{"spec.secretRef.name"}).String(repository.Object) == "" && errors.As(err, &answered) && registry.Rejected(answered) && cloud.Known(provider) {
 		if access.Credentials == "" {
 			return hint.Errorf("log in with the identity of the environment: --provider "+provider, "%w", err)
 		}

@@ -1,4 +1,4 @@
-package desired
+package upstream
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 
 // Decryption decrypts documents of SOPS.
 type Decryption struct {
-	// Process is the helper that decrypts.
-	Process *helper.Process
+	// Pool contains the helper that decrypts.
+	Pool *helper.Pool
 	// Env returns the variables of the user's environment, which name age keys.
 	Env func(string) string
 	// Warn reports a document that cannot be decrypted.
@@ -32,7 +32,7 @@ type Decryption struct {
 // credentials of the user. Documents without a key remain encrypted.
 func (d *Decryption) Decrypter(secrets build.Lookup, named ...controllers.ID) build.Decrypter {
 	return keyed{&sops.Decrypter{
-		Process: d.Process,
+		Process: sops.NewProcess(d.Pool),
 		Keys:    func(ctx context.Context) (sops.Keys, error) { return d.keys(ctx, secrets, named) },
 		Warn:    func(document, failure string) { d.Warn("cannot decrypt %s with %s", document, failure) },
 	}}

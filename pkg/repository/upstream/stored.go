@@ -1,4 +1,6 @@
-package desired
+// Package upstream reads sources where they are stored: on Git servers, in registries and in source-controller. It also
+// finds the credentials and keys for them.
+package upstream
 
 import (
 	"bytes"

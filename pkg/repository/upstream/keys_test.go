@@ -1,4 +1,4 @@
-package desired
+package upstream
 
 import (
 	"path/filepath"

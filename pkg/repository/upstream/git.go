@@ -1,4 +1,4 @@
-package desired
+package upstream
 
 import (
 	"context"
@@ -14,22 +14,24 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
+// GitLogin returns credentials of a provider for a Git repository.
+type GitLogin func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
+
 // GitAccess finds the credentials of GitRepositories.
 type GitAccess struct {
 	// Provider is the cloud provider whose identity in the environment is used, "" for none.
 	Provider string
 	// Data returns the data of a Secret.
-	Data func(ctx context.Context, secret controllers.ID) (map[string][]byte, error)
-	// Login returns credentials of a provider for a repository.
-	Login func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
+	Data  func(ctx context.Context, secret controllers.ID) (map[string][]byte, error)
+	Login GitLogin
 	// Remedy is what can be done without credentials.
 	Remedy string
 }
 
 // Source returns the URL of a GitRepository with the credentials from its Secrets or its provider.
 func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstructured) (remote.Source, error) {
-	source := remote.Source{URL: Text(repository, "spec", "url")}
-	provider := Text(repository, "spec", "provider")
+	source := remote.Source{URL: controllers.Path{"spec.url"}.String(repository.Object)}
+	provider := controllers.Path{"spec.provider"}.String(repository.Object)
 	if cloud.Known(provider) && provider != a.Provider {
 		remedy := a.Remedy
 		if cloud.KnownGit(provider) {
@@ -38,7 +40,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 		return source, hint.Errorf(remedy, "%s gets its credentials from %s, with the identity of source-controller", controllers.IDOf(repository.Object), provider)
 	}
 	for field, into := range map[string]*map[string][]byte{"secretRef": &source.Secret, "proxySecretRef": &source.Proxy} {
-		name := Text(repository, "spec", field, "name")
+		name := controllers.Path{"spec" + "." + field + "." + "name"}.String(repository.Object)
 		if name == "" {
 			continue
 		}
@@ -92,7 +94,7 @@ func (a GitAccess) explain(ctx context.Context, repository *unstructured.Unstruc
 	case failed.Step == cloud.CheckGit:
 		return hint.Errorf(a.Remedy, "%w", err)
 	case provider == cloud.GitHub:
-		return hint.Errorf(fmt.Sprintf("check the GitHub App in Secret %q: githubAppID, githubAppInstallationID or githubAppInstallationOwner, and githubAppPrivateKey", Text(repository, "spec", "secretRef", "name")), "%w", err)
+		return hint.Errorf(fmt.Sprintf("check the GitHub App in Secret %q: githubAppID, githubAppInstallationID or githubAppInstallationOwner, and githubAppPrivateKey", controllers.Path{"spec.secretRef.name"}.String(repository.Object)), "%w", err)
 	}
 	return registry.Explain(ctx, registry.Access{}, err)
 }
