@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -111,10 +110,7 @@ type Object struct {
 	Ahead bool
 }
 
-const (
-	toolkit           = "kustomize.toolkit.fluxcd.io"
-	kustomizationKind = "Kustomization"
-)
+const toolkit = "kustomize.toolkit.fluxcd.io"
 
 // Kustomization renders the objects that kustomize-controller would apply for a Kustomization with
 // tree as its source. A build that has read secret values is repeated with other values, to find
@@ -182,7 +178,7 @@ func (b *kustomizationBuild) run() (*Result, error) {
 		if mayRepeat { // the second build begins with the same objects
 			object.Unstructured = object.DeepCopy()
 		}
-		object.Owner = controllers.FluxID(kustomizationKind, b.ks.GetNamespace(), b.ks.GetName())
+		object.Owner = controllers.FluxID(controllers.Kustomization, b.ks.GetNamespace(), b.ks.GetName())
 		if b.ctx.Err() != nil {
 			return nil, context.Cause(b.ctx)
 		}
@@ -249,21 +245,8 @@ func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string,
 	if folder == "" {
 		folder, _, _ = unstructured.NestedString(ks.Object, "spec", "path")
 	}
-	// An absolute path is relative to the root of the tree, as in the controller.
-	folder = strings.TrimPrefix(path.Clean("/"+folder), "/")
-	if folder == "" {
-		folder = "."
-	}
-	info, err := fs.Stat(tree, folder)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", &sourcetree.PathError{Path: folder, Problem: "there is no such directory"}
-	case err != nil:
-		return "", fmt.Errorf("reading %s: %w", folder, err)
-	case !info.IsDir():
-		return "", &sourcetree.PathError{Path: folder, Problem: "it is not a directory"}
-	}
-	return folder, nil
+	folder = sourcetree.Clean(folder) // as in the controller, an absolute path is relative to the root of the tree
+	return folder, sourcetree.CheckDirectory(tree, folder)
 }
 
 // finish decrypts an object and substitutes its variables.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -16,24 +15,9 @@ import (
 // InRepository returns a lookup among the manifests of a tree. A manifest without a namespace
 // matches all namespaces, since a kustomization may set the namespace.
 func InRepository(tree fs.FS) Lookup {
-	type answer struct {
-		data map[string][]byte
-		err  error
-	}
-	var mu sync.Mutex
-	known := map[controllers.ID]answer{}
-	return LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if a, ok := known[object]; ok {
-			return a.data, a.err
-		}
-		data, err := searchData(ctx, tree, object)
-		if ctx.Err() == nil {
-			known[object] = answer{data, err}
-		}
-		return data, err
-	})
+	return LookupFunc(Once(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
+		return searchData(ctx, tree, object)
+	}))
 }
 
 func searchData(ctx context.Context, tree fs.FS, object controllers.ID) (map[string][]byte, error) {

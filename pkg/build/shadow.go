@@ -99,7 +99,7 @@ func (s *Shadow) readData(ctx context.Context, from Lookup, object controllers.I
 	found.data, found.err = from.Data(context.WithValue(ctx, readKey{}, &noted), object)
 	found.twin = found.data
 	switch {
-	case object.Kind == "Secret":
+	case object.Kind == controllers.Secret:
 		found.twin = map[string][]byte{}
 		for key, value := range found.data {
 			found.twin[key] = []byte(placeholder(string(value)))
@@ -210,7 +210,7 @@ func (s *Shadow) foundTwin(found map[string]any) map[string]any {
 	kind, _ := twin["kind"].(string)
 	for _, item := range items {
 		m, _ := item.(map[string]any)
-		if m == nil || strings.TrimSuffix(kind, "List") != "Secret" {
+		if m == nil || strings.TrimSuffix(kind, "List") != controllers.Secret {
 			continue
 		}
 		if data, err := DataOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": m["data"]}}); err == nil {

@@ -68,39 +68,28 @@ func encryptedFile(text []byte) bool {
 
 // encryptedKeys returns the keys of the data of a Secret that contain encrypted documents.
 func encryptedKeys(o *unstructured.Unstructured) []string {
-	if o.GetKind() != "Secret" || o.GroupVersionKind().Group != "" {
+	if o.GroupVersionKind().Group != "" {
 		return nil
 	}
-	data, err := DataOf(o)
-	if err != nil {
-		return nil
-	}
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if encryptedFile(data[key]) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return keysOf(o, encryptedFile)
 }
 
 // encryptedValues returns the keys with a single encrypted value, as a secretGenerator creates them
 // from an encrypted dotenv file.
 func encryptedValues(o *unstructured.Unstructured) []string {
-	if o.GetKind() != "Secret" {
+	return keysOf(o, func(value []byte) bool { return bytes.HasPrefix(value, []byte("ENC[AES256_GCM,")) })
+}
+
+// keysOf returns the keys of the data of a Secret whose values match, sorted.
+func keysOf(o *unstructured.Unstructured, matches func([]byte) bool) []string {
+	if o.GetKind() != controllers.Secret {
 		return nil
 	}
 	data, err := DataOf(o)
 	if err != nil {
 		return nil
 	}
-	var keys []string
-	for key, value := range data {
-		if bytes.HasPrefix(value, []byte("ENC[AES256_GCM,")) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(data)), func(key string) bool { return !matches(data[key]) })
 }
 
 // EncryptedError is returned if the data of an object is encrypted. File is the file or the name of
@@ -218,9 +207,14 @@ func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 		return o, false
 	}
 	o = o.DeepCopy()
-	if o.GetKind() != "Secret" {
+	if o.GetKind() != controllers.Secret {
 		delete(o.Object, "sops")
-		o.Object, _ = maskLeaves(o.Object).(map[string]any)
+		o.Object, _ = MapLeaves(o.Object, func(leaf any) any {
+			if text, ok := leaf.(string); ok && strings.HasPrefix(text, "ENC[") {
+				return hidden
+			}
+			return leaf
+		}).(map[string]any)
 		return o, true
 	}
 	if whole {
@@ -248,23 +242,4 @@ func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 		}
 	}
 	return o, true
-}
-
-// maskLeaves masks the values that SOPS encrypted.
-func maskLeaves(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key := range value {
-			value[key] = maskLeaves(value[key])
-		}
-	case []any:
-		for i := range value {
-			value[i] = maskLeaves(value[i])
-		}
-	case string:
-		if strings.HasPrefix(value, "ENC[") {
-			return hidden
-		}
-	}
-	return value
 }

@@ -77,7 +77,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 func (v *variables) set(values map[string]string, from controllers.ID) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
-		v.secret[name], v.origins[name] = from.Kind == "Secret", from
+		v.secret[name], v.origins[name] = from.Kind == controllers.Secret, from
 	}
 }
 
@@ -88,7 +88,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 	}
 	for i, reference := range references {
 		wanted := reference.ID
-		if wanted.Kind != "ConfigMap" && wanted.Kind != "Secret" {
+		if wanted.Kind != controllers.ConfigMap && wanted.Kind != controllers.Secret {
 			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, wanted.Kind)
 		}
 		data, err := o.Lookup.Data(ctx, wanted)

@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Identity identifies the GitRepositories that are a repository at one of its revisions.
@@ -27,7 +28,7 @@ func (i Identity) Local(address string) bool {
 
 // Follows reports whether the revision is that of a reference.
 func (i Identity) Follows(reference GitReference) bool {
-	if i.Own != nil && i.Own.GetKind() == "GitRepository" {
+	if i.Own != nil && i.Own.GetKind() == controllers.GitRepository {
 		return GitReferenceOf(i.Own) == reference
 	}
 	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == GitReference{Branch: branch} })

@@ -99,7 +99,7 @@ func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 	namespace := hr.GetNamespace()
 	if referred, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
 		source := referenceIn(referred, namespace)
-		if _, err := g.Content(source); err == nil || source.Kind != "HelmChart" {
+		if _, err := g.Content(source); err == nil || source.Kind != controllers.HelmChart {
 			return chart{source: source, names: []string{"."}}, true
 		}
 		o, err := g.Object(source)

@@ -62,10 +62,10 @@ func DefaultSync(namespace, folder, branch string) (source, root *unstructured.U
 			"metadata": map[string]any{"name": "flux-system", "namespace": namespace},
 		}}
 	}
-	source = object("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{
+	source = object("source.toolkit.fluxcd.io/v1", controllers.GitRepository, map[string]any{
 		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": branch},
 	})
-	return source, object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
+	return source, object("kustomize.toolkit.fluxcd.io/v1", controllers.Kustomization, map[string]any{
 		"interval": "10m0s", "path": "./" + folder, "prune": true,
 		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
 	})
@@ -154,7 +154,7 @@ func (g *Graph) Assumptions() []string {
 	case err != nil: // it is reported where the root is followed
 	case o == nil:
 		return []string{source.String() + " is not in the repository: it is assumed to be this repository"}
-	case source.Kind == "GitRepository" && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
+	case source.Kind == controllers.GitRepository && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
 		return []string{source.String() + " is assumed to be this repository, although the clone has no remote with its URL"}
 	}
 	return nil

@@ -143,7 +143,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	if folder, ok := a.graph.Folders[source]; ok {
 		return a.folder(source, folder)
 	}
-	if source.Kind == "ExternalArtifact" {
+	if source.Kind == generator.Artifact {
 		tree, err := a.generated(source)
 		if errors.Is(err, build.ErrNotFound) && a.graph.Contents != nil {
 			return a.elsewhere(Request{Source: source}, err)
@@ -160,7 +160,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 		return nil, err
 	}
 	identity := Identity{a.graph.Remotes, a.object, a.graph.Branches}
-	local := source.Kind == "GitRepository" && identity.Local(text(o, "spec", "url"))
+	local := source.Kind == controllers.GitRepository && identity.Local(text(o, "spec", "url"))
 	if local && identity.Follows(GitReferenceOf(o)) {
 		return a.artifact(o, a.graph.Tree)
 	}
@@ -173,7 +173,7 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 	switch {
 	case local:
 		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, GitReferenceOf(o)), Elsewhere: true}
-	case source.Kind == "GitRepository":
+	case source.Kind == controllers.GitRepository:
 		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}
 	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), Elsewhere: true}
@@ -279,7 +279,7 @@ func (a *artifacts) selected(parts []sourcetree.Part, ignore string, artifact bo
 // generators returns the ArtifactGenerators that the cluster applies.
 func (a *artifacts) generators() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	_, err := a.graph.expand([]string{"ArtifactGenerator"}, func(n *node) bool {
+	_, err := a.graph.expand([]string{generator.Kind}, func(n *node) bool {
 		if n.built != nil {
 			all = append(all, slices.DeleteFunc(n.built.Build.Unstructured(), func(o *unstructured.Unstructured) bool { return !generator.Is(o) })...)
 		}

@@ -49,7 +49,7 @@ func ChartOf(ctx context.Context, o *unstructured.Unstructured, options Options)
 	var release releaseSpec
 	var chart chartSpec
 	switch {
-	case o.GetKind() == "HelmChart":
+	case o.GetKind() == controllers.HelmChart:
 		if err := convert(o.Object["spec"], &chart); err != nil {
 			return nil, fmt.Errorf("reading the spec: %w", err)
 		}
@@ -69,7 +69,7 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 	if spec.Chart == nil {
 		return nil, ErrNoChart
 	}
-	if spec.Chart.Kind == "OCIRepository" {
+	if spec.Chart.Kind == controllers.OCIRepository {
 		return f.generated()
 	}
 	return f.templated(spec.Chart.Spec, f.hr.GetNamespace(), f.options.ChartGeneration)
@@ -78,7 +78,7 @@ func (f *chartFinder) chart(spec *releaseSpec) (*Chart, error) {
 // generated returns the chart of the OCIRepository that is created for the release.
 func (f *chartFinder) generated() (*Chart, error) {
 	namespace, name := f.hr.GetNamespace(), f.hr.GetNamespace()+"-"+f.hr.GetName()
-	source := controllers.FluxID("OCIRepository", namespace, name)
+	source := controllers.FluxID(controllers.OCIRepository, namespace, name)
 	if chart, err := f.inTree(source, chartSpec{Chart: "."}, 0); err == nil {
 		return chart, nil // the caller provides its content
 	}
@@ -173,7 +173,7 @@ func (f *chartFinder) fromOCI(source controllers.ID, o, named *unstructured.Unst
 // templated returns the chart that a HelmChart with a generation fetches.
 func (f *chartFinder) templated(spec chartSpec, namespace string, generation int64) (*Chart, error) {
 	source := spec.SourceRef.in(namespace)
-	if source.Kind != "HelmRepository" {
+	if source.Kind != controllers.HelmRepository {
 		return f.inTree(source, spec, generation)
 	}
 	o, err := f.find(source)
@@ -261,7 +261,7 @@ func (f *chartFinder) access(repository, named *unstructured.Unstructured) (Acce
 		if reference == nil || f.options.Lookup == nil {
 			continue
 		}
-		secret := controllers.ID{Kind: "Secret", Namespace: repository.GetNamespace(), Name: reference.Name}
+		secret := controllers.ID{Kind: controllers.Secret, Namespace: repository.GetNamespace(), Name: reference.Name}
 		data, err := f.options.Lookup.Data(f.ctx, secret)
 		if err != nil && f.ctx.Err() == nil && f.options.Missing != nil && f.options.Missing(secret, err) {
 			continue

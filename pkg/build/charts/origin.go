@@ -2,7 +2,6 @@ package charts
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 
@@ -30,7 +29,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup build.Loo
 	if err := convert(hr.Object["spec"], &spec); err != nil {
 		return nil, nil, fmt.Errorf("reading the spec: %w", err)
 	}
-	known := remembering(lookup)
+	known := build.LookupFunc(build.Once(lookup.Data))
 	values, _, err := releaseValues(ctx, hr, &spec, Options{Lookup: known})
 	if err != nil {
 		return nil, nil, err
@@ -68,28 +67,6 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup build.Loo
 	return values, origins, nil
 }
 
-// remembering returns a lookup that reads each object once.
-func remembering(lookup build.Lookup) build.Lookup {
-	found := map[controllers.ID]map[string][]byte{}
-	return build.LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
-		data, ok := found[object]
-		if ok && data == nil {
-			return nil, build.ErrNotFound
-		}
-		if ok {
-			return data, nil
-		}
-		data, err := lookup.Data(ctx, object)
-		if err == nil && data == nil {
-			data = map[string][]byte{}
-		}
-		if err == nil || errors.Is(err, build.ErrNotFound) {
-			found[object] = data
-		}
-		return data, err
-	})
-}
-
 // disguised returns other content for a key: the same structure with different values.
 func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if r.TargetPath != "" {
@@ -99,24 +76,5 @@ func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if err := budget.Unmarshal(r.key(), text, &values); err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(otherValues(values))
-}
-
-func otherValues(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		other := make(map[string]any, len(value))
-		for key, v := range value {
-			other[key] = otherValues(v)
-		}
-		return other
-	case []any:
-		other := make([]any, len(value))
-		for i, v := range value {
-			other[i] = otherValues(v)
-		}
-		return other
-	default:
-		return build.Alias(fmt.Sprint(value))
-	}
+	return yaml.Marshal(build.MapLeaves(values, func(leaf any) any { return build.Alias(fmt.Sprint(leaf)) }))
 }

@@ -2,14 +2,10 @@ package charts
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kustomize "sigs.k8s.io/kustomize/api/types"
@@ -278,30 +274,6 @@ func (r *Result) take(ctx context.Context, limits *build.Bounds, hr *unstructure
 		r.CRDs = append(r.CRDs, o)
 	}
 	return err
-}
-
-// containing returns the paths of values that equal or contain a secret.
-func containing(value any, secrets []string, at []string) [][]string {
-	var paths [][]string
-	switch value := value.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			paths = append(paths, containing(value[key], secrets, append(slices.Clone(at), key))...)
-		}
-	case []any:
-		for i, item := range value {
-			paths = append(paths, containing(item, secrets, append(slices.Clone(at), strconv.Itoa(i)))...)
-		}
-	case string, int64, float64:
-		text := fmt.Sprint(value)
-		for _, secret := range secrets {
-			encoded := base64.StdEncoding.EncodeToString([]byte(secret))
-			if text == secret || text == encoded || len(secret) >= build.Recognizable && strings.Contains(text, secret) {
-				return [][]string{at}
-			}
-		}
-	}
-	return paths
 }
 
 // ErrNoChart is returned for a HelmRelease without a chart.

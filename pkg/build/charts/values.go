@@ -91,7 +91,7 @@ func (r valuesReference) read(ctx context.Context, namespace string, o Options) 
 	if o.Lookup == nil {
 		return nil, false, nil
 	}
-	if r.Kind != "ConfigMap" && r.Kind != "Secret" {
+	if r.Kind != controllers.ConfigMap && r.Kind != controllers.Secret {
 		return nil, false, fmt.Errorf("it refers to a %s: only ConfigMap and Secret can be", r.Kind)
 	}
 	object := controllers.ID{Kind: r.Kind, Namespace: namespace, Name: r.Name}
@@ -148,25 +148,17 @@ func (r valuesReference) set(values map[string]any, text string) error {
 
 // remember appends the values that come from a Secret to secrets.
 func (r valuesReference) remember(secrets []string, value any) []string {
-	if r.Kind != "Secret" {
+	if r.Kind != controllers.Secret {
 		return secrets
 	}
-	switch value := value.(type) {
-	case map[string]any:
-		for _, v := range value {
-			secrets = r.remember(secrets, v)
+	build.EachLeaf(value, func(_ []string, leaf any) {
+		switch leaf.(type) {
+		case nil, bool: // too few different values to be secret
+		default:
+			if text := fmt.Sprint(leaf); text != "" {
+				secrets = append(secrets, text)
+			}
 		}
-	case []any:
-		for _, v := range value {
-			secrets = r.remember(secrets, v)
-		}
-	case string:
-		if value != "" {
-			secrets = append(secrets, value)
-		}
-	case nil, bool: // too few different values to be secret
-	default:
-		secrets = append(secrets, fmt.Sprint(value))
-	}
+	})
 	return secrets
 }

@@ -1,17 +1,14 @@
 package generator
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
@@ -204,20 +201,13 @@ func documents(name string, file filetree.File) (map[string]any, error) {
 		return nil, err
 	}
 	all := map[string]any{}
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
-		}
+	err = sourcetree.Documents(bytes.NewReader(text), func(document []byte) error {
 		var content map[string]any
-		if err := budget.Unmarshal(name, document, &content); err != nil {
-			return nil, err
-		}
+		err := budget.Unmarshal(name, document, &content)
 		all = charts.MergeValues(all, content)
-	}
+		return err
+	})
+	return all, err
 }
 
 // extract unpacks an archive into the target folder.

@@ -18,8 +18,12 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Group is the API group of ArtifactGenerators.
-const Group = "source.extensions.fluxcd.io"
+// Group is the API group of ArtifactGenerators, and Kind their kind. Artifact is the kind that they produce.
+const (
+	Group    = "source.extensions.fluxcd.io"
+	Kind     = "ArtifactGenerator"
+	Artifact = "ExternalArtifact"
+)
 
 // ErrNoArtifact is returned for an artifact that the generator does not
 // produce.
@@ -53,7 +57,7 @@ type operation struct {
 
 // Is reports whether an object is an ArtifactGenerator.
 func Is(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "ArtifactGenerator" && strings.HasPrefix(o.GetAPIVersion(), Group+"/")
+	return o.GetKind() == Kind && strings.HasPrefix(o.GetAPIVersion(), Group+"/")
 }
 
 // Find renders an ExternalArtifact from the ArtifactGenerators among objects. It

@@ -77,11 +77,15 @@ func (r *Renderer) download(ctx context.Context, from charts.Chart) ([]byte, err
 	if len(entry.URLs) == 0 {
 		return nil, fmt.Errorf("the index of %s says nowhere to find chart %s %s", from.URL, from.Name, entry.Version)
 	}
-	address, err := resolve(repository, entry.URLs[0])
+	base, err := url.Parse(repository)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the address of a repository: %w", err)
 	}
-	packed, err := r.get(ctx, address, repository, from.Access, chartMax)
+	address, err := base.Parse(entry.URLs[0])
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of a chart: %w", err)
+	}
+	packed, err := r.get(ctx, address.String(), repository, from.Access, chartMax)
 	if err != nil {
 		return nil, fmt.Errorf("fetching chart %s %s: %w", from.Name, entry.Version, err)
 	}
@@ -89,19 +93,6 @@ func (r *Renderer) download(ctx context.Context, from charts.Chart) ([]byte, err
 		return nil, fmt.Errorf("chart %s %s has digest %s, but the index of %s says %s", from.Name, entry.Version, got, from.URL, digest)
 	}
 	return packed, r.keep(packed)
-}
-
-// resolve returns the absolute URL of an address in an index.
-func resolve(repository, address string) (string, error) {
-	base, err := url.Parse(repository)
-	if err != nil {
-		return "", fmt.Errorf("reading the address of a repository: %w", err)
-	}
-	relative, err := url.Parse(address)
-	if err != nil {
-		return "", fmt.Errorf("reading the address of a chart: %w", err)
-	}
-	return base.ResolveReference(relative).String(), nil
 }
 
 func (r *Renderer) indexOf(ctx context.Context, repository string, access charts.Access) (*index, error) {

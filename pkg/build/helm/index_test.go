@@ -37,10 +37,15 @@ func FuzzIndex(f *testing.F) {
 			checkNewest(t, all.Entries[name], entry, version)
 		}
 		for _, to := range entry.URLs {
-			address, err := resolve(repository, to)
+			base, err := url.Parse(repository)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resolved, err := base.Parse(to)
 			if err != nil {
 				continue
 			}
+			address := resolved.String()
 			if u, err := url.Parse(address); sameServer(address, repository) && (err != nil || u.Host != "charts.example.com" || u.Scheme != "https") {
 				t.Errorf("%q gets the credentials of %s", address, repository)
 			}

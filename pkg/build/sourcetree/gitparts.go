@@ -28,7 +28,7 @@ func Included(repository *unstructured.Unstructured, content func(controllers.ID
 	for _, item := range list {
 		m, _ := item.(map[string]any)
 		name := controllers.Path{"repository.name"}.String(m)
-		tree, err := content(controllers.FluxID("GitRepository", repository.GetNamespace(), name))
+		tree, err := content(controllers.FluxID(controllers.GitRepository, repository.GetNamespace(), name))
 		if err != nil {
 			return nil, err
 		}

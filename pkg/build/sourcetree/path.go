@@ -1,6 +1,7 @@
 package sourcetree
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -37,6 +38,25 @@ func ReadWithin(limits *budget.Budget, tree fs.FS, name string) ([]byte, error) 
 		return nil, err
 	}
 	return fs.ReadFile(tree, name)
+}
+
+// CheckDirectory returns a PathError for a path that does not exist or is not a directory.
+func CheckDirectory(tree fs.FS, name string) error {
+	info, err := fs.Stat(tree, name)
+	return DirectoryError(name, info, err)
+}
+
+// DirectoryError returns the error for the result of a stat call unless it is that of a directory.
+func DirectoryError(name string, info fs.FileInfo, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &PathError{name, "there is no such directory"}
+	case err != nil:
+		return fmt.Errorf("reading %s: %w", name, err)
+	case !info.IsDir():
+		return &PathError{name, "it is not a directory"}
+	}
+	return nil
 }
 
 // PathError is returned if the folder to build does not exist or is not a folder.

@@ -71,39 +71,46 @@ func containsAll(text []byte, words []string) bool {
 	return true
 }
 
-// manifestsIn returns the objects of a YAML file up to the first invalid document.
+// Documents calls each for the documents of a YAML stream, until it returns an error.
+func Documents(r io.Reader, each func(document []byte) error) error {
+	for documents := utilyaml.NewYAMLReader(bufio.NewReader(r)); ; {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = each(document)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// manifestsIn returns the objects of a YAML file.
 func manifestsIn(text []byte) []*unstructured.Unstructured {
 	var objects []*unstructured.Unstructured
-	for documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
-		document, err := documents.Read()
-		if err != nil {
-			return objects
-		}
+	_ = Documents(bytes.NewReader(text), func(document []byte) error { // up to the first that cannot be read
 		o := &unstructured.Unstructured{}
 		if budget.Unmarshal("", document, &o.Object) == nil && o.GetKind() != "" && o.GetName() != "" {
 			objects = append(objects, o)
 		}
-	}
+		return nil
+	})
+	return objects
 }
 
 // ReadManifests returns the objects in a YAML stream. Unlike Search, it returns
 // an error for invalid YAML.
 func ReadManifests(r io.Reader) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
-	for documents := utilyaml.NewYAMLReader(bufio.NewReader(r)); ; {
-		document, err := documents.Read()
-		if errors.Is(err, io.EOF) {
-			return objects, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	err := Documents(r, func(document []byte) error {
 		o := &unstructured.Unstructured{}
-		if err := budget.Unmarshal("", document, &o.Object); err != nil {
-			return nil, err
+		if err := budget.Unmarshal("", document, &o.Object); err != nil || len(o.Object) == 0 {
+			return err
 		}
-		if len(o.Object) > 0 {
-			objects = append(objects, o)
-		}
-	}
+		objects = append(objects, o)
+		return nil
+	})
+	return objects, err
 }

@@ -78,7 +78,7 @@ func (b *Builder) lookup(work git.Workspace) build.Lookup {
 
 // publicData returns the data of a ConfigMap.
 func (b *Builder) publicData(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
-	if object.Kind == "Secret" {
+	if object.Kind == controllers.Secret {
 		return nil, fmt.Errorf("not read: %w", build.ErrUntrusted)
 	}
 	return b.Data(ctx, object)

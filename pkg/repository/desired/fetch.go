@@ -59,7 +59,7 @@ func (f *Fetcher) fetch(ctx context.Context, source controllers.ID) (fs.FS, erro
 		return f.fetchFromWorkTree(ctx, source) // the source may be defined in the work tree only
 	case errors.As(err, &absent):
 		return nil, build.ErrNotFound
-	case source.Kind == "OCIRepository" && ctx.Err() == nil:
+	case source.Kind == controllers.OCIRepository && ctx.Err() == nil:
 		if t, err := f.Stored.Object(ctx, source); err == nil {
 			return f.pull(ctx, &unstructured.Unstructured{Object: t.Object}, nil)
 		}

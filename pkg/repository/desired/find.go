@@ -26,11 +26,11 @@ type wanted struct {
 }
 
 func wantedKustomization() wanted {
-	return wanted{"Kustomization", "--kustomization-file", build.IsKustomization}
+	return wanted{controllers.Kustomization, "--kustomization-file", build.IsKustomization}
 }
 
 func wantedHelmRelease() wanted {
-	return wanted{"HelmRelease", "--helmrelease-file", build.IsHelmRelease}
+	return wanted{controllers.HelmRelease, "--helmrelease-file", build.IsHelmRelease}
 }
 
 // KustomizationFromFile reads the Kustomization from Options.File.

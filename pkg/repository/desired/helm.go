@@ -188,7 +188,7 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Worksp
 		err := b.capabilities(ctx, options)
 		if find := options.Live; b.Untrusted && find != nil {
 			options.Live = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
-				if wanted.Kind == "Secret" {
+				if wanted.Kind == controllers.Secret {
 					return nil, nil
 				}
 				return find(ctx, wanted)

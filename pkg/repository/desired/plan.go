@@ -92,15 +92,7 @@ func CheckFolder(path string) error {
 		return nil
 	}
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &sourcetree.PathError{Path: path, Problem: "there is no such directory"}
-	case err != nil:
-		return fmt.Errorf("reading %s: %w", path, err)
-	case !info.IsDir():
-		return &sourcetree.PathError{Path: path, Problem: "it is not a directory"}
-	}
-	return nil
+	return sourcetree.DirectoryError(path, info, err)
 }
 
 // Plan has the inputs of a Kustomization build.

@@ -44,7 +44,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 		if name == "" {
 			continue
 		}
-		secret := controllers.ID{Kind: "Secret", Namespace: repository.GetNamespace(), Name: name}
+		secret := controllers.ID{Kind: controllers.Secret, Namespace: repository.GetNamespace(), Name: name}
 		data, err := a.Data(ctx, secret)
 		if err != nil {
 			return source, hint.Errorf(a.Remedy, "reading %s (%s spec.%s): %w", secret, controllers.IDOf(repository.Object), field, err)
