@@ -285,12 +285,10 @@ func addMetadata(objects []Object, ks *unstructured.Unstructured) {
 }
 
 // Merged returns the entries of all maps; later maps override earlier ones.
-func Merged(maps ...map[string]string) map[string]string {
-	all := map[string]string{}
-	for _, m := range maps {
-		for k, v := range m {
-			all[k] = v
-		}
+func Merged[V any](all ...map[string]V) map[string]V {
+	merged := map[string]V{}
+	for _, m := range all {
+		maps.Copy(merged, m)
 	}
-	return all
+	return merged
 }

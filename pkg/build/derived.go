@@ -73,7 +73,7 @@ func paired(objects, again []Object) []*unstructured.Unstructured {
 func derivedPaths(o, twin map[string]any) [][]string {
 	var paths [][]string
 	add := func(o, twin map[string]any, at []string, except ...string) {
-		for _, key := range slices.Sorted(maps.Keys(merge(o, twin))) {
+		for _, key := range slices.Sorted(maps.Keys(Merged(o, twin))) {
 			value, is := o[key]
 			other, was := twin[key]
 			path := append(slices.Clone(at), key)
@@ -91,15 +91,6 @@ func derivedPaths(o, twin map[string]any) [][]string {
 	other, _ := twin["metadata"].(map[string]any)
 	add(metadata, other, []string{"metadata"}, "name", "namespace")
 	return paths
-}
-
-func merge(a, b map[string]any) map[string]any {
-	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]any{}
-	}
-	maps.Copy(all, b)
-	return all
 }
 
 // commonWords returns the words that two names begin with.

@@ -29,8 +29,8 @@ func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options
 	}
 	ignored.filter(k, folder)
 	var spec additions
-	if err := decodeSpec(ks, &spec); err != nil {
-		return err
+	if err := Decode(ks.Object["spec"], &spec); err != nil {
+		return fmt.Errorf("reading the spec: %w", err)
 	}
 	if err := f.add(k, folder, &spec); err != nil {
 		return err
@@ -171,15 +171,13 @@ func (s *selector) kustomize() *kustomize.Selector {
 	return target
 }
 
-func decodeSpec(ks *unstructured.Unstructured, into *additions) error {
-	text, err := json.Marshal(ks.Object["spec"])
+// Decode decodes a part of an object into a struct.
+func Decode(from, into any) error {
+	text, err := json.Marshal(from)
 	if err != nil {
-		return fmt.Errorf("reading the spec: %w", err)
+		return err
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("reading the spec: %w", err)
-	}
-	return nil
+	return json.Unmarshal(text, into)
 }
 
 // add adds the fields of a spec to a kustomization.

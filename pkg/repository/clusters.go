@@ -39,7 +39,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 	}
 	found := map[string]bool{}
 	for _, tree := range []Tree{base, head} {
-		if err := match(tree, ".", strings.Split(Clean(pattern), "/"), found); err != nil {
+		if err := match(tree, ".", strings.Split(sourcetree.Clean(pattern), "/"), found); err != nil {
 			return nil, err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -98,7 +99,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 }
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
-	o.Path = Clean(o.Path)
+	o.Path = sourcetree.Clean(o.Path)
 	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()

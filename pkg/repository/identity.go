@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -40,7 +41,7 @@ func (i Identity) Is(o *unstructured.Unstructured) bool {
 }
 
 // pathOf returns the directory in the spec of a Kustomization.
-func pathOf(ks *unstructured.Unstructured) string { return Clean(text(ks, "spec", "path")) }
+func pathOf(ks *unstructured.Unstructured) string { return sourcetree.Clean(text(ks, "spec", "path")) }
 
 func text(o *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(o.Object, fields...)

@@ -114,8 +114,7 @@ func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 		ValuesFiles []string          `json:"valuesFiles"`
 		SourceRef   map[string]string `json:"sourceRef"`
 	}
-	text, err := json.Marshal(spec)
-	if err != nil || json.Unmarshal(text, &part) != nil {
+	if build.Decode(spec, &part) != nil {
 		return chart{}, false
 	}
 	return chart{referenceIn(part.SourceRef, namespace), append([]string{part.Chart}, part.ValuesFiles...), spec}, true

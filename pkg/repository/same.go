@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -101,7 +102,7 @@ func (p Pair) sameChart(source controllers.ID, name string) (same, local bool) {
 	if wasErr != nil || isErr != nil {
 		return false, true
 	}
-	return newInputs(was, is).charts(Clean(name)), true
+	return newInputs(was, is).charts(sourcetree.Clean(name)), true
 }
 
 // charts reports whether a chart and the charts that it depends on are the same in both trees.
@@ -118,5 +119,5 @@ func (r *inputs) charts(folder string) bool {
 		return true // an archive, or an error for Helm to report
 	}
 	dependencies, err := charts.LocalCharts("Chart.yaml", text)
-	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(Clean(path.Join(folder, d))) })
+	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(sourcetree.Clean(path.Join(folder, d))) })
 }

@@ -225,7 +225,7 @@ func (a *artifacts) isOwn(source controllers.ID, err error) bool {
 
 // folder returns the files of a directory as the artifact of a source.
 func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
-	part := sourcetree.Part{Tree: a.graph.Tree, From: Clean(folder.Path)}
+	part := sourcetree.Part{Tree: a.graph.Tree, From: sourcetree.Clean(folder.Path)}
 	if folder.Tree != nil {
 		part.Tree = folder.Tree
 	}

@@ -50,12 +50,12 @@ func ChartOf(ctx context.Context, o *unstructured.Unstructured, options Options)
 	var chart chartSpec
 	switch {
 	case o.GetKind() == controllers.HelmChart:
-		if err := convert(o.Object["spec"], &chart); err != nil {
+		if err := build.Decode(o.Object["spec"], &chart); err != nil {
 			return nil, fmt.Errorf("reading the spec: %w", err)
 		}
 		return f.templated(chart, o.GetNamespace(), 0)
 	default:
-		if err := convert(o.Object["spec"], &release); err != nil {
+		if err := build.Decode(o.Object["spec"], &release); err != nil {
 			return nil, fmt.Errorf("reading the spec: %w", err)
 		}
 		return f.chart(&release)
@@ -124,7 +124,7 @@ func (f *chartFinder) referred(reference sourceReference) (*Chart, error) {
 			return nil, err
 		}
 		var spec chartSpec
-		if err := convert(o.Object["spec"], &spec); err != nil {
+		if err := build.Decode(o.Object["spec"], &spec); err != nil {
 			return nil, &SourceError{source, err}
 		}
 		return f.templated(spec, source.Namespace, o.GetGeneration())
@@ -155,7 +155,7 @@ func (f *chartFinder) fromOCI(source controllers.ID, o, named *unstructured.Unst
 			Digest string `json:"digest"`
 		} `json:"ref"`
 	}
-	if err := convert(o.Object["spec"], &spec); err != nil {
+	if err := build.Decode(o.Object["spec"], &spec); err != nil {
 		return nil, &SourceError{source, err}
 	}
 	chart := &Chart{URL: spec.URL, Tag: spec.Ref.Tag, Digest: spec.Ref.Digest, Version: spec.Ref.SemVer, BuildByDigest: true}
@@ -185,7 +185,7 @@ func (f *chartFinder) templated(spec chartSpec, namespace string, generation int
 		Insecure        bool   `json:"insecure"`
 		PassCredentials bool   `json:"passCredentials"`
 	}
-	if err := convert(o.Object["spec"], &repository); err != nil {
+	if err := build.Decode(o.Object["spec"], &repository); err != nil {
 		return nil, &SourceError{source, err}
 	}
 	chart := &Chart{
@@ -254,7 +254,7 @@ func (f *chartFinder) access(repository, named *unstructured.Unstructured) (Acce
 	if f.options.Untrusted != nil && f.options.Untrusted(f.ctx, named) {
 		access.Public = true
 	}
-	if err := convert(repository.Object["spec"], &spec); err != nil {
+	if err := build.Decode(repository.Object["spec"], &spec); err != nil {
 		return access, &SourceError{controllers.IDOf(repository.Object), err}
 	}
 	for _, reference := range []*sourceReference{spec.SecretRef, spec.CertSecretRef} {

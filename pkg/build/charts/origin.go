@@ -26,7 +26,7 @@ type ValueOrigin struct {
 // from spec.values.
 func Values(ctx context.Context, hr *unstructured.Unstructured, lookup build.Lookup) (map[string]any, []ValueOrigin, error) {
 	var spec releaseSpec
-	if err := convert(hr.Object["spec"], &spec); err != nil {
+	if err := build.Decode(hr.Object["spec"], &spec); err != nil {
 		return nil, nil, fmt.Errorf("reading the spec: %w", err)
 	}
 	known := build.LookupFunc(build.Once(lookup.Data))

@@ -2,7 +2,6 @@ package charts
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -186,7 +185,7 @@ type helmBuild struct {
 func (b *helmBuild) run() (*Result, error) {
 	o := &b.options
 	var spec releaseSpec
-	if err := convert(b.hr.Object["spec"], &spec); err != nil {
+	if err := build.Decode(b.hr.Object["spec"], &spec); err != nil {
 		return nil, fmt.Errorf("reading the spec: %w", err)
 	}
 	values, secrets, err := releaseValues(b.ctx, b.hr, &spec, *o)
@@ -236,15 +235,6 @@ func (b *helmBuild) repeat() (*Result, error) {
 		return &Result{}, err
 	}
 	return result, nil
-}
-
-// convert decodes a part of an object into a struct.
-func convert(from, into any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
 }
 
 // take adds the objects of rendered documents to the result after the post-renderers of the

@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -19,7 +20,7 @@ type Target struct {
 // TargetOf returns the Helm release that a HelmRelease manages.
 func TargetOf(hr *unstructured.Unstructured) (Target, error) {
 	var spec releaseSpec
-	if err := convert(hr.Object["spec"], &spec); err != nil {
+	if err := build.Decode(hr.Object["spec"], &spec); err != nil {
 		return Target{}, fmt.Errorf("reading the spec of %s: %w", controllers.IDOf(hr.Object), err)
 	}
 	return spec.target(hr), nil

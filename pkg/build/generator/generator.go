@@ -4,7 +4,6 @@ package generator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -95,11 +94,7 @@ func New(o *unstructured.Unstructured) (*Generator, error) {
 		} `json:"sources"`
 		Artifacts []artifact `json:"artifacts"`
 	}
-	text, err := json.Marshal(o.Object["spec"])
-	if err == nil {
-		err = json.Unmarshal(text, &spec)
-	}
-	if err != nil {
+	if err := build.Decode(o.Object["spec"], &spec); err != nil {
 		return nil, fmt.Errorf("reading the spec of %s: %w", g.name, err)
 	}
 	g.pathPattern, g.artifacts = spec.PathPattern, spec.Artifacts
