@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -231,7 +232,7 @@ func (b *kustomizationBuild) repeat() ([]Object, error) {
 	}
 	again.options.Vars = maps.Clone(b.options.Vars)
 	for _, name := range b.options.SecretVars {
-		again.options.Vars[name] = placeholder(again.options.Vars[name])
+		again.options.Vars[name] = placeholder.Of(again.options.Vars[name])
 	}
 	result, err := again.run()
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -112,7 +113,7 @@ func (o Object) Alias() controllers.ID {
 	twin := controllers.IDOf(o.Twin.Object)
 	hide := func(part *string, other string) {
 		if *part != other {
-			*part = commonWords(*part, other) + Alias(*part)
+			*part = commonWords(*part, other) + placeholder.Alias(*part)
 		}
 	}
 	if twin.Kind != "" { // without a counterpart, only the presence is derived

@@ -8,6 +8,7 @@ import (
 	"path"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
@@ -26,7 +27,7 @@ type files struct {
 	// elsewhere runs builds that are too expensive for this process. Nil runs all of them here.
 	elsewhere Kustomizer
 	// cost counts what kustomize has read in this process. It is nil if kustomize has no limit.
-	cost *cost
+	cost *inspect.Cost
 	// reads counts how often each file was read.
 	reads map[string]int
 	// refused is the first read error that must fail the build: kustomize treats a file that cannot
@@ -80,7 +81,7 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isKustomizationFile(name) {
+	if !inspect.IsKustomizationFile(name) {
 		return data, nil
 	}
 	if f.decrypt != nil {
@@ -88,8 +89,11 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 			return nil, err
 		}
 	}
-	return data, f.refuse(f.checkRemote(sourcetree.Clean(name), data))
+	return data, f.refuse(inspect.Remote(sourcetree.Clean(name), data, f.allows))
 }
+
+// allows reports whether bases may be fetched from a host.
+func (f *files) allows(host string) bool { return f.elsewhere != nil && f.elsewhere.Allows(host) }
 
 func (f *files) read(name string) ([]byte, error) {
 	if f.ctx.Err() != nil {
@@ -101,7 +105,7 @@ func (f *files) read(name string) ([]byte, error) {
 	name = sourcetree.Clean(name)
 	if f.generated != "" && name == f.generated {
 		if f.cost != nil {
-			if err := f.refuse(f.cost.read(name, f.content)); err != nil {
+			if err := f.refuse(f.cost.Read(name, f.content)); err != nil {
 				return nil, err
 			}
 		}
@@ -118,7 +122,7 @@ func (f *files) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if f.cost != nil {
-		if err := f.refuse(f.cost.read(name, data)); err != nil {
+		if err := f.refuse(f.cost.Read(name, data)); err != nil {
 			return nil, err
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -178,7 +179,7 @@ func FuzzSubstitute(f *testing.F) {
 	vars := &variables{
 		values: map[string]string{"secret": secret, "open": "eu-west"}, secret: map[string]bool{"secret": true}, origins: map[string]controllers.ID{},
 	}
-	others := &variables{values: map[string]string{"secret": placeholder(secret), "open": "eu-west"}}
+	others := &variables{values: map[string]string{"secret": placeholder.Of(secret), "open": "eu-west"}}
 	f.Fuzz(func(t *testing.T, text, key string) {
 		if strings.Contains(text+key, secret) {
 			return

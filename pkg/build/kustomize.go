@@ -8,15 +8,14 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
@@ -102,7 +101,7 @@ func (r *readOnly) Exists(name string) bool { return r.at(name).Exists(name) }
 // ReadFile implements filesys.FileSystem.
 func (r *readOnly) ReadFile(name string) ([]byte, error) {
 	data, err := r.at(name).ReadFile(name)
-	if err == nil && isKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
+	if err == nil && inspect.IsKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
 		// A custom schema is added to the built-in one, which must be loaded first.
 		r.schema = true
 		openapi.Schema()
@@ -156,7 +155,3 @@ func (r *readOnly) Open(string) (filesys.File, error) { return nil, errReadOnly 
 
 // Walk implements filesys.FileSystem.
 func (r *readOnly) Walk(string, filepath.WalkFunc) error { return errReadOnly }
-
-func isKustomizationFile(name string) bool {
-	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
-}

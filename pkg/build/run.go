@@ -16,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
@@ -61,9 +62,9 @@ func (f *files) runKustomize(folder string) ([]Object, error) {
 		built, err := Kustomize("/"+sourcetree.Clean(folder), f)
 		return f.objects(built, err)
 	}
-	f.cost = &cost{}
+	f.cost = &inspect.Cost{}
 	built, err := Kustomize("/"+sourcetree.Clean(folder), f)
-	if errors.Is(f.refused, errCostly) {
+	if errors.Is(f.refused, inspect.ErrCostly) {
 		f.refused, f.cost = nil, nil
 		built, err = f.elsewhere.Kustomize(f.ctx, "/"+sourcetree.Clean(folder), f)
 	}

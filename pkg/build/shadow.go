@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -102,7 +103,7 @@ func (s *Shadow) readData(ctx context.Context, from Lookup, object controllers.I
 	case object.Kind == controllers.Secret:
 		found.twin = map[string][]byte{}
 		for key, value := range found.data {
-			found.twin[key] = []byte(placeholder(string(value)))
+			found.twin[key] = []byte(placeholder.Of(string(value)))
 			s.Secret = true
 		}
 	case noted.twin != nil:
@@ -140,7 +141,7 @@ func (d recordingDecrypter) Decrypt(ctx context.Context, name string, document [
 		known.clear, known.err = d.from.Decrypt(ctx, name, document, format)
 		if known.err == nil {
 			d.Secret = true
-			known.twin = placeholderDocument(document, known.clear, format)
+			known.twin = placeholder.Document(document, known.clear, format)
 		}
 		d.clear[key] = known
 	}
@@ -223,7 +224,7 @@ func (s *Shadow) foundTwin(found map[string]any) map[string]any {
 		s.Secret = true
 		for _, field := range []string{"data", "stringData"} {
 			if m[field] != nil {
-				m[field] = placeholders(m[field], nil)
+				m[field] = placeholder.Values(m[field], nil)
 			}
 		}
 	}

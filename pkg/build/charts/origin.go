@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -70,11 +71,11 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup build.Loo
 // disguised returns other content for a key: the same structure with different values.
 func (r valuesReference) disguised(text []byte) ([]byte, error) {
 	if r.TargetPath != "" {
-		return []byte(build.Alias(string(text))), nil
+		return []byte(placeholder.Alias(string(text))), nil
 	}
 	var values any
 	if err := budget.Unmarshal(r.key(), text, &values); err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(build.MapLeaves(values, func(leaf any) any { return build.Alias(fmt.Sprint(leaf)) }))
+	return yaml.Marshal(build.MapLeaves(values, func(leaf any) any { return placeholder.Alias(fmt.Sprint(leaf)) }))
 }

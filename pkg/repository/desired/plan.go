@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -193,7 +194,7 @@ func (e *ChildError) Unwrap() error { return e.err }
 func ExplainBuild(err error) error {
 	var unset *build.UnsetError
 	var vars *build.VariablesError
-	var remote *build.RemoteError
+	var remote *inspect.RemoteError
 	switch {
 	case errors.As(err, &remote) && remote.Host != "":
 		return hint.Errorf(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", hint.Quote(remote.Host)), "%w", err)

@@ -1,10 +1,14 @@
-package build
+// Package inspect decides what kustomize may read: in this process, and on the network.
+package inspect
 
 import (
 	"bytes"
 	"errors"
+	"path"
 	"slices"
 	"strings"
+
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 )
@@ -17,11 +21,11 @@ const (
 	cheapProduct   = 16 << 20
 )
 
-// errCostly is returned if a build needs a process of its own.
-var errCostly = errors.New("the build needs a process of its own")
+// ErrCostly is returned if a build needs a process of its own.
+var ErrCostly = errors.New("the build needs a process of its own")
 
-// cost counts what kustomize has read. A file that is read again counts again.
-type cost struct{ bytes, kustomizations, documents int64 }
+// Cost counts what kustomize has read. A file that is read again counts again.
+type Cost struct{ bytes, kustomizations, documents int64 }
 
 // linear lists the fields of a kustomization whose output is bounded by their own length for every
 // document. It excludes replacements and plugins, each entry of which can double what it copies,
@@ -32,22 +36,22 @@ var linear = []string{
 	"configMapGenerator", "secretGenerator", "generatorOptions", "buildMetadata", "sortOptions",
 }
 
-// read counts a file and returns errCostly if a limit is exceeded.
-func (c *cost) read(name string, data []byte) error {
+// Read counts a file and returns ErrCostly if a limit is exceeded.
+func (c *Cost) Read(name string, data []byte) error {
 	c.bytes += int64(len(data))
-	if isKustomizationFile(name) {
+	if IsKustomizationFile(name) {
 		c.kustomizations += int64(len(data))
 		if !simpleKustomization(data) {
-			return errCostly
+			return ErrCostly
 		}
 	} else {
 		c.documents += int64(bytes.Count(data, []byte("\n---"))) + 1
 		if copies(string(data)) {
-			return errCostly
+			return ErrCostly
 		}
 	}
 	if c.bytes > cheapBytes || c.documents > cheapDocuments || c.kustomizations*c.documents > cheapProduct {
-		return errCostly
+		return ErrCostly
 	}
 	return nil
 }
@@ -101,4 +105,9 @@ func copies(text string) bool {
 			return false
 		}
 	}
+}
+
+// IsKustomizationFile reports whether kustomize reads a file as a kustomization.
+func IsKustomizationFile(name string) bool {
+	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
 }

@@ -1,4 +1,5 @@
-package build
+// Package placeholder replaces secret values by others of the same shape.
+package placeholder
 
 import (
 	"bytes"
@@ -44,20 +45,20 @@ func Alias(text string) string { return "derived-" + hex.EncodeToString(keyedHas
 // objects exist.
 var few = []string{"", "true", "false", "null", "~", "yes", "no", "on", "off", "y", "n"}
 
-// placeholder returns an unpredictable value with the shape of a secret value, which differs from it
+// Of returns an unpredictable value with the shape of a secret value, which differs from it
 // in each letter and digit: any text that contains a part of one differs with the other.
-func placeholder(secret string) string {
+func Of(secret string) string {
 	if slices.Contains(few, strings.ToLower(secret)) {
 		return secret
 	}
 	if strings.ContainsAny(secret, "\n:{[") {
 		var document any
 		if budget.Unmarshal("", []byte(secret), &document) == nil && isTree(document) {
-			return marshalLike(secret, placeholders(document, nil))
+			return marshalLike(secret, Values(document, nil))
 		}
 	}
 	if decoded, err := base64.StdEncoding.DecodeString(secret); err == nil && len(decoded) > 3 && printableText(decoded) {
-		return base64.StdEncoding.EncodeToString([]byte(placeholder(string(decoded))))
+		return base64.StdEncoding.EncodeToString([]byte(Of(string(decoded))))
 	}
 	lines := strings.SplitAfter(secret, "\n")
 	for i, line := range lines {
@@ -131,15 +132,15 @@ func otherLetter(r rune) rune {
 	return r
 }
 
-// placeholders returns a document with placeholders for all scalars except those that public has at
+// Values returns a document with placeholders for all scalars except those that public has at
 // the same place.
-func placeholders(value, public any) any {
+func Values(value, public any) any {
 	switch value := value.(type) {
 	case map[string]any:
 		known, _ := public.(map[string]any)
 		other := make(map[string]any, len(value))
 		for key, v := range value {
-			other[key] = placeholders(v, known[key])
+			other[key] = Values(v, known[key])
 		}
 		return other
 	case []any:
@@ -150,7 +151,7 @@ func placeholders(value, public any) any {
 			if i < len(known) {
 				same = known[i]
 			}
-			other[i] = placeholders(v, same)
+			other[i] = Values(v, same)
 		}
 		return other
 	case nil, bool:
@@ -159,21 +160,21 @@ func placeholders(value, public any) any {
 		if value == public {
 			return value
 		}
-		return placeholder(value)
+		return Of(value)
 	default:
 		if reflect.DeepEqual(value, public) {
 			return value
 		}
-		return placeholderNumber(value)
+		return number(value)
 	}
 }
 
-func placeholderNumber(value any) any {
+func number(value any) any {
 	encoded, err := json.Marshal(value)
 	if err != nil { // not for decoded documents
 		return value
 	}
-	text := placeholder(string(encoded))
+	text := Of(string(encoded))
 	if whole, err := strconv.ParseInt(text, 10, 64); err == nil {
 		return whole
 	}
@@ -183,24 +184,24 @@ func placeholderNumber(value any) any {
 	return text
 }
 
-// placeholderDocument returns the decrypted document with placeholders for the values that are
+// Document returns the decrypted document with placeholders for the values that are
 // encrypted in the sealed one.
-func placeholderDocument(sealed, clear []byte, format string) []byte {
+func Document(sealed, clear []byte, format string) []byte {
 	switch format {
 	case "json", "yaml":
 		var secret, public any
 		if budget.Unmarshal("", clear, &secret) == nil && budget.Unmarshal("", sealed, &public) == nil && isTree(secret) {
-			return []byte(marshalLike(string(clear), placeholders(secret, public)))
+			return []byte(marshalLike(string(clear), Values(secret, public)))
 		}
 	case "dotenv", "ini":
 		known := strings.Split(string(sealed), "\n")
 		lines := strings.Split(string(clear), "\n")
 		for i, line := range lines {
 			if key, value, assigned := strings.Cut(line, "="); assigned && !slices.Contains(known, line) {
-				lines[i] = key + "=" + placeholder(value)
+				lines[i] = key + "=" + Of(value)
 			}
 		}
 		return []byte(strings.Join(lines, "\n"))
 	}
-	return []byte(placeholder(string(clear)))
+	return []byte(Of(string(clear)))
 }

@@ -1,4 +1,4 @@
-package build
+package inspect
 
 import (
 	"fmt"
@@ -76,18 +76,16 @@ func remoteHost(entry string) (host string, remote bool) {
 	return "", userAt.MatchString(lower)
 }
 
-// checkRemote returns an error for a kustomization with entries on hosts that are not allowed.
-func (f *files) checkRemote(name string, text []byte) error {
+// Remote returns an error for a kustomization with entries on hosts that are not allowed.
+func Remote(name string, text []byte, allows func(host string) bool) error {
 	var k any
 	if budget.Unmarshal(name, text, &k) != nil {
 		return nil // kustomize reports the error
 	}
 	for _, entry := range referring(k, nil) {
-		host, remote := remoteHost(entry)
-		if !remote || host != "" && f.elsewhere != nil && f.elsewhere.Allows(host) {
-			continue
+		if host, remote := remoteHost(entry); remote && (host == "" || !allows(host)) {
+			return &RemoteError{File: name, Address: entry, Host: host}
 		}
-		return &RemoteError{File: name, Address: entry, Host: host}
 	}
 	return nil
 }
