@@ -235,19 +235,3 @@ func marked(secrets [][]string, at []string) bool {
 	}
 	return false
 }
-
-// nodesOf counts the nodes of a value.
-func nodesOf(value any) int {
-	n := 1
-	switch value := value.(type) {
-	case map[string]any:
-		for _, below := range value {
-			n += nodesOf(below)
-		}
-	case []any:
-		for _, below := range value {
-			n += nodesOf(below)
-		}
-	}
-	return n
-}
