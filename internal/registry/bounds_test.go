@@ -13,7 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // zeros are zeros without end.
@@ -102,10 +102,10 @@ func TestLeftOut(t *testing.T) {
 func TestArchiveInMemory(t *testing.T) {
 	t.Parallel()
 	file := tar.Header{Typeflag: tar.TypeReg, Name: "a.yaml", Mode: 0o600, Size: 1000}
-	if _, err := build.Archive(stream(t, device(500<<20), file)); err != nil {
+	if _, err := sourcetree.Archive(stream(t, device(500<<20), file)); err != nil {
 		t.Errorf("500 MiB: %v", err)
 	}
-	_, err := build.Archive(stream(t, device(300<<20), file, device(300<<20)))
+	_, err := sourcetree.Archive(stream(t, device(300<<20), file, device(300<<20)))
 	var exceeded *budget.ExceededError
 	if !errors.As(err, &exceeded) || !strings.Contains(err.Error(), "the archive unpacks to more than 512 MiB") {
 		t.Errorf("600 MiB: %v", err)

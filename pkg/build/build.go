@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build/placeholder"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -111,10 +111,7 @@ type Object struct {
 	Ahead bool
 }
 
-const (
-	toolkit           = "kustomize.toolkit.fluxcd.io"
-	kustomizationKind = "Kustomization"
-)
+const toolkit = "kustomize.toolkit.fluxcd.io"
 
 // Kustomization renders the objects that kustomize-controller would apply for a Kustomization with
 // tree as its source. A build that has read secret values is repeated with other values, to find
@@ -128,30 +125,30 @@ func kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructure
 	if o.Budget == nil {
 		o.Budget = budget.New(budget.Default())
 	}
-	first := &kustomizationBuild{ctx: ctx, tree: tree, ks: ks, options: o, shadow: newShadow(o.Twin)}
-	first.options.Lookup = first.lookup(o.Lookup)
+	first := &kustomizationBuild{ctx: ctx, tree: tree, ks: ks, options: o, shadow: NewShadow(o.Twin)}
+	first.options.Lookup = first.shadow.Lookup(o.Lookup)
 	if decrypt := decrypterOf(ks, o); decrypt != nil {
 		first.decrypt = decrypt
 		if _, untrusted := decrypt.(Untrusted); !untrusted {
-			first.decrypt = first.decrypter(decrypt)
+			first.decrypt = first.shadow.decrypter(decrypt)
 		}
 	}
-	first.secret = first.secret || slices.ContainsFunc(o.SecretVars, func(name string) bool { return o.Vars[name] != "" })
+	first.shadow.Secret = first.shadow.Secret || slices.ContainsFunc(o.SecretVars, func(name string) bool { return o.Vars[name] != "" })
 	result, err := first.run()
-	if !first.secret || ctx.Err() != nil {
+	if !first.shadow.Secret || ctx.Err() != nil {
 		return result, err
 	}
 	twin, again := first.repeat()
 	if err != nil {
-		return nil, first.discreet(err, again, first.secretValues)
+		return nil, first.shadow.Discreet(err, again, first.secretValues)
 	}
-	mark(result.Objects, twin)
+	Mark(result.Objects, twin)
 	return result, nil
 }
 
 // kustomizationBuild is a build of a Kustomization, or its repetition with other secret values.
 type kustomizationBuild struct {
-	*shadow
+	shadow  *Shadow
 	ctx     context.Context // of a single build
 	tree    fs.FS
 	ks      *unstructured.Unstructured
@@ -169,7 +166,7 @@ func (b *kustomizationBuild) run() (*Result, error) {
 		if err := b.render(); err != nil {
 			return nil, err
 		}
-		b.generated = b.indirect || b.decrypted()
+		b.generated = b.shadow.Indirect || b.shadow.decrypted()
 	}
 	vars, err := variablesOf(b.ctx, b.ks, b.options)
 	if err != nil {
@@ -177,12 +174,12 @@ func (b *kustomizationBuild) run() (*Result, error) {
 	}
 	b.secretValues = vars.secretValues()
 	result := &Result{SecretValues: b.secretValues}
-	mayRepeat := b.secret || b.decrypt != nil || len(DataReferences(b.ks)) > 0
+	mayRepeat := b.shadow.Secret || b.decrypt != nil || len(DataReferences(b.ks)) > 0
 	for _, object := range b.rendered {
 		if mayRepeat { // the second build begins with the same objects
 			object.Unstructured = object.DeepCopy()
 		}
-		object.Owner = controllers.FluxID(kustomizationKind, b.ks.GetNamespace(), b.ks.GetName())
+		object.Owner = controllers.FluxID(controllers.Kustomization, b.ks.GetNamespace(), b.ks.GetName())
 		if b.ctx.Err() != nil {
 			return nil, context.Cause(b.ctx)
 		}
@@ -221,7 +218,7 @@ func (b *kustomizationBuild) render() error {
 // repeat builds again with other secret values and without reading anything. It reuses the objects
 // of the folder unless they depend on secret values.
 func (b *kustomizationBuild) repeat() ([]Object, error) {
-	b.repeating = true
+	b.shadow.Repeating = true
 	again := *b
 	again.options.Budget, again.options.Unset = budget.New(b.options.Budget.Limits()), nil
 	if b.options.Missing != nil {
@@ -235,7 +232,7 @@ func (b *kustomizationBuild) repeat() ([]Object, error) {
 	}
 	again.options.Vars = maps.Clone(b.options.Vars)
 	for _, name := range b.options.SecretVars {
-		again.options.Vars[name] = placeholder(again.options.Vars[name])
+		again.options.Vars[name] = placeholder.Of(again.options.Vars[name])
 	}
 	result, err := again.run()
 	if err != nil {
@@ -249,40 +246,8 @@ func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string,
 	if folder == "" {
 		folder, _, _ = unstructured.NestedString(ks.Object, "spec", "path")
 	}
-	// An absolute path is relative to the root of the tree, as in the controller.
-	folder = strings.TrimPrefix(path.Clean("/"+folder), "/")
-	if folder == "" {
-		folder = "."
-	}
-	info, err := fs.Stat(tree, folder)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return "", &PathError{folder, "there is no such directory"}
-	case err != nil:
-		return "", fmt.Errorf("reading %s: %w", folder, err)
-	case !info.IsDir():
-		return "", &PathError{folder, "it is not a directory"}
-	}
-	return folder, nil
-}
-
-// PathError is returned if the folder to build does not exist or is not a folder.
-type PathError struct {
-	Path, Problem string
-}
-
-func (e *PathError) Error() string { return fmt.Sprintf("cannot build %q: %s", e.Path, e.Problem) }
-
-// PathRemedy returns the remedy for a --path that is not the directory of a cluster, given those that are.
-func PathRemedy(clusters []string) string {
-	if len(clusters) == 0 {
-		return "use the directory of a cluster, e.g. --path clusters/production"
-	}
-	flags := make([]string, len(clusters))
-	for i, cluster := range clusters {
-		flags[i] = "--path " + hint.Quote(cluster)
-	}
-	return "use the directory of a cluster: " + budget.List(flags, budget.Directories)
+	folder = sourcetree.Clean(folder) // as in the controller, an absolute path is relative to the root of the tree
+	return folder, sourcetree.CheckDirectory(tree, folder)
 }
 
 // finish decrypts an object and substitutes its variables.
@@ -313,19 +278,18 @@ func addMetadata(objects []Object, ks *unstructured.Unstructured) {
 	annotations, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "annotations")
 	owner := map[string]string{toolkit + "/name": ks.GetName(), toolkit + "/namespace": ks.GetNamespace()}
 	for _, o := range objects {
-		o.SetLabels(merged(o.GetLabels(), owner, labels))
+		o.SetLabels(Merged(o.GetLabels(), owner, labels))
 		if len(annotations) > 0 {
-			o.SetAnnotations(merged(o.GetAnnotations(), annotations))
+			o.SetAnnotations(Merged(o.GetAnnotations(), annotations))
 		}
 	}
 }
 
-func merged(maps ...map[string]string) map[string]string {
-	all := map[string]string{}
-	for _, m := range maps {
-		for k, v := range m {
-			all[k] = v
-		}
+// Merged returns the entries of all maps; later maps override earlier ones.
+func Merged[V any](all ...map[string]V) map[string]V {
+	merged := map[string]V{}
+	for _, m := range all {
+		maps.Copy(merged, m)
 	}
-	return all
+	return merged
 }

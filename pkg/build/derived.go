@@ -9,12 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// mark compares objects with those of a second build with other secret values, and sets Twin and
+// Mark compares objects with those of a second build with other secret values, and sets Twin and
 // Secret of those that differ. Objects without a counterpart are derived as a whole.
-func mark(objects, again []Object) {
+func Mark(objects, again []Object) {
 	twins := paired(objects, again)
 	for i := range objects {
 		o, twin := &objects[i], twins[i]
@@ -73,7 +74,7 @@ func paired(objects, again []Object) []*unstructured.Unstructured {
 func derivedPaths(o, twin map[string]any) [][]string {
 	var paths [][]string
 	add := func(o, twin map[string]any, at []string, except ...string) {
-		for _, key := range slices.Sorted(maps.Keys(merge(o, twin))) {
+		for _, key := range slices.Sorted(maps.Keys(Merged(o, twin))) {
 			value, is := o[key]
 			other, was := twin[key]
 			path := append(slices.Clone(at), key)
@@ -82,7 +83,7 @@ func derivedPaths(o, twin map[string]any) [][]string {
 			case is != was:
 				paths = append(paths, path)
 			default:
-				paths = append(paths, different(value, other, path)...)
+				paths = append(paths, Different(value, other, path)...)
 			}
 		}
 	}
@@ -91,15 +92,6 @@ func derivedPaths(o, twin map[string]any) [][]string {
 	other, _ := twin["metadata"].(map[string]any)
 	add(metadata, other, []string{"metadata"}, "name", "namespace")
 	return paths
-}
-
-func merge(a, b map[string]any) map[string]any {
-	all := maps.Clone(a)
-	if all == nil {
-		all = map[string]any{}
-	}
-	maps.Copy(all, b)
-	return all
 }
 
 // commonWords returns the words that two names begin with.
@@ -121,7 +113,7 @@ func (o Object) Alias() controllers.ID {
 	twin := controllers.IDOf(o.Twin.Object)
 	hide := func(part *string, other string) {
 		if *part != other {
-			*part = commonWords(*part, other) + Alias(*part)
+			*part = commonWords(*part, other) + placeholder.Alias(*part)
 		}
 	}
 	if twin.Kind != "" { // without a counterpart, only the presence is derived

@@ -2,78 +2,18 @@ package build
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// TestPlaceholder replaces each letter and digit by another, and keeps the shape.
-func TestPlaceholder(t *testing.T) {
-	t.Parallel()
-	for _, secret := range []string{
-		"hunter2", "8080", "deadbeef01234567", "Zebra7Quilt9Vortex", "postgres://user:word@db:5432/x", "p$ss!word", "ümläut", "a",
-		"line one\nline two\n", "-----BEGIN KEY-----\nabcd\n-----END KEY-----\n",
-	} {
-		got := placeholder(secret)
-		if got != placeholder(secret) {
-			t.Errorf("%q has two placeholders", secret)
-		}
-		if len([]rune(got)) != len([]rune(secret)) {
-			t.Errorf("%q: %q has another length", secret, got)
-		}
-		other := []rune(got)
-		for i, r := range []rune(secret) {
-			if strings.ContainsRune(strings.Join(classes, ""), r) && other[i] == r && !strings.Contains(secret, "-----") {
-				t.Errorf("%q: %q has the same character at %d", secret, got, i)
-			}
-		}
-	}
-	if got := placeholder("8080"); got[0] == '0' {
-		t.Errorf("%q begins with 0", got)
-	}
-	for _, word := range []string{"", "true", "no", "null"} {
-		if placeholder(word) != word {
-			t.Errorf("%q is replaced", word)
-		}
-	}
-	decoded, err := base64.StdEncoding.DecodeString(placeholder(base64.StdEncoding.EncodeToString([]byte("user: hunter2"))))
-	if err != nil || !strings.HasPrefix(string(decoded), "user: ") {
-		t.Errorf("%q, %v", decoded, err)
-	}
-}
-
-// TestPlaceholderDocument keeps keys, types and the values that are not encrypted.
-func TestPlaceholderDocument(t *testing.T) {
-	t.Parallel()
-	sealed := "open: public\nword: ENC[1]\nlist: [{port: 'ENC[2]', 'on': 'ENC[3]'}]\n"
-	var got struct {
-		Open, Word string
-		List       []struct {
-			Port int
-			On   bool
-		}
-	}
-	text := placeholderDocument([]byte(sealed), []byte("open: public\nword: hunter2\nlist: [{port: 8080, \"on\": true}]\n"), "yaml")
-	if err := yaml.Unmarshal(text, &got); err != nil {
-		t.Fatal(err)
-	}
-	if got.Open != "public" || got.Word == "hunter2" || got.Word == "" || got.List[0].Port == 8080 || got.List[0].Port == 0 || !got.List[0].On {
-		t.Errorf("%s", text)
-	}
-	text = placeholderDocument([]byte("OPEN=public\nWORD=ENC[1]\n"), []byte("OPEN=public\nWORD=hunter2\n"), "dotenv")
-	if !strings.HasPrefix(string(text), "OPEN=public\nWORD=") || strings.Contains(string(text), "hunter2") {
-		t.Errorf("%s", text)
-	}
-}
 
 func objectsOf(t *testing.T, manifests ...string) []Object {
 	t.Helper()
@@ -102,14 +42,14 @@ func TestMark(t *testing.T) {
 		"a key":          {[]string{config + "a}\ndata: {x: y}"}, []string{config + "a}\ndata: {n: y}"}, [][]string{{"data"}}, "a"},
 		"a label":        {[]string{config + "a, labels: {x: y}}"}, []string{config + "a, labels: {x: n}}"}, [][]string{{"metadata", "labels", "x"}}, "a"},
 		"a label's key":  {[]string{config + "a, labels: {x: y}}"}, []string{config + "a, labels: {n: y}}"}, [][]string{{"metadata", "labels"}}, "a"},
-		"a name":         {[]string{config + "web-a}\ndata: {x: y}"}, []string{config + "web-b}\ndata: {x: y}"}, nil, "web-" + Alias("web-a")},
-		"only there":     {[]string{config + "a}\ndata: {x: y}"}, nil, [][]string{{"data"}}, Alias("a")},
-		"another number": {[]string{config + "a}"}, []string{config + "b}", config + "c}"}, nil, Alias("a")},
+		"a name":         {[]string{config + "web-a}\ndata: {x: y}"}, []string{config + "web-b}\ndata: {x: y}"}, nil, "web-" + placeholder.Alias("web-a")},
+		"only there":     {[]string{config + "a}\ndata: {x: y}"}, nil, [][]string{{"data"}}, placeholder.Alias("a")},
+		"another number": {[]string{config + "a}"}, []string{config + "b}", config + "c}"}, nil, placeholder.Alias("a")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			one := objectsOf(t, c.one...)
-			mark(one, objectsOf(t, c.two...))
+			Mark(one, objectsOf(t, c.two...))
 			if diff := cmp.Diff(c.want, one[0].Secret); diff != "" {
 				t.Error(diff)
 			}
@@ -130,7 +70,7 @@ func TestPairedOrder(t *testing.T) {
 	}
 	two[3] = one[3] // its name is not derived
 	objects := objectsOf(t, one...)
-	mark(objects, objectsOf(t, two...))
+	Mark(objects, objectsOf(t, two...))
 	for i, o := range objects {
 		if len(o.Secret) > 0 || (o.Twin == nil) != (i == 3) {
 			t.Errorf("%d: %v, %v", i, o.Secret, o.Twin)
@@ -150,14 +90,14 @@ func TestDiscreet(t *testing.T) {
 		{errors.New("at x.yaml: no-2retnuh"), errors.New("at x.yaml: no-7abcdef"), "at x.yaml: " + hiddenError},
 		{errors.New("2retnuh"), nil, hiddenError},
 	} {
-		s := newShadow(nil)
-		s.secret = true
-		err := s.discreet(c.one, c.two, nil)
+		s := NewShadow(nil)
+		s.Secret = true
+		err := s.Discreet(c.one, c.two, nil)
 		if err.Error() != c.want || !errors.Is(err, c.one) {
 			t.Errorf("%v, want %q", err, c.want)
 		}
 	}
-	if err := newShadow(nil).discreet(errors.New("x"), nil, nil); err.Error() != "x" {
+	if err := NewShadow(nil).Discreet(errors.New("x"), nil, nil); err.Error() != "x" {
 		t.Errorf("%v without secrets", err)
 	}
 }
@@ -182,7 +122,7 @@ func TestShadowReads(t *testing.T) {
 	lookup := lookupOf(&reads)
 	ks := objectsOf(t, "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: apps}\n"+
 		"spec: {path: ., postBuild: {substituteFrom: [{kind: Secret, name: s}, {kind: ConfigMap, name: c}, {kind: Secret, name: none, optional: true}]}}")[0]
-	tree := NewTree(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
+	tree := inMemory(map[string][]byte{"cm.yaml": []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {s: '${word}', c: '${open}', x: \"${word:1:3}\"}\n")})
 	result, err := Kustomization(t.Context(), tree, ks.Unstructured, Options{Lookup: lookup})
 	if err != nil {
 		t.Fatal(err)

@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"path/filepath"
-	"strings"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // files is the file system of kustomize for a tree, within the budget of the build. The generated
@@ -27,7 +27,7 @@ type files struct {
 	// elsewhere runs builds that are too expensive for this process. Nil runs all of them here.
 	elsewhere Kustomizer
 	// cost counts what kustomize has read in this process. It is nil if kustomize has no limit.
-	cost *cost
+	cost *inspect.Cost
 	// reads counts how often each file was read.
 	reads map[string]int
 	// refused is the first read error that must fail the build: kustomize treats a file that cannot
@@ -60,26 +60,18 @@ func (f *files) refuse(err error) error {
 	return err
 }
 
-// inside converts a path of kustomize to a path for fs.FS.
-func inside(name string) string {
-	if clean := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/"); clean != "" {
-		return clean
-	}
-	return "."
-}
-
 // IsDir implements [FileSystem].
 func (f *files) IsDir(name string) bool {
-	info, err := fs.Stat(f.tree, inside(name))
+	info, err := fs.Stat(f.tree, sourcetree.Clean(name))
 	return err == nil && info.IsDir()
 }
 
 // Exists implements [FileSystem].
 func (f *files) Exists(name string) bool {
-	if f.generated != "" && inside(name) == f.generated {
+	if f.generated != "" && sourcetree.Clean(name) == f.generated {
 		return true
 	}
-	_, err := fs.Stat(f.tree, inside(name))
+	_, err := fs.Stat(f.tree, sourcetree.Clean(name))
 	return err == nil
 }
 
@@ -89,16 +81,19 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !isKustomizationFile(name) {
+	if !inspect.IsKustomizationFile(name) {
 		return data, nil
 	}
 	if f.decrypt != nil {
-		if err := f.noteSources(path.Dir(inside(name)), data); err != nil {
+		if err := f.noteSources(path.Dir(sourcetree.Clean(name)), data); err != nil {
 			return nil, err
 		}
 	}
-	return data, f.refuse(f.checkRemote(inside(name), data))
+	return data, f.refuse(inspect.Remote(sourcetree.Clean(name), data, f.allows))
 }
+
+// allows reports whether bases may be fetched from a host.
+func (f *files) allows(host string) bool { return f.elsewhere != nil && f.elsewhere.Allows(host) }
 
 func (f *files) read(name string) ([]byte, error) {
 	if f.ctx.Err() != nil {
@@ -107,10 +102,10 @@ func (f *files) read(name string) ([]byte, error) {
 	if f.refused != nil {
 		return nil, f.refused
 	}
-	name = inside(name)
+	name = sourcetree.Clean(name)
 	if f.generated != "" && name == f.generated {
 		if f.cost != nil {
-			if err := f.refuse(f.cost.read(name, f.content)); err != nil {
+			if err := f.refuse(f.cost.Read(name, f.content)); err != nil {
 				return nil, err
 			}
 		}
@@ -127,7 +122,7 @@ func (f *files) read(name string) ([]byte, error) {
 		return nil, err
 	}
 	if f.cost != nil {
-		if err := f.refuse(f.cost.read(name, data)); err != nil {
+		if err := f.refuse(f.cost.Read(name, data)); err != nil {
 			return nil, err
 		}
 	}
@@ -145,7 +140,7 @@ func (f *files) read(name string) ([]byte, error) {
 
 // ReadDir implements [FileSystem].
 func (f *files) ReadDir(name string) ([]string, error) {
-	entries, err := fs.ReadDir(f.tree, inside(name))
+	entries, err := fs.ReadDir(f.tree, sourcetree.Clean(name))
 	names := make([]string, len(entries))
 	for i, entry := range entries {
 		names[i] = entry.Name()
@@ -155,7 +150,7 @@ func (f *files) ReadDir(name string) ([]string, error) {
 
 // Glob implements [FileSystem].
 func (f *files) Glob(pattern string) ([]string, error) {
-	matches, err := fs.Glob(f.tree, inside(pattern))
+	matches, err := fs.Glob(f.tree, sourcetree.Clean(pattern))
 	for i := range matches {
 		matches[i] = "/" + matches[i]
 	}

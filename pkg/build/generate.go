@@ -29,8 +29,8 @@ func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options
 	}
 	ignored.filter(k, folder)
 	var spec additions
-	if err := decodeSpec(ks, &spec); err != nil {
-		return err
+	if err := Decode(ks.Object["spec"], &spec); err != nil {
+		return fmt.Errorf("reading the spec: %w", err)
 	}
 	if err := f.add(k, folder, &spec); err != nil {
 		return err
@@ -130,7 +130,7 @@ type additions struct {
 	Components              []string `json:"components"`
 	IgnoreMissingComponents bool     `json:"ignoreMissingComponents"`
 	BuildMetadata           []string `json:"buildMetadata"`
-	Patches                 []patch  `json:"patches"`
+	Patches                 []Patch  `json:"patches"`
 	// The following fields are deprecated but still supported.
 	StrategicMerge []json.RawMessage `json:"patchesStrategicMerge"`
 	JSON6902       []struct {
@@ -140,9 +140,15 @@ type additions struct {
 	Images []kustomize.Image `json:"images"`
 }
 
-type patch struct {
+// Patch is a patch in the spec of a Kustomization or of a post-renderer.
+type Patch struct {
 	Patch  string    `json:"patch"`
 	Target *selector `json:"target"`
+}
+
+// Kustomize returns the patch of a kustomization.
+func (p Patch) Kustomize() kustomize.Patch {
+	return kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()}
 }
 
 type selector struct {
@@ -165,15 +171,13 @@ func (s *selector) kustomize() *kustomize.Selector {
 	return target
 }
 
-func decodeSpec(ks *unstructured.Unstructured, into *additions) error {
-	text, err := json.Marshal(ks.Object["spec"])
+// Decode decodes a part of an object into a struct.
+func Decode(from, into any) error {
+	text, err := json.Marshal(from)
 	if err != nil {
-		return fmt.Errorf("reading the spec: %w", err)
+		return err
 	}
-	if err := json.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("reading the spec: %w", err)
-	}
-	return nil
+	return json.Unmarshal(text, into)
 }
 
 // add adds the fields of a spec to a kustomization.
@@ -191,7 +195,7 @@ func (f *files) add(k *kustomize.Kustomization, folder string, spec *additions) 
 		k.BuildMetadata = spec.BuildMetadata
 	}
 	for _, p := range spec.Patches {
-		k.Patches = append(k.Patches, kustomize.Patch{Patch: p.Patch, Target: p.Target.kustomize()})
+		k.Patches = append(k.Patches, p.Kustomize())
 	}
 	for _, p := range spec.StrategicMerge {
 		k.PatchesStrategicMerge = append(k.PatchesStrategicMerge, kustomize.PatchStrategicMerge(p)) //nolint:staticcheck // for Kustomizations with deprecated fields

@@ -10,6 +10,8 @@ import (
 	"github.com/fluxcd/pkg/sourceignore"
 	"github.com/fluxcd/pkg/sourceignore/gitignore"
 	kustomize "sigs.k8s.io/kustomize/api/types"
+
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // ignoring matches the files of a folder that a build excludes. Nil matches no files.
@@ -28,17 +30,9 @@ func (f *files) ignored(folder string, o Options) (*ignoring, error) {
 		return nil, err
 	}
 	for _, line := range o.Ignore {
-		patterns = append(patterns, gitignore.ParsePattern(line, domain(folder)))
+		patterns = append(patterns, gitignore.ParsePattern(line, sourcetree.Domain(folder)))
 	}
-	return &ignoring{f.tree, sourceignore.NewDefaultMatcher(patterns, domain(folder))}, nil
-}
-
-// domain returns the scope of the patterns of a folder.
-func domain(folder string) []string {
-	if folder == "." {
-		return nil
-	}
-	return strings.Split(folder, "/")
+	return &ignoring{f.tree, sourceignore.NewDefaultMatcher(patterns, sourcetree.Domain(folder))}, nil
 }
 
 // readPatterns reads the .sourceignore files of a folder and its subfolders.
@@ -57,7 +51,7 @@ func readPatterns(tree fs.FS, folder string) ([]gitignore.Pattern, error) {
 		if err != nil {
 			return err
 		}
-		patterns = append(patterns, sourceignore.ReadPatterns(bytes.NewReader(text), domain(path.Dir(name)))...)
+		patterns = append(patterns, sourceignore.ReadPatterns(bytes.NewReader(text), sourcetree.Domain(path.Dir(name)))...)
 		return nil
 	})
 	return patterns, err

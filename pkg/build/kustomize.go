@@ -8,14 +8,15 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strings"
 
-	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/krusty"
 	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
+
+	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // FileSystem is the files of a source that kustomize reads. Paths are absolute; "/" is the root of
@@ -42,7 +43,7 @@ type Kustomizer interface {
 func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	oneAtATime.Lock()
 	defer oneAtATime.Unlock()
-	source := &readOnly{FileSystem: from}
+	source := &readOnly{source: from}
 	defer func() {
 		// A panic that one file causes must not end a program that builds many folders.
 		if problem := recover(); problem != nil {
@@ -76,42 +77,31 @@ var errReadOnly = errors.New("a build does not write")
 // readOnly implements filesys.FileSystem for a source and for the clones of remote bases, which
 // kustomize creates in temporary folders and removes.
 type readOnly struct {
-	FileSystem
+	source FileSystem
 	// schema is set if a kustomization has an OpenAPI schema of its own.
 	schema bool
 }
 
 var _ filesys.FileSystem = (*readOnly)(nil)
 
-// clones reports whether a path is in a folder into which kustomize clones remote bases.
-func clones(name string) bool {
-	return strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-"))
+// at returns the files that contain a path: the disk for the folders into which kustomize clones remote bases.
+func (r *readOnly) at(name string) FileSystem {
+	if strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-")) {
+		return filesys.MakeFsOnDisk()
+	}
+	return r.source
 }
 
 // IsDir implements filesys.FileSystem.
-func (r *readOnly) IsDir(name string) bool {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().IsDir(name)
-	}
-	return r.FileSystem.IsDir(name)
-}
+func (r *readOnly) IsDir(name string) bool { return r.at(name).IsDir(name) }
 
 // Exists implements filesys.FileSystem.
-func (r *readOnly) Exists(name string) bool {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().Exists(name)
-	}
-	return r.FileSystem.Exists(name)
-}
+func (r *readOnly) Exists(name string) bool { return r.at(name).Exists(name) }
 
 // ReadFile implements filesys.FileSystem.
 func (r *readOnly) ReadFile(name string) ([]byte, error) {
-	read := r.FileSystem.ReadFile
-	if clones(name) {
-		read = os.ReadFile
-	}
-	data, err := read(name)
-	if err == nil && isKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
+	data, err := r.at(name).ReadFile(name)
+	if err == nil && inspect.IsKustomizationFile(name) && bytes.Contains(data, []byte("openapi")) && !r.schema {
 		// A custom schema is added to the built-in one, which must be loaded first.
 		r.schema = true
 		openapi.Schema()
@@ -120,40 +110,30 @@ func (r *readOnly) ReadFile(name string) ([]byte, error) {
 }
 
 // ReadDir implements filesys.FileSystem.
-func (r *readOnly) ReadDir(name string) ([]string, error) {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().ReadDir(name)
-	}
-	return r.FileSystem.ReadDir(name)
-}
+func (r *readOnly) ReadDir(name string) ([]string, error) { return r.at(name).ReadDir(name) }
 
 // Glob implements filesys.FileSystem.
-func (r *readOnly) Glob(pattern string) ([]string, error) {
-	if clones(pattern) {
-		return filesys.MakeFsOnDisk().Glob(pattern)
-	}
-	return r.FileSystem.Glob(pattern)
-}
+func (r *readOnly) Glob(pattern string) ([]string, error) { return r.at(pattern).Glob(pattern) }
 
 // CleanedAbs implements filesys.FileSystem.
 func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error) {
-	if clones(name) {
-		return filesys.MakeFsOnDisk().CleanedAbs(name)
+	if disk, ok := r.at(name).(filesys.FileSystem); ok {
+		return disk.CleanedAbs(name)
 	}
 	clean := path.Clean("/" + filepath.ToSlash(name))
 	if r.IsDir(clean) {
 		return filesys.ConfirmedDir(clean), "", nil
 	}
 	if !r.Exists(clean) {
-		return "", "", fmt.Errorf("there is no %s in the source", inside(clean))
+		return "", "", fmt.Errorf("there is no %s in the source", sourcetree.Clean(clean))
 	}
 	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
 }
 
 // RemoveAll implements filesys.FileSystem: kustomize removes its clones.
 func (r *readOnly) RemoveAll(name string) error {
-	if clones(name) {
-		return os.RemoveAll(name)
+	if disk, ok := r.at(name).(filesys.FileSystem); ok {
+		return disk.RemoveAll(name)
 	}
 	return errReadOnly
 }
@@ -175,7 +155,3 @@ func (r *readOnly) Open(string) (filesys.File, error) { return nil, errReadOnly 
 
 // Walk implements filesys.FileSystem.
 func (r *readOnly) Walk(string, filepath.WalkFunc) error { return errReadOnly }
-
-func isKustomizationFile(name string) bool {
-	return slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name))
-}

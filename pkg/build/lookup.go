@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -57,7 +56,7 @@ func FromObjects(objects []*unstructured.Unstructured) Lookup {
 func (r *Result) Lookup(read func(*unstructured.Unstructured) (map[string][]byte, error)) Lookup {
 	found := map[controllers.ID]Object{}
 	for _, o := range r.Objects {
-		if o.GetAPIVersion() == "v1" && (o.GetKind() == "ConfigMap" || o.GetKind() == "Secret") {
+		if o.GetAPIVersion() == "v1" && (o.GetKind() == controllers.ConfigMap || o.GetKind() == controllers.Secret) {
 			found[controllers.IDOf(o.Unstructured.Object)] = o
 		}
 	}
@@ -70,32 +69,22 @@ func (r *Result) Lookup(read func(*unstructured.Unstructured) (map[string][]byte
 	})
 }
 
+// Wanted is the object that a template looks up, or all objects of a kind if Name is empty.
+type Wanted struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name,omitempty"`
+}
+
+// Finder finds the objects that templates look up. It returns nil for an object that does not
+// exist, and a list if no name is given.
+type Finder func(ctx context.Context, wanted Wanted) (map[string]any, error)
+
 // dataReference refers to a ConfigMap or a Secret in the namespace of the object that refers to it.
 type dataReference struct {
 	controllers.ID
 	optional bool
-}
-
-// Once returns a finder that looks up each object once, so that a chart can be rendered several
-// times with the same objects.
-func Once(find Finder) Finder {
-	if find == nil {
-		return nil
-	}
-	var mu sync.Mutex
-	known := map[Wanted]map[string]any{}
-	return func(ctx context.Context, wanted Wanted) (map[string]any, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if found, ok := known[wanted]; ok {
-			return found, nil
-		}
-		found, err := find(ctx, wanted)
-		if err == nil {
-			known[wanted] = found
-		}
-		return found, err
-	}
 }
 
 // DataReferences returns the ConfigMaps and Secrets that the variables of a Kustomization or the
@@ -137,7 +126,7 @@ func dataReferences(o *unstructured.Unstructured, field ...string) ([]dataRefere
 func DataOf(o *unstructured.Unstructured) (map[string][]byte, error) {
 	data := map[string][]byte{}
 	plain, encoded := "data", "binaryData"
-	if o.GetKind() == "Secret" {
+	if o.GetKind() == controllers.Secret {
 		plain, encoded = "stringData", "data"
 	}
 	values, _, err := unstructured.NestedStringMap(o.Object, encoded)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/kustomize/api/konfig"
+	kustomize "sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 	kyaml "sigs.k8s.io/kustomize/kyaml/yaml"
 	"sigs.k8s.io/yaml"
@@ -109,7 +110,7 @@ func (p *plain) kustomization(folder string) (resources []string, namespace stri
 		return nil, "", errNotPlain
 	}
 	known := k.APIVersion == "" || k.APIVersion == "kustomize.config.k8s.io/v1beta1"
-	if !known || k.Kind != "" && k.Kind != kustomizationKind || len(k.Resources) == 0 {
+	if !known || k.Kind != "" && k.Kind != kustomize.KustomizationKind || len(k.Resources) == 0 {
 		return nil, "", errNotPlain
 	}
 	return k.Resources, k.Namespace, nil

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
 const head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n"
@@ -54,7 +56,7 @@ func TestPlainIsWhatKustomizeBuilds(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			f := &files{ctx: context.Background(), tree: NewTree(map[string][]byte{
+			f := &files{ctx: context.Background(), tree: inMemory(map[string][]byte{
 				"app/kustomization.yaml": []byte(c.kustomization), "app/a.yaml": []byte(c.manifest),
 			})}
 			got, err := (&plain{files: f}).folder("app")
@@ -92,7 +94,7 @@ func TestPlainFolders(t *testing.T) {
 		tree["base/"+name] = fmt.Appendf(nil, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm%d}\n", 30-i)
 	}
 	tree["base/kustomization.yaml"] = []byte(list)
-	f := &files{ctx: context.Background(), tree: NewTree(tree)}
+	f := &files{ctx: context.Background(), tree: inMemory(tree)}
 	got, err := (&plain{files: f}).folder("top")
 	if err != nil {
 		t.Fatal(err)
@@ -119,9 +121,18 @@ func TestWhatKustomizeRefusesIsNotPlain(t *testing.T) {
 		"a key twice":        {"app/kustomization.yaml": []byte("resources: [a.yaml]"), "app/a.yaml": []byte(head + "data: {a: b, a: c}\n")},
 		"two kustomizations": {"app/kustomization.yaml": []byte("resources: [a.yaml]"), "app/kustomization.yml": []byte("resources: [a.yaml]"), "app/a.yaml": []byte(head)},
 	} {
-		f := &files{ctx: context.Background(), tree: NewTree(tree)}
+		f := &files{ctx: context.Background(), tree: inMemory(tree)}
 		if objects, err := f.run("app"); err == nil {
 			t.Errorf("%s gave %v", name, objects)
 		}
 	}
+}
+
+// inMemory returns a tree of files.
+func inMemory(files map[string][]byte) *filetree.Tree {
+	tree, err := filetree.InMemory(files)
+	if err != nil {
+		panic(err)
+	}
+	return tree
 }

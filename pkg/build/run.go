@@ -1,6 +1,7 @@
 package build
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path"
@@ -10,8 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/kustomize/api/konfig"
+	kustomize "sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // oneAtATime is held while kustomize builds: kustomize keeps the schema of kinds in package
@@ -53,14 +59,14 @@ func (f *files) named(folder string, err error) error {
 // which saves the start of a process, and elsewhere otherwise.
 func (f *files) runKustomize(folder string) ([]Object, error) {
 	if f.elsewhere == nil {
-		built, err := Kustomize("/"+inside(folder), f)
+		built, err := Kustomize("/"+sourcetree.Clean(folder), f)
 		return f.objects(built, err)
 	}
-	f.cost = &cost{}
-	built, err := Kustomize("/"+inside(folder), f)
-	if errors.Is(f.refused, errCostly) {
+	f.cost = &inspect.Cost{}
+	built, err := Kustomize("/"+sourcetree.Clean(folder), f)
+	if errors.Is(f.refused, inspect.ErrCostly) {
 		f.refused, f.cost = nil, nil
-		built, err = f.elsewhere.Kustomize(f.ctx, "/"+inside(folder), f)
+		built, err = f.elsewhere.Kustomize(f.ctx, "/"+sourcetree.Clean(folder), f)
 	}
 	return f.objects(built, err)
 }
@@ -87,4 +93,25 @@ func (f *files) objects(built [][]byte, err error) ([]Object, error) {
 		objects = append(objects, Object{Unstructured: o})
 	}
 	return objects, nil
+}
+
+// Bounds limits the work on manifests that are no files of a source.
+type Bounds struct {
+	Budget     *budget.Budget
+	Kustomizer Kustomizer
+}
+
+// Kustomize returns the objects of manifests after a kustomization.
+func (b *Bounds) Kustomize(ctx context.Context, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
+	const rendered, folder = "rendered.yaml", "release"
+	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}
+	text, err := yaml.Marshal(k)
+	if err != nil {
+		return nil, err
+	}
+	tree, err := filetree.InMemory(map[string][]byte{folder + "/kustomization.yaml": text, folder + "/" + rendered: manifests})
+	if err != nil {
+		return nil, err
+	}
+	return (&files{ctx: ctx, tree: tree, budget: b.Budget, elsewhere: b.Kustomizer}).run(folder)
 }

@@ -18,7 +18,7 @@ const kubectlCopy = "kubectl.kubernetes.io/last-applied-configuration"
 // masked as in Masked and not counted.
 func WithoutSecrets(o Object) (*unstructured.Unstructured, int) {
 	shown, sealed := Masked(o.Unstructured)
-	secret := o.GetAPIVersion() == "v1" && o.GetKind() == "Secret"
+	secret := o.GetAPIVersion() == "v1" && o.GetKind() == controllers.Secret
 	if !secret && len(o.Secret) == 0 && o.Twin == nil {
 		return shown, 0
 	}

@@ -8,24 +8,26 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// shadow records the secret values that a build reads. The build is then repeated with placeholders
+// Shadow records the secret values that a build reads. The build is then repeated with placeholders
 // for them and without reading anything again: what differs is derived from a secret value. It is
 // safe for concurrent use.
-type shadow struct {
+type Shadow struct {
 	mu sync.Mutex
-	// repeating is set in the second build.
-	repeating bool
-	// secret is set if the build has read a secret value.
-	secret bool
-	// indirect is set if an object that the build depends on is derived from a secret value.
-	indirect bool
-	data     map[controllers.ID]dataRead
-	clear    map[string]clearRead
-	found    map[Wanted]foundRead
-	values   []string
+	// Repeating is set in the second build.
+	Repeating bool
+	// Secret is set if the build has read a secret value.
+	Secret bool
+	// Indirect is set if an object that the build depends on is derived from a secret value.
+	Indirect bool
+	// Values holds the values of the Secrets that templates have looked up.
+	Values []string
+	data   map[controllers.ID]dataRead
+	clear  map[string]clearRead
+	found  map[Wanted]foundRead
 }
 
 type dataRead struct {
@@ -40,11 +42,11 @@ type clearRead struct {
 
 type foundRead struct{ object, twin map[string]any }
 
-// newShadow returns a shadow for the build of an owner. The twin of the owner is nil unless its
+// NewShadow returns a shadow for the build of an owner. The twin of the owner is nil unless its
 // definition is derived from a secret value.
-func newShadow(twin *unstructured.Unstructured) *shadow {
-	return &shadow{
-		secret: twin != nil, indirect: twin != nil,
+func NewShadow(twin *unstructured.Unstructured) *Shadow {
+	return &Shadow{
+		Secret: twin != nil, Indirect: twin != nil,
 		data: map[controllers.ID]dataRead{}, clear: map[string]clearRead{}, found: map[Wanted]foundRead{},
 	}
 }
@@ -69,8 +71,8 @@ func (o Object) Data(ctx context.Context) (map[string][]byte, error) {
 	return ReadData(o.Unstructured)
 }
 
-// lookup returns a lookup that records what it reads. Nil remains nil.
-func (s *shadow) lookup(from Lookup) Lookup {
+// Lookup returns a lookup that records what it reads. Nil remains nil.
+func (s *Shadow) Lookup(from Lookup) Lookup {
 	if from == nil {
 		return nil
 	}
@@ -78,34 +80,34 @@ func (s *shadow) lookup(from Lookup) Lookup {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		known, ok := s.data[object]
-		if !ok && s.repeating {
+		if !ok && s.Repeating {
 			known, ok = dataRead{err: ErrNotFound}, true // a reference that differs in the second build
 		}
 		if !ok {
 			known = s.readData(ctx, from, object)
 			s.data[object] = known
 		}
-		if s.repeating {
+		if s.Repeating {
 			return known.twin, known.err
 		}
 		return known.data, known.err
 	})
 }
 
-func (s *shadow) readData(ctx context.Context, from Lookup, object controllers.ID) dataRead {
+func (s *Shadow) readData(ctx context.Context, from Lookup, object controllers.ID) dataRead {
 	var noted read
 	found := dataRead{}
 	found.data, found.err = from.Data(context.WithValue(ctx, readKey{}, &noted), object)
 	found.twin = found.data
 	switch {
-	case object.Kind == "Secret":
+	case object.Kind == controllers.Secret:
 		found.twin = map[string][]byte{}
 		for key, value := range found.data {
-			found.twin[key] = []byte(placeholder(string(value)))
-			s.secret = true
+			found.twin[key] = []byte(placeholder.Of(string(value)))
+			s.Secret = true
 		}
 	case noted.twin != nil:
-		s.secret = true
+		s.Secret = true
 		if twin, err := ReadData(noted.twin); err == nil {
 			found.twin = twin
 		}
@@ -114,7 +116,7 @@ func (s *shadow) readData(ctx context.Context, from Lookup, object controllers.I
 }
 
 // decrypter returns a decrypter that records what it decrypts. Nil remains nil.
-func (s *shadow) decrypter(from Decrypter) Decrypter {
+func (s *Shadow) decrypter(from Decrypter) Decrypter {
 	if from == nil {
 		return nil
 	}
@@ -122,7 +124,7 @@ func (s *shadow) decrypter(from Decrypter) Decrypter {
 }
 
 type recordingDecrypter struct {
-	*shadow
+	*Shadow
 	from Decrypter
 }
 
@@ -132,25 +134,25 @@ func (d recordingDecrypter) Decrypt(ctx context.Context, name string, document [
 	defer d.mu.Unlock()
 	key := format + " " + string(document)
 	known, ok := d.clear[key]
-	if !ok && d.repeating {
+	if !ok && d.Repeating {
 		return nil, ErrNoKey
 	}
 	if !ok {
 		known.clear, known.err = d.from.Decrypt(ctx, name, document, format)
 		if known.err == nil {
-			d.secret = true
-			known.twin = placeholderDocument(document, known.clear, format)
+			d.Secret = true
+			known.twin = placeholder.Document(document, known.clear, format)
 		}
 		d.clear[key] = known
 	}
-	if d.repeating {
+	if d.Repeating {
 		return known.twin, known.err
 	}
 	return known.clear, known.err
 }
 
 // decrypted reports whether the build has decrypted a document.
-func (s *shadow) decrypted() bool {
+func (s *Shadow) decrypted() bool {
 	for _, read := range s.clear {
 		if read.err == nil {
 			return true
@@ -159,8 +161,8 @@ func (s *shadow) decrypted() bool {
 	return false
 }
 
-// finder returns a finder that records what templates look up. Nil remains nil.
-func (s *shadow) finder(from Finder) Finder {
+// Finder returns a finder that records what templates look up. Nil remains nil.
+func (s *Shadow) Finder(from Finder) Finder {
 	if from == nil {
 		return nil
 	}
@@ -168,7 +170,7 @@ func (s *shadow) finder(from Finder) Finder {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		known, ok := s.found[wanted]
-		if !ok && !s.repeating {
+		if !ok && !s.Repeating {
 			object, err := from(ctx, wanted)
 			if err != nil {
 				return nil, err
@@ -176,16 +178,31 @@ func (s *shadow) finder(from Finder) Finder {
 			known = foundRead{object, s.foundTwin(object)}
 			s.found[wanted] = known
 		}
-		if s.repeating {
+		if s.Repeating {
 			return known.twin, nil
 		}
 		return known.object, nil
 	}
 }
 
+// Find returns a function that records whether an object that it finds is derived from a secret value.
+func (s *Shadow) Find(from func(context.Context, controllers.ID) (*unstructured.Unstructured, error)) func(context.Context, controllers.ID) (*unstructured.Unstructured, error) {
+	if from == nil {
+		return nil
+	}
+	return func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
+		var noted read
+		found, err := from(context.WithValue(ctx, readKey{}, &noted), object)
+		if noted.twin != nil {
+			s.Secret, s.Indirect = true, true
+		}
+		return found, err
+	}
+}
+
 // foundTwin returns an object or a list as a template finds it in the second build: with
 // placeholders for the data of Secrets.
-func (s *shadow) foundTwin(found map[string]any) map[string]any {
+func (s *Shadow) foundTwin(found map[string]any) map[string]any {
 	twin := (&unstructured.Unstructured{Object: found}).DeepCopy().Object
 	items, listed := twin["items"].([]any)
 	if !listed {
@@ -194,20 +211,20 @@ func (s *shadow) foundTwin(found map[string]any) map[string]any {
 	kind, _ := twin["kind"].(string)
 	for _, item := range items {
 		m, _ := item.(map[string]any)
-		if m == nil || strings.TrimSuffix(kind, "List") != "Secret" {
+		if m == nil || strings.TrimSuffix(kind, "List") != controllers.Secret {
 			continue
 		}
 		if data, err := DataOf(&unstructured.Unstructured{Object: map[string]any{"kind": "Secret", "data": m["data"]}}); err == nil {
 			for _, value := range data {
 				if len(value) > 0 {
-					s.values = append(s.values, string(value))
+					s.Values = append(s.Values, string(value))
 				}
 			}
 		}
-		s.secret = true
+		s.Secret = true
 		for _, field := range []string{"data", "stringData"} {
 			if m[field] != nil {
-				m[field] = placeholders(m[field], nil)
+				m[field] = placeholder.Values(m[field], nil)
 			}
 		}
 	}
@@ -220,15 +237,15 @@ const hiddenError = "the message is derived from a secret value and is not shown
 // Hide returns an error without its text, which is derived from a secret value.
 func Hide(err error) error { return &discreetError{err, hiddenError} }
 
-// discreet returns an error without text that is derived from a secret value: the part of the text
+// Discreet returns an error without text that is derived from a secret value: the part of the text
 // that it has in common with the error of the second build.
-func (s *shadow) discreet(err, again error, secrets []string) error {
-	if !s.secret || err == nil {
+func (s *Shadow) Discreet(err, again error, secrets []string) error {
+	if !s.Secret || err == nil {
 		return err
 	}
 	text := err.Error()
 	if again != nil && again.Error() == text {
-		return discreet(err, secrets)
+		return WithoutValues(err, secrets)
 	}
 	common := 0
 	if again != nil {
@@ -238,5 +255,5 @@ func (s *shadow) discreet(err, again error, secrets []string) error {
 	}
 	// A word that differs in a later character has no character that is public.
 	common = strings.LastIndexAny(text[:common], " \n") + 1
-	return &discreetError{err, discreet(errors.New(text[:common]+hiddenError), secrets).Error()}
+	return &discreetError{err, WithoutValues(errors.New(text[:common]+hiddenError), secrets).Error()}
 }

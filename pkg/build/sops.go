@@ -13,6 +13,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // ErrNoKey is returned by a Decrypter if none of its keys decrypts the document. The build then
@@ -66,39 +68,47 @@ func encryptedFile(text []byte) bool {
 
 // encryptedKeys returns the keys of the data of a Secret that contain encrypted documents.
 func encryptedKeys(o *unstructured.Unstructured) []string {
-	if o.GetKind() != "Secret" || o.GroupVersionKind().Group != "" {
+	if o.GroupVersionKind().Group != "" {
 		return nil
 	}
-	data, err := DataOf(o)
-	if err != nil {
-		return nil
-	}
-	var keys []string
-	for _, key := range slices.Sorted(maps.Keys(data)) {
-		if encryptedFile(data[key]) {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	return keysOf(o, encryptedFile)
 }
 
 // encryptedValues returns the keys with a single encrypted value, as a secretGenerator creates them
 // from an encrypted dotenv file.
 func encryptedValues(o *unstructured.Unstructured) []string {
-	if o.GetKind() != "Secret" {
+	return keysOf(o, func(value []byte) bool { return bytes.HasPrefix(value, []byte("ENC[AES256_GCM,")) })
+}
+
+// keysOf returns the keys of the data of a Secret whose values match, sorted.
+func keysOf(o *unstructured.Unstructured, matches func([]byte) bool) []string {
+	if o.GetKind() != controllers.Secret {
 		return nil
 	}
 	data, err := DataOf(o)
 	if err != nil {
 		return nil
 	}
-	var keys []string
-	for key, value := range data {
-		if bytes.HasPrefix(value, []byte("ENC[AES256_GCM,")) {
-			keys = append(keys, key)
-		}
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(data)), func(key string) bool { return !matches(data[key]) })
+}
+
+// EncryptedError is returned if the data of an object is encrypted. File is the file or the name of
+// the object.
+type EncryptedError struct{ File string }
+
+func (e *EncryptedError) Error() string { return e.File + " is encrypted by SOPS" }
+
+// ReadData returns the data of a ConfigMap or a Secret, or an EncryptedError.
+func ReadData(o *unstructured.Unstructured) (map[string][]byte, error) {
+	if sealed(o) {
+		return nil, &EncryptedError{controllers.IDOf(o.Object).String()}
 	}
-	return keys
+	return DataOf(o)
+}
+
+// sealed reports whether an object, or any of its keys, is encrypted.
+func sealed(o *unstructured.Unstructured) bool {
+	return encrypted(o.Object) || len(encryptedKeys(o)) > 0
 }
 
 // decrypt sets Encrypted and decrypts the object if there is a decrypter.
@@ -145,7 +155,7 @@ func (o *Object) decryptWhole(ctx context.Context, with Decrypter) error {
 	delete(object, "sops")
 	before := maps.Clone(o.Object)
 	delete(before, "sops")
-	o.Secret = append(o.Secret, different(object, before, nil)...)
+	o.Secret = append(o.Secret, Different(object, before, nil)...)
 	o.Object = object
 	return nil
 }
@@ -197,9 +207,14 @@ func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 		return o, false
 	}
 	o = o.DeepCopy()
-	if o.GetKind() != "Secret" {
+	if o.GetKind() != controllers.Secret {
 		delete(o.Object, "sops")
-		o.Object, _ = maskLeaves(o.Object).(map[string]any)
+		o.Object, _ = MapLeaves(o.Object, func(leaf any) any {
+			if text, ok := leaf.(string); ok && strings.HasPrefix(text, "ENC[") {
+				return hidden
+			}
+			return leaf
+		}).(map[string]any)
 		return o, true
 	}
 	if whole {
@@ -227,23 +242,4 @@ func Masked(o *unstructured.Unstructured) (*unstructured.Unstructured, bool) {
 		}
 	}
 	return o, true
-}
-
-// maskLeaves masks the values that SOPS encrypted.
-func maskLeaves(value any) any {
-	switch value := value.(type) {
-	case map[string]any:
-		for key := range value {
-			value[key] = maskLeaves(value[key])
-		}
-	case []any:
-		for i := range value {
-			value[i] = maskLeaves(value[i])
-		}
-	case string:
-		if strings.HasPrefix(value, "ENC[") {
-			return hidden
-		}
-	}
-	return value
 }

@@ -15,7 +15,12 @@ type Sources func(ctx context.Context, source controllers.ID) (fs.FS, error)
 
 // IsKustomization reports whether an object is a Kustomization of Flux.
 func IsKustomization(o *unstructured.Unstructured) bool {
-	return o.GetKind() == kustomizationKind && strings.HasPrefix(o.GetAPIVersion(), toolkit+"/")
+	return o.GetKind() == controllers.Kustomization && strings.HasPrefix(o.GetAPIVersion(), toolkit+"/")
+}
+
+// IsHelmRelease reports whether an object is a HelmRelease of Flux.
+func IsHelmRelease(o *unstructured.Unstructured) bool {
+	return o.GetKind() == controllers.HelmRelease && strings.HasPrefix(o.GetAPIVersion(), "helm.toolkit.fluxcd.io/")
 }
 
 // SourceOf returns the source that the sourceRef of a Kustomization references.

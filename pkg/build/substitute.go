@@ -77,7 +77,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 func (v *variables) set(values map[string]string, from controllers.ID) {
 	for name, value := range values {
 		v.values[name] = strings.ReplaceAll(value, "\n", "")
-		v.secret[name], v.origins[name] = from.Kind == "Secret", from
+		v.secret[name], v.origins[name] = from.Kind == controllers.Secret, from
 	}
 }
 
@@ -88,7 +88,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 	}
 	for i, reference := range references {
 		wanted := reference.ID
-		if wanted.Kind != "ConfigMap" && wanted.Kind != "Secret" {
+		if wanted.Kind != controllers.ConfigMap && wanted.Kind != controllers.Secret {
 			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, wanted.Kind)
 		}
 		data, err := o.Lookup.Data(ctx, wanted)
@@ -99,7 +99,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 			v.keep = o.KeepUnset
 			continue
 		case err != nil:
-			return &VariablesError{Object: wanted, err: err}
+			return &VariablesError{Object: wanted, Err: err}
 		}
 		values := make(map[string]string, len(data))
 		for key, value := range data {
@@ -110,18 +110,39 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 	return nil
 }
 
+// Variable is a substitution variable of postBuild.
+type Variable struct {
+	Name, Value string
+	// From is the ConfigMap or Secret of the variable, or zero if the Kustomization sets it.
+	From controllers.ID
+}
+
+// Variables returns the variables of a Kustomization, sorted by name. Later entries of
+// substituteFrom override earlier ones, and substitute overrides all of them.
+func Variables(ctx context.Context, ks *unstructured.Unstructured, lookup Lookup) ([]Variable, error) {
+	v, err := variablesOf(ctx, ks, Options{Lookup: lookup})
+	if err != nil {
+		return nil, err
+	}
+	var all []Variable
+	for _, name := range slices.Sorted(maps.Keys(v.values)) {
+		all = append(all, Variable{name, v.values[name], v.origins[name]})
+	}
+	return all, nil
+}
+
 // VariablesError is returned if a ConfigMap or Secret of postBuild.substituteFrom cannot be read.
 type VariablesError struct {
 	Object controllers.ID
-	err    error
+	Err    error
 }
 
 func (e *VariablesError) Error() string {
-	return fmt.Sprintf("reading %s: %s", e.Object, e.err)
+	return fmt.Sprintf("reading %s: %s", e.Object, e.Err)
 }
 
 // Unwrap returns the underlying error.
-func (e *VariablesError) Unwrap() error { return e.err }
+func (e *VariablesError) Unwrap() error { return e.Err }
 
 func (v *variables) secretValues() []string {
 	var values []string
@@ -251,8 +272,8 @@ func (e *UnsetError) Error() string {
 	return fmt.Sprintf("variable %q is not set and has no default", e.Variable)
 }
 
-// different returns the paths at which two trees differ.
-func different(a, b any, at []string) [][]string {
+// Different returns the paths at which two trees differ.
+func Different(a, b any, at []string) [][]string {
 	switch a := a.(type) {
 	case map[string]any:
 		b, ok := b.(map[string]any)
@@ -265,7 +286,7 @@ func different(a, b any, at []string) [][]string {
 			if !ok {
 				return [][]string{at} // a key contains a secret
 			}
-			paths = append(paths, different(a[key], value, append(slices.Clone(at), key))...)
+			paths = append(paths, Different(a[key], value, append(slices.Clone(at), key))...)
 		}
 		return paths
 	case []any:
@@ -275,7 +296,7 @@ func different(a, b any, at []string) [][]string {
 		}
 		var paths [][]string
 		for i := range a {
-			paths = append(paths, different(a[i], b[i], append(slices.Clone(at), strconv.Itoa(i)))...)
+			paths = append(paths, Different(a[i], b[i], append(slices.Clone(at), strconv.Itoa(i)))...)
 		}
 		return paths
 	default:

@@ -13,7 +13,7 @@ func MarkUnstable(result, again *Result) bool {
 		o := &result.Objects[i]
 		o.Unstable = [][]string{{}}
 		if twin, ok := other[identity(*o)]; ok {
-			o.Unstable = different(o.Object, twin.Object, nil)
+			o.Unstable = Different(o.Object, twin.Object, nil)
 		}
 		any = any || len(o.Unstable) > 0
 	}

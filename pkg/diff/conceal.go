@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -58,7 +59,7 @@ func (c *Concealment) addObject(o build.Object) {
 		value := valueAt(o.Object, path)
 		eachText(value, c.addValue)
 		if namespace, ok := value.(string); ok && build.IsHelmRelease(o.Unstructured) && slices.Equal(path, []string{"spec", "targetNamespace"}) {
-			c.parts[namespace] = build.Alias(namespace)
+			c.parts[namespace] = placeholder.Alias(namespace)
 		}
 	}
 }

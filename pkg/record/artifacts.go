@@ -14,7 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/kube/recording"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -65,11 +65,11 @@ func (s *run) index(ctx context.Context, a artifact.Artifact) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := build.Archive(bytes.NewReader(archive))
+	files, err := sourcetree.Archive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err
 	}
-	found, err := build.Search(ctx, files, nil, func(*unstructured.Unstructured) bool { return true })
+	found, err := sourcetree.Search(ctx, files, nil, func(*unstructured.Unstructured) bool { return true })
 	if err != nil {
 		return nil, err
 	}

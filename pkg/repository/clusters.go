@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // maxClusters bounds the clusters that a pattern matches: it is matched with untrusted files.
@@ -38,7 +39,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 	}
 	found := map[string]bool{}
 	for _, tree := range []Tree{base, head} {
-		if err := match(tree, ".", strings.Split(Clean(pattern), "/"), found); err != nil {
+		if err := match(tree, ".", strings.Split(sourcetree.Clean(pattern), "/"), found); err != nil {
 			return nil, err
 		}
 	}
@@ -99,7 +100,7 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 // begun. others are the other directories with Kustomizations.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
 	applied, elsewhere, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}
-	found, err := build.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
+	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -44,7 +46,7 @@ type Options struct {
 	Build build.Options
 	// Charts configures the rendering of HelmReleases, except for how objects and files are found. Without a Renderer,
 	// HelmReleases are not rendered.
-	Charts build.HelmOptions
+	Charts charts.Options
 	// Missing is called for a ConfigMap or Secret that an owner refers to and that is not found. The owner is rendered
 	// without it if Missing returns true. Nil returns false.
 	Missing func(owner *unstructured.Unstructured, object controllers.ID, err error) bool
@@ -97,7 +99,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 }
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
-	o.Path = Clean(o.Path)
+	o.Path = sourcetree.Clean(o.Path)
 	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()

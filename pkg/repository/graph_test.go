@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -47,7 +48,7 @@ func deploy(t *testing.T, files map[string]string, o repository.Options) (object
 		o.Path = "cluster"
 	}
 	o.Namespace = "flux-system"
-	g, err := repository.Open(t.Context(), repository.Revision{Tree: repository.TreeOf(treeOf(files)), Name: "head"}, o)
+	g, err := repository.Open(t.Context(), repository.Revision{Tree: filetree.From(treeOf(files)), Name: "head"}, o)
 	if err != nil {
 		t.Fatal(err)
 	}

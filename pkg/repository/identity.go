@@ -6,7 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/git"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Identity identifies the GitRepositories that are a repository at one of its revisions.
@@ -27,20 +28,20 @@ func (i Identity) Local(address string) bool {
 }
 
 // Follows reports whether the revision is that of a reference.
-func (i Identity) Follows(reference build.GitReference) bool {
-	if i.Own != nil && i.Own.GetKind() == "GitRepository" {
-		return build.GitReferenceOf(i.Own) == reference
+func (i Identity) Follows(reference GitReference) bool {
+	if i.Own != nil && i.Own.GetKind() == controllers.GitRepository {
+		return GitReferenceOf(i.Own) == reference
 	}
-	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == build.GitReference{Branch: branch} })
+	return len(i.Branches) == 0 || slices.ContainsFunc(i.Branches, func(branch string) bool { return reference == GitReference{Branch: branch} })
 }
 
 // Is reports whether a GitRepository is the repository at the revision.
 func (i Identity) Is(o *unstructured.Unstructured) bool {
-	return i.Local(text(o, "spec", "url")) && i.Follows(build.GitReferenceOf(o))
+	return i.Local(text(o, "spec", "url")) && i.Follows(GitReferenceOf(o))
 }
 
 // pathOf returns the directory in the spec of a Kustomization.
-func pathOf(ks *unstructured.Unstructured) string { return Clean(text(ks, "spec", "path")) }
+func pathOf(ks *unstructured.Unstructured) string { return sourcetree.Clean(text(ks, "spec", "path")) }
 
 func text(o *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(o.Object, fields...)

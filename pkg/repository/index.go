@@ -2,13 +2,12 @@ package repository
 
 import (
 	"context"
-	"path"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -93,14 +92,6 @@ func (i *index) lack(owner *unstructured.Unstructured, object controllers.ID, er
 // Lacking returns the ConfigMaps and Secrets without which an owner was rendered.
 func (g *Graph) Lacking(owner controllers.ID) []Lack { return g.found.lacking[owner] }
 
-// Clean returns the path of a directory in a repository, "." for its root.
-func Clean(folder string) string {
-	if folder = strings.TrimPrefix(path.Clean("/"+folder), "/"); folder == "" {
-		return "."
-	}
-	return folder
-}
-
 // isRoot reports whether a Kustomization is that of the cluster's directory.
 func isRoot(g *Graph, ks *unstructured.Unstructured) bool {
 	return g.root != nil && controllers.IDOf(ks.Object) == controllers.IDOf(g.root.Object)
@@ -109,7 +100,7 @@ func isRoot(g *Graph, ks *unstructured.Unstructured) bool {
 // folderOf returns the directory that a Kustomization builds.
 func folderOf(g *Graph, ks *unstructured.Unstructured) string {
 	if isRoot(g, ks) && g.Build.Path != "" {
-		return Clean(g.Build.Path)
+		return sourcetree.Clean(g.Build.Path)
 	}
 	return pathOf(ks)
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // inputs follows the files that the build of a folder reads, as long as they are the same in both
@@ -215,9 +216,9 @@ func (r *inputs) refers(folder, value string, kustomization bool) bool {
 		if name == "" || !keyed && name == file || !strings.Contains(name, "..") && !path.IsAbs(name) {
 			continue
 		}
-		target := Clean(path.Join(folder, name))
+		target := sourcetree.Clean(path.Join(folder, name))
 		if path.IsAbs(name) {
-			target = Clean(name)
+			target = sourcetree.Clean(name)
 		}
 		if !within(folder, target) || path.IsAbs(name) {
 			same = same && r.entry(target)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -36,7 +37,7 @@ func NewMemo() *Memo {
 }
 
 // selected returns the tree that is selected from parts of others.
-func (m *Memo) selected(parts []build.Part, ignore string, artifact bool, from func() (Tree, error)) (Tree, error) {
+func (m *Memo) selected(parts []sourcetree.Part, ignore string, artifact bool, from func() (Tree, error)) (Tree, error) {
 	if m == nil {
 		return from()
 	}

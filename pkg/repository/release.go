@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -30,7 +31,7 @@ const (
 	Second Attempt = "second"
 )
 
-// Release renders the objects that a HelmRelease installs. It returns a build.SourceError if the chart is not available.
+// Release renders the objects that a HelmRelease installs. It returns a charts.SourceError if the chart is not available.
 func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt) (*Rendering, error) {
 	reads := &reader{graph: g, lookup: g.lookup(nil)}
 	options := g.Charts
@@ -38,7 +39,7 @@ func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Att
 	options.Lookup, options.Missing = reads, reads.missing(hr)
 	options.Find, options.Sources, options.Untrusted = reads.find, reads.files, reads.untrusted
 	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d", attempt, revision), func() (*Rendering, error) {
-		result, err := build.HelmRelease(g.ctx, hr, options)
+		result, err := charts.HelmRelease(g.ctx, hr, options)
 		if err != nil {
 			return nil, err
 		}
@@ -58,7 +59,7 @@ func untrusted(g *Graph, repository *unstructured.Unstructured) bool {
 		return g.Untrusted || g.Reviewed != nil
 	}
 	before, err := g.Reviewed.Object(controllers.IDOf(repository.Object))
-	return err != nil || !build.SameHost(before, repository)
+	return err != nil || !charts.SameHost(before, repository)
 }
 
 // Installed adds the Flux objects of a HelmRelease to the graph, and returns a rendering with only these.
@@ -98,7 +99,7 @@ func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 	namespace := hr.GetNamespace()
 	if referred, ok, _ := unstructured.NestedStringMap(hr.Object, "spec", "chartRef"); ok {
 		source := referenceIn(referred, namespace)
-		if _, err := g.Content(source); err == nil || source.Kind != "HelmChart" {
+		if _, err := g.Content(source); err == nil || source.Kind != controllers.HelmChart {
 			return chart{source: source, names: []string{"."}}, true
 		}
 		o, err := g.Object(source)
@@ -113,8 +114,7 @@ func chartOf(g *Graph, hr *unstructured.Unstructured) (chart, bool) {
 		ValuesFiles []string          `json:"valuesFiles"`
 		SourceRef   map[string]string `json:"sourceRef"`
 	}
-	text, err := json.Marshal(spec)
-	if err != nil || json.Unmarshal(text, &part) != nil {
+	if build.Decode(spec, &part) != nil {
 		return chart{}, false
 	}
 	return chart{referenceIn(part.SourceRef, namespace), append([]string{part.Chart}, part.ValuesFiles...), spec}, true
@@ -142,7 +142,7 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 	if err != nil {
 		return false // it is not in this repository
 	}
-	files, err := build.ChartIn(tree, c.names[0])
+	files, err := charts.ChartIn(tree, c.names[0])
 	if err != nil || files.Archive != nil {
 		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -92,7 +93,7 @@ func (g *Graph) kustomize(ks *unstructured.Unstructured, reads *reader) (*build.
 		result, err := build.Kustomization(g.ctx, tree, ks, options)
 		return &Rendering{Owner: ks, Build: result}, err
 	})
-	var folder *build.PathError
+	var folder *sourcetree.PathError
 	if errors.As(err, &folder) {
 		err = fmt.Errorf("building %s: %w", id, err)
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -29,14 +30,14 @@ func rootOf(ctx context.Context, tree Tree, folder, namespace string) (root *uns
 		return nil, false, err
 	}
 	if !info.IsDir() {
-		return nil, false, &build.PathError{Path: folder, Problem: "not a directory"}
+		return nil, false, &sourcetree.PathError{Path: folder, Problem: "not a directory"}
 	}
 	below, err := fs.Sub(tree, folder)
 	if err != nil {
 		return nil, false, err
 	}
 	// Every spelling of the path contains its last element.
-	found, err := build.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
 		return build.IsKustomization(o) && pathOf(o) == folder
 	})
 	if err != nil {
@@ -61,10 +62,10 @@ func DefaultSync(namespace, folder, branch string) (source, root *unstructured.U
 			"metadata": map[string]any{"name": "flux-system", "namespace": namespace},
 		}}
 	}
-	source = object("source.toolkit.fluxcd.io/v1", "GitRepository", map[string]any{
+	source = object("source.toolkit.fluxcd.io/v1", controllers.GitRepository, map[string]any{
 		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": branch},
 	})
-	return source, object("kustomize.toolkit.fluxcd.io/v1", "Kustomization", map[string]any{
+	return source, object("kustomize.toolkit.fluxcd.io/v1", controllers.Kustomization, map[string]any{
 		"interval": "10m0s", "path": "./" + folder, "prune": true,
 		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
 	})
@@ -91,7 +92,7 @@ func OpenBoth(ctx context.Context, base, head Revision, o Options) (was, is *Gra
 		return nil, nil, err
 	}
 	if was.root == nil && is.root == nil {
-		return nil, nil, &build.PathError{Path: was.Path, Problem: "not found in either revision"}
+		return nil, nil, &sourcetree.PathError{Path: was.Path, Problem: "not found in either revision"}
 	}
 	for _, g := range []*Graph{is, was} { // the work tree first: the commit takes what is the same from it
 		for _, other := range []*Graph{is, was} {
@@ -153,7 +154,7 @@ func (g *Graph) Assumptions() []string {
 	case err != nil: // it is reported where the root is followed
 	case o == nil:
 		return []string{source.String() + " is not in the repository: it is assumed to be this repository"}
-	case source.Kind == "GitRepository" && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
+	case source.Kind == controllers.GitRepository && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
 		return []string{source.String() + " is assumed to be this repository, although the clone has no remote with its URL"}
 	}
 	return nil

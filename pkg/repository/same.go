@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -100,7 +102,7 @@ func (p Pair) sameChart(source controllers.ID, name string) (same, local bool) {
 	if wasErr != nil || isErr != nil {
 		return false, true
 	}
-	return newInputs(was, is).charts(Clean(name)), true
+	return newInputs(was, is).charts(sourcetree.Clean(name)), true
 }
 
 // charts reports whether a chart and the charts that it depends on are the same in both trees.
@@ -116,6 +118,6 @@ func (r *inputs) charts(folder string) bool {
 	if err != nil {
 		return true // an archive, or an error for Helm to report
 	}
-	dependencies, err := build.LocalCharts("Chart.yaml", text)
-	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(Clean(path.Join(folder, d))) })
+	dependencies, err := charts.LocalCharts("Chart.yaml", text)
+	return err == nil && !slices.ContainsFunc(dependencies, func(d string) bool { return !r.charts(sourcetree.Clean(path.Join(folder, d))) })
 }

@@ -2,19 +2,18 @@ package repository
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/generator"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -144,7 +143,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	if folder, ok := a.graph.Folders[source]; ok {
 		return a.folder(source, folder)
 	}
-	if source.Kind == "ExternalArtifact" {
+	if source.Kind == generator.Artifact {
 		tree, err := a.generated(source)
 		if errors.Is(err, build.ErrNotFound) && a.graph.Contents != nil {
 			return a.elsewhere(Request{Source: source}, err)
@@ -161,8 +160,8 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 		return nil, err
 	}
 	identity := Identity{a.graph.Remotes, a.object, a.graph.Branches}
-	local := source.Kind == "GitRepository" && identity.Local(text(o, "spec", "url"))
-	if local && identity.Follows(build.GitReferenceOf(o)) {
+	local := source.Kind == controllers.GitRepository && identity.Local(text(o, "spec", "url"))
+	if local && identity.Follows(GitReferenceOf(o)) {
 		return a.artifact(o, a.graph.Tree)
 	}
 	return a.elsewhere(Request{Source: source, Object: o, Local: local}, notInTree(o, local))
@@ -173,8 +172,8 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 	source := controllers.IDOf(o.Object)
 	switch {
 	case local:
-		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, build.GitReferenceOf(o)), Elsewhere: true}
-	case source.Kind == "GitRepository":
+		return &UnavailableError{Reason: fmt.Sprintf("%s follows %s", source, GitReferenceOf(o)), Elsewhere: true}
+	case source.Kind == controllers.GitRepository:
 		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}
 	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), Elsewhere: true}
@@ -198,7 +197,7 @@ func (a *artifacts) elsewhere(r Request, otherwise error) (Tree, error) {
 	case found.err != nil:
 		return nil, found.err
 	case found.Artifact:
-		return TreeOf(found.Files), nil
+		return filetree.From(found.Files), nil
 	}
 	return a.artifact(r.Object, found.Files)
 }
@@ -226,7 +225,7 @@ func (a *artifacts) isOwn(source controllers.ID, err error) bool {
 
 // folder returns the files of a directory as the artifact of a source.
 func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
-	part := build.Part{Tree: a.graph.Tree, From: Clean(folder.Path)}
+	part := sourcetree.Part{Tree: a.graph.Tree, From: sourcetree.Clean(folder.Path)}
 	if folder.Tree != nil {
 		part.Tree = folder.Tree
 	}
@@ -234,14 +233,14 @@ func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
 	if o, err := a.source(source); err == nil {
 		ignore = text(o, "spec", "ignore")
 	}
-	return a.selected([]build.Part{part}, ignore, folder.Artifact)
+	return a.selected([]sourcetree.Part{part}, ignore, folder.Artifact)
 }
 
 // artifact returns the artifact of a source with the files of a tree: of a GitRepository also those of its submodules and
 // of spec.include.
 func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
 	if o == nil {
-		return a.selected([]build.Part{{Tree: files}}, "", false)
+		return a.selected([]sourcetree.Part{{Tree: files}}, "", false)
 	}
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(files, ".gitmodules"); err == nil {
@@ -254,21 +253,22 @@ func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, e
 			}
 		}
 	}
-	included, err := build.Included(o, func(other controllers.ID) (fs.FS, error) { return a.graph.Content(other) })
+	included, err := sourcetree.Included(o, func(other controllers.ID) (fs.FS, error) { return a.graph.Content(other) })
 	if err != nil {
 		return nil, err
 	}
-	parts := append([]build.Part{{Tree: files, Only: build.SparseCheckout(o)}}, included...)
+	parts := append([]sourcetree.Part{{Tree: files, Only: sourcetree.SparseCheckout(o)}}, included...)
 	return a.selected(parts, text(o, "spec", "ignore"), text(o, "spec", "layerSelector", "operation") == "copy")
 }
 
 // selected returns the files of parts. An artifact, which is a single part, is not filtered again.
-func (a *artifacts) selected(parts []build.Part, ignore string, artifact bool) (Tree, error) {
+func (a *artifacts) selected(parts []sourcetree.Part, ignore string, artifact bool) (Tree, error) {
 	return a.graph.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
 		if artifact {
-			return hashed(parts[0].Tree, parts[0].From)
+			below, err := fs.Sub(parts[0].Tree, sourcetree.Clean(parts[0].From))
+			return filetree.From(below), err
 		}
-		tree, err := build.Select(a.graph.ctx, parts, ignore)
+		tree, err := sourcetree.Select(a.graph.ctx, parts, ignore)
 		if err != nil {
 			return nil, err // a typed nil is not nil
 		}
@@ -276,44 +276,10 @@ func (a *artifacts) selected(parts []build.Part, ignore string, artifact bool) (
 	})
 }
 
-// hashed returns a directory of a tree.
-func hashed(files fs.FS, folder string) (Tree, error) {
-	if folder == "" || folder == "." {
-		return TreeOf(files), nil
-	}
-	below, err := fs.Sub(files, folder)
-	return TreeOf(below), err
-}
-
-// TreeOf returns files as a tree, which is hashed by its content unless it has hashes.
-func TreeOf(files fs.FS) Tree {
-	if tree, ok := files.(Tree); ok {
-		return tree
-	}
-	return &hashedTree{files}
-}
-
-// hashedTree hashes the content of files when their hash is requested.
-type hashedTree struct{ fs.FS }
-
-// Hash implements Tree.
-func (t *hashedTree) Hash(name string) (string, error) {
-	sum := sha256.New()
-	err := fs.WalkDir(t.FS, name, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		content, err := fs.ReadFile(t.FS, file)
-		sum.Write(fmt.Appendf(nil, "%q %x\n", strings.TrimPrefix(file, name), sha256.Sum256(content)))
-		return err
-	})
-	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
 // generators returns the ArtifactGenerators that the cluster applies.
 func (a *artifacts) generators() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
-	_, err := a.graph.expand([]string{"ArtifactGenerator"}, func(n *node) bool {
+	_, err := a.graph.expand([]string{generator.Kind}, func(n *node) bool {
 		if n.built != nil {
 			all = append(all, slices.DeleteFunc(n.built.Build.Unstructured(), func(o *unstructured.Unstructured) bool { return !generator.Is(o) })...)
 		}

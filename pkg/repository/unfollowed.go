@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -76,8 +77,8 @@ func mentioned(g *Graph, o *unstructured.Unstructured) []string {
 		if at := strings.IndexAny(literal, "<{$*"); at >= 0 {
 			literal = path.Dir(literal[:at] + "x")
 		}
-		folder := Clean(strings.TrimSpace(literal))
-		if folder == Clean(g.Path) && o.GroupVersionKind().Kind == "FluxInstance" {
+		folder := sourcetree.Clean(strings.TrimSpace(literal))
+		if folder == sourcetree.Clean(g.Path) && o.GroupVersionKind().Kind == "FluxInstance" {
 			continue // it installs the root
 		}
 		if _, err := fs.Stat(g.Tree, folder); !errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +110,7 @@ func (p Pair) Unread() ([]string, error) {
 			if build.IsHelmRelease(o.Unstructured) {
 				if c, ok := chartOf(g, o.Unstructured); ok {
 					for _, name := range c.names {
-						charts = append(charts, Clean(name))
+						charts = append(charts, sourcetree.Clean(name))
 					}
 				}
 			}

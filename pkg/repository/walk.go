@@ -10,6 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -153,7 +155,7 @@ func (w *walker) omit(o Omitted, owner *unstructured.Unstructured) {
 	object := build.Object{Unstructured: owner, Twin: w.graph.found.objects[o.Owner.ID].Twin}
 	o.Alias, o.Source = object.Alias(), build.SourceOf(owner)
 	if object.Twin != nil && build.SourceOf(object.Twin) != o.Source {
-		o.Source.Name = build.Alias(o.Source.Name)
+		o.Source.Name = placeholder.Alias(o.Source.Name)
 	}
 	w.deployed.Omitted = append(w.deployed.Omitted, o)
 }
@@ -165,7 +167,7 @@ func CannotBuild(owner *unstructured.Unstructured, err error) string {
 
 // ChartUnavailable returns why the chart of a HelmRelease is not available, and false for another error.
 func ChartUnavailable(err error) (reason string, ok bool) {
-	var source *build.SourceError
+	var source *charts.SourceError
 	if !errors.As(err, &source) || !errors.Is(err, build.ErrNotFound) {
 		return "", false
 	}

@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/builds"
@@ -95,7 +96,7 @@ func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 		return err
 	}
 	if c.graph.Root() == nil {
-		return &build.PathError{Path: c.Path, Problem: "not found in " + at.Name}
+		return &sourcetree.PathError{Path: c.Path, Problem: "not found in " + at.Name}
 	}
 	if c.deployed, err = c.graph.Deploy(); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (c *cluster) omissions() {
 		if !omitted.Unavailable && c.conclusive(omitted) {
 			f.Severity, f.Rule = Invalid, RuleBuild
 		}
-		var remote *build.RemoteError
+		var remote *inspect.RemoteError
 		if errors.As(omitted.Err, &remote) && remote.Host != "" {
 			f.Fix = "if you trust it, allow its host with --allow-remote-bases " + remote.Host
 		}
@@ -142,7 +143,7 @@ func (c *cluster) omissions() {
 // chart, which may need a cluster or the network, or because of what is not known.
 func (c *cluster) conclusive(omitted repository.Omitted) bool {
 	ref := omitted.Owner
-	var remote *build.RemoteError
+	var remote *inspect.RemoteError
 	if ref.Kind != c.graph.Root().GetKind() || len(c.Charts.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.graph.Lacking(ref.ID)) > 0 {
 		return false
 	}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -79,7 +80,7 @@ func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
 	if len(wanted) == 0 {
 		return nil
 	}
-	found, err := build.Search(ctx, tree, nil, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, tree, nil, func(o *unstructured.Unstructured) bool {
 		_, ok := wanted[nameOf(controllers.IDOf(o.Object))]
 		return ok
 	})

@@ -12,12 +12,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -232,7 +231,7 @@ func compareBuild(f *fixture, c releaseCase) {
 	if err != nil || history == nil {
 		t.Fatalf("reading the release: %v, %v", history, err)
 	}
-	stored, err := build.ReadManifests(strings.NewReader(history.Current().Manifest))
+	stored, err := sourcetree.ReadManifests(strings.NewReader(history.Current().Manifest))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -240,7 +239,7 @@ func compareBuild(f *fixture, c releaseCase) {
 	if err != nil {
 		t.Fatalf("build of %s: %v\n%s", c.name, err, stderr)
 	}
-	built, err := build.ReadManifests(strings.NewReader(stdout))
+	built, err := sourcetree.ReadManifests(strings.NewReader(stdout))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/helm"
 )
 
@@ -31,7 +31,7 @@ func TestEndlessIndex(t *testing.T) {
 				}
 			}))
 			t.Cleanup(server.Close)
-			_, err := (&helm.Renderer{}).Render(t.Context(), build.Release{Chart: build.Chart{URL: server.URL, Name: "app"}, Name: "r", Namespace: "n"})
+			_, err := (&helm.Renderer{}).Render(t.Context(), charts.Release{Chart: charts.Chart{URL: server.URL, Name: "app"}, Name: "r", Namespace: "n"})
 			if want := server.URL + endless + ": the file is larger than " + limit; err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("got %v, want %q", err, want)
 			}
@@ -55,8 +55,8 @@ func TestEndlessTags(t *testing.T) {
 		}
 	}))
 	t.Cleanup(server.Close)
-	chart := build.Chart{URL: "oci://" + strings.TrimPrefix(server.URL, "http://"), Name: "app", Access: build.Access{Insecure: true}}
-	_, err := (&helm.Renderer{}).Render(t.Context(), build.Release{Chart: chart, Name: "r", Namespace: "n"})
+	chart := charts.Chart{URL: "oci://" + strings.TrimPrefix(server.URL, "http://"), Name: "app", Access: charts.Access{Insecure: true}}
+	_, err := (&helm.Renderer{}).Render(t.Context(), charts.Release{Chart: chart, Name: "r", Namespace: "n"})
 	if err == nil || !strings.Contains(err.Error(), "the registry sends a list of tags of more than 32 MiB") {
 		t.Errorf("got %v", err)
 	}

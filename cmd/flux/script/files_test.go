@@ -15,7 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/object"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/test/support/testregistry"
 )
 
@@ -61,7 +61,7 @@ func publish(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: publish FOLDER NAME:TAG")
 	}
 	var archive bytes.Buffer
-	ts.Check(build.Artifact(context.Background(), &archive, ts.MkAbs(args[0]), build.ArtifactOptions{}))
+	ts.Check(sourcetree.Artifact(context.Background(), &archive, ts.MkAbs(args[0]), sourcetree.ArtifactOptions{}))
 	r := testregistry.Start()
 	ts.Defer(r.Close)
 	ts.Check(r.Push(args[1], archive.Bytes()))

@@ -21,14 +21,38 @@ func (e *ConflictError) Error() string {
 // With returns a copy of the tree with the contents of files. It removes files whose content is nil, and directories that
 // become empty. It reads only the directories of the files.
 func (t *Tree) With(files map[string][]byte) (*Tree, error) {
-	root, err := t.root.with("", files)
-	return &Tree{root}, err
+	changes := make(map[string]File, len(files))
+	for name, content := range files {
+		if changes[name] = nil; content != nil {
+			changes[name] = memory{content: content}
+		}
+	}
+	root, err := t.root.with("", changes)
+	return New(root), err
 }
+
+// Of returns a tree of files by slash-separated path.
+func Of(files map[string]File) (*Tree, error) {
+	root, err := (&Node{}).with("", files)
+	return New(root), err
+}
+
+// InMemory returns a tree of contents by slash-separated path.
+func InMemory(contents map[string][]byte) (*Tree, error) {
+	files := make(map[string]File, len(contents))
+	for name, content := range contents {
+		files[name] = memory{content: content}
+	}
+	return Of(files)
+}
+
+// Memory returns a file in memory.
+func Memory(content []byte) File { return memory{content: content} }
 
 // Changed reports whether With has made the entry.
 func (n *Node) Changed() bool { return n.changed }
 
-func (n *Node) with(at string, files map[string][]byte) (*Node, error) {
+func (n *Node) with(at string, files map[string]File) (*Node, error) {
 	old, err := n.Entries()
 	if err != nil {
 		return nil, err
@@ -37,7 +61,7 @@ func (n *Node) with(at string, files map[string][]byte) (*Node, error) {
 	for _, entry := range old {
 		entries[entry.Name] = entry
 	}
-	below := map[string]map[string][]byte{}
+	below := map[string]map[string]File{}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		first, rest, nested := strings.Cut(name, "/")
 		if !nested {
@@ -47,7 +71,7 @@ func (n *Node) with(at string, files map[string][]byte) (*Node, error) {
 			continue
 		}
 		if below[first] == nil {
-			below[first] = map[string][]byte{}
+			below[first] = map[string]File{}
 		}
 		below[first][rest] = files[name]
 	}
@@ -71,21 +95,24 @@ func (n *Node) with(at string, files map[string][]byte) (*Node, error) {
 	return changed, err
 }
 
-// put sets the content of a file in a directory, or removes the file.
-func put(entries map[string]*Node, at, name string, content []byte) (err error) {
-	old, executable := entries[name], false
+// put sets a file in a directory, or removes it.
+func put(entries map[string]*Node, at, name string, file File) (err error) {
+	old := entries[name]
 	switch {
-	case content == nil && (old == nil || old.Mode.IsDir()):
+	case file == nil && (old == nil || old.Mode.IsDir()):
 		return &fs.PathError{Op: "remove", Path: path.Join(at, name), Err: fs.ErrNotExist}
-	case content == nil:
+	case file == nil:
 		delete(entries, name)
 		return nil
 	case old != nil && old.File == nil:
 		return &ConflictError{path.Join(at, name), old.kind(), "file"}
 	case old != nil:
-		executable, err = old.File.Executable()
+		if content, ok := file.(memory); ok {
+			content.executable, err = old.File.Executable()
+			file = content
+		}
 	}
-	entries[name] = &Node{Name: name, File: memory{content, executable}, changed: true}
+	entries[name] = &Node{Name: name, File: file, changed: true}
 	return err
 }
 

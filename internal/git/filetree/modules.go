@@ -41,7 +41,7 @@ type Opener func(m Module) (*Tree, Opener, error)
 func (t *Tree) WithModules(ctx context.Context, open Opener) (*Tree, error) {
 	g := &grafter{ctx: ctx}
 	root, err := g.add(t.root, Module{}, 0, open)
-	return &Tree{root}, err
+	return New(root), err
 }
 
 // grafter adds submodules to trees.
@@ -52,7 +52,7 @@ type grafter struct {
 
 // add adds the submodules of a directory, which has the files of a submodule.
 func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, error) {
-	modules, err := modulesOf(&Tree{root}, of)
+	modules, err := modulesOf(New(root), of)
 	if err != nil {
 		return nil, err
 	}

@@ -21,10 +21,14 @@ import (
 
 // Tree is a file tree whose directories and files are read on first access. It implements fs.FS, fs.ReadFileFS,
 // fs.ReadDirFS and fs.StatFS.
-type Tree struct{ root *Node }
+type Tree struct {
+	root *Node
+	// Missing returns why the tree does not contain a path. It may be nil.
+	Missing func(name string) error
+}
 
 // New returns the tree below a directory.
-func New(root *Node) *Tree { return &Tree{root} }
+func New(root *Node) *Tree { return &Tree{root: root} }
 
 // Root returns the root directory.
 func (t *Tree) Root() *Node { return t.root }
@@ -130,7 +134,9 @@ func (t *Tree) lookup(op, name string) (*Node, error) {
 		}
 		next, err := at.child(part)
 		if err == nil && next == nil {
-			err = syscall.ENOENT
+			if err = syscall.ENOENT; t.Missing != nil {
+				err = t.Missing(name)
+			}
 		}
 		if err != nil {
 			return nil, located(op, name, err)

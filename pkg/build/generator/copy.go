@@ -1,21 +1,20 @@
 package generator
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
-	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 const (
@@ -26,7 +25,7 @@ const (
 // staging is the artifact while it is assembled. Folders are recorded because
 // the target of a copy depends on whether it is one.
 type staging struct {
-	files   map[string]build.Origin
+	files   map[string]filetree.File
 	folders map[string]bool
 }
 
@@ -170,7 +169,7 @@ func (c *copying) folder(from, to, root string) error {
 		if entry.IsDir() {
 			return c.enter(path.Clean(target))
 		}
-		return c.put(target, build.Origin{Tree: c.tree, Name: name})
+		return c.put(target, filetree.FileOf(c.tree, name))
 	})
 }
 
@@ -178,49 +177,37 @@ func (c *copying) folder(from, to, root string) error {
 func (c *copying) file(from, to string) error {
 	existing, exists := c.files[path.Clean(to)]
 	if c.Strategy != strategyMerge || !exists {
-		return c.put(to, build.Origin{Tree: c.tree, Name: from})
+		return c.put(to, filetree.FileOf(c.tree, from))
 	}
-	below, err := documents(existing)
+	below, err := documents(to, existing)
 	if err != nil {
 		return err
 	}
-	above, err := documents(build.Origin{Tree: c.tree, Name: from})
+	above, err := documents(from, filetree.FileOf(c.tree, from))
 	if err != nil {
 		return err
 	}
-	merged, err := yaml.Marshal(build.MergeValues(below, above))
+	merged, err := yaml.Marshal(charts.MergeValues(below, above))
 	if err != nil {
 		return err
 	}
-	return c.put(to, inMemory(merged))
-}
-
-// inMemory returns the origin of generated content.
-func inMemory(content []byte) build.Origin {
-	return build.Origin{Tree: build.NewTree(map[string][]byte{"file": content}), Name: "file"}
+	return c.put(to, filetree.Memory(merged))
 }
 
 // documents merges the documents of a YAML file.
-func documents(file build.Origin) (map[string]any, error) {
-	text, err := fs.ReadFile(file.Tree, file.Name)
+func documents(name string, file filetree.File) (map[string]any, error) {
+	text, err := file.Read()
 	if err != nil {
 		return nil, err
 	}
 	all := map[string]any{}
-	for reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text))); ; {
-		document, err := reader.Read()
-		if errors.Is(err, io.EOF) {
-			return all, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", file.Name, err)
-		}
+	err = sourcetree.Documents(bytes.NewReader(text), func(document []byte) error {
 		var content map[string]any
-		if err := budget.Unmarshal(file.Name, document, &content); err != nil {
-			return nil, err
-		}
-		all = build.MergeValues(all, content)
-	}
+		err := budget.Unmarshal(name, document, &content)
+		all = charts.MergeValues(all, content)
+		return err
+	})
+	return all, err
 }
 
 // extract unpacks an archive into the target folder.
@@ -229,7 +216,7 @@ func (c *copying) extract(from string) error {
 	if err != nil {
 		return err
 	}
-	tree, err := build.Archive(bytes.NewReader(content))
+	tree, err := sourcetree.Archive(bytes.NewReader(content))
 	if err != nil {
 		return fmt.Errorf("%s: %w", from, err)
 	}
@@ -240,7 +227,7 @@ func (c *copying) extract(from string) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		return c.put(path.Join(c.to, name), build.Origin{Tree: tree, Name: name})
+		return c.put(path.Join(c.to, name), filetree.FileOf(tree, name))
 	})
 }
 
@@ -250,7 +237,7 @@ func isArchive(name string) bool {
 }
 
 // put adds a file to the artifact.
-func (s *staging) put(name string, from build.Origin) error {
+func (s *staging) put(name string, file filetree.File) error {
 	name = path.Clean(name)
 	if s.folders[name] {
 		return fmt.Errorf("%s is a directory in the artifact", name)
@@ -258,7 +245,7 @@ func (s *staging) put(name string, from build.Origin) error {
 	if err := s.enter(path.Dir(name)); err != nil {
 		return err
 	}
-	s.files[name] = from
+	s.files[name] = file
 	return nil
 }
 

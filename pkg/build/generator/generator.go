@@ -4,7 +4,6 @@ package generator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,12 +12,17 @@ import (
 	"github.com/fluxcd/pkg/sourceignore"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Group is the API group of ArtifactGenerators.
-const Group = "source.extensions.fluxcd.io"
+// Group is the API group of ArtifactGenerators, and Kind their kind. Artifact is the kind that they produce.
+const (
+	Group    = "source.extensions.fluxcd.io"
+	Kind     = "ArtifactGenerator"
+	Artifact = "ExternalArtifact"
+)
 
 // ErrNoArtifact is returned for an artifact that the generator does not
 // produce.
@@ -52,12 +56,12 @@ type operation struct {
 
 // Is reports whether an object is an ArtifactGenerator.
 func Is(o *unstructured.Unstructured) bool {
-	return o.GetKind() == "ArtifactGenerator" && strings.HasPrefix(o.GetAPIVersion(), Group+"/")
+	return o.GetKind() == Kind && strings.HasPrefix(o.GetAPIVersion(), Group+"/")
 }
 
 // Find renders an ExternalArtifact from the ArtifactGenerators among objects. It
 // returns build.ErrNotFound if none of them produces it.
-func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*build.Selection, error) {
+func Find(ctx context.Context, source controllers.ID, objects []*unstructured.Unstructured, sources Sources) (*filetree.Tree, error) {
 	for _, o := range objects {
 		if !Is(o) || o.GetNamespace() != source.Namespace {
 			continue
@@ -90,11 +94,7 @@ func New(o *unstructured.Unstructured) (*Generator, error) {
 		} `json:"sources"`
 		Artifacts []artifact `json:"artifacts"`
 	}
-	text, err := json.Marshal(o.Object["spec"])
-	if err == nil {
-		err = json.Unmarshal(text, &spec)
-	}
-	if err != nil {
+	if err := build.Decode(o.Object["spec"], &spec); err != nil {
 		return nil, fmt.Errorf("reading the spec of %s: %w", g.name, err)
 	}
 	g.pathPattern, g.artifacts = spec.PathPattern, spec.Artifacts
@@ -112,7 +112,7 @@ func New(o *unstructured.Unstructured) (*Generator, error) {
 
 // Artifact returns the files of the ExternalArtifact with the given name, or
 // ErrNoArtifact.
-func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*build.Selection, error) {
+func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) (*filetree.Tree, error) {
 	wanted, err := g.artifact(name, sources)
 	if err != nil {
 		return nil, err
@@ -120,7 +120,7 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 	if g.disabled {
 		return nil, fmt.Errorf("the reconciliation of %s is disabled by annotation: the content of its artifacts is unknown", g.name)
 	}
-	s := &staging{files: map[string]build.Origin{}, folders: map[string]bool{".": true}}
+	s := &staging{files: map[string]filetree.File{}, folders: map[string]bool{".": true}}
 	for _, o := range wanted.Copy {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -135,7 +135,7 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 			delete(s.files, name)
 		}
 	}
-	return build.NewSelection(s.files), nil
+	return filetree.Of(s.files)
 }
 
 // artifact returns the specification of an artifact.

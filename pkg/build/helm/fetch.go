@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/internal/web/egress"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 
 // fetch returns a packed chart from a repository, a registry or the cache, and the part of its
 // digest that is appended to its version.
-func (r *Renderer) fetch(ctx context.Context, from build.Chart) (packed []byte, digest string, err error) {
+func (r *Renderer) fetch(ctx context.Context, from charts.Chart) (packed []byte, digest string, err error) {
 	u, err := url.Parse(from.URL)
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the address of chart %s: %w", from.Name, err)
@@ -60,7 +60,7 @@ type indexOnce struct {
 	err   error
 }
 
-func (r *Renderer) download(ctx context.Context, from build.Chart) ([]byte, error) {
+func (r *Renderer) download(ctx context.Context, from charts.Chart) ([]byte, error) {
 	repository := strings.TrimSuffix(from.URL, "/") + "/"
 	all, err := r.indexOf(ctx, repository, from.Access)
 	if err != nil {
@@ -77,11 +77,15 @@ func (r *Renderer) download(ctx context.Context, from build.Chart) ([]byte, erro
 	if len(entry.URLs) == 0 {
 		return nil, fmt.Errorf("the index of %s says nowhere to find chart %s %s", from.URL, from.Name, entry.Version)
 	}
-	address, err := resolve(repository, entry.URLs[0])
+	base, err := url.Parse(repository)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the address of a repository: %w", err)
 	}
-	packed, err := r.get(ctx, address, repository, from.Access, chartMax)
+	address, err := base.Parse(entry.URLs[0])
+	if err != nil {
+		return nil, fmt.Errorf("reading the address of a chart: %w", err)
+	}
+	packed, err := r.get(ctx, address.String(), repository, from.Access, chartMax)
 	if err != nil {
 		return nil, fmt.Errorf("fetching chart %s %s: %w", from.Name, entry.Version, err)
 	}
@@ -91,20 +95,7 @@ func (r *Renderer) download(ctx context.Context, from build.Chart) ([]byte, erro
 	return packed, r.keep(packed)
 }
 
-// resolve returns the absolute URL of an address in an index.
-func resolve(repository, address string) (string, error) {
-	base, err := url.Parse(repository)
-	if err != nil {
-		return "", fmt.Errorf("reading the address of a repository: %w", err)
-	}
-	relative, err := url.Parse(address)
-	if err != nil {
-		return "", fmt.Errorf("reading the address of a chart: %w", err)
-	}
-	return base.ResolveReference(relative).String(), nil
-}
-
-func (r *Renderer) indexOf(ctx context.Context, repository string, access build.Access) (*index, error) {
+func (r *Renderer) indexOf(ctx context.Context, repository string, access charts.Access) (*index, error) {
 	r.mu.Lock()
 	if r.indexes == nil {
 		r.indexes = map[string]*indexOnce{}
@@ -139,7 +130,7 @@ func parseIndex(repository string, text []byte) (*index, error) {
 }
 
 // choose returns the newest entry in the version range, or the entry with exactly that version.
-func choose(entries []indexEntry, from build.Chart) (*indexEntry, error) {
+func choose(entries []indexEntry, from charts.Chart) (*indexEntry, error) {
 	if len(entries) == 0 {
 		return nil, fmt.Errorf("there is no chart %q in %s", from.Name, from.URL)
 	}
@@ -180,7 +171,7 @@ func newest(versions []string, wanted string) (string, error) {
 }
 
 // get fetches a file. The credentials are sent to the server of the repository only, unless PassCredentials is set.
-func (r *Renderer) get(ctx context.Context, address, repository string, access build.Access, limit int64) ([]byte, error) {
+func (r *Renderer) get(ctx context.Context, address, repository string, access charts.Access, limit int64) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err
@@ -220,7 +211,7 @@ func sameServer(a, b string) bool {
 
 // transport returns the transport for a repository. It trusts the certificate authority and presents the client
 // certificate of the repository.
-func (r *Renderer) transport(access build.Access) (http.RoundTripper, error) {
+func (r *Renderer) transport(access charts.Access) (http.RoundTripper, error) {
 	server := web.Server{Name: "the repository", CA: access.CA, Cert: access.Cert, Key: access.Key}
 	if len(server.CA)+len(server.Cert) == 0 && !access.Public {
 		r.once.Do(func() { r.usual, r.failed = server.Transport() })

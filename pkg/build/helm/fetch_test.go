@@ -26,7 +26,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/static"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/helm"
 )
 
@@ -110,9 +110,9 @@ func send(w http.ResponseWriter, content []byte) {
 	}
 }
 
-func rendered(t *testing.T, r *helm.Renderer, chart build.Chart) string {
+func rendered(t *testing.T, r *helm.Renderer, chart charts.Chart) string {
 	t.Helper()
-	got, err := r.Render(context.Background(), build.Release{Chart: chart, Name: "r", Namespace: "n"})
+	got, err := r.Render(context.Background(), charts.Release{Chart: chart, Name: "r", Namespace: "n"})
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -124,13 +124,13 @@ func TestRepository(t *testing.T) {
 	repo := newRepository(t, "1.0.0", "1.2.0", "2.0.0-rc.1")
 	cache := filepath.Join(t.TempDir(), "charts")
 	r := &helm.Renderer{Cache: cache}
-	access := build.Access{Username: "me", Password: "hunter2"}
+	access := charts.Access{Username: "me", Password: "hunter2"}
 	for version, want := range map[string]string{
 		"": "app 1.2.0", "1.0.0": "app 1.0.0", "1.x": "app 1.2.0", ">=1.0.0-0": "app 2.0.0-rc.1", "2.0.0-rc.1": "app 2.0.0-rc.1",
 		"3.x":       `error: chart "app" in ` + repo.URL + `/charts: no version fits "3.x"`,
 		"no number": `error: chart "app" in ` + repo.URL + `/charts: "no number" is neither a version nor a range: `,
 	} {
-		got := rendered(t, r, build.Chart{URL: repo.URL + "/charts", Name: "app", Version: version, Access: access})
+		got := rendered(t, r, charts.Chart{URL: repo.URL + "/charts", Name: "app", Version: version, Access: access})
 		if got != want && !(strings.HasPrefix(want, "error: ") && strings.HasPrefix(got, want)) {
 			t.Errorf("version %q: %s, want %s", version, got, want)
 		}
@@ -138,7 +138,7 @@ func TestRepository(t *testing.T) {
 	if repo.indexes.Load() != 1 || repo.downloads.Load() != 3 {
 		t.Errorf("%d indexes and %d charts were fetched, want 1 and 3", repo.indexes.Load(), repo.downloads.Load())
 	}
-	again := rendered(t, &helm.Renderer{Cache: cache}, build.Chart{URL: repo.URL + "/charts", Name: "app", Access: access})
+	again := rendered(t, &helm.Renderer{Cache: cache}, charts.Chart{URL: repo.URL + "/charts", Name: "app", Access: access})
 	if again != "app 1.2.0" || repo.downloads.Load() != 3 {
 		t.Errorf("from the cache: %s after %d downloads", again, repo.downloads.Load())
 	}
@@ -174,8 +174,8 @@ func checkCache(t *testing.T, cache string, repo *repository) {
 	if err := os.WriteFile(filepath.Join(cache, digest(repo.charts["1.2.0"])+".tgz"), []byte("damaged"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	got := rendered(t, &helm.Renderer{Cache: cache}, build.Chart{
-		URL: repo.URL, Name: "app", Access: build.Access{Username: "me", Password: "hunter2"},
+	got := rendered(t, &helm.Renderer{Cache: cache}, charts.Chart{
+		URL: repo.URL, Name: "app", Access: charts.Access{Username: "me", Password: "hunter2"},
 	})
 	if got != "app 1.2.0" || repo.downloads.Load() != 4 {
 		t.Errorf("a damaged chart: %s after %d downloads", got, repo.downloads.Load())
@@ -186,21 +186,21 @@ func TestRepositoryRefuses(t *testing.T) {
 	t.Parallel()
 	repo := newRepository(t, "1.0.0")
 	r := &helm.Renderer{}
-	got := rendered(t, r, build.Chart{URL: repo.URL, Name: "app"})
+	got := rendered(t, r, charts.Chart{URL: repo.URL, Name: "app"})
 	if !strings.Contains(got, "returned 401 Unauthorized") {
 		t.Error(got)
 	}
-	access := build.Access{Username: "me", Password: "hunter2"}
-	got = rendered(t, r, build.Chart{URL: repo.URL, Name: "other", Access: access})
+	access := charts.Access{Username: "me", Password: "hunter2"}
+	got = rendered(t, r, charts.Chart{URL: repo.URL, Name: "other", Access: access})
 	if got != `error: there is no chart "other" in `+repo.URL {
 		t.Error(got)
 	}
 	repo.wrong = true
-	got = rendered(t, &helm.Renderer{}, build.Chart{URL: repo.URL, Name: "app", Access: access})
+	got = rendered(t, &helm.Renderer{}, charts.Chart{URL: repo.URL, Name: "app", Access: access})
 	if !strings.Contains(got, "has digest "+digest(repo.charts["1.0.0"])) {
 		t.Error(got)
 	}
-	got = rendered(t, r, build.Chart{URL: "ftp://example.com", Name: "app"})
+	got = rendered(t, r, charts.Chart{URL: "ftp://example.com", Name: "app"})
 	if !strings.Contains(got, "https:// or oci:// is") {
 		t.Error(got)
 	}
@@ -222,8 +222,8 @@ func TestPasswordStaysWithItsHost(t *testing.T) {
 	}))
 	t.Cleanup(repo.Close)
 	for pass, want := range map[bool]string{false: "", true: "hunter2"} {
-		access := build.Access{Username: "me", Password: "hunter2", PassCredentials: pass}
-		got := rendered(t, &helm.Renderer{}, build.Chart{URL: repo.URL, Name: "app", Access: access})
+		access := charts.Access{Username: "me", Password: "hunter2", PassCredentials: pass}
+		got := rendered(t, &helm.Renderer{}, charts.Chart{URL: repo.URL, Name: "app", Access: access})
 		if got != "app 1.0.0" || given.Load() != want {
 			t.Errorf("%s, password %q, want %q", got, given.Load(), want)
 		}
@@ -250,8 +250,8 @@ func TestPasswordIsNotRedirected(t *testing.T) {
 		send(w, []byte("entries: {app: [{version: 1.0.0, urls: [app.tgz]}]}\n"))
 	}))
 	t.Cleanup(repo.Close)
-	access := build.Access{Username: "me", Password: "hunter2"}
-	if got := rendered(t, &helm.Renderer{}, build.Chart{URL: repo.URL, Name: "app", Access: access}); got != "app 1.0.0" || given.Load() != "" {
+	access := charts.Access{Username: "me", Password: "hunter2"}
+	if got := rendered(t, &helm.Renderer{}, charts.Chart{URL: repo.URL, Name: "app", Access: access}); got != "app 1.0.0" || given.Load() != "" {
 		t.Errorf("%s, password %q", got, given.Load())
 	}
 }
@@ -259,13 +259,13 @@ func TestPasswordIsNotRedirected(t *testing.T) {
 func TestRegistry(t *testing.T) {
 	t.Parallel()
 	var blobs, requests atomic.Int32
-	charts := registry.New(registry.Logger(log.New(bytes.NewBuffer(nil), "", 0)))
+	served := registry.New(registry.Logger(log.New(bytes.NewBuffer(nil), "", 0)))
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.Contains(r.URL.Path, "/blobs/") {
 			blobs.Add(1)
 		}
 		requests.Add(1)
-		charts.ServeHTTP(w, r)
+		served.ServeHTTP(w, r)
 	}))
 	t.Cleanup(server.Close)
 	host := strings.TrimPrefix(server.URL, "http://")
@@ -294,13 +294,13 @@ func TestRegistry(t *testing.T) {
 	cache := t.TempDir()
 	before := blobs.Load()
 	for _, c := range []struct {
-		chart build.Chart
+		chart charts.Chart
 		want  string
 	}{
-		{build.Chart{URL: "oci://" + host + "/charts", Name: "app"}, "app 1.2.0+build"},
-		{build.Chart{URL: "oci://" + host + "/charts", Name: "app", Version: "1.0.x"}, "app 1.0.0"},
-		{build.Chart{URL: "oci://" + host + "/charts/app", Tag: "1.0.0"}, "app 1.0.0"},
-		{build.Chart{URL: "oci://" + host + "/charts/app", Tag: "1.2.0_build", Digest: pinned}, "app 1.0.0"},
+		{charts.Chart{URL: "oci://" + host + "/charts", Name: "app"}, "app 1.2.0+build"},
+		{charts.Chart{URL: "oci://" + host + "/charts", Name: "app", Version: "1.0.x"}, "app 1.0.0"},
+		{charts.Chart{URL: "oci://" + host + "/charts/app", Tag: "1.0.0"}, "app 1.0.0"},
+		{charts.Chart{URL: "oci://" + host + "/charts/app", Tag: "1.2.0_build", Digest: pinned}, "app 1.0.0"},
 	} {
 		if got := rendered(t, &helm.Renderer{Cache: cache}, c.chart); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.chart, got, c.want)
@@ -310,12 +310,12 @@ func TestRegistry(t *testing.T) {
 		t.Errorf("%d layers were fetched, want 2: the rest is in the cache", got)
 	}
 	// A chart that is rendered again is not requested again.
-	renderer, chart := &helm.Renderer{Cache: cache}, build.Chart{URL: "oci://" + host + "/charts", Name: "app"}
+	renderer, chart := &helm.Renderer{Cache: cache}, charts.Chart{URL: "oci://" + host + "/charts", Name: "app"}
 	first, sent := rendered(t, renderer, chart), requests.Load()
 	if again := rendered(t, renderer, chart); again != first || requests.Load() != sent {
 		t.Errorf("%s, then %s with %d more requests", first, again, requests.Load()-sent)
 	}
-	got := rendered(t, &helm.Renderer{}, build.Chart{URL: "oci://" + host + "/charts/none", Tag: "1.0.0"})
+	got := rendered(t, &helm.Renderer{}, charts.Chart{URL: "oci://" + host + "/charts/none", Tag: "1.0.0"})
 	if !strings.HasPrefix(got, "error: fetching chart oci://"+host+"/charts/none: ") {
 		t.Error(got)
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
 // FuzzIndex reads any index of a Helm repository: the chosen entry is one of the index that is in
@@ -26,7 +26,7 @@ func FuzzIndex(f *testing.F) {
 		if err != nil {
 			return
 		}
-		entry, err := choose(all.Entries[name], build.Chart{Name: name, URL: repository, Version: version})
+		entry, err := choose(all.Entries[name], charts.Chart{Name: name, URL: repository, Version: version})
 		if err != nil {
 			return
 		}
@@ -37,10 +37,15 @@ func FuzzIndex(f *testing.F) {
 			checkNewest(t, all.Entries[name], entry, version)
 		}
 		for _, to := range entry.URLs {
-			address, err := resolve(repository, to)
+			base, err := url.Parse(repository)
+			if err != nil {
+				t.Fatal(err)
+			}
+			resolved, err := base.Parse(to)
 			if err != nil {
 				continue
 			}
+			address := resolved.String()
 			if u, err := url.Parse(address); sameServer(address, repository) && (err != nil || u.Host != "charts.example.com" || u.Scheme != "https") {
 				t.Errorf("%q gets the credentials of %s", address, repository)
 			}

@@ -7,11 +7,11 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
-// Fetch implements build.ChartFetcher.
-func (r *Renderer) Fetch(ctx context.Context, from build.Chart) (*build.Fetched, error) {
+// Fetch implements charts.Fetcher.
+func (r *Renderer) Fetch(ctx context.Context, from charts.Chart) (*charts.Fetched, error) {
 	packed, _, err := r.fetch(ctx, from)
 	if err != nil {
 		return nil, err
@@ -20,5 +20,5 @@ func (r *Renderer) Fetch(ctx context.Context, from build.Chart) (*build.Fetched,
 	if err != nil {
 		return nil, fmt.Errorf("reading the chart: %w", err)
 	}
-	return &build.Fetched{Version: c.Metadata.Version, Digest: digestOf(packed)}, nil
+	return &charts.Fetched{Version: c.Metadata.Version, Digest: digestOf(packed)}, nil
 }

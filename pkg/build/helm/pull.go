@@ -16,7 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
 // chartLayer is the media type of the layer of a chart that Helm pushes.
@@ -27,7 +27,7 @@ type pulledChart struct{ digest, appended string }
 
 // pull fetches a chart from a registry. A chart that is rendered again is not requested again, so that
 // both renderings have the same chart, and a chart whose digest is in the cache is not fetched.
-func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, appended string, err error) {
+func (r *Renderer) pull(ctx context.Context, from charts.Chart) (packed []byte, appended string, err error) {
 	encoded, err := json.Marshal(from)
 	if err != nil {
 		return nil, "", err
@@ -52,7 +52,7 @@ func (r *Renderer) pull(ctx context.Context, from build.Chart) (packed []byte, a
 }
 
 // request requests a chart from a registry, and fetches it unless it is in the cache.
-func (r *Renderer) request(ctx context.Context, from build.Chart) (packed []byte, hex, appended string, err error) {
+func (r *Renderer) request(ctx context.Context, from charts.Chart) (packed []byte, hex, appended string, err error) {
 	address := strings.TrimSuffix(strings.TrimPrefix(from.URL, "oci://"), "/")
 	if from.Name != "" {
 		address += "/" + from.Name
@@ -75,7 +75,7 @@ func (r *Renderer) request(ctx context.Context, from build.Chart) (packed []byte
 		if err != nil {
 			return nil, "", "", fmt.Errorf("reading chart oci://%s: %w", address, err)
 		}
-		appended = build.VersionMetadata(manifest.String())
+		appended = charts.VersionMetadata(manifest.String())
 	}
 	layer, err := layerOf(image)
 	if err != nil {
@@ -95,7 +95,7 @@ func (r *Renderer) request(ctx context.Context, from build.Chart) (packed []byte
 	return packed, digest.Hex, appended, r.keep(packed)
 }
 
-func registryOptions(ctx context.Context, access build.Access, transport http.RoundTripper) []remote.Option {
+func registryOptions(ctx context.Context, access charts.Access, transport http.RoundTripper) []remote.Option {
 	options := []remote.Option{remote.WithContext(ctx), remote.WithTransport(transport)}
 	if access.Username != "" {
 		options = append(options, remote.WithAuth(&authn.Basic{Username: access.Username, Password: access.Password}))
@@ -106,7 +106,7 @@ func registryOptions(ctx context.Context, access build.Access, transport http.Ro
 }
 
 // referenceOf returns a reference by digest, by tag, or by the newest tag in a version range.
-func referenceOf(address string, from build.Chart, options []remote.Option) (name.Reference, error) {
+func referenceOf(address string, from charts.Chart, options []remote.Option) (name.Reference, error) {
 	var strict []name.Option
 	if from.Access.Insecure {
 		strict = append(strict, name.Insecure)

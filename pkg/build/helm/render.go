@@ -4,6 +4,7 @@
 package helm
 
 import (
+	"archive/tar"
 	"bytes"
 	"context"
 	"errors"
@@ -26,10 +27,10 @@ import (
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
-// Renderer implements build.Renderer. It is safe for concurrent use.
+// Renderer implements charts.Renderer. It is safe for concurrent use.
 type Renderer struct {
 	// Cache is the folder for fetched charts, by digest. If it is "", charts are not cached.
 	Cache string
@@ -44,8 +45,8 @@ type Renderer struct {
 	pulled  map[string]pulledChart
 }
 
-// Render implements build.Renderer.
-func (r *Renderer) Render(ctx context.Context, release build.Release) (*build.Rendered, error) {
+// Render implements charts.Renderer.
+func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.Rendered, error) {
 	c, err := r.load(ctx, release.Chart)
 	if err != nil {
 		return nil, err
@@ -69,12 +70,12 @@ func (r *Renderer) Render(ctx context.Context, release build.Release) (*build.Re
 }
 
 // sorted splits rendered files into documents, in the order of installation.
-func sorted(c *chart.Chart, files map[string]string) (*build.Rendered, error) {
+func sorted(c *chart.Chart, files map[string]string) (*charts.Rendered, error) {
 	hooks, manifests, err := releaseutil.SortManifests(files, nil, releaseutil.InstallOrder)
 	if err != nil {
 		return nil, fmt.Errorf("reading the output of chart %s: %w", c.Name(), err)
 	}
-	rendered := &build.Rendered{Chart: c.Name(), Version: c.Metadata.Version}
+	rendered := &charts.Rendered{Chart: c.Name(), Version: c.Metadata.Version}
 	for _, crd := range c.CRDObjects() {
 		rendered.CRDs = append(rendered.CRDs, string(crd.File.Data))
 	}
@@ -89,7 +90,7 @@ func sorted(c *chart.Chart, files map[string]string) (*build.Rendered, error) {
 
 // valuesOf returns the values for the templates: the values of the release merged over those of the
 // chart.
-func valuesOf(ctx context.Context, c *chart.Chart, release build.Release) (common.Values, error) {
+func valuesOf(ctx context.Context, c *chart.Chart, release charts.Release) (common.Values, error) {
 	caps := common.DefaultCapabilities.Copy()
 	if release.KubeVersion != "" {
 		version, err := common.ParseKubeVersion(release.KubeVersion)
@@ -124,7 +125,7 @@ func valuesOf(ctx context.Context, c *chart.Chart, release build.Release) (commo
 }
 
 // chooseValues replaces values.yaml by the requested values files.
-func chooseValues(c *chart.Chart, asked build.Chart) error {
+func chooseValues(c *chart.Chart, asked charts.Chart) error {
 	if len(asked.ValuesFiles) == 0 && !asked.ReplaceValues {
 		return nil
 	}
@@ -134,7 +135,7 @@ func chooseValues(c *chart.Chart, asked build.Chart) error {
 		if err != nil {
 			return fmt.Errorf("reading the values files of chart %s: %w", c.Name(), err)
 		}
-		chosen = build.MergeValues(chosen, values)
+		chosen = charts.MergeValues(chosen, values)
 	}
 	for _, name := range asked.ValuesFiles {
 		at := slices.IndexFunc(c.Raw, func(f *common.File) bool { return f.Name == path.Clean(name) })
@@ -148,14 +149,14 @@ func chooseValues(c *chart.Chart, asked build.Chart) error {
 		if err != nil {
 			return fmt.Errorf("reading %s of chart %s: %w", name, c.Name(), err)
 		}
-		chosen = build.MergeValues(chosen, values)
+		chosen = charts.MergeValues(chosen, values)
 	}
 	c.Values = chosen
 	return nil
 }
 
 // load reads a chart and its dependencies.
-func (r *Renderer) load(ctx context.Context, from build.Chart) (*chart.Chart, error) {
+func (r *Renderer) load(ctx context.Context, from charts.Chart) (*chart.Chart, error) {
 	if from.Files != nil {
 		c, err := (&folderLoader{renderer: r, from: from}).load(ctx, from.Folder)
 		if err != nil {
@@ -203,7 +204,7 @@ const folderCharts = 200
 // folderLoader reads a chart and its dependencies from the folders of a tree.
 type folderLoader struct {
 	renderer *Renderer
-	from     build.Chart
+	from     charts.Chart
 	loaded   int
 }
 
@@ -223,10 +224,9 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 		return nil, fmt.Errorf("reading the .helmignore in directory %q: %w", folder, err)
 	}
 	ignored.AddDefaults()
-	tree := build.NewTree(files)
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		rest, ok := strings.CutPrefix(name, prefix)
-		if ok && !hidden(tree, ignored, prefix, rest) {
+		if ok && !hidden(ignored, rest) {
 			own = append(own, &archive.BufferedFile{Name: rest, Data: files[name]})
 		}
 	}
@@ -241,9 +241,9 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 }
 
 // hidden reports whether .helmignore excludes a file or a folder that contains it.
-func hidden(tree *build.Tree, rules *ignore.Rules, prefix, name string) bool {
-	for at := name; at != "."; at = path.Dir(at) {
-		if info, err := tree.Stat(prefix + at); err == nil && rules.Ignore(at, info) {
+func hidden(rules *ignore.Rules, name string) bool {
+	for at, kind := name, byte(tar.TypeReg); at != "."; at, kind = path.Dir(at), tar.TypeDir {
+		if rules.Ignore(at, (&tar.Header{Name: at, Typeflag: kind}).FileInfo()) {
 			return true
 		}
 	}
@@ -265,8 +265,8 @@ func (l *folderLoader) addMissing(ctx context.Context, c *chart.Chart, folder st
 			}
 			dependency, err = l.load(ctx, strings.TrimPrefix(path.Join("/", folder, relative), "/"))
 		} else {
-			dependency, err = l.renderer.load(ctx, build.Chart{
-				URL: d.Repository, Name: d.Name, Version: d.Version, Access: build.Access{Public: l.from.Access.Public, Hosts: l.from.Access.Hosts},
+			dependency, err = l.renderer.load(ctx, charts.Chart{
+				URL: d.Repository, Name: d.Name, Version: d.Version, Access: charts.Access{Public: l.from.Access.Public, Hosts: l.from.Access.Hosts},
 			})
 		}
 		if err != nil {

@@ -13,13 +13,14 @@ import (
 
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
 // RenderJob is the job that renders charts, and the first argument of its process. The second one
 // is the folder of the chart cache.
-const RenderJob helper.Call[rendering, *build.Rendered] = "render"
+const RenderJob helper.Call[rendering, *charts.Rendered] = "render"
 
-// Charts implements build.Renderer in a helper process.
+// Charts implements charts.Renderer in a helper process.
 type Charts struct{ process *helper.Process }
 
 // NewCharts returns a renderer that keeps charts in the folder cache.
@@ -30,7 +31,7 @@ func NewCharts(pool *helper.Pool, cache string) *Charts {
 }
 
 // CachedCharts returns a renderer that keeps charts in the cache directory of the user.
-func CachedCharts(pool *helper.Pool) (build.Renderer, error) {
+func CachedCharts(pool *helper.Pool) (charts.Renderer, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return nil, fmt.Errorf("finding the cache directory: %w", err)
@@ -50,7 +51,7 @@ func chartVariables() []string {
 
 // rendering is the input of RenderJob.
 type rendering struct {
-	Release *build.Release `json:"release"`
+	Release *charts.Release `json:"release"`
 	// Lookups is set if the templates may look up objects.
 	Lookups bool `json:"lookups,omitempty"`
 }
@@ -60,8 +61,8 @@ type found struct {
 	Object json.RawMessage `json:"object,omitempty"`
 }
 
-// Render implements build.Renderer.
-func (c *Charts) Render(ctx context.Context, release build.Release) (*build.Rendered, error) {
+// Render implements charts.Renderer.
+func (c *Charts) Render(ctx context.Context, release charts.Release) (*charts.Rendered, error) {
 	return RenderJob.DoAnswering(ctx, c.process, "rendering chart "+release.Chart.Name, rendering{&release, release.Find != nil},
 		func(question json.RawMessage) (any, error) { return lookUp(ctx, release.Find, question) })
 }
@@ -80,10 +81,10 @@ func lookUp(ctx context.Context, find build.Finder, question json.RawMessage) (a
 }
 
 // FetchJob is a job of the same process as RenderJob. It fetches charts.
-const FetchJob helper.Call[build.Chart, *build.Fetched] = "fetch"
+const FetchJob helper.Call[charts.Chart, *charts.Fetched] = "fetch"
 
-// Fetch implements build.ChartFetcher.
-func (c *Charts) Fetch(ctx context.Context, chart build.Chart) (*build.Fetched, error) {
+// Fetch implements charts.Fetcher.
+func (c *Charts) Fetch(ctx context.Context, chart charts.Chart) (*charts.Fetched, error) {
 	return FetchJob.Do(ctx, c.process, "fetching chart "+chart.Name, chart)
 }
 
@@ -92,12 +93,12 @@ func (c *Charts) Close() error { return c.process.Close() }
 
 // Handlers returns the handlers of RenderJob and FetchJob for flux-helper.
 func Handlers(renderer interface {
-	build.Renderer
-	build.ChartFetcher
+	charts.Renderer
+	charts.Fetcher
 },
 ) []helper.Handler {
 	return []helper.Handler{
-		RenderJob.AskingHandler(func(ctx context.Context, r rendering, ask helper.Ask) (*build.Rendered, error) {
+		RenderJob.AskingHandler(func(ctx context.Context, r rendering, ask helper.Ask) (*charts.Rendered, error) {
 			if r.Lookups {
 				r.Release.Find = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
 					return finder(ctx, ask, wanted)

@@ -13,15 +13,16 @@ import (
 
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 )
 
 // echo is a renderer that returns the name of the release, fails, or exits.
 type echo struct{}
 
-func (echo) Fetch(context.Context, build.Chart) (*build.Fetched, error) { return nil, nil }
+func (echo) Fetch(context.Context, charts.Chart) (*charts.Fetched, error) { return nil, nil }
 
-func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error) {
+func (echo) Render(ctx context.Context, r charts.Release) (*charts.Rendered, error) {
 	switch r.Name {
 	case "fail":
 		return nil, errors.New("as asked")
@@ -31,15 +32,15 @@ func (echo) Render(ctx context.Context, r build.Release) (*build.Rendered, error
 			found, err := r.Find(ctx, build.Wanted{APIVersion: "v1", Kind: "ConfigMap", Namespace: "apps", Name: name})
 			seen = append(seen, fmt.Sprintf("%s: %v %v", name, found, err))
 		}
-		return &build.Rendered{Manifests: seen}, nil
+		return &charts.Rendered{Manifests: seen}, nil
 	case "hang":
 		<-ctx.Done()
 	case "environment":
-		return &build.Rendered{Manifests: os.Environ()}, nil
+		return &charts.Rendered{Manifests: os.Environ()}, nil
 	case "end":
 		os.Exit(3)
 	}
-	return &build.Rendered{Manifests: []string{r.Name}}, nil
+	return &charts.Rendered{Manifests: []string{r.Name}}, nil
 }
 
 // TestMain is the helper program if it has the arguments of one.
@@ -62,7 +63,7 @@ func newCharts() *isolated.Charts {
 
 func TestEnvironment(t *testing.T) {
 	t.Parallel()
-	got, err := newCharts().Render(t.Context(), build.Release{Name: "environment"})
+	got, err := newCharts().Render(t.Context(), charts.Release{Name: "environment"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,14 +86,14 @@ func TestManyAtOnce(t *testing.T) {
 	for i := range 50 {
 		wg.Go(func() {
 			name := fmt.Sprintf("release-%d", i)
-			got, err := p.Render(context.Background(), build.Release{Name: name})
+			got, err := p.Render(context.Background(), charts.Release{Name: name})
 			if err != nil || got.Manifests[0] != name {
 				t.Errorf("%s: %v, %v", name, got, err)
 			}
 		})
 	}
 	wg.Wait()
-	if _, err := p.Render(context.Background(), build.Release{Name: "fail"}); err == nil || err.Error() != "as asked" {
+	if _, err := p.Render(context.Background(), charts.Release{Name: "fail"}); err == nil || err.Error() != "as asked" {
 		t.Error(err)
 	}
 	if err := p.Close(); err != nil {
@@ -116,7 +117,7 @@ func TestLookups(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 30 { // more than are rendered at once
 		wg.Go(func() {
-			got, err := p.Render(context.Background(), build.Release{Name: "look", Find: find})
+			got, err := p.Render(context.Background(), charts.Release{Name: "look", Find: find})
 			if err != nil {
 				t.Error(err)
 				return
@@ -136,7 +137,7 @@ func TestProgramEnds(t *testing.T) {
 	t.Parallel()
 	p := newCharts()
 	for range 2 { // also when it has ended before
-		_, err := p.Render(context.Background(), build.Release{Name: "end"})
+		_, err := p.Render(context.Background(), charts.Release{Name: "end"})
 		if err == nil || !strings.Contains(err.Error(), "flux-helper exited before it finished rendering chart") {
 			t.Error(err)
 		}
@@ -150,12 +151,12 @@ func TestInterrupted(t *testing.T) {
 	t.Parallel()
 	p := newCharts()
 	ctx, cancel := context.WithCancel(context.Background())
-	if _, err := p.Render(ctx, build.Release{Name: "first"}); err != nil {
+	if _, err := p.Render(ctx, charts.Release{Name: "first"}); err != nil {
 		t.Fatal(err)
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if _, err := p.Render(ctx, build.Release{Name: "hang"}); err == nil {
+		if _, err := p.Render(ctx, charts.Release{Name: "hang"}); err == nil {
 			t.Error("it went on")
 		}
 	})
@@ -170,7 +171,7 @@ func TestNotFound(t *testing.T) {
 	t.Parallel()
 	gone := errors.New("nowhere")
 	p := isolated.NewCharts(&helper.Pool{Find: func() (string, error) { return "", gone }}, "")
-	if _, err := p.Render(context.Background(), build.Release{}); !errors.Is(err, gone) {
+	if _, err := p.Render(context.Background(), charts.Release{}); !errors.Is(err, gone) {
 		t.Error(err)
 	}
 	if err := p.Close(); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
@@ -112,7 +113,7 @@ func (k *check) built(ctx context.Context) (*desired, error) {
 // released reads the manifest of the deployed release of a HelmRelease.
 func released(ctx context.Context, c *observe.Cluster, o controllers.Object) (*desired, error) {
 	hr := &unstructured.Unstructured{Object: o}
-	target, err := build.TargetOf(hr)
+	target, err := charts.TargetOf(hr)
 	if err != nil {
 		return nil, err
 	}
@@ -127,7 +128,7 @@ func released(ctx context.Context, c *observe.Cluster, o controllers.Object) (*d
 	if err != nil {
 		return nil, err
 	}
-	objects, err := build.Stored(hr, release.Manifest, nil)
+	objects, err := charts.Stored(hr, release.Manifest, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/kube/recording"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
@@ -43,12 +44,12 @@ func (c *Cluster) Artifact(ctx context.Context, source controllers.ID, o control
 		if err != nil {
 			return nil, err
 		}
-		return build.Archive(bytes.NewReader(archive))
+		return sourcetree.Archive(bytes.NewReader(archive))
 	})
 }
 
 // Manifests returns the manifests of the object of a failure in the artifact of a source.
-func (c *Cluster) Manifests(ctx context.Context, source controllers.ID, o controllers.Object, f failure.Failure) ([]build.Manifest, error) {
+func (c *Cluster) Manifests(ctx context.Context, source controllers.ID, o controllers.Object, f failure.Failure) ([]sourcetree.Manifest, error) {
 	words, matches := manifestOf(f)
 	if c.Recording {
 		return c.indexed(ctx, source, matches)
@@ -57,7 +58,7 @@ func (c *Cluster) Manifests(ctx context.Context, source controllers.ID, o contro
 	if err != nil {
 		return nil, err
 	}
-	return build.Search(ctx, files, words, matches)
+	return sourcetree.Search(ctx, files, words, matches)
 }
 
 // manifestOf returns how to find the manifest of a failure: any object of an API version that is not served, otherwise the
@@ -75,7 +76,7 @@ func manifestOf(f failure.Failure) (words []string, matches func(*unstructured.U
 }
 
 // indexed returns the manifests that match in the recorded index of an artifact.
-func (c *Cluster) indexed(ctx context.Context, source controllers.ID, matches func(*unstructured.Unstructured) bool) ([]build.Manifest, error) {
+func (c *Cluster) indexed(ctx context.Context, source controllers.ID, matches func(*unstructured.Unstructured) bool) ([]sourcetree.Manifest, error) {
 	text, err := c.Client.Raw(ctx, recording.IndexPath(source))
 	if err != nil {
 		return nil, err
@@ -84,13 +85,13 @@ func (c *Cluster) indexed(ctx context.Context, source controllers.ID, matches fu
 	if err := json.Unmarshal(text, &index); err != nil {
 		return nil, fmt.Errorf("reading the index of the artifact of %s: %w", source, err)
 	}
-	var found []build.Manifest
+	var found []sourcetree.Manifest
 	for _, m := range index.Manifests {
 		u := &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": m.APIVersion, "kind": m.Kind, "metadata": map[string]any{"namespace": m.Namespace, "name": m.Name},
 		}}
 		if matches(u) {
-			found = append(found, build.Manifest{Unstructured: u, File: m.File})
+			found = append(found, sourcetree.Manifest{Unstructured: u, File: m.File})
 		}
 	}
 	return found, nil

@@ -4,7 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
@@ -87,7 +87,7 @@ func takeOver(s Subject) []string {
 // helmHistory returns the command that prints the revisions of a release, with a leading colon, or "" if the release name is
 // unknown.
 func helmHistory(s Subject) string {
-	target, err := build.TargetOf(&unstructured.Unstructured{Object: s.Object})
+	target, err := charts.TargetOf(&unstructured.Unstructured{Object: s.Object})
 	if err != nil {
 		return ""
 	}

@@ -18,12 +18,13 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/dryrun"
 	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // Comparer compares builds with the clusters that they apply to.
 type Comparer struct {
 	*desired.Builder
-	Decryption *desired.Decryption
+	Decryption *upstream.Decryption
 	// IgnoreNotFound treats an object that is not on the cluster as new if Options.File has it.
 	IgnoreNotFound bool
 	// Revision and Branch select the revision of the source to compare. Both are empty for the current one.
@@ -54,7 +55,7 @@ type Plan struct {
 	// revision of the source, without overrides of the options.
 	unaltered bool
 	// stored caches the artifacts of sources.
-	stored *desired.StoredSources
+	stored *upstream.StoredSources
 	// settings are the flags of kustomize-controller, as far as they are
 	// readable.
 	settings Settings
@@ -82,7 +83,7 @@ func (c *Comparer) NewPlan(ctx context.Context, namespace, name string) (*Plan, 
 			return nil, err
 		}
 	}
-	plan := &Plan{comparer: c, client: client, live: live, settings: settings, stored: &desired.StoredSources{Client: client, Home: c.FluxNamespace}}
+	plan := &Plan{comparer: c, client: client, live: live, settings: settings, stored: &upstream.StoredSources{Client: client, Home: c.FluxNamespace}}
 	switch {
 	case c.Path != "":
 		err = plan.local(ctx, ks)

@@ -15,17 +15,19 @@ import (
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/dryrun"
 	"github.com/fluxkit/flux/pkg/diff/helmplan"
 	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // ReleasePlanner plans and compares HelmReleases.
 type ReleasePlanner struct {
 	comparer *Comparer
 	client   *kube.Client
-	Options  *build.HelmOptions
+	Options  *charts.Options
 	// local are the sources with a local directory, and localRevision returns
 	// their revision, or "" if it is not known.
 	local         build.Sources
@@ -61,7 +63,7 @@ func (c *Comparer) NewReleasePlanner(ctx context.Context, h *desired.HelmOptions
 		return nil, err
 	}
 	p.controller = controllerVersion(client, c.FluxNamespace, "helm-controller")
-	stored := &desired.StoredSources{Client: client, Home: c.FluxNamespace}
+	stored := &upstream.StoredSources{Client: client, Home: c.FluxNamespace}
 	var mu sync.Mutex
 	p.Options.Sources = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := p.local(ctx, source)
@@ -133,13 +135,13 @@ func (p *ReleasePlanner) Plan(ctx context.Context, h helmplan.HelmRelease) (dryr
 		options.Chart, options.ChartGeneration, err = p.chart(ctx, h.Object)
 		return err
 	})
-	h.Render = func(ctx context.Context, revision int) (*build.HelmResult, error) {
+	h.Render = func(ctx context.Context, revision int) (*charts.Result, error) {
 		if err := find(); err != nil {
 			return nil, err
 		}
 		options := options
 		options.Revision = revision
-		return build.HelmRelease(ctx, h.Object, options)
+		return charts.HelmRelease(ctx, h.Object, options)
 	}
 	h.Controller = p.controller
 	return helmplan.Plan(ctx, engine.Client, h)
@@ -195,7 +197,7 @@ func chartOriginOf(hr *unstructured.Unstructured) chartOrigin {
 // chart returns the chart artifact of a HelmRelease, or nil if
 // source-controller has none that matches the spec. It also returns the
 // generation that its HelmChart will have.
-func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*build.Chart, int64, error) {
+func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructured) (*charts.Chart, int64, error) {
 	origin := chartOriginOf(hr)
 	_, err := p.local(ctx, origin.source)
 	local := err == nil
@@ -229,9 +231,9 @@ func (p *ReleasePlanner) chart(ctx context.Context, hr *unstructured.Unstructure
 		p.comparer.Warn("%s: cannot fetch its artifact (%s): fetching the chart from its source", origin.object, err)
 		return nil, generation, nil
 	}
-	chart := &build.Chart{Archive: archive}
+	chart := &charts.Chart{Archive: archive}
 	if origin.object.Kind != controllers.HelmChart {
-		chart.Build = build.VersionMetadata(a.Revision)
+		chart.Build = charts.VersionMetadata(a.Revision)
 	}
 	return chart, generation, err
 }

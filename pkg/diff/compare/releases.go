@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/dryrun"
@@ -64,7 +65,7 @@ func (p *Plan) Releases(ctx context.Context, h *desired.HelmOptions, built *buil
 
 // ExplainReleaseInBuild is ExplainRelease for commands without --chart.
 func ExplainReleaseInBuild(err error) error {
-	var source *build.SourceError
+	var source *charts.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
 		return hint.Errorf(fmt.Sprintf("set the directory of the source with --local-sources %s=PATH", hint.Quote(source.Source.String())), "%w", err)
 	}

@@ -16,8 +16,10 @@ import (
 	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // revised plans the build of another revision of the source. Children with the
@@ -46,10 +48,10 @@ func (p *Plan) revised(ctx context.Context, ks *unstructured.Unstructured) error
 }
 
 // sourceAt fetches the selected revision of a source.
-func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, source controllers.ID) (desired.StoredSource, error) {
+func (c *Comparer) sourceAt(ctx context.Context, stored *upstream.StoredSources, source controllers.ID) (upstream.StoredSource, error) {
 	t, err := stored.Object(ctx, source)
 	if err != nil {
-		return desired.StoredSource{}, err
+		return upstream.StoredSource{}, err
 	}
 	c.Announce("fetching %s of %s", cmp.Or(c.Branch, c.Revision), source)
 	switch source.Kind {
@@ -57,32 +59,32 @@ func (c *Comparer) sourceAt(ctx context.Context, stored *desired.StoredSources, 
 		return c.gitAt(ctx, stored, &unstructured.Unstructured{Object: t.Object})
 	case controllers.OCIRepository:
 		if c.Branch != "" {
-			return desired.StoredSource{}, hint.Errorf("set a tag or digest with --revision", "%s has no branches", source)
+			return upstream.StoredSource{}, hint.Errorf("set a tag or digest with --revision", "%s has no branches", source)
 		}
 		repository := &unstructured.Unstructured{Object: t.Object}
-		return desired.OCITree(ctx, repository, desired.AtRevision(desired.RegistryReference(repository), c.Revision), desired.Credentials{
-			Lookup: build.LookupFunc(c.Data), Login: c.LoginFor(c.Provider),
+		return upstream.OCITree(ctx, repository, upstream.AtRevision(upstream.RegistryReference(repository), c.Revision), upstream.Credentials{
+			Lookup: build.LookupFunc(c.Data), Login: c.Login.For(c.Provider),
 		})
 	default:
-		return desired.StoredSource{}, hint.Errorf("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
+		return upstream.StoredSource{}, hint.Errorf("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
 	}
 }
 
 // gitAt returns a revision of a GitRepository with the files that
 // source-controller would archive.
-func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, repository *unstructured.Unstructured) (desired.StoredSource, error) {
+func (c *Comparer) gitAt(ctx context.Context, stored *upstream.StoredSources, repository *unstructured.Unstructured) (upstream.StoredSource, error) {
 	fetched, err := c.gitFiles(ctx, repository)
 	if err != nil {
-		return desired.StoredSource{}, err
+		return upstream.StoredSource{}, err
 	}
 	defer func() { _ = fetched.Close() }() // the temporary directory is removed a day later if this fails
-	only := build.SparseCheckout(repository)
+	only := sourcetree.SparseCheckout(repository)
 	for _, dir := range only {
 		if !fetched.Tree.Has(path.Clean(dir)) {
-			return desired.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, fetched.Revision)
+			return upstream.StoredSource{}, fmt.Errorf("directory %q of spec.sparseCheckout not found in %s", dir, fetched.Revision)
 		}
 	}
-	included, err := build.Included(repository, func(other controllers.ID) (fs.FS, error) {
+	included, err := sourcetree.Included(repository, func(other controllers.ID) (fs.FS, error) {
 		tree, err := stored.Tree(ctx, other)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s of spec.include: %w", other, err)
@@ -90,10 +92,10 @@ func (c *Comparer) gitAt(ctx context.Context, stored *desired.StoredSources, rep
 		return tree, nil
 	})
 	if err != nil {
-		return desired.StoredSource{}, err
+		return upstream.StoredSource{}, err
 	}
-	tree, err := build.Assemble(ctx, append([]build.Part{{Tree: fetched.Tree, Only: only}}, included...), desired.Text(repository, "spec", "ignore"))
-	return desired.StoredSource{Tree: tree, Revision: fetched.Revision}, err
+	tree, err := sourcetree.Assemble(ctx, append([]sourcetree.Part{{Tree: fetched.Tree, Only: only}}, included...), desired.Text(repository, "spec", "ignore"))
+	return upstream.StoredSource{Tree: tree, Revision: fetched.Revision}, err
 }
 
 // gitFiles returns the files of a revision from the Git server, or from the
@@ -107,7 +109,7 @@ func (c *Comparer) gitFiles(ctx context.Context, repository *unstructured.Unstru
 	clone, closed := cloneOf(desired.Text(repository, "spec", "url"))
 	defer closed()
 	submodules, _, _ := unstructured.NestedBool(repository.Object, "spec", "recurseSubmodules")
-	if only := build.SparseCheckout(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
+	if only := sourcetree.SparseCheckout(repository); only != nil && !slices.ContainsFunc(only, func(p string) bool { return strings.HasPrefix(".gitmodules", p) }) {
 		submodules = false // .gitmodules is not checked out
 	}
 	if submodules {
@@ -118,7 +120,7 @@ func (c *Comparer) gitFiles(ctx context.Context, repository *unstructured.Unstru
 			return found, nil
 		}
 	}
-	source, err := desired.GitAccess{Provider: c.Provider, Data: c.Data, Login: c.GitLogin, Remedy: gitRemedy}.Source(ctx, repository)
+	source, err := upstream.GitAccess{Provider: c.Provider, Data: c.Data, Login: c.GitLogin, Remedy: gitRemedy}.Source(ctx, repository)
 	if err != nil {
 		return nil, err
 	}

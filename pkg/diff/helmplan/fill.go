@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -151,7 +152,7 @@ func (o *releasePlan) last() error {
 	case o.history == nil || r.Step == diff.Install:
 		return nil
 	}
-	stored, err := build.Stored(o.Object, o.history.Current().Manifest, o.plan.Build.SecretValues)
+	stored, err := charts.Stored(o.Object, o.history.Current().Manifest, o.plan.Build.SecretValues)
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/dryrun"
@@ -28,7 +29,7 @@ type HelmRelease struct {
 	// Live is the live object, nil if it does not exist.
 	Live *unstructured.Unstructured
 	// Render renders the chart as a revision of the release.
-	Render func(ctx context.Context, revision int) (*build.HelmResult, error)
+	Render func(ctx context.Context, revision int) (*charts.Result, error)
 	// Forced plans an upgrade although neither the version of the chart nor the values have
 	// changed, as for a chart in a work tree.
 	Forced bool
@@ -48,11 +49,11 @@ type snapshot struct {
 // releasePlan builds the plan of a HelmRelease.
 type releasePlan struct {
 	HelmRelease
-	target           build.Target
+	target           charts.Target
 	known            *snapshot // nil if status.history is empty
 	history          *helm.History
 	historyForbidden bool // no permission to read the history
-	result           *build.HelmResult
+	result           *charts.Result
 	revision         int // revision of result
 	plan             dryrun.Plan
 }
@@ -62,7 +63,7 @@ type releasePlan struct {
 func Plan(ctx context.Context, client *kube.Client, h HelmRelease) (dryrun.Plan, error) {
 	o := &releasePlan{HelmRelease: h}
 	var err error
-	if o.target, err = build.TargetOf(h.Object); err != nil {
+	if o.target, err = charts.TargetOf(h.Object); err != nil {
 		return dryrun.Plan{}, err
 	}
 	o.readStatus()
@@ -206,7 +207,7 @@ func (o *releasePlan) respecified(last *helm.Release) bool {
 		return false
 	}
 	// The release may have been made with another spec: compare the rendered objects.
-	stored, err := build.Stored(o.Object, last.Manifest, nil)
+	stored, err := charts.Stored(o.Object, last.Manifest, nil)
 	return err != nil || !slices.EqualFunc(sorted(stored), sorted(o.result.Objects), func(a, b build.Object) bool { return same(a.Object, b.Object) })
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -19,15 +19,15 @@ import (
 
 // counting counts the charts that it renders.
 type counting struct {
-	charts
+	listing
 	charted map[string]int
 }
 
 func newCounting() *counting { return &counting{charted: map[string]int{}} }
 
-func (c *counting) Render(ctx context.Context, r build.Release) (*build.Rendered, error) {
+func (c *counting) Render(ctx context.Context, r charts.Release) (*charts.Rendered, error) {
 	c.charted[r.Name]++
-	return c.charts.Render(ctx, r)
+	return c.listing.Render(ctx, r)
 }
 
 // clusters returns a repository with the clusters of the names, which share a chart and a base. Each

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -43,11 +44,11 @@ func (t *tree) Hash(name string) (string, error) {
 	return fmt.Sprintf("%x", sum.Sum(nil)), err
 }
 
-// charts renders every file of a chart with its values as a ConfigMap.
-type charts struct{}
+// listing renders every file of a chart with its values as a ConfigMap.
+type listing struct{}
 
-func (charts) Render(_ context.Context, r build.Release) (*build.Rendered, error) {
-	rendered := &build.Rendered{Chart: r.Name, Version: "1"}
+func (listing) Render(_ context.Context, r charts.Release) (*charts.Rendered, error) {
+	rendered := &charts.Rendered{Chart: r.Name, Version: "1"}
 	for _, name := range slices.Sorted(maps.Keys(r.Chart.Files)) {
 		manifest := fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s-%s, namespace: %s}\ndata: {text: %q, values: %q}\n",
 			r.Name, strings.NewReplacer("/", "-", ".", "-").Replace(strings.ToLower(name)), r.Namespace, r.Chart.Files[name], fmt.Sprint(r.Values))
@@ -58,7 +59,7 @@ func (charts) Render(_ context.Context, r build.Release) (*build.Rendered, error
 
 func options(all bool) revision.Options {
 	return revision.Options{All: all, Options: repository.Options{
-		Path: "clusters/production", Namespace: "flux-system", Charts: build.HelmOptions{Renderer: charts{}}, Build: build.Options{KeepUnset: true},
+		Path: "clusters/production", Namespace: "flux-system", Charts: charts.Options{Renderer: listing{}}, Build: build.Options{KeepUnset: true},
 		Remotes: []string{"example.com/fleet"}, Branches: []string{"master"},
 	}}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
@@ -68,7 +68,7 @@ func notFound(ctx context.Context, clone *git.Clone, name string, base, head rep
 	for i, cluster := range clusters {
 		clusters[i] = fromHere(clone, cluster)
 	}
-	return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in %s", hint.Quote(name), where)
+	return hint.Errorf(sourcetree.PathRemedy(clusters), "--path %s: no such directory in %s", hint.Quote(name), where)
 }
 
 // fromHere returns a path in the repository relative to the current directory, as in --path.

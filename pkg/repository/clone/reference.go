@@ -41,7 +41,7 @@ func afterRemote(name string) string {
 // Contents returns the files that a clone contains of other references of its repository.
 type Contents struct {
 	Clone *git.Clone
-	known map[build.GitReference]known
+	known map[repository.GitReference]known
 }
 
 type known struct {
@@ -54,12 +54,12 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 	if !r.Local {
 		return repository.Content{}, build.ErrNotFound
 	}
-	reference := build.GitReferenceOf(r.Object)
+	reference := repository.GitReferenceOf(r.Object)
 	found, ok := c.known[reference]
 	if !ok {
 		found.tree, found.err = treeAt(c.Clone, reference)
 		if c.known == nil {
-			c.known = map[build.GitReference]known{}
+			c.known = map[repository.GitReference]known{}
 		}
 		c.known[reference] = found
 	}
@@ -70,7 +70,7 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 }
 
 // treeAt returns the tree of the clone at the reference of a GitRepository.
-func treeAt(clone *git.Clone, reference build.GitReference) (repository.Tree, error) {
+func treeAt(clone *git.Clone, reference repository.GitReference) (repository.Tree, error) {
 	commit, err := clone.Commit(git.Revision(reference))
 	if errors.As(err, new(*git.UnknownError)) {
 		return nil, errors.New(missing(reference))
@@ -82,7 +82,7 @@ func treeAt(clone *git.Clone, reference build.GitReference) (repository.Tree, er
 }
 
 // missing describes a reference that the clone does not have, with the remedy.
-func missing(reference build.GitReference) string {
+func missing(reference repository.GitReference) string {
 	remedy := "it is not a full commit SHA"
 	switch {
 	case reference.SemVer != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -23,7 +24,7 @@ func (b *Builder) ArtifactOf(ctx context.Context, work git.Workspace, source con
 	if err != nil {
 		b.Warn("spec.ignore of %s is not known: %s", source, err)
 	}
-	tree, err := build.Select(ctx, []build.Part{{Tree: filetree.Folder(folder)}}, ignore)
+	tree, err := sourcetree.Select(ctx, []sourcetree.Part{{Tree: filetree.Folder(folder)}}, ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +52,7 @@ func (b *Builder) ignoreOf(ctx context.Context, work git.Workspace, source contr
 	if err != nil {
 		return "", err
 	}
-	var best build.Manifest
+	var best sourcetree.Manifest
 	same := true
 	for i, m := range found {
 		same = same && Text(m.Unstructured, "spec", "ignore") == Text(found[0].Unstructured, "spec", "ignore")
@@ -98,11 +99,11 @@ func (b *Builder) nearness(work git.Workspace, file string) int {
 }
 
 // manifestsOf returns the manifests of a source in the work tree.
-func manifestsOf(ctx context.Context, work git.Workspace, source controllers.ID) ([]build.Manifest, error) {
+func manifestsOf(ctx context.Context, work git.Workspace, source controllers.ID) ([]sourcetree.Manifest, error) {
 	if !work.Git {
 		return nil, nil
 	}
-	return build.Search(ctx, work.Tree(), []string{source.Kind, source.Name}, func(o *unstructured.Unstructured) bool {
+	return sourcetree.Search(ctx, work.Tree(), []string{source.Kind, source.Name}, func(o *unstructured.Unstructured) bool {
 		here := o.GetNamespace() == source.Namespace || o.GetNamespace() == ""
 		return o.GetKind() == source.Kind && o.GetName() == source.Name && here
 	})

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // Options select what is built and how.
@@ -50,11 +51,10 @@ type Builder struct {
 	Cluster
 	// Kustomizer runs kustomize, and Charts returns what renders charts.
 	Kustomizer build.Kustomizer
-	Charts     func() (build.Renderer, error)
-	// Login returns credentials of a cloud provider for the host of a registry.
-	Login func(ctx context.Context, provider, host string) (username, password string, err error)
-	// GitLogin returns credentials of a provider for a Git repository.
-	GitLogin func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
+	Charts     func() (charts.Renderer, error)
+	// Login and GitLogin return credentials of cloud providers.
+	Login    upstream.Login
+	GitLogin upstream.GitLogin
 	// ReadFile reads a file, or standard input for "-".
 	ReadFile func(ctx context.Context, file string) ([]byte, error)
 	// Warn reports a restriction of the build, and Announce a step.
@@ -78,7 +78,7 @@ func (b *Builder) lookup(work git.Workspace) build.Lookup {
 
 // publicData returns the data of a ConfigMap.
 func (b *Builder) publicData(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
-	if object.Kind == "Secret" {
+	if object.Kind == controllers.Secret {
 		return nil, fmt.Errorf("not read: %w", build.ErrUntrusted)
 	}
 	return b.Data(ctx, object)

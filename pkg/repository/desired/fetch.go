@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // Fetcher fetches sources that have no local directory: the artifact stored by
@@ -23,7 +24,7 @@ import (
 type Fetcher struct {
 	*Builder
 	Work   git.Workspace
-	Stored *StoredSources
+	Stored *upstream.StoredSources
 }
 
 // WithFetched returns sources that prefer local and fetch everything else.
@@ -47,7 +48,7 @@ func (f *Fetcher) fetch(ctx context.Context, source controllers.ID) (fs.FS, erro
 		if err != nil {
 			return nil, err
 		}
-		f.Stored = &StoredSources{Client: client, Home: f.FluxNamespace}
+		f.Stored = &upstream.StoredSources{Client: client, Home: f.FluxNamespace}
 	}
 	tree, err := f.Stored.Tree(ctx, source)
 	var absent *objref.NotFoundError
@@ -58,7 +59,7 @@ func (f *Fetcher) fetch(ctx context.Context, source controllers.ID) (fs.FS, erro
 		return f.fetchFromWorkTree(ctx, source) // the source may be defined in the work tree only
 	case errors.As(err, &absent):
 		return nil, build.ErrNotFound
-	case source.Kind == "OCIRepository" && ctx.Err() == nil:
+	case source.Kind == controllers.OCIRepository && ctx.Err() == nil:
 		if t, err := f.Stored.Object(ctx, source); err == nil {
 			return f.pull(ctx, &unstructured.Unstructured{Object: t.Object}, nil)
 		}
@@ -86,8 +87,8 @@ func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source controllers.ID) 
 // pull pulls the artifact of an OCIRepository from its registry. A nil restrict
 // allows all hosts.
 func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructured, restrict func(*http.Transport) http.RoundTripper) (fs.FS, error) {
-	got, err := OCITree(ctx, repository, RegistryReference(repository), Credentials{
-		Lookup: f.lookup(f.Work), Missing: f.missing("credentials", "docker login"), Login: f.LoginFor(f.Provider), Restrict: restrict,
+	got, err := upstream.OCITree(ctx, repository, upstream.RegistryReference(repository), upstream.Credentials{
+		Lookup: f.lookup(f.Work), Missing: f.missing("credentials", "docker login"), Login: f.Login.For(f.Provider), Restrict: restrict,
 	})
 	if err != nil {
 		return nil, f.fetchError(controllers.IDOf(repository.Object), err)

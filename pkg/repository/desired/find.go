@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -25,11 +26,11 @@ type wanted struct {
 }
 
 func wantedKustomization() wanted {
-	return wanted{"Kustomization", "--kustomization-file", build.IsKustomization}
+	return wanted{controllers.Kustomization, "--kustomization-file", build.IsKustomization}
 }
 
 func wantedHelmRelease() wanted {
-	return wanted{"HelmRelease", "--helmrelease-file", build.IsHelmRelease}
+	return wanted{controllers.HelmRelease, "--helmrelease-file", build.IsHelmRelease}
 }
 
 // KustomizationFromFile reads the Kustomization from Options.File.
@@ -98,7 +99,7 @@ func (b *Builder) manifestFromFile(ctx context.Context, want wanted, namespace, 
 	if err != nil {
 		return nil, err
 	}
-	objects, err := build.ReadManifests(bytes.NewReader(text))
+	objects, err := sourcetree.ReadManifests(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
@@ -123,8 +124,8 @@ func (b *Builder) manifestFromFile(ctx context.Context, want wanted, namespace, 
 
 // withPath returns the manifests with the given spec.path if there are any, else
 // all of them: several clusters may have a Kustomization of the same name.
-func withPath(found []build.Manifest, folder string) []build.Manifest {
-	var same []build.Manifest
+func withPath(found []sourcetree.Manifest, folder string) []sourcetree.Manifest {
+	var same []sourcetree.Manifest
 	for _, m := range found {
 		if folder != "" && path.Clean("/"+Text(m.Unstructured, "spec", "path")) == path.Clean("/"+folder) {
 			same = append(same, m)
@@ -143,7 +144,7 @@ func findManifest(ctx context.Context, want wanted, work git.Workspace, namespac
 	if !work.Git {
 		return nil, hint.Errorf(remedy, "cannot find %s %q: no cluster and no Git work tree", want.kind, name)
 	}
-	found, err := build.Search(ctx, work.Tree(), []string{want.kind, name}, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, work.Tree(), []string{want.kind, name}, func(o *unstructured.Unstructured) bool {
 		here := o.GetNamespace() == namespace || o.GetNamespace() == ""
 		return want.is(o) && o.GetName() == name && here
 	})

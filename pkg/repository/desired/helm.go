@@ -19,6 +19,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -98,7 +99,7 @@ type ChartOptions struct {
 }
 
 // Shown returns the objects of result that the options select for output.
-func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
+func (o *HelmOptions) Shown(result *charts.Result) []build.Object {
 	var objects []build.Object
 	if o.CRDs {
 		objects = append(objects, result.CRDs...)
@@ -118,7 +119,7 @@ func (o *HelmOptions) Shown(result *build.HelmResult) []build.Object {
 // namespaced reports whether an object is of a namespaced kind of Kubernetes, of
 // Flux or of a CRD of the release. The scope of other kinds is known only to the
 // cluster.
-func namespaced(o build.Object, result *build.HelmResult) bool {
+func namespaced(o build.Object, result *charts.Result) bool {
 	gvk := o.GroupVersionKind()
 	of, known := build.Scope(gvk)
 	if _, flux := controllers.KindOf(gvk.Group, gvk.Kind); flux || known && of {
@@ -134,7 +135,7 @@ func namespaced(o build.Object, result *build.HelmResult) bool {
 }
 
 // Override applies the chart and the values to options.
-func (o *ChartOptions) Override(options *build.HelmOptions) error {
+func (o *ChartOptions) Override(options *charts.Options) error {
 	if o.Chart != "" {
 		absolute, err := filepath.Abs(o.Chart)
 		if err != nil {
@@ -148,10 +149,10 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 		if err != nil {
 			return err
 		}
-		if options.Chart, err = build.ChartIn(work.Tree(), inside); err != nil {
+		if options.Chart, err = charts.ChartIn(work.Tree(), inside); err != nil {
 			return fmt.Errorf("reading the chart %s: %w", o.Chart, err)
 		}
-		options.Chart.Access = build.Access{Public: options.Untrusted != nil, Hosts: options.Hosts}
+		options.Chart.Access = charts.Access{Public: options.Untrusted != nil, Hosts: options.Hosts}
 	}
 	for _, file := range o.Values {
 		text, err := os.ReadFile(file)
@@ -162,19 +163,19 @@ func (o *ChartOptions) Override(options *build.HelmOptions) error {
 		if err := budget.Unmarshal("", text, &values); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		options.Values = build.MergeValues(options.Values, values)
+		options.Values = charts.MergeValues(options.Values, values)
 	}
 	return nil
 }
 
 // HelmBuild returns the options for rendering HelmReleases.
-func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Workspace) (*build.HelmOptions, error) {
+func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Workspace) (*charts.Options, error) {
 	renderer, err := b.Charts()
 	if err != nil {
 		return nil, err
 	}
-	options := &build.HelmOptions{
-		Renderer: renderer, Lookup: b.lookup(work), Missing: b.missing("values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: b.LoginFor(b.Provider),
+	options := &charts.Options{
+		Renderer: renderer, Lookup: b.lookup(work), Missing: b.missing("values", "--values"), KubeVersion: h.KubeVersion, APIVersions: slices.Clone(h.APIVersions), Login: b.Login.For(b.Provider),
 		Kustomizer: b.Kustomizer, Hosts: b.Hosts,
 	}
 	options.Find = func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
@@ -187,7 +188,7 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Worksp
 		err := b.capabilities(ctx, options)
 		if find := options.Live; b.Untrusted && find != nil {
 			options.Live = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
-				if wanted.Kind == "Secret" {
+				if wanted.Kind == controllers.Secret {
 					return nil, nil
 				}
 				return find(ctx, wanted)
@@ -201,7 +202,7 @@ func (b *Builder) HelmBuild(ctx context.Context, h *HelmOptions, work git.Worksp
 }
 
 // capabilities reads the chart capabilities from the cluster.
-func (b *Builder) capabilities(ctx context.Context, options *build.HelmOptions) error {
+func (b *Builder) capabilities(ctx context.Context, options *charts.Options) error {
 	client, err := b.Connect()
 	if err != nil {
 		return err
@@ -221,7 +222,7 @@ func (b *Builder) capabilities(ctx context.Context, options *build.HelmOptions) 
 
 // ExplainHelm adds a remedy to a rendering error.
 func ExplainHelm(err error) error {
-	var source *build.SourceError
+	var source *charts.SourceError
 	if errors.As(err, &source) && errors.Is(err, build.ErrNotFound) {
 		return hint.Errorf(fmt.Sprintf("set the chart with --chart, or the directory of the source with --local-sources %s=PATH", hint.Quote(source.Source.String())), "%w", err)
 	}
@@ -234,7 +235,7 @@ func ExplainHelm(err error) error {
 
 // PreferBuilt makes options resolve sources, ConfigMaps and Secrets from the
 // build before any other place.
-func PreferBuilt(options *build.HelmOptions, result *build.Result) {
+func PreferBuilt(options *charts.Options, result *build.Result) {
 	built := result.Unstructured()
 	options.Lookup = build.Lookups(result.Lookup(build.DataOf), options.Lookup)
 	find := options.Find
@@ -244,7 +245,7 @@ func PreferBuilt(options *build.HelmOptions, result *build.Result) {
 				return repository == nil
 			}
 			before, err := find(ctx, controllers.IDOf(repository.Object))
-			return err != nil || !build.SameHost(before, repository)
+			return err != nil || !charts.SameHost(before, repository)
 		}
 	}
 	options.Find = func(ctx context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {

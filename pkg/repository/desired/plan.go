@@ -13,8 +13,12 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -89,15 +93,7 @@ func CheckFolder(path string) error {
 		return nil
 	}
 	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return &build.PathError{Path: path, Problem: "there is no such directory"}
-	case err != nil:
-		return fmt.Errorf("reading %s: %w", path, err)
-	case !info.IsDir():
-		return &build.PathError{Path: path, Problem: "it is not a directory"}
-	}
-	return nil
+	return sourcetree.DirectoryError(path, info, err)
 }
 
 // Plan has the inputs of a Kustomization build.
@@ -127,7 +123,7 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		options.Missing = func(_ *unstructured.Unstructured, object controllers.ID, err error) bool { return missing(object, err) }
 	}
 	options.Build.Budget = budget.New(budget.Default()) // all builds share one
-	graph, err := repository.Open(ctx, repository.Revision{Tree: repository.TreeOf(p.Tree)}, options)
+	graph, err := repository.Open(ctx, repository.Revision{Tree: filetree.From(p.Tree)}, options)
 	if err != nil {
 		return nil, err
 	}
@@ -154,7 +150,7 @@ func (p *Plan) failures(known int) []error {
 }
 
 // follow builds the Kustomizations that a HelmRelease installs, and returns what they apply.
-func (p *Plan) follow(hr *unstructured.Unstructured, rendered *build.HelmResult) (*build.Result, []error) {
+func (p *Plan) follow(hr *unstructured.Unstructured, rendered *charts.Result) (*build.Result, []error) {
 	added := &build.Result{}
 	if p.deployed == nil {
 		return added, nil
@@ -198,7 +194,7 @@ func (e *ChildError) Unwrap() error { return e.err }
 func ExplainBuild(err error) error {
 	var unset *build.UnsetError
 	var vars *build.VariablesError
-	var remote *build.RemoteError
+	var remote *inspect.RemoteError
 	switch {
 	case errors.As(err, &remote) && remote.Host != "":
 		return hint.Errorf(fmt.Sprintf("if you trust it, allow its host with --allow-remote-bases %s", hint.Quote(remote.Host)), "%w", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -18,7 +19,7 @@ import (
 const concurrency = 16
 
 // RenderRelease renders the HelmRelease as the revision that is deployed.
-func (b *Builder) RenderRelease(ctx context.Context, h *HelmOptions, chart *ChartOptions, namespace, name string) (*build.HelmResult, error) {
+func (b *Builder) RenderRelease(ctx context.Context, h *HelmOptions, chart *ChartOptions, namespace, name string) (*charts.Result, error) {
 	work, err := git.Around(".")
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func (b *Builder) RenderRelease(ctx context.Context, h *HelmOptions, chart *Char
 		return nil, err
 	}
 	options.Revision = deployedRevision(hr)
-	result, err := build.HelmRelease(ctx, hr, *options)
+	result, err := charts.HelmRelease(ctx, hr, *options)
 	return result, ExplainHelm(err)
 }
 
@@ -103,15 +104,15 @@ func releasesOf(result *build.Result) []build.Object {
 }
 
 // renderAll renders HelmReleases at the same time. The result of one that failed is nil.
-func renderAll(ctx context.Context, releases []build.Object, options *build.HelmOptions) ([]*build.HelmResult, []error) {
-	results, failures := make([]*build.HelmResult, len(releases)), make([]error, len(releases))
+func renderAll(ctx context.Context, releases []build.Object, options *charts.Options) ([]*charts.Result, []error) {
+	results, failures := make([]*charts.Result, len(releases)), make([]error, len(releases))
 	var group errgroup.Group
 	group.SetLimit(concurrency)
 	for i, hr := range releases {
 		group.Go(func() error {
 			options := *options
 			options.Twin = hr.Twin
-			results[i], failures[i] = build.HelmRelease(ctx, hr.Unstructured, options)
+			results[i], failures[i] = charts.HelmRelease(ctx, hr.Unstructured, options)
 			return nil
 		})
 	}

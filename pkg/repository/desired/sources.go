@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -36,7 +35,7 @@ func (b *Builder) LocalSources(work git.Workspace, ks *unstructured.Unstructured
 		}
 		folders[reference] = absolute
 	}
-	return cached(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
+	return build.Once(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		if folder, ok := folders[source]; ok {
 			return b.ArtifactOf(ctx, work, source, folder)
 		}
@@ -57,24 +56,6 @@ func ParseSource(text string) (controllers.ID, error) {
 	return controllers.FluxID(parts[0], parts[1], parts[2]), nil
 }
 
-// cached returns sources that are read once. It is safe for concurrent use.
-func cached(sources build.Sources) build.Sources {
-	var mu sync.Mutex
-	known := map[controllers.ID]fs.FS{}
-	return func(ctx context.Context, source controllers.ID) (fs.FS, error) {
-		mu.Lock()
-		defer mu.Unlock()
-		if tree, ok := known[source]; ok {
-			return tree, nil
-		}
-		tree, err := sources(ctx, source)
-		if err == nil {
-			known[source] = tree
-		}
-		return tree, err
-	}
-}
-
 // SourcesWithRemotes returns the local sources and uses the work tree for every
 // GitRepository whose URL is one of its remotes and that follows the same
 // reference as the source of ks.
@@ -83,7 +64,7 @@ func (b *Builder) SourcesWithRemotes(work git.Workspace, ks *unstructured.Unstru
 	if err != nil {
 		return nil, err
 	}
-	return cached(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
+	return build.Once(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
 			return b.treeByAddress(ctx, work, source, ks)
@@ -95,7 +76,7 @@ func (b *Builder) SourcesWithRemotes(work git.Workspace, ks *unstructured.Unstru
 // treeByAddress returns the files of the work tree if it is a clone of the
 // source.
 func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured) (fs.FS, error) {
-	if !work.Git || source.Kind != "GitRepository" {
+	if !work.Git || source.Kind != controllers.GitRepository {
 		return nil, build.ErrNotFound
 	}
 	identity := repository.Identity{Remotes: work.Remotes()}

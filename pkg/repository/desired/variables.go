@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // Vars returns the substitution variables of the options: Set overrides VarsFile. secret has the names of the variables that come from a Secret.
@@ -56,12 +57,12 @@ func readVars(text []byte) (vars map[string]string, secret bool, err error) {
 		return vars, false, err
 	}
 	vars = map[string]string{}
-	if kind := object["kind"]; kind == "ConfigMap" || kind == "Secret" {
+	if kind := object["kind"]; kind == controllers.ConfigMap || kind == controllers.Secret {
 		data, err := build.DataOf(&unstructured.Unstructured{Object: object})
 		for name, value := range data {
 			vars[name] = string(value)
 		}
-		return vars, kind == "Secret", err
+		return vars, kind == controllers.Secret, err
 	}
 	for name, value := range object {
 		switch value.(type) {

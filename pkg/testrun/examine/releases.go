@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/helm"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
@@ -21,7 +22,7 @@ type stored struct{ namespace, name string }
 
 // storedOf returns the release of a HelmRelease.
 func storedOf(f settle.Flux) (stored, error) {
-	target, err := build.TargetOf(&unstructured.Unstructured{Object: f.Object})
+	target, err := charts.TargetOf(&unstructured.Unstructured{Object: f.Object})
 	text := func(path string) string { return controllers.Path{path}.String(f.Object) }
 	return stored{cmp.Or(text("status.storageNamespace"), target.Storage), cmp.Or(text("status.history[0].name"), target.Name)}, err
 }
@@ -34,7 +35,7 @@ func (r examination) released(ctx context.Context, f settle.Flux, at stored, sel
 		return nil, err
 	}
 	current := history.Current()
-	objects, err := build.Stored(&unstructured.Unstructured{Object: f.Object}, current.Manifest, nil)
+	objects, err := charts.Stored(&unstructured.Unstructured{Object: f.Object}, current.Manifest, nil)
 	if err != nil {
 		return nil, err
 	}

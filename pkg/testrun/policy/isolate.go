@@ -18,7 +18,6 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -156,7 +155,7 @@ func Selects(i repository.Identity) string {
 	var alternatives []string
 	for _, branch := range i.Branches {
 		alternatives = append(alternatives, follows(map[string]any{"branch": branch}))
-		if (build.GitReferenceOf(&unstructured.Unstructured{}) == build.GitReference{Branch: branch}) {
+		if (repository.GitReferenceOf(&unstructured.Unstructured{}) == repository.GitReference{Branch: branch}) {
 			alternatives = append(alternatives, follows(nil))
 		}
 	}

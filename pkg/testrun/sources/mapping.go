@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/sandbox"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
@@ -233,7 +233,7 @@ func (s *Server) servePacked(ctx context.Context, m Mapping, name string) ([]red
 	if err != nil {
 		return nil, err
 	}
-	tree, err := build.Archive(bytes.NewReader(content))
+	tree, err := sourcetree.Archive(bytes.NewReader(content))
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +315,7 @@ func (s *Server) serveArtifact(ctx context.Context, m Mapping, address string) (
 	case err != nil:
 		return nil, err
 	case info.IsDir():
-		err = build.Artifact(ctx, &packed, m.Path, build.ArtifactOptions{})
+		err = sourcetree.Artifact(ctx, &packed, m.Path, sourcetree.ArtifactOptions{})
 	default:
 		var content []byte
 		content, err = readFile(m.Path)

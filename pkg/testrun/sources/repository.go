@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -100,7 +100,7 @@ func (r *Repository) find(ctx context.Context) error {
 	switch {
 	case r.Path != "":
 		if info, err := fs.Stat(r.Tree, path.Clean(r.Path)); err != nil || !info.IsDir() {
-			return hint.Errorf(build.PathRemedy(clusters), "--path %s: no such directory in the repository", hint.Quote(r.Path))
+			return hint.Errorf(sourcetree.PathRemedy(clusters), "--path %s: no such directory in the repository", hint.Quote(r.Path))
 		}
 		r.Path = path.Clean(r.Path)
 	case len(clusters) == 1:
@@ -140,7 +140,7 @@ func (r *Repository) readInstallation() error {
 	r.WatchAll = !bytes.Contains(components, []byte("--watch-all-namespaces=false"))
 	name := path.Join(r.folder, repository.SyncFile)
 	var err error
-	if r.Sync, err = build.ReadManifests(bytes.NewReader(r.files[name])); err != nil {
+	if r.Sync, err = sourcetree.ReadManifests(bytes.NewReader(r.files[name])); err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
 	}
 	if len(r.Sync) == 0 { // bootstrap has not written it yet
@@ -218,7 +218,7 @@ func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
 
 // FileOf returns the file with the manifest of an object, or "" if there is none or more than one.
 func (r *Repository) FileOf(ctx context.Context, kind, name string) string {
-	found, err := build.Search(ctx, r.Tree, []string{kind, name}, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, r.Tree, []string{kind, name}, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == kind && o.GetName() == name
 	})
 	if err != nil || len(found) != 1 {

@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/artifact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
@@ -120,7 +121,7 @@ func (p Provider) remedy(n *Need) string {
 // inGit reports whether the repository has a manifest of an object: it is applied when its
 // Kustomization is reconciled.
 func (p Provider) inGit(ref controllers.ID) bool {
-	found, err := build.Search(context.Background(), p.Tree, []string{ref.Kind, ref.Name}, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(context.Background(), p.Tree, []string{ref.Kind, ref.Name}, func(o *unstructured.Unstructured) bool {
 		return o.GetKind() == ref.Kind && o.GetName() == ref.Name && (o.GetNamespace() == "" || o.GetNamespace() == ref.Namespace)
 	})
 	return err != nil || len(found) > 0
@@ -265,7 +266,7 @@ func (p Provider) unset(ctx context.Context, f settle.Flux) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := build.Archive(bytes.NewReader(packed))
+	tree, err := sourcetree.Archive(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}

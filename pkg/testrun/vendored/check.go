@@ -12,6 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
@@ -78,7 +80,7 @@ func (c *checker) archive(ctx context.Context, wanted Source) (map[string][]byte
 }
 
 func unpacked(ctx context.Context, packed []byte) (map[string][]byte, error) {
-	tree, err := build.Archive(bytes.NewReader(packed))
+	tree, err := sourcetree.Archive(bytes.NewReader(packed))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +97,7 @@ func (c *checker) oci(_ context.Context, wanted Source, _ *unstructured.Unstruct
 }
 
 // helm implements reader.
-func (c *checker) helm(_ context.Context, wanted Source, _ *build.Chart) error {
+func (c *checker) helm(_ context.Context, wanted Source, _ *charts.Chart) error {
 	c.lookUp(wanted)
 	return nil
 }

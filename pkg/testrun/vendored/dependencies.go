@@ -13,7 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -37,7 +38,7 @@ func (d dependency) remote() bool {
 
 // dependenciesOf returns the dependencies that source-controller considers: those in a lock file take
 // precedence. What is wrong with the files is reported by the controller.
-func dependenciesOf(chart *build.Chart) []dependency {
+func dependenciesOf(chart *charts.Chart) []dependency {
 	var metadata struct{ APIVersion string }
 	read := func(name string, into any) bool {
 		content, ok := chart.Files[path.Join(chart.Folder, name)]
@@ -60,7 +61,7 @@ func dependenciesOf(chart *build.Chart) []dependency {
 var packedChart = regexp.MustCompile(`^(.+?)-v?[0-9]+\..*\.tgz$`)
 
 // contained returns the names of the charts in the folder charts of a chart.
-func contained(chart *build.Chart) []string {
+func contained(chart *charts.Chart) []string {
 	names := map[string]bool{}
 	for name := range chart.Files {
 		inside, ok := strings.CutPrefix(name, path.Join(chart.Folder, "charts")+"/")
@@ -82,7 +83,7 @@ type place struct {
 }
 
 // dependencies reads the charts that source-controller would fetch for a chart in a source.
-func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, chart *build.Chart) error {
+func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, chart *charts.Chart) error {
 	from, all, have := w.find(source), dependenciesOf(chart), contained(chart)
 	if source.Kind != controllers.GitRepository && source.Kind != controllers.Bucket || from == nil || len(all) == len(have) {
 		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
@@ -102,7 +103,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 	}
 	for _, d := range missing {
 		repository := strings.TrimRight(d.Repository, "/")
-		fetched := &build.Chart{URL: repository, Name: d.Name, Version: d.Version}
+		fetched := &charts.Chart{URL: repository, Name: d.Name, Version: d.Version}
 		var err error
 		if fetched.Access, err = w.accessTo(ctx, source.Namespace, repository); err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
@@ -120,8 +121,8 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 
 // includes reports whether a folder of the artifact of a GitRepository comes from another one.
 func includes(repository *unstructured.Unstructured, folder string) bool {
-	parts, _ := build.Included(repository, func(controllers.ID) (fs.FS, error) { return build.NewTree(nil), nil }) // cannot fail
-	return slices.ContainsFunc(parts, func(p build.Part) bool {
+	parts, _ := sourcetree.Included(repository, func(controllers.ID) (fs.FS, error) { return nil, nil }) // cannot fail
+	return slices.ContainsFunc(parts, func(p sourcetree.Part) bool {
 		at := path.Clean(p.At)
 		return folder == at || strings.HasPrefix(folder, at+"/")
 	})
@@ -129,24 +130,24 @@ func includes(repository *unstructured.Unstructured, folder string) bool {
 
 // accessTo returns the credentials for a repository: as in source-controller, those of a
 // HelmRepository in the namespace that has the URL.
-func (w *walk) accessTo(ctx context.Context, namespace, url string) (build.Access, error) {
+func (w *walk) accessTo(ctx context.Context, namespace, url string) (charts.Access, error) {
 	for _, o := range w.applied {
 		if controllers.IDOf(o.Object).Kind == controllers.HelmRepository && o.GetNamespace() == namespace && urlOf(o) == url {
-			return build.AccessOf(ctx, o, build.HelmOptions{
+			return charts.AccessOf(ctx, o, charts.Options{
 				Lookup: w.lookup(), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 			})
 		}
 	}
-	return build.Access{}, nil
+	return charts.Access{}, nil
 }
 
 // dependency implements reader.
-func (f *Fetcher) dependency(ctx context.Context, _ place, wanted Source, chart *build.Chart) error {
+func (f *Fetcher) dependency(ctx context.Context, _ place, wanted Source, chart *charts.Chart) error {
 	return f.helm(ctx, wanted, chart)
 }
 
 // dependency implements reader. It adds the chart to what is served.
-func (c *checker) dependency(_ context.Context, at place, wanted Source, _ *build.Chart) error {
+func (c *checker) dependency(_ context.Context, at place, wanted Source, _ *charts.Chart) error {
 	s, ok := c.find(wanted)
 	if !ok {
 		c.missing = append(c.missing, wanted.String())

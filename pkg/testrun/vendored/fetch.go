@@ -16,8 +16,9 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
@@ -61,8 +62,8 @@ type Fetcher struct {
 	Charts func(folder string) ClosingFetcher
 	// Git finds the credentials of GitRepositories, apart from the Secrets of the repository, and Login
 	// those of registries.
-	Git   desired.GitAccess
-	Login build.Login
+	Git   upstream.GitAccess
+	Login charts.Login
 	// Buckets fetches the objects of buckets.
 	Buckets func(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error)
 	// Progress is called with each step.
@@ -77,9 +78,9 @@ type Fetcher struct {
 	changed map[string]bool
 }
 
-// ClosingFetcher is a build.ChartFetcher that has to be closed.
+// ClosingFetcher is a charts.Fetcher that has to be closed.
 type ClosingFetcher interface {
-	build.ChartFetcher
+	charts.Fetcher
 	Close() error
 }
 

@@ -16,8 +16,10 @@ import (
 	"github.com/fluxkit/flux/internal/git/remote"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
@@ -33,7 +35,7 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return nil, err
 	}
 	source.URL, source.Submodules = wanted.URL, wanted.Submodules
-	revision := git.Revision(build.GitReferenceOf(o))
+	revision := git.Revision(repository.GitReferenceOf(o))
 	resolved, err := source.Resolve(ctx, revision)
 	if err != nil {
 		return nil, err
@@ -120,19 +122,19 @@ func (f *Fetcher) oci(ctx context.Context, wanted Source, o *unstructured.Unstru
 		return f.content(blob(s.Layer))
 	}
 	f.Progress("fetching " + wanted.String())
-	access, err := desired.OCIAccess(ctx, o, desired.Credentials{Lookup: lookup, Missing: func(controllers.ID, error) bool { return true }, Login: f.Login})
+	access, err := upstream.OCIAccess(ctx, o, upstream.Credentials{Lookup: lookup, Missing: func(controllers.ID, error) bool { return true }, Login: f.Login})
 	if err != nil {
 		return nil, err
 	}
 	fetched := false
-	found, layer, digests, err := registry.Download(ctx, wanted.URL, desired.RegistryReference(o), access,
+	found, layer, digests, err := registry.Download(ctx, wanted.URL, upstream.RegistryReference(o), access,
 		func(digest string) bool { return f.has(blob(digest), digest) },
 		func(digest string, content []byte) error {
 			fetched = true
 			return f.put(blob(digest), content)
 		})
 	if err != nil {
-		return nil, desired.ExplainOCI(ctx, access, o, err)
+		return nil, upstream.ExplainOCI(ctx, access, o, err)
 	}
 	for _, digest := range digests {
 		if f.next.Files[blob(digest)] != digest {
@@ -176,7 +178,7 @@ func (f *Fetcher) layouts() error {
 }
 
 // helm implements reader.
-func (f *Fetcher) helm(ctx context.Context, wanted Source, chart *build.Chart) error {
+func (f *Fetcher) helm(ctx context.Context, wanted Source, chart *charts.Chart) error {
 	if _, known := f.next.find(wanted); known {
 		return nil
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/internal/cloud/bucket"
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helm"
@@ -106,7 +107,7 @@ func (s *servers) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *servers) repository(versions string, more ...string) *sources.Repository {
 	s.Helper()
 	ca := strings.ReplaceAll(strings.TrimSpace(string(s.git.CA)), "\n", "\n    ")
-	r := &sources.Repository{Path: "cluster", Tree: build.NewTree(map[string][]byte{
+	r := &sources.Repository{Path: "cluster", Tree: inMemory(map[string][]byte{
 		"cluster/secret.yaml": []byte("apiVersion: v1\nkind: Secret\nmetadata: {name: git, namespace: apps}\nstringData:\n  username: ada\n  password: s3cret\n  ca.crt: |\n    " + ca + "\n"),
 		"cluster/all.yaml": fmt.Appendf(nil, `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
@@ -526,4 +527,13 @@ func TestMappings(t *testing.T) {
 	if rest := f.Mappings(func(kind, _ string) bool { return kind == controllers.OCIRepository }); len(rest) != 2 {
 		t.Errorf("%v is served although another mapping does so", rest)
 	}
+}
+
+// inMemory returns a tree of files.
+func inMemory(files map[string][]byte) *filetree.Tree {
+	tree, err := filetree.InMemory(files)
+	if err != nil {
+		panic(err)
+	}
+	return tree
 }

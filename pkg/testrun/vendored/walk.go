@@ -11,7 +11,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/desired"
@@ -27,9 +30,9 @@ type reader interface {
 	// bucket returns the objects of a bucket.
 	bucket(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)
 	// helm notes a Helm repository, or a chart in it.
-	helm(ctx context.Context, wanted Source, chart *build.Chart) error
+	helm(ctx context.Context, wanted Source, chart *charts.Chart) error
 	// dependency notes a chart in a Helm repository that a chart in a source lacks.
-	dependency(ctx context.Context, at place, wanted Source, chart *build.Chart) error
+	dependency(ctx context.Context, at place, wanted Source, chart *charts.Chart) error
 }
 
 // walk finds all sources that a repository refers to.
@@ -38,7 +41,7 @@ type walk struct {
 	repository *sources.Repository
 	options    build.Options
 	// login returns credentials for registries. It may be nil.
-	login build.Login
+	login charts.Login
 
 	graph *repository.Graph
 	// applied are the objects of the Kustomizations that were rendered.
@@ -52,7 +55,7 @@ func (w *walk) run(ctx context.Context) error {
 	identity := w.repository.Identity()
 	w.options.KeepUnset = true
 	var err error
-	w.graph, err = repository.Open(ctx, repository.Revision{Tree: repository.TreeOf(w.repository.Tree), Name: "the repository"}, repository.Options{
+	w.graph, err = repository.Open(ctx, repository.Revision{Tree: filetree.From(w.repository.Tree), Name: "the repository"}, repository.Options{
 		Path: w.repository.Path, Namespace: w.repository.Namespace, Remotes: identity.Remotes, Branches: identity.Branches,
 		Contents: w, Build: w.options,
 		Missing: func(*unstructured.Unstructured, controllers.ID, error) bool { return true },
@@ -126,7 +129,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		return err
 	}
 	var from controllers.ID
-	chart, err := build.ChartOf(ctx, o, build.HelmOptions{
+	chart, err := charts.ChartOf(ctx, o, charts.Options{
 		Lookup: w.lookup(), Missing: func(controllers.ID, error) bool { return true }, Login: w.login,
 		Find: func(_ context.Context, wanted controllers.ID) (*unstructured.Unstructured, error) {
 			return w.graph.Object(wanted)
@@ -137,7 +140,7 @@ func (w *walk) release(ctx context.Context, o *unstructured.Unstructured) error 
 		},
 	})
 	switch {
-	case errors.Is(err, build.ErrNotFound) || errors.Is(err, build.ErrNoChart):
+	case errors.Is(err, build.ErrNotFound) || errors.Is(err, charts.ErrNoChart):
 		w.omit("%s: %s", id, err)
 		return nil
 	case err != nil:
@@ -182,13 +185,16 @@ func (w *walk) files(ctx context.Context, wanted Source, o *unstructured.Unstruc
 		if err != nil {
 			return nil, err
 		}
-		return build.Archive(bytes.NewReader(layer))
+		return sourcetree.Archive(bytes.NewReader(layer))
 	case controllers.Bucket:
 	default:
 		return nil, fmt.Errorf("it cannot be vendored: %w", build.ErrNotFound)
 	}
 	files, err := read(ctx, wanted, o, lookup)
-	return build.NewTree(files), err
+	if err != nil {
+		return nil, err
+	}
+	return filetree.InMemory(files)
 }
 
 // find returns an object of the repository, or nil.

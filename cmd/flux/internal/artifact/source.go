@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -118,7 +118,7 @@ func fileName(at artifact.Artifact) string { return path.Base(at.URL) }
 func listFiles(a *app.App, at artifact.Artifact, archive []byte) error {
 	names := []string{fileName(at)}
 	if packed(archive) {
-		tree, err := build.Archive(bytes.NewReader(archive))
+		tree, err := sourcetree.Archive(bytes.NewReader(archive))
 		if err != nil {
 			return fmt.Errorf("reading the artifact: %w", err)
 		}

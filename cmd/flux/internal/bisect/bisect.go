@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
@@ -55,7 +55,7 @@ JSON and YAML have the fields first (the commit), files (changed by it), good
 	fs := cmd.Flags()
 	fs.StringVar(&o.good, "good", "", "branch, tag or commit whose resources become ready")
 	fs.StringVar(&o.bad, "bad", "HEAD", "branch, tag or commit whose resources do not become ready")
-	buildflags.CompleteRevisions(cmd, "good", "bad")
+	complete.Revisions(cmd, "good", "bad")
 	command.AddOutput(fs, &o.format, "format of the result", "json", "yaml")
 	return cmd
 }

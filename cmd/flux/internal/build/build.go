@@ -48,7 +48,7 @@ func (o *options) check(cmd *cobra.Command, kind string, names []string) error {
 func newKustomization(a *app.App) *cobra.Command {
 	o := &options{format: "yaml"}
 	withHelm := false
-	k, _ := controllers.FindKind("Kustomization")
+	k, _ := controllers.FindKind(controllers.Kustomization)
 	cmd := &cobra.Command{
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},
@@ -109,7 +109,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 // runKustomization builds the Kustomization and, with withHelm, renders its
 // HelmReleases.
 func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool, names []string) error {
-	if err := o.check(cmd, "Kustomization", names); err != nil {
+	if err := o.check(cmd, controllers.Kustomization, names); err != nil {
 		return err
 	}
 	namespace, err := a.Namespace(cmd)
@@ -135,7 +135,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 	failed := buildflags.ReportChildren(a, err)
 	if withHelm {
 		failures, err := builder.RenderReleases(ctx, &o.helm, plan, result)
-		failed = cmp.Or(err, buildflags.Report(a, failures, desired.ExplainHelm), failed)
+		failed = cmp.Or(err, app.ReportAll(a, failures, desired.ExplainHelm), failed)
 	}
 	return errors.Join(printObjects(a, o, result), failed, context.Cause(ctx))
 }

@@ -13,7 +13,7 @@ import (
 
 func newHelmRelease(a *app.App) *cobra.Command {
 	o := &options{format: "yaml"}
-	k, _ := controllers.FindKind("HelmRelease")
+	k, _ := controllers.FindKind(controllers.HelmRelease)
 	cmd := &cobra.Command{
 		Use:     "helmrelease [name]",
 		Aliases: []string{"hr"},
@@ -54,7 +54,7 @@ and Secrets are read from the work tree; lookups in charts return no objects.`,
 }
 
 func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) error {
-	if err := o.check(cmd, "HelmRelease", names); err != nil {
+	if err := o.check(cmd, controllers.HelmRelease, names); err != nil {
 		return err
 	}
 	namespace, err := a.Namespace(cmd)

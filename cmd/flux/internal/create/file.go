@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -67,7 +68,7 @@ func createFiles(a *app.App, cmd *cobra.Command, o *creation.Flags, files []stri
 
 // readManifests returns the objects of a file, and records what is wrong with them.
 func readManifests(c *creation.Creation, file string) []manifest {
-	objects, err := build.ReadManifests(bytes.NewReader(c.LargeFile("filename", file, maxManifests)))
+	objects, err := sourcetree.ReadManifests(bytes.NewReader(c.LargeFile("filename", file, maxManifests)))
 	if err != nil {
 		c.CheckFlag("filename", fmt.Errorf("reading %s: %w", file, err))
 		return nil

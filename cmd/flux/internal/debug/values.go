@@ -16,11 +16,12 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
 // debugValues prints the merged values of a release.
 func debugValues(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
-	values, origins, err := build.Values(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
+	values, origins, err := charts.Values(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
 	if err != nil {
 		return err
 	}
@@ -90,8 +91,8 @@ func leavesOf(value any, path []string) []leaf {
 
 // originOf returns the origin of the value at a path. If there are several
 // origins, a Secret has precedence, so that the value is masked.
-func originOf(path []string, origins []build.ValueOrigin) build.ValueOrigin {
-	var found build.ValueOrigin
+func originOf(path []string, origins []charts.ValueOrigin) charts.ValueOrigin {
+	var found charts.ValueOrigin
 	for _, o := range origins {
 		if len(o.Path) <= len(path) && slices.Equal(o.Path, path[:len(o.Path)]) && found.From.Kind != "Secret" {
 			found = o

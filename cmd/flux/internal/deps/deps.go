@@ -25,7 +25,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/ui"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
@@ -167,7 +167,7 @@ func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, er
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("--path %s is not a directory", path))
 	}
-	found, err := build.Search(ctx, filetree.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, filetree.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
 		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
 		return ok
 	})

@@ -134,7 +134,7 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 			return err
 		}
 		results = append(results, more...)
-		failed = cmp.Or(buildflags.Report(a, failures, compare.ExplainReleaseInBuild), failed)
+		failed = cmp.Or(app.ReportAll(a, failures, compare.ExplainReleaseInBuild), failed)
 	}
 	line.Done()
 	if err := o.changes.Print(a, results); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/changes"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -35,7 +36,7 @@ func addRevision(cmd *cobra.Command, o *options) {
 	fs := cmd.Flags()
 	fs.StringVar(&o.revision, "revision", "", "revision of the source to compare: Git branch, tag, reference or commit; tag or digest of an OCIRepository")
 	fs.StringVar(&o.branch, "branch", "", "branch of the source to compare")
-	buildflags.CompleteRevisions(cmd, "revision", "branch")
+	complete.Revisions(cmd, "revision", "branch")
 }
 
 // checkRevision returns an error if the flags that select a revision are

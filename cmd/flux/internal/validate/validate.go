@@ -106,7 +106,7 @@ cluster.`,
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: the directories that a Kustomization in them applies)")
 	fs.StringVar(&o.revision, "revision", "", "revision to validate: branch, tag or commit (default: the work tree)")
-	buildflags.CompleteRevisions(cmd, "revision")
+	complete.Revisions(cmd, "revision")
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version of the schemas and for chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
 	complete.Flag(cmd, "kube-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return verdict.KubernetesVersions(), cobra.ShellCompDirectiveNoFileComp

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -66,4 +67,16 @@ func (a *App) Report(err error) {
 	if hint != "" {
 		a.UI.Line("  %s", redact.Text(hint))
 	}
+}
+
+// ReportAll reports failures with the remedies that explain adds.
+func ReportAll(a *App, failures []error, explain func(error) error) error {
+	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
+	if len(failures) == 0 {
+		return nil
+	}
+	for _, failure := range failures {
+		a.Report(explain(failure))
+	}
+	return clierr.ErrReported
 }

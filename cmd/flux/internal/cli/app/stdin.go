@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/fluxkit/flux/internal/budget"
 )
@@ -46,4 +47,16 @@ func (s *stdin) Read(p []byte) (int, error) {
 	case r := <-read:
 		return copy(p, buffer[:r.n]), r.err
 	}
+}
+
+// ReadInput reads a file, or standard input for "-".
+func ReadInput(ctx context.Context, a *App, file string) ([]byte, error) {
+	if file == "-" {
+		return ReadStdin(ctx, a)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("reading the file: %w", err)
+	}
+	return text, nil
 }

@@ -5,18 +5,14 @@ package buildflags
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
-	"github.com/fluxkit/flux/internal/web/egress"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
@@ -24,8 +20,6 @@ import (
 // Options has the values of the flags.
 type Options struct {
 	desired.Options
-	// remote are the hosts of --allow-remote-bases.
-	remote []string
 }
 
 // Add adds the flags for building Kustomizations to fs.
@@ -50,7 +44,7 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 // AddRemote adds the flags for the access to remote sources to fs. Without --provider, no provider
 // is asked for credentials, because spec.provider may come from a change that others propose.
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.remote, "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, and charts also if they are not public, e.g. github.com (default none)")
+	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, and charts also if they are not public, e.g. github.com (default none)")
 	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
 }
 
@@ -95,19 +89,17 @@ func AddChart(fs *pflag.FlagSet, o *desired.ChartOptions) {
 
 // Builder returns the builder for the options.
 func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
-	hosts := egress.Hosts(o.remote)
-	if err := hosts.Check(); err != nil {
+	if err := o.Hosts.Check(); err != nil {
 		return nil, fmt.Errorf("invalid value of --allow-remote-bases: %w", err)
 	}
 	identity := Identity(a)
-	b := &desired.Builder{
+	return &desired.Builder{
 		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
 		Login: identity.Login, GitLogin: identity.GitCredentials,
-		Charts:   func() (build.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
-		ReadFile: func(ctx context.Context, file string) ([]byte, error) { return oci.ReadInput(ctx, a, file) },
-	}
-	b.Hosts, b.Kustomizer = hosts, isolated.NewKustomizer(a.Helpers, hosts)
-	return b, nil
+		Charts:     func() (charts.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
+		ReadFile:   func(ctx context.Context, file string) ([]byte, error) { return app.ReadInput(ctx, a, file) },
+		Kustomizer: isolated.NewKustomizer(a.Helpers, o.Hosts),
+	}, nil
 }
 
 // Identity returns the client for credentials of cloud providers.
@@ -128,17 +120,5 @@ func ReportChildren(a *app.App, err error) error {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		failures = joined.Unwrap()
 	}
-	return Report(a, failures, desired.ExplainChild)
-}
-
-// Report reports failures with the remedies that explain adds.
-func Report(a *app.App, failures []error, explain func(error) error) error {
-	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })
-	if len(failures) == 0 {
-		return nil
-	}
-	for _, failure := range failures {
-		a.Report(explain(failure))
-	}
-	return clierr.ErrReported
+	return app.ReportAll(a, failures, desired.ExplainChild)
 }

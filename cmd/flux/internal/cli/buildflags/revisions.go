@@ -10,12 +10,13 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/secrets/sops"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
 // OpenRepository opens the clone in the current directory, or the one that git would use because of
@@ -50,8 +51,8 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer,
 		Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return decrypter },
 	}
-	options.Charts = build.HelmOptions{
-		KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions, Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.LoginFor(o.Provider),
+	options.Charts = charts.Options{
+		KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions, Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.Login.For(o.Provider),
 	}
 	if options.Build.Vars, options.Build.SecretVars, err = o.Vars(); err != nil {
 		return options, err
@@ -74,6 +75,6 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 }
 
 // Decryption decrypts with the helper and the keys of the user.
-func Decryption(a *app.App) *desired.Decryption {
-	return &desired.Decryption{Process: sops.NewProcess(a.Helpers), Env: a.Env, Warn: a.UI.Warning}
+func Decryption(a *app.App) *upstream.Decryption {
+	return &upstream.Decryption{Pool: a.Helpers, Env: a.Env, Warn: a.UI.Warning}
 }

@@ -5,11 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"github.com/spf13/cobra"
-
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/git"
-	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
@@ -43,36 +39,13 @@ func Served(ctx context.Context, folder, revision string) (*sources.Repository, 
 		return nil, checkout.Close, err
 	}
 	r.Branches = clone.Branches(checkout, revision)
-	r.Tree, err = filesAt(ctx, checkout, revision)
-	return r, checkout.Close, err
-}
-
-// filesAt returns the files of a revision, or of the work tree.
-func filesAt(ctx context.Context, checkout *git.Clone, revision string) (*filetree.Tree, error) {
 	if revision == "" {
-		return checkout.WorkTree(ctx)
+		r.Tree, err = checkout.WorkTree(ctx)
+		return r, checkout.Close, err
 	}
 	commit, err := checkout.Resolve(ctx, revision)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		r.Tree, err = checkout.At(commit)
 	}
-	return checkout.At(commit)
-}
-
-// CompleteRevisions completes flags with the branches and tags of the clone in the current directory.
-func CompleteRevisions(cmd *cobra.Command, flags ...string) {
-	for _, flag := range flags {
-		complete.Flag(cmd, flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			checkout, err := git.Open(".")
-			if err != nil {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			defer func() { _ = checkout.Close() }() // read-only
-			branches, tags, err := checkout.Names()
-			if err != nil || flag == "branch" {
-				tags = nil
-			}
-			return append(branches, tags...), cobra.ShellCompDirectiveNoFileComp
-		})
-	}
+	return r, checkout.Close, err
 }

@@ -14,7 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 // PackOptions holds the flags of commands that pack a folder.
@@ -48,7 +48,7 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 		}
 		return path, func() error { return nil }, nil
 	}
-	text, err := ReadInput(ctx, a, path)
+	text, err := app.ReadInput(ctx, a, path)
 	if err != nil {
 		return "", nil, err
 	}
@@ -71,7 +71,7 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 	if err != nil {
 		return fmt.Errorf("finding %s: %w", output, err)
 	}
-	options := build.ArtifactOptions{
+	options := sourcetree.ArtifactOptions{
 		Ignore: append(append([]string{}, o.Ignore...), o.AlsoIgnore...), ResolveSymlinks: o.Resolve, Skip: []string{output},
 	}
 	file, err := os.CreateTemp(filepath.Dir(output), ".artifact-*.tgz")
@@ -84,7 +84,7 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 	}()
-	err = errors.Join(build.Artifact(ctx, &interruptible{ctx, file}, from, options), file.Chmod(0o644), file.Close())
+	err = errors.Join(sourcetree.Artifact(ctx, &interruptible{ctx, file}, from, options), file.Chmod(0o644), file.Close())
 	if err != nil {
 		return err
 	}
@@ -109,18 +109,6 @@ func (w *interruptible) Write(p []byte) (int, error) {
 	return w.to.Write(p)
 }
 
-// ReadInput reads a file, or standard input for "-".
-func ReadInput(ctx context.Context, a *app.App, file string) ([]byte, error) {
-	if file == "-" {
-		return app.ReadStdin(ctx, a)
-	}
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("reading the file: %w", err)
-	}
-	return text, nil
-}
-
 // Pack returns the files as an archive.
 func Pack(ctx context.Context, a *app.App, o *PackOptions) ([]byte, error) {
 	from, remove, err := Packable(ctx, a, o.Path)
@@ -128,8 +116,8 @@ func Pack(ctx context.Context, a *app.App, o *PackOptions) ([]byte, error) {
 		return nil, err
 	}
 	var archive bytes.Buffer
-	options := build.ArtifactOptions{Ignore: slices.Concat(o.Ignore, o.AlsoIgnore), ResolveSymlinks: o.Resolve}
-	if err := errors.Join(build.Artifact(ctx, &interruptible{ctx, &archive}, from, options), remove()); err != nil {
+	options := sourcetree.ArtifactOptions{Ignore: slices.Concat(o.Ignore, o.AlsoIgnore), ResolveSymlinks: o.Resolve}
+	if err := errors.Join(sourcetree.Artifact(ctx, &interruptible{ctx, &archive}, from, options), remove()); err != nil {
 		return nil, err
 	}
 	return archive.Bytes(), nil

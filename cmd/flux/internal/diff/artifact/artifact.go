@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/oci"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
 type options struct {
@@ -93,7 +93,7 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 
 // filesOf returns the files of an archive by path.
 func filesOf(archive []byte) (map[string][]byte, error) {
-	tree, err := build.Archive(bytes.NewReader(archive))
+	tree, err := sourcetree.Archive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/testrun"
@@ -30,7 +31,7 @@ func (o *Options) AddRevisions(cmd *cobra.Command, revision, base string) {
 	fs.StringVar(&o.Path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
 	fs.StringVar(&o.Revision, "revision", "", revision)
 	fs.StringVar(&o.Base, "base", "", base)
-	buildflags.CompleteRevisions(cmd, "revision", "base")
+	complete.Revisions(cmd, "revision", "base")
 }
 
 // Repositories reads the revision, and the base if there is one.

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build/isolated"
-	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/upstream"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
 )
@@ -96,7 +96,7 @@ func runVendor(a *app.App, cmd *cobra.Command, o *Options, access *buildflags.Op
 	}
 	line := a.UI.Progress(a.Now, "fetching")
 	f := &vendored.Fetcher{
-		Options: options, Login: builder.LoginFor(access.Provider), Git: desired.GitAccess{Provider: access.Provider, Login: builder.GitLogin},
+		Options: options, Login: builder.Login.For(access.Provider), Git: upstream.GitAccess{Provider: access.Provider, Login: builder.GitLogin},
 		Progress: func(step string) { line.Set("%s", step) },
 		Buckets:  buildflags.Identity(a).Bucket,
 		Charts:   func(folder string) vendored.ClosingFetcher { return isolated.NewCharts(a.Helpers, folder) },

@@ -1,0 +1,79 @@
+package sourcetree
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+)
+
+// Clean returns a path in a tree for fs.FS, "." for the root.
+func Clean(name string) string {
+	if clean := strings.TrimPrefix(path.Clean("/"+filepath.ToSlash(name)), "/"); clean != "" {
+		return clean
+	}
+	return "."
+}
+
+// Domain returns the scope of the patterns of a folder.
+func Domain(folder string) []string {
+	if folder == "." {
+		return nil
+	}
+	return strings.Split(folder, "/")
+}
+
+// ReadWithin reads a file of a tree, if it is within the limits.
+func ReadWithin(limits *budget.Budget, tree fs.FS, name string) ([]byte, error) {
+	info, err := fs.Stat(tree, name)
+	if err != nil {
+		return nil, err
+	}
+	if err := limits.File(name, info.Size()); err != nil {
+		return nil, err
+	}
+	return fs.ReadFile(tree, name)
+}
+
+// CheckDirectory returns a PathError for a path that does not exist or is not a directory.
+func CheckDirectory(tree fs.FS, name string) error {
+	info, err := fs.Stat(tree, name)
+	return DirectoryError(name, info, err)
+}
+
+// DirectoryError returns the error for the result of a stat call unless it is that of a directory.
+func DirectoryError(name string, info fs.FileInfo, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &PathError{name, "there is no such directory"}
+	case err != nil:
+		return fmt.Errorf("reading %s: %w", name, err)
+	case !info.IsDir():
+		return &PathError{name, "it is not a directory"}
+	}
+	return nil
+}
+
+// PathError is returned if the folder to build does not exist or is not a folder.
+type PathError struct {
+	Path, Problem string
+}
+
+func (e *PathError) Error() string { return fmt.Sprintf("cannot build %q: %s", e.Path, e.Problem) }
+
+// PathRemedy returns the remedy for a --path that is not the directory of a cluster, given those that are.
+func PathRemedy(clusters []string) string {
+	if len(clusters) == 0 {
+		return "use the directory of a cluster, e.g. --path clusters/production"
+	}
+	flags := make([]string, len(clusters))
+	for i, cluster := range clusters {
+		flags[i] = "--path " + hint.Quote(cluster)
+	}
+	return "use the directory of a cluster: " + budget.List(flags, budget.Directories)
+}
