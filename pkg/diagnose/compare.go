@@ -99,7 +99,7 @@ func findSuspender(ctx context.Context, c *observe.Cluster, root *rules.Finding,
 	for _, m := range managedfields.Of(o) {
 		if m.Name == applier.Manager && m.Owns([]string{"f:spec", "f:suspend"}) {
 			root.Message += ", as " + owner.String() + " applies it"
-			root.Fixes = []string{fmt.Sprintf("remove suspend: true from the manifest of %s in the source of %s: the next reconciliation would undo flux resume", root.Object, owner)}
+			root.Fixes = []string{fmt.Sprintf("remove .spec.suspend from the manifest of %s in the source of %s, whose next reconciliation would undo flux resume", root.Object, owner)}
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 // explainScheduling adds what the scheduler does not say about pods that it cannot assign: why a volume is not bound, and which nodes
 // are cordoned. Errors are ignored: the problem is valid without them.
-func explainScheduling(ctx context.Context, c *observe.Cluster, namespace string, pods []*corev1.Pod, problems []Problem) {
+func explainScheduling(ctx context.Context, c *observe.Cluster, pods []*corev1.Pod, problems []Problem) {
 	for i := range problems {
 		p := &problems[i]
 		at := slices.IndexFunc(pods, func(pod *corev1.Pod) bool { return pod.Name == p.pod })

@@ -83,7 +83,7 @@ func InNamespace(ctx context.Context, c *observe.Cluster, namespace string, obje
 		}
 	}
 	explain(ctx, c, namespace, problems)
-	explainScheduling(ctx, c, namespace, pods, problems)
+	explainScheduling(ctx, c, pods, problems)
 	missing, unknown := missingPods(ctx, c, namespace, others)
 	return append(problems, missing...), unknown
 }
