@@ -124,7 +124,7 @@ var Kinds = []Kind{
 		Examples:   Examples{Names: [2]string{"my-app", "my-api"}, Revision: "1.2.0"},
 		Required:   "--source=<source> --chart=<chart>",
 		Controller: "helm-controller", Word: "helmrelease", Plural: "helmreleases", Short: "hr", Verbs: steered | Tree,
-		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision"}), suspended},
+		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision", "status.lastAttemptedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
 		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller", Release: true, Actions: []string{"install", "upgrade"},

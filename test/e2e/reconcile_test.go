@@ -51,7 +51,8 @@ func TestReconcileFailing(t *testing.T) {
     Deployment/NS/web: container web of pod web-[^ ]+ ended with exit code 1 [^\n]*
     \| [^\n]*it crashes[^\n]*
   Fix
-    fix the workload in the source, commit and push
+    kubectl -n NS logs web-[^ ]+ -c web( --previous)?
+    fix Deployment/NS/web in crash/[^ ]+.yaml, commit and push
     flux reconcile kustomization crash -n NS --with-source
 `, "reconcile", "kustomization", "crash", "-n", f.namespace, "-o", "json")
 	var outcomes []struct{ Cause finding }

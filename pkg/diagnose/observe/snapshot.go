@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
+	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -144,20 +146,32 @@ func (s *Snapshot) FindNamespaces(ctx context.Context, c *Cluster) {
 	s.siblings = map[controllers.ID][]controllers.ID{}
 	s.namespaces = map[[2]string][]string{}
 	missing := Sorted(maps.Keys(s.absent))
+	var mu sync.Mutex
+	var g errgroup.Group
 	for _, t := range missing[:min(len(missing), elsewhereSearched)] {
 		k, known := t.Flux()
 		if !known {
 			continue
 		}
 		for _, other := range siblingKinds(t) {
-			if o, err := c.Flux(ctx, other.ID(t.Namespace, t.Name)); err == nil && o != nil {
-				s.siblings[t] = append(s.siblings[t], other.IDOf(o))
-			}
+			g.Go(func() error {
+				if o, err := c.Flux(ctx, other.ID(t.Namespace, t.Name)); err == nil && o != nil {
+					mu.Lock()
+					defer mu.Unlock()
+					s.siblings[t] = append(s.siblings[t], other.IDOf(o))
+				}
+				return nil
+			})
 		}
-		at := [2]string{t.Kind, t.Name}
-		_ = c.eachOf(ctx, k, kube.Selection{Name: t.Name, Without: []string{"metadata.managedFields", "spec", "status"}}, func(o controllers.Object) error {
-			s.namespaces[at] = append(s.namespaces[at], controllers.Namespace(o))
-			return nil
+		g.Go(func() error {
+			at := [2]string{t.Kind, t.Name}
+			return c.eachOf(ctx, k, kube.Selection{Name: t.Name, Without: []string{"metadata.managedFields", "spec", "status"}}, func(o controllers.Object) error {
+				mu.Lock()
+				defer mu.Unlock()
+				s.namespaces[at] = append(s.namespaces[at], controllers.Namespace(o))
+				return nil
+			})
 		})
 	}
+	_ = g.Wait()
 }

@@ -52,7 +52,7 @@ func NewCommand(a *app.App) *cobra.Command {
 			fs.StringVar(&o.reason, "reason", "", "reason of the suspension, shown by get -o wide and removed by resume")
 		},
 		Action: &kinds.Action{
-			Selects: "suspend", Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
+			Selects: "suspend", Explicit: true, Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
 			Begin: o.askUser,
 			Do: func(ctx context.Context, act *kinds.Act) error {
 				return act.Each(func(t *objref.Target) (string, error) { return o.suspend(ctx, act, t) })

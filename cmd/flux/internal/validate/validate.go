@@ -270,6 +270,9 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 			a.UI.Line("  accept missing schemas and sources with %s", strings.Join(flags, " "))
 		}
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
+	case accepted > 0 && validated == 0:
+		a.UI.Failure("none of %s could be validated: exiting with 2", output.Amount(objects, "object"))
+		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
 	case accepted > 0:
 		a.UI.Success("%d of %d objects validated and valid; the others are accepted without validation", validated, objects)
 	case objects == 0:

@@ -23,6 +23,8 @@ type Action struct {
 	Selects string
 	// Reading is set for a verb that changes nothing.
 	Reading bool
+	// Explicit is set for a verb that requires --all or --all-namespaces also with the argument "all".
+	Explicit bool
 	// Output is the help of --output without the formats, and Default its default.
 	Output  string
 	Formats []string
@@ -68,7 +70,7 @@ type Act struct {
 // attach completes a verb with the flags and the function of its action.
 func (v *Verb) attach(a *app.App) {
 	action, own := v.Action, v.Flags
-	var targets TargetOptions
+	targets := TargetOptions{explicit: action.Explicit}
 	format := action.Default
 	v.Flags = func(fs *pflag.FlagSet) {
 		targets.add(fs, action.Selects, action.Reading)

@@ -21,8 +21,8 @@ type TargetOptions struct {
 	All           bool
 	AllNamespaces bool
 	Labels        string
-	// reading is true for a command that changes nothing.
-	reading bool
+	// reading is true for a command that changes nothing, and explicit for one that does not take the argument "all" for --all.
+	reading, explicit bool
 }
 
 // add adds the flags to fs, with what the command does in their help. A command that changes nothing does not
@@ -42,7 +42,7 @@ func (o TargetOptions) selects() bool { return o.All || o.Labels != "" || o.read
 
 // with returns the options combined with the argument "all" of a selection.
 func (o TargetOptions) with(s Selection) TargetOptions {
-	o.All = o.All || s.all && o.Labels == ""
+	o.All = o.All || s.all && o.Labels == "" && (!o.explicit || o.AllNamespaces)
 	return o
 }
 
@@ -54,6 +54,8 @@ func (o TargetOptions) check(cmd *cobra.Command, s Selection) error {
 		return errors.New("names and --all or --label-selector are mutually exclusive")
 	case o.selects() || len(s.Objects) > 0 && !o.AllNamespaces:
 		return nil
+	case o.explicit && s.all:
+		return hint.Errorf("add --all for all objects of the namespace, or --all-namespaces", "%s all selects the objects of every kind", VerbOf(cmd))
 	case o.AllNamespaces:
 		return errors.New("--all-namespaces needs --all or --label-selector")
 	case s.Every:
