@@ -58,7 +58,8 @@ next fetch. In a clone of the source, it lists the commits that were fetched but
 not applied with their authors; elsewhere it has only their range.
 
 What could not be checked is listed. Resources that have been reconciling for less
-than a minute are listed as progress, not as problems.
+than a minute, or for less than the time for which their controller waits, are
+listed as progress, not as problems.
 
 JSON and YAML have the fields healthy, looked (resources that were checked),
 summary (problems, rootCauses, shown), cases, progress (cases that are not a
@@ -67,7 +68,7 @@ not live) and unknown (what could not be checked). A case has the object, its
 root cause (code, message, details, remedies), the chain of findings from the
 object to it, and the objects that it blocks.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "no problem was found; a resource that has been reconciling for less than a minute, or being deleted for less than half " +
+			clierr.ExitSuccess: "no problem was found; a resource that has been reconciling for less than a minute or the time for which its controller waits, or being deleted for less than half " +
 				"a minute, is not a problem unless its controller is in a crash loop",
 			clierr.ExitFailed: "there is a problem",
 			clierr.ExitUndetermined: "undetermined: the object does not exist, the cluster does not respond, the command line is invalid, or no problem was " +
