@@ -20,6 +20,8 @@ type Result struct {
 	RootCauses int
 	// Unknown describes what could not be read, and why.
 	Unknown []string
+	// Uninstalled is set if the namespace of the controllers has none.
+	Uninstalled bool
 	// Progress lists reconciliations that have just started and have neither failed nor succeeded.
 	Progress []Cause
 	// Facts holds the revisions of the requested object, or nil if it has no source.

@@ -280,10 +280,12 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 			failed = clierr.ErrReported
 		}
 	}
-	if absent == len(q.kinds) {
+	switch {
+	case absent == len(q.kinds) && kinds.Optional(q.kinds) && q.stream == nil: // not a failure, as in Flux 2.9
+		a.Report(kinds.NotServed(q.kinds))
+	case absent == len(q.kinds):
 		return kinds.NotServed(q.kinds)
-	}
-	if len(there) == 0 && failed == nil && !q.printsObjects() {
+	case len(there) == 0 && failed == nil && !q.printsObjects():
 		a.UI.Line("No %s.", kinds.None("", q.options.labels, q.namespace, found)) // not a failure, as in Flux 2.9
 	}
 	if err := printAll(a, q, there); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
@@ -81,6 +82,9 @@ func flagError(_ *cobra.Command, err error) error {
 			}
 		}
 	}
+	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
+		return hint.Errorf("use a duration such as 30s, 5m or 24h", "%w", err)
+	}
 	return err
 }
 
@@ -96,6 +100,9 @@ func applySettings(a *app.App, cmd *cobra.Command) error {
 	words := strings.Fields(cmd.CommandPath())
 	if len(words) == 1 || slices.Contains(withoutSettings, words[1]) || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd) {
 		return nil
+	}
+	if a.Settings == nil && a.Global.Timeout <= 0 {
+		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: it must be greater than 0", a.Global.Timeout)
 	}
 	return a.Settings
 }

@@ -165,7 +165,7 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 		ref, ok := objref.Parse([]string{word})
 		switch {
 		case !strings.Contains(word, "/") && len(s.Objects) == 0:
-			return s, command.NoSubcommand(cmd, []string{word})
+			return s, withoutKind(cmd, word)
 		case !ok:
 			return s, objref.NotAnObject(word)
 		}
@@ -179,6 +179,17 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 		s.Add(objref.Target{Kind: k, Namespace: ref.Namespace, Name: ref.Name})
 	}
 	return s, nil
+}
+
+// withoutKind returns the error for a word that is neither a kind nor a subcommand: a name without its kind, unless it resembles
+// a command.
+func withoutKind(cmd *cobra.Command, word string) error {
+	err := command.NoSubcommand(cmd, []string{word})
+	var unknown *hint.Error
+	if errors.As(err, &unknown) && !strings.HasPrefix(unknown.Hint, "did you mean") {
+		return hint.Errorf(fmt.Sprintf("%s, or name the kind of the object: %s ks/%s", unknown.Hint, cmd.CommandPath(), word), "%w", unknown.Err)
+	}
+	return err
 }
 
 func (v Verb) inapplicable(cmd *cobra.Command, kinds []controllers.Kind) error {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -84,13 +85,18 @@ func (s Selection) In(namespace string) []objref.Target {
 	return named.Objects
 }
 
-// NotServed returns the error for a cluster that serves none of the kinds. Every
-// installation has source-controller; other controllers are optional.
+// required is the controller that every installation has.
+const required = "source-controller"
+
+// Optional reports whether an installation of Flux may have none of the kinds.
+func Optional(kinds []controllers.Kind) bool {
+	return !slices.ContainsFunc(kinds, func(k controllers.Kind) bool { return k.Controller == required })
+}
+
+// NotServed returns the error for a cluster that serves none of the kinds.
 func NotServed(kinds []controllers.Kind) error {
-	for _, k := range kinds {
-		if k.Controller == "source-controller" {
-			return hint.Errorf("run flux install or flux bootstrap", "Flux is not installed in this cluster")
-		}
+	if !Optional(kinds) {
+		return hint.Errorf("run flux install or flux bootstrap", "Flux is not installed in this cluster")
 	}
 	return hint.Errorf(objref.InstallHint(kinds[0]), "the cluster does not serve %s", objref.JoinKinds(kinds))
 }
