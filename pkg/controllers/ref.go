@@ -114,11 +114,11 @@ func FieldOf(k Kind, relation string) string {
 }
 
 // Dependents returns the kinds whose objects may wait for an object of the
-// kind.
+// kind. It omits includes, which are rare: a list of all sources is not worth them.
 func (k Kind) Dependents() []Kind {
 	var kinds []Kind
 	for _, row := range Kinds {
-		if slices.ContainsFunc(row.AllRefs(), func(r Ref) bool { return r.Waits() && slices.Contains(r.Kinds, k.Kind) }) {
+		if slices.ContainsFunc(row.AllRefs(), func(r Ref) bool { return r.Waits() && r.Relation != "include" && slices.Contains(r.Kinds, k.Kind) }) {
 			kinds = append(kinds, row)
 		}
 	}

@@ -29,7 +29,16 @@ func Cut(s string, width int) string {
 	if width < 1 || Width(s) <= width {
 		return s
 	}
-	return strings.TrimRight(condition().Truncate(s, width-1, ""), " ") + "…"
+	return condition().Truncate(s, width-1, "") + "…"
+}
+
+// CutWords truncates a text as Cut does, without a space in front of the ellipsis.
+func CutWords(s string, width int) string {
+	cut := Cut(s, width)
+	if cut == s {
+		return s
+	}
+	return strings.TrimRight(strings.TrimSuffix(cut, "…"), " ") + "…"
 }
 
 // CutMiddle truncates a text in the middle. It keeps more of the end, which contains the commit of a revision and the

@@ -40,7 +40,7 @@ func TestCutLine(t *testing.T) {
 		{"exactly", 7, "exactly"},
 		{"exactly", 6, "exact…"},
 		{"exactly", 0, "exactly"},
-		{"\x1b[31mred\x1b[0m and plain", 5, "\x1b[31mred\x1b[0m…"},
+		{"\x1b[31mred\x1b[0m and plain", 5, "\x1b[31mred\x1b[0m …"},
 		{"plain \x1b[31mred\x1b[0m", 9, "plain \x1b[31mred\x1b[0m"},
 		{"plain \x1b[31mred\x1b[0m", 8, "plain \x1b[31mr…\x1b[0m"},
 		{"größer", 6, "größer"},

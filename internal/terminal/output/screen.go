@@ -64,7 +64,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 		case i == len(row)-1 && s.Fold:
 			cell = strings.TrimLeft(fit.Fold(strings.Repeat(" ", position)+cell, position, s.Width), " ")
 		case i == len(row)-1, headers[i] == "SUSPEND REASON":
-			cell = fit.Cut(cell, c.width)
+			cell = fit.CutWords(cell, c.width)
 		case !slices.Contains(whole, headers[i]):
 			cell = fit.CutMiddle(cell, c.width)
 		}

@@ -281,7 +281,7 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 		}
 	}
 	switch {
-	case absent == len(q.kinds) && kinds.Optional(q.kinds) && q.stream == nil: // not a failure, as in Flux 2.9
+	case absent == len(q.kinds) && kinds.Optional(q.kinds) && !q.options.watch: // not a failure, as in Flux 2.9
 		a.Report(kinds.NotServed(q.kinds))
 	case absent == len(q.kinds):
 		return kinds.NotServed(q.kinds)
