@@ -44,10 +44,10 @@ func bootstrapMissingDirectory(f *fixture) {
 	failsWith(f, `
 ✗ Kustomization NS/NS is not ready: BuildFailed: kustomize build failed: [^\n]*open apps: no such file or directory[^\n]*
   Root cause
-    the manifests do not build
+    a kustomization.yaml below "./clusters/test" lists ../../apps, which does not exist
   Fix
     fix it in the repository, commit and push, then run the command again
-    see it in a clone of the source: flux build kustomization flux-system -n NS --path ./clusters/test
+    add ../../apps, or remove it from the kustomization.yaml, commit and push
     flux reconcile kustomization flux-system -n NS --with-source
 `, bootstrapArgs(f.git)...)
 

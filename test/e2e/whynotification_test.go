@@ -38,7 +38,7 @@ func notificationFailures() []failure {
 		{
 			name: "provider-unreachable", args: []string{"alert", "app"}, root: "Provider/chat", code: "notification-failed",
 			files: map[string]string{"settings.yaml": plainMap}, objects: "${DEFAULT}\n---\n" + alert("app", "chat") + "---\n" + provider,
-			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check spec.address"}, hides: []string{"not-for-output"},
+			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check .spec.address"}, hides: []string{"not-for-output"},
 			// Events from before the correction of the Provider are not evidence.
 			fix: func(f *fixture) {
 				statusReports(f, "alert app", "the last notification of Alert/"+f.namespace+"/app was not delivered")

@@ -74,16 +74,16 @@ func requestCases() []requestCase {
 		{args: "why kustomization app", answer: "No problem found with ", requests: 10}, // the archive of its source, and an inventory of three kinds
 		{args: "why helmrelease app", answer: "No problem found with ", requests: 9},    // Helm's storage, and an inventory of one kind
 		{args: "why deployment web", answer: "No problem found with ", requests: 10},    // its pods
-		{args: "why service web", answer: "No problem found with ", requests: 8},        // no pods
+		{args: "why service web", answer: "No problem found with ", requests: 9},        // the pods that it selects
 		{args: "why gitrepository broken", answer: source, requests: 8},
 		{args: "why kustomization failed", answer: source, requests: 9},
 		{args: "why kustomization behind", answer: source, requests: 10}, // one dependency
 		{args: "why helmrelease chartless", answer: source, requests: 10},
 		{args: "status kustomization behind", answer: source, requests: 11}, // also its own events,
 		{args: "status gitrepository broken", answer: source, requests: 8},  // the events of the root are its own
-		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 6},
-		{args: "why kustomization after", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 7},
-		{args: "why deployment crash", answer: "✗ Deployment/apps/crash", requests: 7},
+		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 8}, // the archive of its source has the file
+		{args: "why kustomization after", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 9},
+		{args: "why deployment crash", answer: "✗ Deployment/apps/crash", requests: 9},
 		{args: "why kustomization invalid", answer: "✗ Kustomization/apps/invalid: ", requests: 7}, // the archive of its source,
 		{args: "why kustomization unbuilt", answer: "✗ Kustomization/apps/unbuilt: ", requests: 5},
 		{args: "why helmrelease crashing", answer: "✗ HelmRelease/apps/crashing: Deployment/apps/released", requests: 7},
