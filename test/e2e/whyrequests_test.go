@@ -79,8 +79,8 @@ func requestCases() []requestCase {
 		{args: "why kustomization failed", answer: source, requests: 9},
 		{args: "why kustomization behind", answer: source, requests: 10}, // one dependency
 		{args: "why helmrelease chartless", answer: source, requests: 10},
-		{args: "status kustomization behind", answer: source, requests: 11}, // also its own events,
-		{args: "status gitrepository broken", answer: source, requests: 8},  // the events of the root are its own
+		{args: "status kustomization behind", answer: source, requests: 11},                                         // also its own events,
+		{args: "status gitrepository broken", answer: source, requests: 8},                                          // the events of the root are its own
 		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 8}, // the archive of its source has the file
 		{args: "why kustomization after", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 9},
 		{args: "why deployment crash", answer: "✗ Deployment/apps/crash", requests: 9},
