@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 )
@@ -31,6 +32,9 @@ func (s *Secrets) AddAgeKey(fs *pflag.FlagSet) {
 	fs.StringVar(&s.AgeKeyFile, "age-key-file", "", "file with the age keys for SOPS (default: SOPS_AGE_KEY_FILE)")
 }
 
+// maxKeys is the maximum size of a file with keys.
+const maxKeys = 1 << 20
+
 // AgeKey returns the age keys of the user, "" without any.
 func (s *Secrets) AgeKey(a *app.App) (string, error) {
 	if s.Untrusted {
@@ -44,11 +48,13 @@ func (s *Secrets) AgeKey(a *app.App) (string, error) {
 	if name == "" {
 		return a.Env("SOPS_AGE_KEY"), nil
 	}
-	text, err := os.ReadFile(name)
+	file, err := os.Open(name)
 	if err != nil {
 		return "", fmt.Errorf("reading the age keys: %w", err)
 	}
-	if !strings.Contains(string(text), "AGE-SECRET-KEY-") {
+	defer func() { _ = file.Close() }() // read-only
+	text, err := budget.ReadAll(file, name, "the file", maxKeys)
+	if err == nil && !strings.Contains(string(text), "AGE-SECRET-KEY-") {
 		err = hint.Errorf("name the file that age-keygen has written", "%s has no age keys", name)
 	}
 	return string(text), err
