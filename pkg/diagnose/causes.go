@@ -17,6 +17,11 @@ func (e *evaluation) everything(scope Scope) Result {
 		for _, name := range slices.Sorted(maps.Keys(e.installation.down)) {
 			known.add(&r, controllers.ID{}, []rules.Finding{e.installation.down[name]})
 		}
+		for _, name := range slices.Sorted(maps.Keys(e.installation.crashes)) {
+			if c := e.installation.crashes[name]; c.updating {
+				known.add(&r, controllers.ID{}, []rules.Finding{c.finding})
+			}
+		}
 	}
 	for _, t := range e.snapshot.IDs() {
 		if scope.contains(t.Namespace) {

@@ -39,6 +39,8 @@ type installation struct {
 type crash struct {
 	finding rules.Finding
 	at      time.Time
+	// updating is set if a pod with the previous template serves, because the pods with the current one crash.
+	updating bool
 }
 
 func newInstallation(cluster *observe.Cluster, now time.Time) *installation {
@@ -69,7 +71,7 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 			in.fail(name, "controller-stopped", "the "+name+" is scaled to zero", hint.Command("kubectl -n %s scale deployment %s --replicas=1", in.cluster.Home, name))
 		case d.Status.AvailableReplicas == 0:
 			in.readStopped(ctx, d)
-		case rollout.Interrupted(d):
+		case rollout.Interrupted(d) || !rollout.Complete(d):
 			in.readCrashes(ctx, d)
 		}
 	}
@@ -137,7 +139,7 @@ func (in *installation) readCrashes(ctx context.Context, d *appsv1.Deployment) {
 				cmp.Or(c.Problem.Remedy, "suspend the object whose reconciliation ends the controller, if the log names one, and report the failure"),
 				hint.Command("kubectl -n %s logs %s --previous", in.cluster.Home, c.Pod),
 			},
-		}, c.At}
+		}, c.At, d.Status.AvailableReplicas > 0 && !rollout.Complete(d)}
 	}
 }
 

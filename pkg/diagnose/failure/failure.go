@@ -78,6 +78,8 @@ const (
 	NoRepository Type = "no-repository"
 	// Rejected is a push that the Git server rejects.
 	Rejected Type = "rejected"
+	// ServerFailed is an HTTP status of 500 or above.
+	ServerFailed Type = "server-failed"
 	// Status is another HTTP status.
 	Status Type = "status"
 	// RateLimited is a server that limits the rate of requests.

@@ -59,8 +59,8 @@ var messages = []spoken{
 	{`Get "http://a/": EOF`, Unreachable, nil},
 	{`Get "http://a/": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`, TimedOut, nil},
 
-	{`unable to list remote for 'http://a/b': unexpected client error: unexpected requesting "http://a/b/info/refs?service=git-upload-pack" status code: 500`, Status, nil},
-	{`unexpected requesting "http://a/401" status code: 503`, Unreachable, nil},
+	{`unable to list remote for 'http://a/b': unexpected client error: unexpected requesting "http://a/b/info/refs?service=git-upload-pack" status code: 500`, ServerFailed, nil},
+	{`unexpected requesting "http://a/401" status code: 503`, ServerFailed, nil},
 	{`could not get tags for "app": GET "http://a/v2/app/tags/list": response status code 401: unauthorized: authentication required`, Unauthenticated, nil},
 	{`HTTP request to http://a/x returned status 403 (Forbidden)`, Unauthenticated, nil},
 	{`postMessage failed: request failed with status code 404: no such hook`, NoRevision, nil},

@@ -66,6 +66,10 @@ func (f *Failure) status() bool {
 	if err != nil {
 		return false
 	}
+	if code >= http.StatusInternalServerError {
+		f.Type, f.Detail = ServerFailed, strings.TrimSpace("HTTP status "+f.Code+" "+http.StatusText(code))
+		return true
+	}
 	switch code {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired:
 		f.Type = Unauthenticated
@@ -76,9 +80,6 @@ func (f *Failure) status() bool {
 		}
 	case http.StatusTooManyRequests:
 		f.Type = RateLimited
-	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		f.Type = Unreachable
-		f.Detail = strings.TrimSpace("HTTP status " + f.Code + " " + http.StatusText(code))
 	}
 	return true
 }

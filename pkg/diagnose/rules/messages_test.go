@@ -119,7 +119,7 @@ var sourceExamples = []example{
 		kind: "OCIRepository", reason: "OCIArtifactPullFailed", code: "source-authentication",
 		message: `failed to determine artifact digest: HEAD https://«[u]registry.example.com»/v2/app/manifests/v1: unexpected status code 403 Forbidden (HEAD responses have no body, use GET for details)`,
 		near: []near{
-			{"OCIRepository", "OCIArtifactPullFailed", `failed to determine artifact digest: HEAD https://registry/v2/403/manifests/v1: unexpected status code 500 Internal Server Error (HEAD responses have no body, use GET for details)`, ""},
+			{"OCIRepository", "OCIArtifactPullFailed", `failed to determine artifact digest: HEAD https://registry/v2/403/manifests/v1: unexpected status code 500 Internal Server Error (HEAD responses have no body, use GET for details)`, "source-server-error"},
 			{"OCIRepository", "OCIArtifactPullFailed", `failed to determine artifact digest: HEAD https://registry/v2/403/manifests/forbidden: unexpected status code 404 Not Found (HEAD responses have no body, use GET for details)`, "source-reference"},
 		},
 	},
@@ -136,7 +136,7 @@ var sourceExamples = []example{
 		message: `failed to fetch Helm repository index: failed to cache index to temporary file: failed to fetch https://«[u]charts.example.com»/index.yaml : 401 Unauthorized`,
 		near: []near{
 			{"HelmRepository", "Failed", `failed to fetch Helm repository index: failed to cache index to temporary file: failed to fetch http://charts:40100/401/index.yaml : 404 Not Found`, "source-not-found"},
-			{"HelmRepository", "Failed", `failed to fetch Helm repository index: failed to cache index to temporary file: failed to fetch http://charts:40100/index.yaml : 500 Internal Server Error`, ""},
+			{"HelmRepository", "Failed", `failed to fetch Helm repository index: failed to cache index to temporary file: failed to fetch http://charts:40100/index.yaml : 500 Internal Server Error`, "source-server-error"},
 		},
 	},
 	{
@@ -231,7 +231,7 @@ var sourceExamples = []example{
 		kind: "ImageRepository", reason: "ReadOperationFailed", code: "source-reference", spec: `{"image": "«[u]registry/app»"}`,
 		message: `scan failed: GET https://«[u]registry»/v2/app/tags/list: NAME_UNKNOWN: repository name not known to registry; map[name:app]`,
 		near: []near{
-			{"ImageRepository", "ReadOperationFailed", `scan failed: GET https://registry/v2/name_unknown/tags/list: unexpected status code 503 Service Unavailable`, "source-unreachable"},
+			{"ImageRepository", "ReadOperationFailed", `scan failed: GET https://registry/v2/name_unknown/tags/list: unexpected status code 503 Service Unavailable`, "source-server-error"},
 			{"ImageRepository", "ImageURLInvalid", `image 'name_unknown:404' should not include a tag; remove ':404'`, "source-address"},
 		},
 	},

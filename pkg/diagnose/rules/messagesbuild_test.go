@@ -231,6 +231,14 @@ var referenceExamples = []example{
 		},
 	},
 	{
+		kind: "HelmRepository", reason: "Failed", code: "source-server-error", spec: `{"url": "https://«[u]charts»"}`,
+		message: `failed to fetch Helm repository index: failed to cache index to temporary file: failed to fetch https://«[u]charts»/index.yaml : 503 Service Unavailable`,
+		near: []near{
+			{"HelmRepository", "Failed", `failed to fetch Helm repository index: failed to cache index to temporary file: failed to fetch https://503-service-unavailable/index.yaml : 404 Not Found`, "source-not-found"},
+			{"HelmRepository", "Failed", `failed to fetch Helm repository index: failed to cache index to temporary file: Get "https://service-unavailable/index.yaml": dial tcp 10.0.0.1:443: connect: connection refused`, "source-unreachable"},
+		},
+	},
+	{
 		kind: "GitRepository", reason: "EmptyGitRepository", code: "source-empty", spec: `{"url": "https://git/x"}`,
 		message: `git repository is empty`,
 		near: []near{

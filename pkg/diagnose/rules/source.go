@@ -204,6 +204,11 @@ var sourceRules = []rule{
 		fixes:   []string{"raise .spec.interval of {object}, or use credentials with a higher limit"},
 	},
 	{
+		code: "source-server-error", kinds: fetchers, types: []failure.Type{failure.ServerFailed}, upstream: true,
+		message: "the server of {address} has failed: {detail}",
+		fixes:   []string{"check the server or its status page; {controller} tries again at .spec.interval of {object}"},
+	},
+	{
 		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,
 		message: "cannot reach {address}: {detail}",
 		fixes:   []string{"check {address of}, and DNS, proxies and NetworkPolicies between the cluster and it"},
