@@ -146,7 +146,7 @@ func (e *evaluation) dangling(t controllers.ID) *rules.Finding {
 			continue
 		}
 		field := controllers.FieldOf(observe.KindOf(t), edge.Relation)
-		f := &rules.Finding{Object: t, Code: "missing-reference", Message: fmt.Sprintf("%s, which %s names, does not exist", edge.To, field)}
+		f := &rules.Finding{Object: t, Code: "missing-reference", Message: fmt.Sprintf("%s in %s does not exist", edge.To, field)}
 		f.Fixes = append(e.elsewhere(edge.To), fmt.Sprintf("correct %s of %s, or create %s", field, t, edge.To))
 		return f
 	}

@@ -104,7 +104,7 @@ func (in *installation) readStopped(ctx context.Context, d *appsv1.Deployment) {
 	problems, _ := rollout.InNamespace(ctx, in.cluster, home, []controllers.ID{f.Object})
 	pods, _ := in.cluster.Pods(ctx, home)
 	if started, is := rollout.Starting(d, pods, problems); is {
-		f.Code, f.Message, f.Since = "controller-starting", "the "+name+" is being started", started
+		f.Code, f.Message, f.Since = "controller-starting", "the "+name+" is starting", started
 		in.down[name] = f
 		return
 	}

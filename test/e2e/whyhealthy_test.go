@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fluxkit/flux/test/support/testsops"
 )
 
 // TestWhyHealthy checks resources that resemble those with problems.
@@ -13,7 +15,7 @@ func TestWhyHealthy(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
 	f.git.commit("Run what is healthy", map[string]string{"cases/status/settings.yaml": plainMap})
-	runHealthy(f, inTier(slices.Concat(healthyKustomizations(), healthyReleases()), false))
+	runHealthy(f, inTier(slices.Concat(healthyKustomizations(), encryptedSecrets(t), healthyReleases()), false))
 	t.Run("status", func(t *testing.T) {
 		t.Parallel()
 		statusOfMissing(f.as(t).in(f.namespace + "-status"))
@@ -26,7 +28,7 @@ func TestWhyHealthy(t *testing.T) {
 
 func TestNightlyWhyHealthy(t *testing.T) {
 	t.Parallel()
-	runHealthy(newShared(t), inTier(slices.Concat(healthyKustomizations(), healthyReleases()), true))
+	runHealthy(newShared(t), inTier(slices.Concat(healthyKustomizations(), encryptedSecrets(t), healthyReleases()), true))
 }
 
 // runHealthy checks that flux why finds no problem in each case.
@@ -109,6 +111,24 @@ func healthyKustomizations() []failure {
 		{name: "apart", nightly: true, files: map[string]string{"app/settings.yaml": plainMap, "more/notes.yaml": notes}, objects: strings.Replace(kustomizationWith("force: false"), "${PATH}", "${PATH}/app", 1) + "---\n" + applied("other", "GitRepository", "app", "cases/apart/more", "")},
 		{name: "slow", files: map[string]string{"web.yaml": troubled("slow-start")}},
 	}
+}
+
+// encryptedSecrets is a Kustomization that decrypts a Secret.
+func encryptedSecrets(t *testing.T) []failure {
+	t.Helper()
+	keys, err := testsops.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := keys.Secret("token", "password", "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []failure{{
+		name: "decrypted", files: map[string]string{"token.yaml": secret},
+		objects: kustomizationWith("decryption: {provider: sops, secretRef: {name: keys}}") +
+			"\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: keys}\nstringData: {age.agekey: \"" + keys.Identity.String() + "\"}\n",
+	}}
 }
 
 func healthyReleases() []failure {

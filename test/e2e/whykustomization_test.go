@@ -32,7 +32,7 @@ func kustomizationFailures() []failure {
 			},
 		},
 		{name: "build", files: map[string]string{"kustomization.yaml": "resources: [gone.yaml]\n"}, root: "Kustomization/app", code: "build", says: []string{"add gone.yaml, or remove it from cases/build/kustomization.yaml, commit and push"}},
-		{name: "path", root: "Kustomization/app", code: "build-path", says: []string{`no path "cases/path", which .spec.path names`}},
+		{name: "path", root: "Kustomization/app", code: "build-path", says: []string{`.spec.path "cases/path" does not exist in the source`}},
 		{
 			name: "dependency", nightly: true, files: yes, fails: map[string]string{"flux resume kustomization app -n ${NS}": "BuildFailed"}, args: []string{"kustomization", "later"}, root: "Kustomization/app", code: "suspended",
 			objects: `apiVersion: kustomize.toolkit.fluxcd.io/v1

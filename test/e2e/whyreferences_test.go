@@ -43,7 +43,7 @@ func awaitedChildren() []failure {
 	return []failure{
 		{
 			name: "wait-path", files: child("./gone", "", nil), root: "Kustomization/child", code: "build-path",
-			objects: "${DEFAULT}" + later, args: []string{"kustomization", "later"}, says: []string{`no path "./gone"`},
+			objects: "${DEFAULT}" + later, args: []string{"kustomization", "later"}, says: []string{`.spec.path "./gone" does not exist in the source`},
 		},
 		{
 			name: "wait-pods", nightly: true, root: "Kustomization/child", code: "health", never: []string{"Kustomization/${NS}/child is not ready"},
@@ -92,7 +92,7 @@ func sourceFields() []failure {
 			fails:   map[string]string{"flux create source oci app -n ${NS} --url=<url> --tag=<tag>": "cannot reach"},
 		},
 		{
-			name: "generator", nightly: true, files: yes, root: "ArtifactGenerator/parts", code: "artifact-empty", says: []string{"source app has no files that match nodir/**"},
+			name: "generator", nightly: true, files: yes, root: "ArtifactGenerator/parts", code: "artifact-empty", says: []string{"no files in source app match nodir/**"},
 			objects: strings.Replace(whyDefault, "sourceRef: {kind: GitRepository, name: app", "sourceRef: {kind: ExternalArtifact, name: part", 1) + `---
 apiVersion: source.extensions.fluxcd.io/v1beta1
 kind: ArtifactGenerator
@@ -119,7 +119,7 @@ func buildEntries() []failure {
 		build("patch-file", "cases/patch-file/kustomization.yaml lists p.yaml, which does not exist", "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", map[string]string{"a.yaml": plainMap}),
 		build("patch-target", "the build contains no ConfigMap/nope", "resources: [a.yaml]\npatches: [{path: p.yaml}]\n", map[string]string{"a.yaml": plainMap, "p.yaml": strings.Replace(plainMap, "settings", "nope", 1)}),
 		build("no-yaml", "a.yaml is not valid YAML", "resources: [a.yaml]\n", map[string]string{"a.yaml": "a: b\n c: d\n"}),
-		build("outside", "lists /etc/passwd, which is outside of the source", "resources: [/etc/passwd]\n", nil),
+		build("outside", "lists /etc/passwd, which is outside the source", "resources: [/etc/passwd]\n", nil),
 		build("base", "the remote base http://127.0.0.1:1/x.yaml cannot be loaded", "resources: [\"http://127.0.0.1:1/x.yaml\"]\n", nil),
 		build("helm-charts", "uses helmCharts, which Flux does not support", "helmCharts: [{name: x, repo: \"https://example.com\"}]\n", nil),
 		twice,
@@ -191,7 +191,7 @@ func automationFields() []failure {
 		{name: "update-path", nightly: true, files: yes, args: args, objects: automation("", "./nodir"), root: "ImageUpdateAutomation/app", code: "update-path", says: []string{"correct .spec.update.path"}},
 		{name: "checkout-branch", nightly: true, files: yes, args: args, objects: automation("checkout: {ref: {branch: gone}}, ", "./"), root: "ImageUpdateAutomation/app", code: "source-reference", says: []string{"branch gone not found", "correct .spec.git.checkout.ref of ImageUpdateAutomation/${NS}/app"}},
 		{
-			name: "event-source", files: yes, args: []string{"alert", "app"}, root: "Alert/app", code: "missing-reference", says: []string{"Kustomization/${NS}/nosuch, which .spec.eventSources names, does not exist"},
+			name: "event-source", files: yes, args: []string{"alert", "app"}, root: "Alert/app", code: "missing-reference", says: []string{"Kustomization/${NS}/nosuch in .spec.eventSources does not exist"},
 			objects: "${DEFAULT}---\napiVersion: notification.toolkit.fluxcd.io/v1\nkind: Provider\nmetadata: {name: app}\nspec: {type: generic, address: \"http://127.0.0.1:1\"}\n" +
 				"---\napiVersion: notification.toolkit.fluxcd.io/v1\nkind: Alert\nmetadata: {name: app}\nspec: {providerRef: {name: app}, eventSources: [{kind: Kustomization, name: nosuch}]}\n",
 		},

@@ -29,13 +29,13 @@ var applyRules = []rule{
 	{
 		code: "kubeconfig", kinds: appliers, steps: []failure.Step{failure.KubeConfig}, types: []failure.Type{""},
 		message: "the kubeconfig in {secret} is invalid: {detail}",
-		fixes:   []string{"correct the kubeconfig in {secret}, which .spec.kubeConfig of {object} names"},
+		fixes:   []string{"correct the kubeconfig in {secret} (.spec.kubeConfig of {object})"},
 	},
 	{
 		code: "remote-cluster", kinds: appliers, types: []failure.Type{failure.Unreachable, failure.TimedOut, failure.Untrusted, failure.Expired},
 		when:    func(s Subject) bool { return kubeConfig(s) != "" },
 		message: "cannot reach the API server in the kubeconfig of {kubeconfig}: {detail}",
-		fixes:   []string{"correct the server in {kubeconfig}, which .spec.kubeConfig of {object} names, or make it reachable from {controller}"},
+		fixes:   []string{"correct the server in {kubeconfig} (.spec.kubeConfig of {object}), or make it reachable from {controller}"},
 	},
 	{
 		code: "api-missing", live: true, kinds: appliers, types: []failure.Type{failure.NoMatch},
@@ -83,7 +83,7 @@ var applyRules = []rule{
 	{
 		code: "account-missing", live: true, kinds: appliers, types: []failure.Type{failure.Unauthorized},
 		when:    func(s Subject) bool { return s.Live.NoAccount },
-		message: "{user}, which .spec.serviceAccountName names, does not exist",
+		message: "{user} in .spec.serviceAccountName does not exist",
 		fixes:   []string{"create {user} with a RoleBinding, or correct .spec.serviceAccountName of {object}"},
 	},
 	{
@@ -161,7 +161,7 @@ var applyRules = []rule{
 		when: func(s Subject) bool {
 			return namesNamespace(s) && s.Text("spec.storageNamespace") == s.failure.Named.Name
 		},
-		message: "namespace {name}, which .spec.storageNamespace names, does not exist",
+		message: "namespace {name} in .spec.storageNamespace does not exist",
 		fixes:   []string{"create the namespace, or correct .spec.storageNamespace of {object}"},
 	},
 	{

@@ -46,8 +46,8 @@ var buildRules = []rule{
 	},
 	{
 		code: "build-path", live: true, kinds: []string{"Kustomization"}, reasons: []string{"ArtifactFailed"}, steps: []failure.Step{failure.Path},
-		message: "the source has no path {path}, which .spec.path names",
-		fixes:   []string{"push it, or correct .spec.path of {object}"},
+		message: ".spec.path {path} does not exist in the source",
+		fixes:   []string{"add {path} to the source, or correct .spec.path of {object}"},
 	},
 	{
 		code: "build-path", kinds: []string{"Kustomization"}, types: []failure.Type{failure.NotDirectory},
@@ -81,7 +81,7 @@ var buildRules = []rule{
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID}, when: func(s Subject) bool { return strings.HasPrefix(s.failure.Text, "namespace transformation") },
-		message: "two objects become {named} in namespace {target namespace}",
+		message: "two objects result in {named} in namespace {target namespace}",
 		fixes:   []string{"rename one of them, or correct the namespace in .spec.targetNamespace of {object} or kustomization.yaml"},
 	},
 	{
@@ -96,12 +96,12 @@ var buildRules = []rule{
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Outside},
-		message: "a kustomization.yaml below {path} lists {variable}, which is outside of the source",
+		message: "a kustomization.yaml below {path} lists {variable}, which is outside the source",
 		fixes:   []string{"copy {variable} into the source, and correct the entry"},
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Incomplete}, when: func(s Subject) bool { return s.failure.Address != "" },
-		message: "{file} has a manifest without a name",
+		message: "{file} contains a manifest without metadata.name",
 		fixes:   []string{"set metadata.name in {file}, commit and push"},
 	},
 	{
@@ -135,17 +135,17 @@ var buildRules = []rule{
 var expressionRules = []rule{
 	{
 		code: "expression", kinds: appliers, reasons: []string{"InvalidCELExpression"}, types: []failure.Type{failure.Expression},
-		message: "readyExpr of dependency {name} is not a valid CEL expression: {detail}",
+		message: "invalid readyExpr for dependency {name}: {detail}",
 		fixes:   []string{"correct readyExpr in .spec.dependsOn of {object}"},
 	},
 	{
 		code: "expression", kinds: appliers, reasons: []string{"InvalidCELExpression"},
-		message: "a CEL expression is not valid: {detail}",
+		message: "invalid CEL expression: {detail}",
 		fixes:   []string{"correct .spec.healthCheckExprs of {object}"},
 	},
 	{
 		code: "dependency-expression", kinds: appliers, reasons: []string{"DependencyNotReady"}, types: []failure.Type{failure.Expression},
-		message: "{dependency} does not fulfill its readyExpr in .spec.dependsOn",
+		message: "the readyExpr for {dependency} in .spec.dependsOn is false",
 		fixes:   []string{"correct {dependency}, or readyExpr in .spec.dependsOn of {object}"},
 	},
 }

@@ -12,12 +12,12 @@ import (
 var releaseRules = []rule{
 	{
 		code: "values-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues}, when: missesKey,
-		message: "{named} of .spec.valuesFrom has no key {variable}",
+		message: "{named} (.spec.valuesFrom) has no key {variable}",
 		fixes:   []string{"add key {variable} to {named}, or correct valuesKey in .spec.valuesFrom of {object}"},
 	},
 	{
 		code: "values-invalid", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NoValues}, when: readsKey,
-		message: "key {variable} of {named} of .spec.valuesFrom is not valid: {detail}",
+		message: "invalid value in key {variable} of {named} (.spec.valuesFrom): {detail}",
 		fixes:   []string{"correct the value of key {variable} in {named}, or targetPath in .spec.valuesFrom of {object}"},
 	},
 	{
@@ -27,7 +27,7 @@ var releaseRules = []rule{
 	},
 	{
 		code: "post-renderer", kinds: []string{"HelmRelease"}, steps: []failure.Step{failure.PostRender},
-		message: "a post-renderer fails: {detail}",
+		message: "post-renderer failed: {detail}",
 		fixes:   []string{"correct .spec.postRenderers of {object}, commit and push"},
 	},
 	{

@@ -27,7 +27,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoDirectory},
-		message: "directory {variable}, which .spec.sparseCheckout names, does not exist in {revision}",
+		message: "directory {variable} of .spec.sparseCheckout does not exist in {revision}",
 		fixes:   []string{"correct .spec.sparseCheckout of {object}, or push the directory"},
 	},
 	{
@@ -37,12 +37,12 @@ var sourceRules = []rule{
 	},
 	{
 		code: "update-path", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.Walk},
-		message: "the repository has no directory {update path}, which .spec.update.path names",
+		message: ".spec.update.path {update path} does not exist in the repository",
 		fixes:   []string{"correct .spec.update.path of {object}, or push the directory"},
 	},
 	{
 		code: "signing-key", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.SigningKey},
-		message: "the signing key in Secret {namespace}/{name} cannot be used: {text}",
+		message: "cannot use the signing key in Secret {namespace}/{name}: {text}",
 		fixes:   []string{"put an armored OpenPGP private key into key git.asc of Secret {namespace}/{name}"},
 	},
 	{
@@ -52,7 +52,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "artifact-empty", kinds: []string{"ArtifactGenerator"}, types: []failure.Type{failure.NoMatches},
-		message: "source {name} has no files that match {variable}",
+		message: "no files in source {name} match {variable}",
 		fixes:   []string{"correct .spec.artifacts[].copy of {object}, or push the files"},
 	},
 	{
@@ -73,7 +73,7 @@ var sourceRules = []rule{
 	{
 		code: "source-proxy", kinds: []string{"GitRepository", "OCIRepository", "Bucket", "ImageRepository"}, steps: []failure.Step{failure.Proxy}, when: func(s Subject) bool { return proxySecret(s) != "" }, upstream: true,
 		message: "cannot reach the proxy in Secret {proxy secret}: {detail}",
-		fixes:   []string{"correct the address in Secret {proxy secret}, which .spec.proxySecretRef of {object} names, or start the proxy"},
+		fixes:   []string{"correct the address in Secret {proxy secret} (.spec.proxySecretRef of {object}), or start the proxy"},
 	},
 	{
 		code: "source-proxy", kinds: fetchers, steps: []failure.Step{failure.Proxy}, upstream: true,
@@ -205,8 +205,8 @@ var sourceRules = []rule{
 	},
 	{
 		code: "source-server-error", kinds: fetchers, types: []failure.Type{failure.ServerFailed}, upstream: true,
-		message: "the server of {address} has failed: {detail}",
-		fixes:   []string{"check the server or its status page; {controller} tries again at .spec.interval of {object}"},
+		message: "{address} returned {detail}",
+		fixes:   []string{"check the server or its status page; {controller} retries at .spec.interval of {object}"},
 	},
 	{
 		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,
