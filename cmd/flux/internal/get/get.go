@@ -281,7 +281,7 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 		}
 	}
 	switch {
-	case absent == len(q.kinds) && kinds.Optional(q.kinds) && !q.options.watch && q.installed(ctx): // not a failure, as in Flux 2.9
+	case absent == len(q.kinds) && !q.options.watch && kinds.Optional(ctx, q.client, q.kinds): // not a failure, as in Flux 2.9
 		a.Report(kinds.NotServed(q.kinds))
 	case absent == len(q.kinds):
 		return kinds.NotServed(q.kinds)
@@ -292,13 +292,6 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 		return err
 	}
 	return failed
-}
-
-// installed reports whether the cluster serves the sources of Flux, which every installation has.
-func (q *query) installed(ctx context.Context) bool {
-	k, _ := controllers.FindKind(controllers.GitRepository)
-	_, err := q.client.Discovery().Kinds(ctx, kube.Of(k).GroupVersion())
-	return err == nil
 }
 
 // mayBeAbsent reports whether an error means that the cluster does not serve a

@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -88,14 +90,24 @@ func (s Selection) In(namespace string) []objref.Target {
 // required is the controller that every installation has.
 const required = "source-controller"
 
-// Optional reports whether an installation of Flux may have none of the kinds.
-func Optional(kinds []controllers.Kind) bool {
+// Optional reports whether Flux is installed in the cluster, and an installation may have none of the kinds.
+func Optional(ctx context.Context, client *kube.Client, kinds []controllers.Kind) bool {
+	if !optional(kinds) {
+		return false
+	}
+	source, _ := controllers.FindKind(controllers.GitRepository)
+	_, err := client.Discovery().Kinds(ctx, kube.Of(source).GroupVersion())
+	return err == nil
+}
+
+// optional reports whether an installation of Flux may have none of the kinds.
+func optional(kinds []controllers.Kind) bool {
 	return !slices.ContainsFunc(kinds, func(k controllers.Kind) bool { return k.Controller == required })
 }
 
 // NotServed returns the error for a cluster that serves none of the kinds.
 func NotServed(kinds []controllers.Kind) error {
-	if !Optional(kinds) {
+	if !optional(kinds) {
 		return hint.Errorf("run flux install or flux bootstrap", "Flux is not installed in this cluster")
 	}
 	return hint.Errorf(objref.InstallHint(kinds[0]), "the cluster does not serve %s", objref.JoinKinds(kinds))
