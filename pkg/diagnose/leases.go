@@ -12,11 +12,15 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
+	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
 const (
 	// lostLease is the age of a lease, as a multiple of the lease duration, after which it has no holder.
 	lostLease = 3
+	// electionTime is the time from the start of a container until it is the leader at the latest: a lease that a killed leader
+	// has not released must expire first.
+	electionTime = time.Minute
 	// leaseDuration is the lease duration of the Flux controllers. A leader that stops releases its lease: it removes its name and
 	// sets the duration to one second.
 	leaseDuration = 35 * time.Second
@@ -54,7 +58,7 @@ func (s *diagnosis) findLeaderless(ctx context.Context, r *Result) bool {
 func (in *installation) readLeases(ctx context.Context, tolerated func(error) bool) error {
 	in.leasesRead = true
 	_, err := in.cluster.List(ctx, "coordination.k8s.io/v1", "Lease", in.cluster.Home, func(o controllers.Object) error {
-		in.readLease(o)
+		in.readLease(ctx, o)
 		return nil
 	})
 	if err == nil || apierrors.IsNotFound(err) || tolerated(err) {
@@ -63,7 +67,7 @@ func (in *installation) readLeases(ctx context.Context, tolerated func(error) bo
 	return fmt.Errorf("listing the leases in namespace %q: %w", in.cluster.Home, err)
 }
 
-func (in *installation) readLease(o controllers.Object) {
+func (in *installation) readLease(ctx context.Context, o controllers.Object) {
 	name, ok := strings.CutSuffix(controllers.Name(o), "-leader-election")
 	if _, known := controllers.Find(name); !ok || !known || in.down[name].Code != "" {
 		return
@@ -76,6 +80,14 @@ func (in *installation) readLease(o controllers.Object) {
 		duration, last = leaseDuration, "the last leader released"
 	}
 	if err != nil || duration == 0 || in.now.Sub(renewed) < lostLease*duration {
+		return
+	}
+	pods, _ := in.cluster.Pods(ctx, in.cluster.Home)
+	if started := rollout.LastStart(rollout.DeploymentID(in.cluster.Home, name), pods); in.now.Sub(started).Abs() < electionTime {
+		in.fail(name, "controller-starting", "the "+name+" is starting, and no pod is the leader yet")
+		f := in.down[name]
+		f.Since = started
+		in.down[name] = f
 		return
 	}
 	in.fail(name, "controller-leaderless",

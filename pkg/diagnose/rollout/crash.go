@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 )
 
@@ -54,6 +55,19 @@ func lastCrash(s corev1.ContainerStatus, now time.Time) (*corev1.ContainerStateT
 	}
 	short := end.FinishedAt.Sub(end.StartedAt.Time) < crashMemory
 	return end, short && now.Sub(end.FinishedAt.Time) < crashMemory
+}
+
+// LastStart returns the time of the last start of a container of a workload, or zero if none runs.
+func LastStart(t controllers.ID, pods []*corev1.Pod) time.Time {
+	var last time.Time
+	for _, p := range pods {
+		for _, s := range p.Status.ContainerStatuses {
+			if r := s.State.Running; r != nil && Owns(t, p) && r.StartedAt.After(last) {
+				last = r.StartedAt.UTC()
+			}
+		}
+	}
+	return last
 }
 
 // Interrupted reports whether a Deployment has been unavailable since its rollout, such as between two runs of a container. How

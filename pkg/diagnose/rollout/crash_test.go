@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // TestNeverComplete checks that an undo is only offered if there is an earlier template and the
@@ -67,5 +69,29 @@ func TestNotable(t *testing.T) {
 		if got := notable(c.log); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
+	}
+}
+
+// TestLastStart checks that only running containers of the workload count.
+func TestLastStart(t *testing.T) {
+	t.Parallel()
+	at := func(minute int) time.Time { return time.Date(2026, 11, 25, 14, minute, 0, 0, time.UTC) }
+	pod := func(name string, states ...corev1.ContainerState) *corev1.Pod {
+		p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		for _, s := range states {
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, corev1.ContainerStatus{State: s})
+		}
+		return p
+	}
+	running := func(minute int) corev1.ContainerState {
+		return corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at(minute))}}
+	}
+	ended := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{StartedAt: metav1.NewTime(at(50))}}
+	pods := []*corev1.Pod{pod("app", running(1), running(7), ended), pod("other", running(30))}
+	if got := LastStart(controllers.ID{Kind: "Pod", Name: "app"}, pods); !got.Equal(at(7)) {
+		t.Errorf("the last start is %s", got)
+	}
+	if got := LastStart(controllers.ID{Kind: "Pod", Name: "none"}, pods); !got.IsZero() {
+		t.Errorf("the last start without pods is %s", got)
 	}
 }
