@@ -73,8 +73,16 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	if p, found := rollout.Object(ctx, s.cluster, trace.Applied); found {
 		problems = append(problems, p)
 	}
+	created := rules.Moment(controllers.Path{"metadata.creationTimestamp"}.String(trace.Applied))
 	for _, p := range problems {
-		r.Causes = append(r.Causes, single(workloadFinding(object, p)))
+		f := workloadFinding(object, p)
+		if !rollout.IsWorkload(object) { // a new one waits for its controller
+			fresh := f
+			if fresh.Code, fresh.Since = "progressing", created; fresh.IsProgress(s.config.Now) {
+				f = fresh
+			}
+		}
+		r.Causes = append(r.Causes, single(f))
 	}
 	for _, e := range inventory.Exclusions(trace.Applied) {
 		r.Causes = append(r.Causes, single(excluded(trace, word, e)))

@@ -88,10 +88,10 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 	case isDown:
 		return &down, false
 	}
-	if f, is := e.installation.unwatched(k, o); is {
+	status, waits := s.Status()
+	if f, is := e.installation.unwatched(k, o); is && status.Code == "unreconciled" {
 		return &f, false
 	}
-	status, waits := s.Status()
 	if status.Code == "unreconciled" || status.Code == "progressing" {
 		f := e.unlessCrashed(k, &status)
 		return f, f == &status

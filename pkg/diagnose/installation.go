@@ -26,8 +26,8 @@ type installation struct {
 	// down holds the failed controllers by name. unread describes why the controllers could not be read.
 	down   map[string]rules.Finding
 	unread string
-	// scopes holds what controllers watch if their arguments limit it.
-	scopes map[string]scope
+	// scopes holds what the Deployments of each controller watch.
+	scopes map[string][]scope
 	// crashes holds the controllers in crash loops that are available at present.
 	crashes map[string]crash
 	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
@@ -44,7 +44,7 @@ type crash struct {
 }
 
 func newInstallation(cluster *observe.Cluster, now time.Time) *installation {
-	return &installation{cluster: cluster, now: now, down: map[string]rules.Finding{}, crashes: map[string]crash{}, scopes: map[string]scope{}}
+	return &installation{cluster: cluster, now: now, down: map[string]rules.Finding{}, crashes: map[string]crash{}, scopes: map[string][]scope{}}
 }
 
 // read finds the failed controllers. If they cannot be read, it sets unread instead of returning an error.
@@ -63,7 +63,7 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 		return nil
 	}
 	for _, name := range names {
-		in.readScope(found[name])
+		in.scopes[name] = scopesOf(name, found)
 		switch d := found[name]; {
 		case d == nil:
 			in.fail(name, "controller-missing", "the "+name+" is not installed", install(name)...)
@@ -103,7 +103,7 @@ func (in *installation) readStopped(ctx context.Context, d *appsv1.Deployment) {
 	f := in.down[name]
 	problems, _ := rollout.InNamespace(ctx, in.cluster, home, []controllers.ID{f.Object})
 	pods, _ := in.cluster.Pods(ctx, home)
-	if started, is := rollout.Starting(d, pods, problems); is {
+	if started, is := rollout.Starting(d, pods, problems); is && in.now.Sub(started).Abs() < electionTime {
 		f.Code, f.Message, f.Since = "controller-starting", "the "+name+" is starting", started
 		in.down[name] = f
 		return

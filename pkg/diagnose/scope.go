@@ -2,6 +2,8 @@ package diagnose
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -20,11 +22,19 @@ type scope struct {
 	namespaced bool
 }
 
-// readScope reads the arguments of a controller that limit what it watches.
-func (in *installation) readScope(d *appsv1.Deployment) {
-	if d == nil {
-		return
+// scopesOf returns what the Deployments of a controller watch: its own, and those of its shards, whose names begin with its name.
+func scopesOf(controller string, deployments map[string]*appsv1.Deployment) []scope {
+	var scopes []scope
+	for _, name := range slices.Sorted(maps.Keys(deployments)) {
+		if name == controller || strings.HasPrefix(name, controller+"-") {
+			scopes = append(scopes, scopeOf(deployments[name]))
+		}
 	}
+	return scopes
+}
+
+// scopeOf reads the arguments of a Deployment that limit what it watches.
+func scopeOf(d *appsv1.Deployment) scope {
 	var s scope
 	for _, c := range d.Spec.Template.Spec.Containers {
 		for _, arg := range c.Args {
@@ -39,14 +49,17 @@ func (in *installation) readScope(d *appsv1.Deployment) {
 			}
 		}
 	}
-	if s != (scope{}) {
-		in.scopes[d.Name] = s
-	}
+	return s
 }
 
-// unwatched returns the finding for an object that its controller does not watch.
+// excludes reports whether the arguments exclude an object with some labels.
+func (s scope) excludes(namespace, home string, set labels.Set) bool {
+	return s.namespaced && namespace != home || s.selector != nil && !s.selector.Matches(set)
+}
+
+// unwatched returns the finding for an object that no Deployment of its controller watches. With shards, each of them excludes the
+// objects of the others.
 func (in *installation) unwatched(k controllers.Kind, o controllers.Object) (rules.Finding, bool) {
-	s := in.scopes[k.Controller]
 	own, _ := controllers.Path{"metadata.labels"}.Lookup(o)
 	set := labels.Set{}
 	if all, ok := own.(map[string]any); ok {
@@ -54,16 +67,18 @@ func (in *installation) unwatched(k controllers.Kind, o controllers.Object) (rul
 			set[name] = fmt.Sprint(value)
 		}
 	}
-	f := rules.Finding{Object: k.IDOf(o), Code: "unwatched"}
-	switch {
-	case s.namespaced && controllers.Namespace(o) != in.cluster.Home:
-		f.Message = fmt.Sprintf("%s does not watch namespace %s: it runs with --watch-all-namespaces=false", k.Controller, controllers.Namespace(o))
-		f.Fixes = []string{fmt.Sprintf("create the object in namespace %s, or run %s with --watch-all-namespaces=true", in.cluster.Home, k.Controller)}
-	case s.selector != nil && !s.selector.Matches(set):
+	scopes := in.scopes[k.Controller]
+	namespace, home := controllers.Namespace(o), in.cluster.Home
+	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(s scope) bool { return !s.excludes(namespace, home, set) }) {
+		return rules.Finding{}, false
+	}
+	f, s := rules.Finding{Object: k.IDOf(o), Code: "unwatched"}, scopes[0]
+	if s.namespaced && namespace != home {
+		f.Message = fmt.Sprintf("%s does not watch namespace %s: it runs with --watch-all-namespaces=false", k.Controller, namespace)
+		f.Fixes = []string{fmt.Sprintf("create the object in namespace %s, or run %s with --watch-all-namespaces=true", home, k.Controller)}
+	} else {
 		f.Message = fmt.Sprintf("%s does not watch it: its labels do not match %s", k.Controller, s.argument)
 		f.Fixes = []string{fmt.Sprintf("add labels that match %s to %s, or change the argument of %s", s.selector, f.Object, k.Controller)}
-	default:
-		return rules.Finding{}, false
 	}
 	return f, true
 }

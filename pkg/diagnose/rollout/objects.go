@@ -45,7 +45,7 @@ func service(ctx context.Context, c *observe.Cluster, t controllers.ID, s *corev
 	selected := func(p *corev1.Pod) bool { return selector.Matches(labels.Set(p.Labels)) }
 	switch {
 	case len(s.Spec.Selector) > 0 && err == nil && !slices.ContainsFunc(pods, selected):
-		return Problem{Message: fmt.Sprintf("no pod in namespace %s has the labels of its selector: %s", s.Namespace, selector), Remedy: fmt.Sprintf("correct .spec.selector of %s, or the labels of the pods", t)}, true
+		return Problem{Message: fmt.Sprintf("no pod in namespace %s has the labels of its selector: %s", s.Namespace, selector), Remedy: fmt.Sprintf("start the pods if their workload is scaled to zero, or correct .spec.selector of %s or the labels of the pods", t)}, true
 	case s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) == 0:
 		p := Problem{Message: "no load balancer has assigned an address to it", Remedy: "install a controller for Services of type LoadBalancer, or check its logs"}
 		if events, err := c.Events(ctx, t); err == nil && len(events) > 0 {

@@ -46,20 +46,18 @@ func Pod(p *corev1.Pod) (Problem, bool) {
 // held returns the problem of a pod that is being deleted: its containers have ended, and only finalizers keep it.
 func held(p *corev1.Pod) (Problem, bool) {
 	alive := slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
-	if len(p.Finalizers) == 0 || alive && p.Status.Phase == corev1.PodRunning && !deleted(p) {
+	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return slices.Contains(passing, name) })
+	if len(finalizers) == 0 || alive {
 		return Problem{}, false
 	}
 	return Problem{
-		Message: fmt.Sprintf("pod %s is being deleted, and waits for finalizer %s", p.Name, strings.Join(p.Finalizers, ", ")),
+		Message: fmt.Sprintf("pod %s is being deleted, and waits for finalizer %s", p.Name, strings.Join(finalizers, ", ")),
 		Remedy:  "check that the controller that removes the finalizer runs", pod: p.Name,
 	}, true
 }
 
-// deleted reports whether the kubelet has stopped the containers of a pod.
-func deleted(p *corev1.Pod) bool {
-	c, ok := podCondition(p, corev1.PodReady)
-	return p.DeletionGracePeriodSeconds != nil && *p.DeletionGracePeriodSeconds == 0 || ok && c.Status == corev1.ConditionFalse
-}
+// passing lists the finalizers of Kubernetes that every pod of some owners has for a moment.
+var passing = []string{"batch.kubernetes.io/job-tracking", "foregroundDeletion", "orphan"}
 
 // container returns the problem of a container, if it has one.
 func container(p *corev1.Pod, s corev1.ContainerStatus) (Problem, bool) {

@@ -3,6 +3,7 @@ package rollout
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
@@ -132,6 +133,31 @@ func TestPullIsFinal(t *testing.T) {
 			if got, found := Pod(p); !found || got.Final != want {
 				t.Errorf("%s\n is final: %t, want %t", text, got.Final, want)
 			}
+		}
+	}
+}
+
+// TestHeldPods checks which pods that are being deleted wait only for a finalizer.
+func TestHeldPods(t *testing.T) {
+	t.Parallel()
+	running := corev1.ContainerStatus{State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+	ended := corev1.ContainerStatus{State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}
+	for name, c := range map[string]struct {
+		finalizers []string
+		states     []corev1.ContainerStatus
+		held       bool
+	}{
+		"a finalizer of others":          {[]string{"example.com/hold"}, []corev1.ContainerStatus{ended}, true},
+		"a container still runs":         {[]string{"example.com/hold"}, []corev1.ContainerStatus{ended, running}, false},
+		"no finalizer":                   {nil, []corev1.ContainerStatus{ended}, false},
+		"a pod of a Job":                 {[]string{"batch.kubernetes.io/job-tracking"}, []corev1.ContainerStatus{ended}, false},
+		"a pod of a Job and a finalizer": {[]string{"batch.kubernetes.io/job-tracking", "example.com/hold"}, []corev1.ContainerStatus{ended}, true},
+	} {
+		p := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: c.states}}
+		p.Name, p.Finalizers = "app-1", c.finalizers
+		p.DeletionTimestamp = &metav1.Time{Time: time.Date(2026, 11, 25, 14, 0, 0, 0, time.UTC)}
+		if got, held := Pod(p); held != c.held || held && strings.Contains(got.Message, "job-tracking") {
+			t.Errorf("%s: %t %q", name, held, got.Message)
 		}
 	}
 }

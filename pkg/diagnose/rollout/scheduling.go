@@ -41,7 +41,7 @@ func explainVolumes(ctx context.Context, c *observe.Cluster, p *Problem, pod *co
 			continue
 		}
 		claim, found := Claim(ctx, c, pod.Namespace, v.PersistentVolumeClaim.ClaimName)
-		if found {
+		if found && !claim.Vague {
 			p.Message, p.Remedy, p.Flags = fmt.Sprintf("pod %s waits for %s", pod.Name, claim.Message), claim.Remedy, ""
 			return
 		}
@@ -65,12 +65,15 @@ func Claim(ctx context.Context, c *observe.Cluster, namespace, name string) (Pro
 	problem := Problem{Name: t.String(), Object: t, Message: t.String() + ", which is not bound", Remedy: hint.Command("kubectl -n %s describe persistentvolumeclaim %s", namespace, name)}
 	class := claim.Spec.StorageClassName
 	if class == nil {
-		problem.Message += ": it has no storage class, and the cluster has no default"
+		problem.Message += ": it has no storage class"
 		problem.Remedy = "set .spec.storageClassName of " + t.String() + ": kubectl get storageclasses"
 		return problem, true
 	}
 	if *class != "" {
-		if _, err := c.Client.Get(ctx, kube.BuiltIn("storage.k8s.io/v1", "StorageClass"), "", *class); apierrors.IsNotFound(err) {
+		o, err := c.Client.Get(ctx, kube.BuiltIn("storage.k8s.io/v1", "StorageClass"), "", *class)
+		// The scheduler binds such a claim when it assigns the pod: the claim is not what the pod waits for.
+		problem.Vague = err == nil && (controllers.Path{"volumeBindingMode"}).String(o) == "WaitForFirstConsumer"
+		if apierrors.IsNotFound(err) {
 			problem.Message += fmt.Sprintf(": StorageClass %s does not exist", *class)
 			problem.Remedy = fmt.Sprintf("create StorageClass %s, or correct .spec.storageClassName of %s: kubectl get storageclasses", *class, t)
 			return problem, true
@@ -96,5 +99,6 @@ func explainNodes(ctx context.Context, c *observe.Cluster, p *Problem) {
 		return
 	}
 	p.Message += "; cordoned: " + strings.Join(cordoned[:min(len(cordoned), shownPods)], ", ")
-	p.Remedy, p.Flags = "uncordon the node if it may run pods again: kubectl uncordon "+hint.Operand(cordoned[0]), ""
+	p.Remedy += ", or uncordon a node that may run pods again: kubectl uncordon " + hint.Operand(cordoned[0])
+	p.Flags = ""
 }

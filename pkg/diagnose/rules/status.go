@@ -87,8 +87,9 @@ func (s Subject) progress() (Finding, bool) {
 	return f, true
 }
 
-// announcedTime matches the time for which a controller waits in the message about what it does.
-var announcedTime = regexp.MustCompile(`with (?:a )?timeout of ([0-9hms.]+)`)
+// announcedTime matches the time for which a controller waits for health checks or an action of Helm. The messages about fetching
+// and building have a timeout as well, but do not wait.
+var announcedTime = regexp.MustCompile(`^(?i:running) (?:health checks|'[a-z]+' action) .*?with (?:a )?timeout of ([0-9hms.]+)`)
 
 // waitingTime returns the time for which a controller waits according to its message, or zero.
 func waitingTime(message string) time.Duration {

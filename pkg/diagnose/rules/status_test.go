@@ -104,3 +104,21 @@ func TestRepeat(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitingTime checks which messages announce that a controller waits.
+func TestWaitingTime(t *testing.T) {
+	t.Parallel()
+	for message, want := range map[string]time.Duration{
+		"Running health checks for revision main@sha1:6f9a1b2c with a timeout of 9m30s": 9*time.Minute + 30*time.Second,
+		"Running 'install' action with timeout of 5m0s":                                 5 * time.Minute,
+		"Fetching manifests for revision main@sha1:6f9a1b2c with a timeout of 9m30s":    0,
+		"Building manifests for revision main@sha1:6f9a1b2c with a timeout of 9m30s":    0,
+		"Reconciliation in progress":                                                    0,
+		"health check failed after Running health checks with a timeout of 9m30s":       0,
+		"Running 'install' action with timeout of soon":                                 0,
+	} {
+		if got := waitingTime(message); got != want {
+			t.Errorf("%s: %s instead of %s", message, got, want)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package diagnose
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+)
+
+// TestUnwatched checks that an object is only reported if no Deployment of its controller watches it.
+func TestUnwatched(t *testing.T) {
+	t.Parallel()
+	const main, shard = "kustomize-controller", "kustomize-controller-shard1"
+	unsharded, sharded := "--watch-label-selector=!sharding.fluxcd.io/key", "--watch-label-selector=sharding.fluxcd.io/key=shard1"
+	for name, c := range map[string]struct {
+		arguments map[string]string
+		namespace string
+		shard     string
+		unwatched bool
+	}{
+		"no selector":               {map[string]string{main: "--log-level=info"}, "apps", "", false},
+		"selected by the shard":     {map[string]string{main: unsharded, shard: sharded}, "apps", "shard1", false},
+		"selected by no shard":      {map[string]string{main: unsharded, shard: sharded}, "apps", "shard2", true},
+		"not sharded":               {map[string]string{main: unsharded, shard: sharded}, "apps", "", false},
+		"another controller":        {map[string]string{main: sharded, "kustomize-controllers": "--log-level=info"}, "apps", "", true},
+		"all namespaces":            {map[string]string{main: "--watch-all-namespaces=true"}, "apps", "", false},
+		"its own namespace":         {map[string]string{main: "--watch-all-namespaces=false"}, "flux-system", "", false},
+		"another namespace":         {map[string]string{main: "--watch-all-namespaces=false"}, "apps", "", true},
+		"an invalid selector":       {map[string]string{main: "--watch-label-selector=a b"}, "apps", "", false},
+		"the controller is missing": {map[string]string{"source-controller": sharded}, "apps", "", false},
+	} {
+		found := map[string]*appsv1.Deployment{}
+		for deployment, argument := range c.arguments {
+			d := &appsv1.Deployment{}
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Args: []string{argument}}}
+			found[deployment] = d
+		}
+		in := &installation{cluster: &observe.Cluster{Home: "flux-system"}, scopes: map[string][]scope{main: scopesOf(main, found)}}
+		k, _ := controllers.FindKind(controllers.Kustomization)
+		labels := map[string]any{}
+		if c.shard != "" {
+			labels["sharding.fluxcd.io/key"] = c.shard
+		}
+		o := controllers.Object{"metadata": map[string]any{"name": "app", "namespace": c.namespace, "labels": labels}}
+		if f, unwatched := in.unwatched(k, o); unwatched != c.unwatched {
+			t.Errorf("%s: %t %+v", name, unwatched, f)
+		}
+	}
+}
