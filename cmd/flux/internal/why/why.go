@@ -132,7 +132,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	if scope.Namespace == "" && ref.Name == "" && verdict.Checked == 0 && verdict.Uninstalled {
+	if o.format == "" && scope.Namespace == "" && ref.Name == "" && verdict.Checked == 0 && verdict.Uninstalled {
 		return hint.Errorf("install Flux: flux bootstrap or flux install", "Flux is not installed: the cluster has no Flux resources and %s", strings.Join(verdict.Unknown, "; "))
 	}
 	if scope.Namespace != "" && ref.Name == "" && verdict.Checked == 0 {
