@@ -42,7 +42,7 @@ func reportFailure(f *fixture) {
 	})
 }
 
-// describe returns the conditions of objects.
+// describe returns the conditions of objects, and the states of the containers of pods.
 func describe(objects map[string]controllers.Object) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(objects)) {
@@ -51,6 +51,9 @@ func describe(objects map[string]controllers.Object) string {
 		fmt.Fprintf(&b, "  %s (generation %s): %s\n", name, text(objects[name], "metadata.generation"), data)
 		if err != nil {
 			fmt.Fprintln(&b, err)
+		}
+		if containers, found := (controllers.Path{"status.containerStatuses"}).Lookup(objects[name]); found {
+			fmt.Fprintf(&b, "    %v\n", containers)
 		}
 	}
 	return b.String()
@@ -86,7 +89,7 @@ func podRecords(t *testing.T, cluster *testcluster.Cluster) []podRecord {
 }
 
 // lastLogs returns the last lines of each controller about objects of a namespace, or all its last lines about
-// flux-system.
+// flux-system, and the last lines of its previous process.
 func lastLogs(t *testing.T, cluster *testcluster.Cluster, namespace string) string {
 	t.Helper()
 	const most = 8
@@ -103,6 +106,21 @@ func lastLogs(t *testing.T, cluster *testcluster.Cluster, namespace string) stri
 		for _, line := range lines[max(0, len(lines)-most):] {
 			fmt.Fprintf(&b, "  %s: %.600s\n", record.Name, line)
 		}
+		for _, previous := range previousLogs(record.LogFile) {
+			fmt.Fprintf(&b, "  previous process of %s: %.600s\n", record.Name, previous)
+		}
 	}
 	return b.String()
+}
+
+// previousLogs returns the ends of the other logs beside that of a controller, which has restarted if there are any.
+func previousLogs(current string) []string {
+	var ends []string
+	others, _ := filepath.Glob(filepath.Join(filepath.Dir(current), "*.log"))
+	for _, other := range others {
+		if content, err := os.ReadFile(other); err == nil && other != current {
+			ends = append(ends, string(content[max(0, len(content)-500):]))
+		}
+	}
+	return ends
 }

@@ -24,6 +24,7 @@ type Kubelet struct {
 	client   kubernetes.Interface
 	log      *slog.Logger
 	starter  *process.Starter
+	ports    *state.PortSequence
 	services *services
 	pods     *pods
 }
@@ -66,7 +67,7 @@ func newKubelet(ctx context.Context, folder state.Folder, config state.Config) (
 		return nil, fmt.Errorf("creating the kubelet's client: %w", err)
 	}
 	k := &Kubelet{
-		folder: folder, config: config, client: client,
+		folder: folder, config: config, client: client, ports: state.NewPortSequence(),
 		log: slog.New(slog.NewTextHandler(os.Stderr, nil)),
 		// Children are killed when the thread that started them ends, so it outlives ctx.
 		starter: process.NewStarter(context.WithoutCancel(ctx)),

@@ -33,7 +33,7 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 			continue
 		}
 		return container.Translate(pod, c, w.controller, container.Host{
-			Listen: freeAddress, Service: w.k.services.address, Untrusted: w.k.config.Untrusted,
+			Listen: w.k.freeAddress, Service: w.k.services.address, Untrusted: w.k.config.Untrusted,
 			Folder: func(path string) string { return volume(w.dir, path) },
 		})
 	}
@@ -72,8 +72,8 @@ func (w *worker) writeNamespace(pod *corev1.Pod) (path string, err error) {
 	return path, state.WriteFile(path, []byte(pod.Namespace))
 }
 
-func freeAddress(int32) (string, error) {
-	port, err := state.FreePort()
+func (k *Kubelet) freeAddress(int32) (string, error) {
+	port, err := k.ports.Next()
 	if err != nil {
 		return "", err
 	}

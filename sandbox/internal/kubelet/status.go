@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -78,8 +79,7 @@ func (w *worker) reportWaiting(err error, wait time.Duration) {
 // report patches the pod's status. A pod that was deleted is ignored.
 func (w *worker) report(current corev1.ContainerState) {
 	pod := w.current()
-	status := w.status(pod, current)
-	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"uid": pod.UID}, "status": status})
+	patch, err := statusPatch(pod.UID, w.status(pod, current))
 	if err != nil {
 		w.k.log.Error("encoding a pod's status", "pod", pod.Name, "error", err)
 		return
@@ -93,6 +93,25 @@ func (w *worker) report(current corev1.ContainerState) {
 	case w.ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err):
 		w.k.log.Error("writing a pod's status", "pod", pod.Name, "error", err)
 	}
+}
+
+// statusPatch returns a strategic merge patch. Such a patch keeps what it does not mention, so it removes the reason
+// and the message of an earlier state of a condition explicitly.
+func statusPatch(uid types.UID, status corev1.PodStatus) ([]byte, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range status.Conditions {
+		condition := fields["conditions"].([]any)[i].(map[string]any)
+		if c.Reason == "" {
+			condition["reason"] = nil
+		}
+		if c.Message == "" {
+			condition["message"] = nil
+		}
+	}
+	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": fields})
 }
 
 // status returns the status that a kubelet would report for the container state.

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sort"
 	"strconv"
+	"sync"
 
 	"github.com/fluxkit/flux/sandbox/internal/simulate"
 )
@@ -119,14 +120,35 @@ func freeBlock(n int) (int, error) {
 		n, firstPort, firstPort+blocks*blockSize)
 }
 
-// FreePort returns a loopback port that was free a moment ago.
-func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// The ports of processes are below those of the parts, and below those that the kernel chooses for connections
+// and for listeners without a port of their own.
+const (
+	firstProcessPort = 10000
+	processPorts     = firstPort - firstProcessPort
+)
+
+// PortSequence returns free loopback ports for processes that open them later. It repeats a port only after all
+// others, so that two processes that start at the same time do not get the same port. It is safe for concurrent use.
+type PortSequence struct {
+	mu   sync.Mutex
+	next int
+}
+
+// NewPortSequence begins at a random port, because other sandboxes on this machine use the same range.
+func NewPortSequence() *PortSequence { return &PortSequence{next: rand.IntN(processPorts)} }
+
+// Next returns the next free port.
+func (s *PortSequence) Next() (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range processPorts {
+		port := firstProcessPort + s.next
+		s.next = (s.next + 1) % processPorts
+		if portFree(port) {
+			return port, nil
+		}
 	}
-	port := l.Addr().(*net.TCPAddr).Port
-	return port, l.Close()
+	return 0, fmt.Errorf("no port between %d and %d is free", firstProcessPort, firstPort-1)
 }
 
 func portFree(port int) bool {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -152,5 +153,31 @@ func TestStatusIsKept(t *testing.T) {
 		if err := f.RemoveStatus(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestPortSequence expects each port once, none that the kernel gives to connections, and none that is in use.
+func TestPortSequence(t *testing.T) {
+	s, seen := NewPortSequence(), map[int]bool{}
+	for range 100 {
+		port, err := s.Next()
+		if err != nil || seen[port] || port < 10000 || port >= 20000 {
+			t.Fatal(port, err, seen[port])
+		}
+		seen[port] = true
+	}
+	s.next = 0
+	first, err := s.Next()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(first)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	s.next = first - 10000
+	if port, err := s.Next(); err != nil || port == first {
+		t.Error("a port in use is returned", port, err)
 	}
 }
