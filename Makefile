@@ -88,7 +88,7 @@ e2e: build sandbox controllers gitea ## Tier 2, before a merge: one case for eac
 	$(GOTEST) -p 1 -parallel 4 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine # the pool of sandboxes is the limit
 
 .PHONY: nightly
-nightly: test e2e nightly-e2e nightly-unit race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)
+nightly: test e2e nightly-e2e nightly-unit failures-check race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)
 
 .PHONY: nightly-e2e
 nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that make e2e leaves out
@@ -100,6 +100,11 @@ nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests
 	TIER=nightly $(GOTEST) ./test/hostile
 	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./cmd/flux/internal/root
 	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./cmd/flux/script
+
+.PHONY: failures-check
+failures-check: ## Compare the list of the controllers' failures with their sources; run `go run ./tools/failures` after a new version
+	$(GO) run ./tools/failures
+	git diff --exit-code pkg/diagnose/rules/testdata/failures.txt
 
 .PHONY: race
 race: manifests sandbox gitea descriptions ## Run the unit tests with the race detector; needs a C compiler

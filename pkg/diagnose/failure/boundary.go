@@ -72,3 +72,33 @@ func lastRune(s string) rune {
 	r, _ := utf8.DecodeLastRuneInString(s)
 	return r
 }
+
+// Parts returns the parts of a message, without what is in quotes.
+func Parts(message string) []string {
+	message = message[:min(len(message), longest)]
+	var parts []string
+	for range deepest {
+		next := boundary(message)
+		if next < 0 {
+			break
+		}
+		parts = append(parts, unquoted(strings.TrimRight(message[:next], ": \t\n")))
+		message = message[next:]
+	}
+	return append(parts, unquoted(message))
+}
+
+// unquoted returns a text with empty quotes.
+func unquoted(s string) string {
+	var b strings.Builder
+	for i := 0; i < len(s); {
+		if n := quoted(s, i); n > 1 {
+			b.WriteString(strings.Repeat(s[i:i+1], 2))
+			i += n
+			continue
+		}
+		b.WriteByte(s[i])
+		i++
+	}
+	return b.String()
+}

@@ -37,8 +37,17 @@ func (s Subject) Status() (f Finding, waits bool) {
 	case classified:
 		return found.Finding, found.Upstream
 	default:
-		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: []string{Logs(s.ID())}, Retry: s.Again()}, false
+		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: s.check(), Retry: s.Again()}, false
 	}
+}
+
+// check returns the remedies for a failure without a rule: what its message is about, and the logs.
+func (s Subject) check() []string {
+	logs := Logs(s.ID())
+	if name := s.field(s.Failed().Message); name != "" {
+		return []string{"check " + name + " of " + s.String(), logs}
+	}
+	return []string{logs}
 }
 
 // missesFlux reports whether the failure is a missing Flux object.
@@ -57,7 +66,7 @@ func (s Subject) exhausted(f Finding, classified bool) Finding {
 	if classified {
 		f.Details = append(f.Details, "retries exhausted: "+failure.OneLine(failed.Message))
 	} else {
-		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: []string{"fix the cause, commit and push"}}
+		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: s.check()}
 	}
 	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts, then tries again"
 	return f
