@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
@@ -21,25 +24,60 @@ func (k *check) findContested(ctx context.Context) {
 	others := map[controllers.ID][]controllers.ID{}
 	appliers, unknown := k.checker.Cluster.Appliers(ctx, []controllers.Kind{k.subject.Kind}, []controllers.ID{owner}, k.inventory.Objects...)
 	k.result.Unknown = append(k.result.Unknown, unknown...)
+	var sharing []controllers.ID
 	for _, a := range appliers {
-		if isRemote(a.Object) || a.ID() == owner {
+		switch {
+		case isRemote(a.Object) || a.ID() == owner:
+			continue
+		case k.subject.Kind.Release && sameRelease(k.subject.Object, a.Object):
+			sharing = append(sharing, a.ID())
 			continue
 		}
 		for _, t := range a.Has {
 			others[t] = append(others[t], a.ID())
 		}
 	}
+	if len(sharing) > 0 {
+		k.result.Problems = append(k.result.Problems, Problem{"its Helm release is not its own", shared(k.subject, sharing)})
+	}
 	labeled := &labeledOwners{checker: k.checker, read: map[controllers.ID]controllers.Object{}, releases: map[controllers.ID]*desired{}}
 	k.each("an object in its inventory has another owner", "more objects of the inventory have other owners as well", func(t controllers.ID) (rules.Finding, bool) {
 		all := append([]controllers.ID{owner}, others[t]...)
 		for _, other := range controllers.Owners(k.inventory.Live[t]) {
-			if !slices.Contains(all, other) && labeled.apply(ctx, other, t) {
+			if !slices.Contains(all, other) && !slices.Contains(sharing, other) && labeled.apply(ctx, other, t) {
 				all = append(all, other)
 			}
 		}
 		return contested(t, all), len(all) > 1
 	})
 	k.result.Unknown = append(k.result.Unknown, labeled.unknown...)
+}
+
+// sameRelease reports whether two HelmReleases manage the same Helm release.
+func sameRelease(a, b controllers.Object) bool {
+	left, err := charts.TargetOf(&unstructured.Unstructured{Object: a})
+	if err != nil {
+		return false
+	}
+	right, err := charts.TargetOf(&unstructured.Unstructured{Object: b})
+	return err == nil && left == right
+}
+
+// shared returns the finding for a HelmRelease whose Helm release others manage as well.
+func shared(s rules.Subject, others []controllers.ID) rules.Finding {
+	var names []string
+	for _, other := range others[:min(len(others), ownersShown)] {
+		names = append(names, other.String())
+	}
+	return rules.Finding{
+		Object: s.ID(), Code: "release-shared",
+		Message: fmt.Sprintf("Helm release %s in namespace %s is also managed by %s: each upgrades and uninstalls what the other installed",
+			controllers.ReleaseName(s.Object), s.ReleaseNamespace(), strings.Join(names, " and ")),
+		Fixes: []string{
+			"keep one of the HelmReleases: set spec.suspend: true of the others in Git, let that be applied, and remove them from Git afterwards; a suspended HelmRelease does not uninstall its release",
+			"to install the chart twice, add them again with another .spec.releaseName",
+		},
+	}
 }
 
 // contested returns the finding for an object with several appliers.

@@ -46,3 +46,26 @@ func TestContestedNamesTheAnnotationOfEachOwner(t *testing.T) {
 		}
 	}
 }
+
+// TestSameRelease has two HelmReleases that manage one Helm release, and near misses.
+func TestSameRelease(t *testing.T) {
+	t.Parallel()
+	release := func(namespace, name string, spec map[string]any) controllers.Object {
+		return controllers.Object{"metadata": map[string]any{"namespace": namespace, "name": name}, "spec": spec}
+	}
+	for name, c := range map[string]struct {
+		a, b controllers.Object
+		want bool
+	}{
+		"one releaseName":         {release("apps", "a", map[string]any{"releaseName": "web"}), release("apps", "b", map[string]any{"releaseName": "web"}), true},
+		"the name of the other":   {release("apps", "a", map[string]any{"releaseName": "b"}), release("apps", "b", nil), true},
+		"other names":             {release("apps", "a", nil), release("apps", "b", nil), false},
+		"other storage":           {release("apps", "a", map[string]any{"releaseName": "web", "targetNamespace": "x"}), release("more", "b", map[string]any{"releaseName": "web", "targetNamespace": "x"}), false},
+		"other target namespaces": {release("apps", "a", map[string]any{"releaseName": "web", "targetNamespace": "x"}), release("apps", "b", map[string]any{"releaseName": "web"}), false},
+		"one default name":        {release("apps", "a", map[string]any{"targetNamespace": "x", "releaseName": "x-a"}), release("apps", "b", map[string]any{"targetNamespace": "x", "releaseName": "x-a"}), true},
+	} {
+		if got := sameRelease(c.a, c.b); got != c.want {
+			t.Errorf("%s: %v, not %v", name, got, c.want)
+		}
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/syntax"
 	"github.com/fluxkit/flux/internal/hint"
@@ -37,6 +39,7 @@ func (t *triggering) resolve(ctx context.Context) error {
 	if err := t.setType(receiver.Object); err != nil {
 		return err
 	}
+	t.client, t.receiver = client, receiver.Object
 	t.path = k.Result.String(receiver.Object)
 	t.resources = resourcesOf(receiver.Object)
 	if events, _ := (controllers.Path{"spec.events"}).Lookup(receiver.Object); t.request.Event == "" && t.typ.HasEvents() {
@@ -115,6 +118,28 @@ func resourcesOf(receiver controllers.Object) []string {
 	return names
 }
 
+// missesResource reports whether the webhook responded with 500 because a resource of the Receiver does not exist.
+func (t *triggering) missesResource(ctx context.Context, err error) bool {
+	var rejected *webhook.StatusError
+	if t.client == nil || !errors.As(err, &rejected) || rejected.Code != http.StatusInternalServerError {
+		return false
+	}
+	k, _ := controllers.FindKind("Receiver")
+	for _, r := range k.Refs {
+		for _, resource := range r.Targets(t.receiver) {
+			kind, ok := resource.Flux()
+			if !ok || resource.Name == "*" {
+				continue
+			}
+			if _, err := t.client.GetKind(ctx, kind, resource.Namespace, resource.Name); apierrors.IsNotFound(err) {
+				t.absent = resource
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // noControllerError is returned when notification-controller has no pod.
 type noControllerError struct{ namespace string }
 
@@ -180,6 +205,8 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("calling Receiver %s: %w; before that: %s", t.Name, context.Cause(ctx), err.Error())
+	case t.missesResource(ctx, err):
+		return hint.Errorf(fmt.Sprintf("correct .spec.resources of Receiver %s, or create %s", t.Name, t.absent), "%w: %s in .spec.resources does not exist", err, t.absent)
 	case errors.As(err, &rejected):
 		remedy := remedies[rejected.Code]
 		if t.url == "" {

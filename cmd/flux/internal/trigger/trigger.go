@@ -20,6 +20,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/input"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/syntax"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/secrets/credential"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/web"
@@ -108,8 +109,12 @@ type triggering struct {
 	request webhook.Request
 	// path is the path of the webhook below the base URL.
 	path string
-	// resources lists the objects that the Receiver reconciles, if it was read.
+	// client, receiver and resources are set if the Receiver was read. resources lists the objects that it reconciles.
+	client    *kube.Client
+	receiver  controllers.Object
 	resources []string
+	// absent is a resource of the Receiver that does not exist.
+	absent controllers.ID
 }
 
 func run(a *app.App, cmd *cobra.Command, o *flags, args []string) error {
@@ -252,7 +257,7 @@ func (t *triggering) send(ctx context.Context, client *http.Client) error {
 	t.App.UI.Action("calling Receiver %s in %s namespace %s", t.Name, t.Namespace, where)
 	sender := webhook.Sender{
 		Client: client, UserAgent: "flux/" + t.App.Build.Version, Retries: t.retries, Delay: t.delay,
-		Again: t.retry,
+		Again: func(why error, left int) bool { return t.retry(ctx, why, left) },
 	}
 	if err := sender.Send(ctx, t.base.JoinPath(t.path), t.typ, t.request); err != nil {
 		return t.explain(ctx, err)
@@ -265,10 +270,10 @@ func (t *triggering) send(ctx context.Context, client *http.Client) error {
 	return nil
 }
 
-// retry reports whether to retry the request. A Forbidden error of the API server
-// and a missing controller are final.
-func (t *triggering) retry(why error, left int) bool {
-	if apierrors.IsForbidden(why) || errors.As(why, new(*noControllerError)) {
+// retry reports whether to retry the request. A Forbidden error of the API server,
+// a missing controller and a missing resource of the Receiver are final.
+func (t *triggering) retry(ctx context.Context, why error, left int) bool {
+	if t.missesResource(ctx, why) || apierrors.IsForbidden(why) || errors.As(why, new(*noControllerError)) {
 		return false
 	}
 	t.App.UI.Waiting("%s; retrying in %s (%d left)", redact.Text(why.Error()), t.delay, left)
