@@ -47,7 +47,8 @@ a Deployment. Without a resource, the Flux resources of all namespaces and the
 controllers are checked; with --namespace, the Flux resources of that namespace.
 Problems are grouped by root cause, those that block most first. The first 20
 root causes are reported and the others counted, also in JSON and YAML: --all
-reports all of them.
+reports all of them. With several root causes, descriptions longer than 10 lines
+are shortened: --verbose prints them in full.
 
 For one resource, problems that it does not report itself are checked as well:
 notifications that are not delivered, and objects in its inventory that were
@@ -194,6 +195,7 @@ func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref, sco
 // first.
 func printVerdict(a *app.App, v diagnose.Result, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
+	p.Brief = len(v.Causes) > 1 && !a.Global.Verbose
 	if ref.Name == "" && v.Problems > 1 {
 		p.B.WriteString(p.Strong(output.Amount(v.Problems, "problem")+", "+output.Amount(v.RootCauses, "root cause")) + "\n\n")
 	}

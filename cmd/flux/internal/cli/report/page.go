@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/fit"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -23,7 +24,16 @@ type Page struct {
 	width int
 	// Strong emphasizes a text.
 	Strong func(string) string
+	// Brief limits each problem to about briefLines lines.
+	Brief bool
 }
+
+const (
+	// briefLines is the maximum number of lines of a problem in a report about several ones.
+	briefLines = 10
+	// briefDetails and briefFixes are the maximum numbers of details and fixes of a longer problem.
+	briefDetails, briefFixes = 2, 3
+)
 
 // Indent is the indentation of one level.
 const Indent = 2
@@ -52,6 +62,10 @@ func (p *Page) Section(title string, lines []string) {
 // the remedies.
 func (p *Page) Problem(c diagnose.Cause) {
 	p.B.WriteString(p.Strong(p.folded(0, "✗ "+c.Root().Object.String()+": "+c.Root().Message)) + "\n")
+	if p.Brief && linesOf(c) > briefLines {
+		p.brief(c)
+		return
+	}
 	for _, detail := range c.Root().Details {
 		p.Line(2, detail)
 	}
@@ -67,6 +81,42 @@ func (p *Page) Problem(c diagnose.Cause) {
 	}
 	p.Section("Also blocked", listed(c.Blocks))
 	p.Section("Fix", c.Root().Remedies())
+}
+
+// linesOf returns the number of lines that describe a root cause.
+func linesOf(c diagnose.Cause) int {
+	n := 1 + len(c.Root().Details)
+	for _, section := range []int{len(listed(c.Blocks)), len(c.Root().Remedies())} {
+		if section > 0 {
+			n += 1 + section
+		}
+	}
+	if len(c.Chain) > 1 {
+		n += 1 + len(c.Chain)
+	}
+	return n
+}
+
+// brief writes the most important lines of a root cause.
+func (p *Page) brief(c diagnose.Cause) {
+	details, fixes := c.Root().Details, c.Root().Remedies()
+	for _, detail := range details[:min(len(details), briefDetails)] {
+		p.Line(2, detail)
+	}
+	if n := len(details) - briefDetails; n > 0 {
+		p.Line(2, fmt.Sprintf("and %s: --verbose", output.Amount(n, "more line")))
+	}
+	if len(c.Chain) > 1 {
+		p.Line(1, "Dependency chain: "+chainOf(c))
+	}
+	if len(c.Blocks) > 0 {
+		p.Line(1, "Also blocked: "+strings.Join(append([]string{c.Blocks[0].String()}, more(len(c.Blocks)-1)...), " "))
+	}
+	if last := len(fixes) - 1; last >= briefFixes { // the last one is the command that reconciles
+		left := fmt.Sprintf("and %d more: --verbose", last-(briefFixes-2))
+		fixes = append(slices.Clip(fixes[:briefFixes-2]), left, fixes[last])
+	}
+	p.Section("Fix", fixes)
 }
 
 // listed returns the first objects, one in each line, and the number of others.
