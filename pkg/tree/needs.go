@@ -47,18 +47,15 @@ func (g *Graph) tree(o controllers.ID, shown map[controllers.ID]bool, depth int)
 
 // Status returns the status of an object in a tree, "" if it is unknown.
 func (v *Vertex) Status() Status {
-	switch {
-	case v.Missing:
+	if v.Missing {
 		return NotFound
-	case v.Ready == "True":
-		return Ready
-	case v.Ready == "False":
-		return Failed
-	case v.Ready == "Unknown":
-		return InProgress
-	default:
-		return ""
 	}
+	return ReadyStatus(v.Ready)
+}
+
+// ReadyStatus returns the status for the status of a Ready condition, "" without one.
+func ReadyStatus(ready string) Status {
+	return map[string]Status{"True": Ready, "False": Failed, "Unknown": InProgress}[ready]
 }
 
 // why returns the message for an object: the objects that block it, or its own

@@ -22,6 +22,22 @@ const (
 	Unknown     Status = "Unknown"
 )
 
+// Mark returns the mark of a status on a terminal: ✔, ✗, ◎ for a status that changes, ? for an unknown one, and "" for
+// one that was not requested.
+func (s Status) Mark() string {
+	switch s {
+	case Ready:
+		return "✔"
+	case Failed, NotFound:
+		return "✗"
+	case InProgress, Terminating:
+		return "◎"
+	case Unknown:
+		return "?"
+	}
+	return ""
+}
+
 // Node is an object with the objects that it has applied or owns.
 type Node struct {
 	Object controllers.ID `json:"resource"`

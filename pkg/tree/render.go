@@ -97,6 +97,8 @@ type Style struct {
 	Fold bool
 	// Bare omits restarts and age.
 	Bare bool
+	// Marks puts the mark of its status before each object.
+	Marks bool
 	// Paint colors a padded cell by the status of its line, or is nil.
 	Paint func(Status, string) string
 }
@@ -111,7 +113,11 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	statuses, under := []Status{""}, []string{""}
 	for _, root := range roots {
 		for _, l := range lines(root) {
-			rows = append(rows, append([]string{l.branch + printable.Line(l.node.Object.String())}, style.cells(l.node)...))
+			name := printable.Line(l.node.Object.String())
+			if mark := l.node.Status.Mark(); style.Marks && mark != "" {
+				name = mark + " " + name
+			}
+			rows = append(rows, append([]string{l.branch + name}, style.cells(l.node)...))
 			statuses, under = append(statuses, l.node.Status), append(under, l.under)
 		}
 	}

@@ -2,6 +2,8 @@ package tree_test
 
 import (
 	"bytes"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +41,33 @@ Deployment/ns/app  <Ready>Ready </>            90m  all is well
 
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestMarks checks the marks of all statuses, and that an object without a status has none.
+func TestMarks(t *testing.T) {
+	t.Parallel()
+	root := &tree.Node{Object: controllers.ID{Kind: "Node", Name: "all"}}
+	for _, status := range []tree.Status{tree.Ready, tree.Failed, tree.NotFound, tree.InProgress, tree.Terminating, tree.Unknown} {
+		root.Children = append(root.Children, &tree.Node{Object: controllers.ID{Kind: "Node", Name: strings.ToLower(string(status))}, Status: status})
+	}
+	var out bytes.Buffer
+	if err := tree.Wide(&out, root, tree.Style{Separator: "  ", Bare: true, Marks: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := `NAME                    STATUS       MESSAGE
+Node/all
+├── ✔ Node/ready        Ready
+├── ✗ Node/failed       Failed
+├── ✗ Node/notfound     NotFound
+├── ◎ Node/inprogress   InProgress
+├── ◎ Node/terminating  Terminating
+└── ? Node/unknown      Unknown
+
+`
+	got := regexp.MustCompile(` +\n`).ReplaceAllString(out.String(), "\n")
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -39,8 +39,8 @@ func printSituation(a *app.App, s situation) error {
 	t.Section("Source", sourceRows(a, s))
 	t.Section("Reconciliation", reconciliationRows(a, s))
 	t.Lines(report.UnappliedTitle, s.commits.Lines(a))
-	t.Section("Needs", neighborRows(s.Needs))
-	t.Section("Needed by", neighborRows(s.NeededBy))
+	t.Section("Needs", neighborRows(a, s.Needs))
+	t.Section("Needed by", neighborRows(a, s.NeededBy))
 	inventory(a, t, s)
 	t.Section("Events", eventRows(a, s))
 	t.Lines("Could not check", s.unknown)
@@ -92,7 +92,7 @@ func sourceRows(a *app.App, s situation) [][]string {
 	for _, link := range s.Sources {
 		name := link.Object.String()
 		if link.Err != nil {
-			rows = append(rows, []string{name, report.Unreadable(link.Err), "", ""})
+			rows = append(rows, []string{treeview.Mark(a, tree.Unknown) + name, report.Unreadable(link.Err), "", ""})
 			continue
 		}
 		out := link.Outcome()
@@ -100,6 +100,7 @@ func sourceRows(a *app.App, s situation) [][]string {
 		if out.Status != "True" {
 			word = "Not ready: " + out.Reason
 		}
+		name = treeview.Mark(a, tree.ReadyStatus(out.Status)) + name
 		if link.Kind.Suspension.Is(link.Live) {
 			word += ", suspended"
 		}
@@ -185,7 +186,7 @@ func intervalText(t tree.Schedule) string {
 	return text
 }
 
-func neighborRows(vertices []*tree.Vertex) [][]string {
+func neighborRows(a *app.App, vertices []*tree.Vertex) [][]string {
 	var rows [][]string
 	for i, v := range vertices {
 		if i == neighborsShown {
@@ -199,7 +200,7 @@ func neighborRows(vertices []*tree.Vertex) [][]string {
 		if v.Suspended {
 			word += ", suspended"
 		}
-		rows = append(rows, []string{v.Object.String(), word, message})
+		rows = append(rows, []string{treeview.Mark(a, v.Status()) + v.Object.String(), word, message})
 	}
 	return rows
 }

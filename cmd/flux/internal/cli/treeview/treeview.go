@@ -28,12 +28,21 @@ func BoxStatus(status tree.Status) diagram.Status {
 	}
 }
 
-// Style returns the style of a tree: narrow and colored on a terminal, else
-// separated by tabs.
+// Mark returns the mark of a status and a space on a terminal, else "".
+func Mark(a *app.App, status tree.Status) string {
+	mark := status.Mark()
+	if mark == "" || !ui.IsTerminal(a.Out) {
+		return ""
+	}
+	return mark + " "
+}
+
+// Style returns the style of a tree: narrow, colored and with marks on a
+// terminal, else separated by tabs.
 func Style(a *app.App) tree.Style {
 	style := tree.Style{Now: a.Now(), Separator: "\t"}
 	if ui.IsTerminal(a.Out) {
-		style.Separator, style.Width = "  ", ui.Columns(a.Out, a.Env)
+		style.Separator, style.Width, style.Marks = "  ", ui.Columns(a.Out, a.Env), true
 	}
 	if ui.Colors(a.Out, a.Env) {
 		style.Paint = paintStatus
