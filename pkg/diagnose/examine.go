@@ -66,7 +66,7 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 		root.Details = append(root.Details, "the attempt is being repeated: "+failure.OneLine(sub.Attempting))
 	}
 	// Events only report the timeout of pods that are not ready.
-	if s.findPods(ctx, root, sub) || s.findPanic(ctx, root, sub) {
+	if s.findPods(ctx, root, sub) || s.findLogged(ctx, root, sub) {
 		return false
 	}
 	s.compare(ctx, root, sub)

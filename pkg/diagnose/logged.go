@@ -21,10 +21,10 @@ const (
 	panicPrefix, panicSuffix = "panic: ", " [recovered]"
 )
 
-// findPanic reports whether the controller panics when it reconciles an object, and makes that the root cause. The controllers
-// recover, so that the object keeps the state of an unfinished reconciliation, and only the log has the reason. Errors are
-// ignored: the finding is valid without it.
-func (s *diagnosis) findPanic(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
+// findLogged adds the last error that the controller has logged about an object whose reconciliation has not finished. It
+// reports whether that is a panic, and makes the panic the root cause: the controllers recover, so that the object keeps the
+// state of an unfinished reconciliation, and only the log has the reason. Errors are ignored: the finding is valid without it.
+func (s *diagnosis) findLogged(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
 	now := s.config.Now
 	if !slices.Contains(unfinished, root.Code) || root.IsProgress(now) {
 		return false
@@ -38,17 +38,24 @@ func (s *diagnosis) findPanic(ctx context.Context, root *rules.Finding, sub rule
 	if since.IsZero() {
 		since = now.Add(-recentEvent)
 	}
-	last, id := "", sub.ID()
+	last, said, id := "", "", sub.ID()
 	err = logs.Read(ctx, s.config.Client, pods, logs.Options{
 		Filter:    logs.Filter{Kinds: []string{id.Kind}, Namespace: id.Namespace, Name: id.Name, Level: "error"},
 		SinceTime: since, Tail: panicLines, Streams: panicStreams, Warn: func(string, ...any) {}, Failed: func(error) {},
 	}, func(e *logs.Entry) error {
-		text, is := strings.CutPrefix(e.Error, panicPrefix)
-		if is = is && e.Message == reconcilerError && !e.At.Before(since); is {
-			last = strings.TrimSuffix(text, panicSuffix)
+		if e.At.Before(since) {
+			return nil
 		}
+		if text, is := strings.CutPrefix(e.Error, panicPrefix); is && e.Message == reconcilerError {
+			last = strings.TrimSuffix(text, panicSuffix)
+			return nil
+		}
+		said = "log of " + sub.Kind.Controller + " " + e.At.UTC().Format("15:04:05") + ": " + failure.OneLine(failure.WithoutTempDirs(failure.Join(e.Message, e.Error)))
 		return nil
 	})
+	if err == nil && last == "" && said != "" {
+		root.Details = append(root.Details, said)
+	}
 	if err != nil || last == "" {
 		return false
 	}

@@ -59,6 +59,10 @@ func TestPanics(t *testing.T) {
 			if c.want == "controller-panic" && !strings.HasSuffix(root.Message, "panics when it reconciles the object: runtime error: index out of range [3] with length 3") {
 				t.Error(root.Message)
 			}
+			logged := strings.Join(root.Details, "\n")
+			if want := strings.Contains(name, "error with") || strings.Contains(name, "another message"); want != strings.Contains(logged, "log of kustomize-controller 10:04:00: "+c.message+": ") {
+				t.Errorf("details %q, logged %v", logged, want)
+			}
 			if got := slices.Contains(s.Requests(), log); got != c.read {
 				t.Errorf("requests %q", s.Requests())
 			}
