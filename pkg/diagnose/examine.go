@@ -54,10 +54,19 @@ func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed
 // Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the object has no
 // recent events.
 func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {
+	s.explainNamespace(ctx, root)
 	if _, ofFlux := s.snapshot.Objects[root.Object]; !ofFlux {
 		return false
 	}
 	sub := s.evaluation.subject(root.Object)
+	if job, is := rules.FailedHook(sub.Kind, sub.Object); is && root.Code == "deleting" {
+		problems, _ := rollout.Problems(ctx, s.cluster, []controllers.ID{job})
+		for _, p := range problems {
+			f := workloadFinding(root.Object, p)
+			root.Details = append(root.Details, append([]string{p.Name + ": " + f.Message}, f.Details...)...)
+			root.Fixes = append(f.Fixes, root.Fixes...)
+		}
+	}
 	ready := failure.OneLine(sub.Ready.Message)
 	if sub.Ready.Status == "False" && sub.Ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), ready) {
 		root.Details = append(root.Details, rules.Spoken(sub.Ready))
@@ -77,6 +86,26 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	}
 	isRecent := func(e event.Event) bool { return s.config.Now.Sub(e.At) <= recentEvent }
 	return err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, isRecent)
+}
+
+// explainNamespace adds what the deletion of a namespace waits for.
+func (s *diagnosis) explainNamespace(ctx context.Context, root *rules.Finding) {
+	name := ""
+	switch {
+	case root.Code == "deleting" && root.Object.Kind == "Namespace" && root.Object.Group == "":
+		name = root.Object.Name
+	case root.Code == "namespace-terminating":
+		name = s.evaluation.subject(root.Object).Failure().Named.Name
+	}
+	if name == "" {
+		return
+	}
+	o, err := s.cluster.Object(ctx, controllers.VersionedID{ID: controllers.ID{Kind: "Namespace", Name: name}, Version: "v1"})
+	if err != nil || o == nil {
+		return
+	}
+	details, fixes := rules.NamespaceConditions(o)
+	root.Details, root.Fixes = append(root.Details, details...), append(fixes, root.Fixes...)
 }
 
 // addEvents adds the warnings that may explain the current failure and are not in the finding or the status.

@@ -183,6 +183,9 @@ func (in *installation) deletion(t controllers.ID, o controllers.Object) (rules.
 		return f, true
 	}
 	f.Fixes = append([]string{rules.Logs(t)}, rules.CheckOwners(kube.Finalizers(o))...)
+	if failed, is := rules.FailedDeletion(k, o); is {
+		f.Details = append([]string{rules.Spoken(failed)}, f.Details...)
+	}
 	return f, true
 }
 

@@ -2,12 +2,17 @@ package rules
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // deletionStuck is the age of a deletion from which the manual removal of its finalizers is suggested: the cleanup of cloud
@@ -65,6 +70,55 @@ func ownerOfFinalizer(finalizer string) finalizerOwner {
 func DeletedAt(o controllers.Object) (time.Time, bool) {
 	at, err := time.Parse(time.RFC3339, controllers.Path{"metadata.deletionTimestamp"}.String(o))
 	return at, err == nil
+}
+
+// deletionReasons lists the reasons of a failed cleanup after a deletion.
+var deletionReasons = []string{"UninstallFailed", "PruneFailed"}
+
+// FailedDeletion returns the condition of a Flux object whose controller fails to clean up after its deletion was requested.
+func FailedDeletion(k controllers.Kind, o controllers.Object) (controllers.Readiness, bool) {
+	ready := Readiness(k, o)
+	_, deleting := DeletedAt(o)
+	return ready, deleting && ready.Status == "False" && slices.Contains(deletionReasons, ready.Reason)
+}
+
+// failedJob matches the name of a Job in the message of Helm about a failed hook.
+var failedJob = regexp.MustCompile(`\bjob ([a-z0-9.-]+) failed: `)
+
+// FailedHook returns the Job of the hook that fails the deletion of a release.
+func FailedHook(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
+	failed, is := FailedDeletion(k, o)
+	m := failedJob.FindStringSubmatch(failed.Message)
+	if !is || m == nil {
+		return controllers.ID{}, false
+	}
+	s := Subject{Kind: k, Object: o}
+	return controllers.ID{Group: batchv1.GroupName, Kind: "Job", Namespace: s.ReleaseNamespace(), Name: m[1]}, true
+}
+
+// NamespaceConditions returns what the deletion of a Namespace waits for, and the fixes.
+func NamespaceConditions(o controllers.Object) (details, fixes []string) {
+	for _, typ := range []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining"} {
+		c, found := controllers.FindCondition(o, typ)
+		if !found || c.Status != "True" {
+			continue
+		}
+		details = append(details, failure.OneLine(failure.Join(c.Reason, c.Message)))
+		if m := staleAPI.FindStringSubmatch(c.Message); typ == "NamespaceDeletionDiscoveryFailure" && m != nil {
+			fixes = append(fixes, "repair the server of API "+m[1]+", which does not respond: kubectl get apiservices",
+				hint.Command("or, if it is no longer installed, delete its registration: kubectl delete apiservice %s", apiService(m[1])))
+		}
+	}
+	return details, fixes
+}
+
+// staleAPI matches the group and version of an API whose server does not respond.
+var staleAPI = regexp.MustCompile(`server APIs: ([a-z0-9.-]+/v[a-z0-9]+): `)
+
+// apiService returns the name of the APIService of GROUP/VERSION.
+func apiService(api string) string {
+	group, version, _ := strings.Cut(api, "/")
+	return version + "." + group
 }
 
 // CheckOwners returns the fixes for the finalizers of other projects, one for each owner.

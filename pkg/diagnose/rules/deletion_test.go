@@ -89,3 +89,53 @@ func TestKubectl(t *testing.T) {
 		}
 	}
 }
+
+// TestNamespaceConditions has the conditions of kube-controller-manager 1.36 for a Namespace that it cannot delete, and one
+// whose conditions report that nothing is left.
+func TestNamespaceConditions(t *testing.T) {
+	t.Parallel()
+	namespace := func(status string) controllers.Object {
+		condition := func(typ, reason, message string) any {
+			return map[string]any{"type": typ, "status": status, "reason": reason, "message": message}
+		}
+		return controllers.Object{"status": map[string]any{"conditions": []any{
+			condition("NamespaceDeletionDiscoveryFailure", "DiscoveryFailed", "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: metrics.k8s.io/v1beta1: stale GroupVersion discovery: metrics.k8s.io/v1beta1"),
+			condition("NamespaceContentRemaining", "SomeResourcesRemain", "Some resources are remaining: gizmos.example.com has 1 resource instances"),
+			condition("NamespaceFinalizersRemaining", "SomeFinalizersRemain", "Some content in the namespace has finalizers remaining: example.com/x in 1 resource instances"),
+		}}}
+	}
+	details, fixes := NamespaceConditions(namespace("True"))
+	if len(details) != 3 || !strings.Contains(details[1], "gizmos.example.com has 1") {
+		t.Errorf("details %q", details)
+	}
+	if len(fixes) != 2 || !strings.HasSuffix(fixes[1], ": kubectl delete apiservice v1beta1.metrics.k8s.io") {
+		t.Errorf("fixes %q", fixes)
+	}
+	if details, fixes := NamespaceConditions(namespace("False")); details != nil || fixes != nil {
+		t.Errorf("of an empty namespace: %q, %q", details, fixes)
+	}
+}
+
+// TestFailedHook has a release whose pre-delete hook fails, and near misses.
+func TestFailedHook(t *testing.T) {
+	t.Parallel()
+	const message = "Helm uninstall failed for release apps/web with chart web@1.0.0: 1 error occurred:\n\t* job clean-up failed: BackoffLimitExceeded"
+	for name, c := range map[string]struct {
+		deleted, reason, message string
+		want                     string
+	}{
+		"a hook":          {"2026-11-01T10:00:00Z", "UninstallFailed", message, "Job/target/clean-up"},
+		"not deleted":     {"", "UninstallFailed", message, ""},
+		"an installation": {"2026-11-01T10:00:00Z", "InstallFailed", message, ""},
+		"another failure": {"2026-11-01T10:00:00Z", "UninstallFailed", "Helm uninstall failed: job of the release failed", ""},
+	} {
+		s := failing(t, "HelmRelease", c.reason, c.message, `{"targetNamespace": "target"}`)
+		if c.deleted != "" {
+			s.Object["metadata"].(map[string]any)["deletionTimestamp"] = c.deleted
+		}
+		got, found := FailedHook(s.Kind, s.Object)
+		if found != (c.want != "") || found && got.String() != c.want {
+			t.Errorf("%s: %v, not %q", name, got, c.want)
+		}
+	}
+}
