@@ -17,7 +17,7 @@ import (
 var destroys = regexp.MustCompile(`(kubectl|flux|helm)\b.*\b(delete|uninstall|rollback|replace)\b|--force|finalizers`)
 
 // TestPlanted puts each failure of the controllers in the generated list into the status of an object of each kind of its
-// controllers, and each text that is no failure into the status of a ready object. Every failure must have a root cause
+// controllers, and each other text into the status of a ready object. Every failure must have a root cause
 // that contains its message and has a fix, and no ready object may have a problem.
 func TestPlanted(t *testing.T) {
 	t.Parallel()

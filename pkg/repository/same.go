@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
@@ -90,6 +91,45 @@ func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
 		}
 	}
 	return true
+}
+
+// UnversionedChart returns the version of a chart in this repository whose files change while its version and the spec of
+// its HelmChart stay the same, or "". With the reconcile strategy ChartVersion, source-controller packages such a chart
+// again only when its version changes.
+func (p Pair) UnversionedChart(base, head *unstructured.Unstructured) string {
+	was, wasOK := chartOf(p.Base, base)
+	is, isOK := chartOf(p.Head, head)
+	if !wasOK || !isOK || was.source != is.source || !equality.Semantic.DeepEqual(was.spec, is.spec) || is.spec == nil || is.spec["reconcileStrategy"] == "Revision" {
+		return ""
+	}
+	changed := func(name string) bool {
+		same, local := p.sameChart(is.source, name)
+		return local && !same
+	}
+	before, after := chartVersion(p.Base, is), chartVersion(p.Head, is)
+	if before != after || !slices.ContainsFunc(is.names, changed) {
+		return ""
+	}
+	return after
+}
+
+// chartVersion returns the version of a chart in this repository, or "".
+func chartVersion(g *Graph, c chart) string {
+	tree, err := g.Content(c.source)
+	if err != nil {
+		return ""
+	}
+	text, err := fs.ReadFile(tree, path.Join(sourcetree.Clean(c.names[0]), "Chart.yaml"))
+	if err != nil {
+		return ""
+	}
+	var chart struct {
+		Version string `json:"version"`
+	}
+	if yaml.Unmarshal(text, &chart) != nil {
+		return ""
+	}
+	return chart.Version
 }
 
 // sameChart reports whether a chart in this repository, with its dependencies, is the same in both revisions.

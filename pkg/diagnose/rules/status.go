@@ -37,12 +37,12 @@ func (s Subject) Status() (f Finding, waits bool) {
 	case classified:
 		return found.Finding, found.Upstream
 	default:
-		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: s.check(), Retry: s.Again()}, false
+		return Finding{Object: s.ID(), Code: "not-ready", Message: Spoken(s.Ready), Fixes: checks(s), Retry: s.Again()}, false
 	}
 }
 
-// check returns the remedies for a failure without a rule: what its message is about, and the logs.
-func (s Subject) check() []string {
+// checks returns the remedies for a failure without a rule: what its message is about, and the logs.
+func checks(s Subject) []string {
 	logs := Logs(s.ID())
 	if name := s.field(s.Failed().Message); name != "" {
 		return []string{"check " + name + " of " + s.String(), logs}
@@ -66,7 +66,7 @@ func (s Subject) exhausted(f Finding, classified bool) Finding {
 	if classified {
 		f.Details = append(f.Details, "retries exhausted: "+failure.OneLine(failed.Message))
 	} else {
-		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: s.check()}
+		f = Finding{Object: s.ID(), Code: "retries-exhausted", Message: "retries exhausted: " + Spoken(failed), Fixes: checks(s)}
 	}
 	f.Retry = s.Command("reconcile", "--with-source", "--reset") + " # resets the failure counts, then tries again"
 	return f

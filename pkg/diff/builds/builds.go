@@ -27,6 +27,8 @@ type Pair struct {
 	// Kept reports whether the owner remains on the cluster although it is no longer in the source,
 	// because nothing prunes it.
 	Kept bool
+	// Warning is about the changes of the owner, if there are any.
+	Warning string
 }
 
 // Compare returns the changes of each pair. It does not include the defaults of a
@@ -139,6 +141,9 @@ func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result 
 	}
 	if result.Suspended && result.Different() {
 		result.Warnings = append(result.Warnings, result.Owner.String()+" is suspended: nothing is applied until it is resumed")
+	}
+	if d.Warning != "" && result.Different() {
+		result.Warnings = append(result.Warnings, result.Owner.String()+": "+d.Warning)
 	}
 	if d.Kept {
 		result.Warnings = append(result.Warnings, result.Owner.String()+" stays on the cluster: its owner does not prune")

@@ -224,8 +224,20 @@ func (w *walker) release(p pair, kept bool) {
 	if before != nil && after != nil {
 		w.markUnstable(p, before, after, revision)
 	}
-	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
+	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept, Warning: w.unversioned(p)})
 	w.installed(before, after, kept)
+}
+
+// unversioned returns a warning about a chart that changes without its version, or "".
+func (w *walker) unversioned(p pair) string {
+	if !p.both() {
+		return ""
+	}
+	version := w.graphs.UnversionedChart(p.base, p.head)
+	if version == "" {
+		return ""
+	}
+	return "changes to the chart are not applied until its version " + version + " changes, because reconcileStrategy is ChartVersion"
 }
 
 // unchangedRelease renders a HelmRelease that is the same in both revisions once if it may install Kustomizations or

@@ -65,8 +65,10 @@ func (w *Watcher) Settle(ctx context.Context, progress func(ready, all int)) (ma
 	w.objects, w.changed, w.open = map[controllers.ID]Flux{}, make(chan struct{}, 1), map[string]bool{}
 	watching, cancel := context.WithCancel(ctx)
 	g, watching := errgroup.WithContext(watching)
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Kinds { // before the first list is received
 		w.open[k.Kind] = true
+	}
+	for _, k := range controllers.Kinds {
 		g.Go(func() error { return w.follow(watching, k) })
 	}
 	err := w.wait(watching, progress)

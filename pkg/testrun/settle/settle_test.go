@@ -2,9 +2,26 @@ package settle
 
 import (
 	"testing"
+	"time"
 
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/test/support/fakeapi"
 )
+
+// TestNothing settles at once in a cluster without Flux objects. The race detector checks that a watch that receives
+// its list while others start does not write at the same time.
+func TestNothing(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	for _, k := range controllers.Kinds {
+		s.Serve("/apis/" + k.APIVersion() + "/" + k.Resource)
+	}
+	w := Watcher{Client: s.Client, Now: time.Now}
+	objects, err := w.Settle(t.Context(), func(int, int) {})
+	if err != nil || len(objects) > 0 {
+		t.Error(objects, err)
+	}
+}
 
 // TestWaves checks how often a failed reconciliation is repeated: once unless the objects that it
 // depends on are ready, and until it has another result if they contradict its message.
