@@ -192,6 +192,6 @@ func pruned(ctx context.Context, c *observe.Cluster, t controllers.ID) (rules.Fi
 	}
 	return rules.Finding{
 		Object: t, Code: "pruned", Message: fmt.Sprintf("%s pruned it at %s: it is no longer in its source", last.About, last.At.UTC().Format("2006-01-02 15:04:05 MST")),
-		Fixes: []string{"add it to the source again, commit and push", "see who removed it, in a clone of the source: git log -S " + hint.Quote(t.Name)},
+		Fixes: []string{"add it to the source again, commit and push", "find the commit that removed it, in a clone of the source: git log -S " + hint.Quote(t.Name)},
 	}, err
 }

@@ -161,9 +161,9 @@ func (e *evaluation) elsewhere(t controllers.ID) []string {
 	namespaces := e.snapshot.Namespaces(t)
 	switch n := len(namespaces); {
 	case n > namespacesShown:
-		return []string{fmt.Sprintf("it exists in %d namespaces, such as %s: name one in the reference", n, strings.Join(namespaces[:namespacesShown], ", "))}
+		return []string{fmt.Sprintf("found in %d namespaces, such as %s: set the namespace of the reference", n, strings.Join(namespaces[:namespacesShown], ", "))}
 	case n > 0:
-		return []string{fmt.Sprintf("it exists in namespace %s: name that in the reference", strings.Join(namespaces, ", "))}
+		return []string{fmt.Sprintf("found in namespace %s: set the namespace of the reference", strings.Join(namespaces, ", "))}
 	}
 	return nil
 }

@@ -207,7 +207,7 @@ func workloadFinding(object controllers.ID, p rollout.Problem) rules.Finding {
 	case q.Type == failure.Quota:
 		f.Code = "quota"
 		f.Fixes = append(f.Fixes,
-			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or let the workload request less (%s)", q.By, namespace, q.Detail),
+			fmt.Sprintf("raise the ResourceQuota %s in namespace %s, or reduce the requests of the workload (%s)", q.By, namespace, q.Detail),
 			rules.Kubectl(controllers.ID{Kind: "ResourceQuota", Namespace: namespace, Name: q.By}, "describe"))
 	case p.Remedy != "":
 		f.Fixes = append(f.Fixes, p.Remedy)

@@ -22,7 +22,7 @@ func TestReconcileFailing(t *testing.T) {
 	}, "---\n")}.prepare(f)
 	f.shell.run("flux", "wait", "source", "git", "app", "-n", f.namespace)
 	const locked = `
-    put credentials that may read ` + `http://[^ ]+` + ` into Secret NS/wrong
+    update Secret NS/wrong with credentials that have read access to ` + `http://[^ ]+` + `
     flux reconcile source git locked -n NS
 `
 	failsWith(f, `

@@ -262,7 +262,7 @@ var (
 	varying    = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 	commitHash = regexp.MustCompile(`\b[0-9a-f]{40}\b`)
 	// elsewhereToo is what scripts that run at the same time bring into a diagnosis.
-	elsewhereToo = regexp.MustCompile(`(?m)^.*it exists in .* in the reference.*\n`)
+	elsewhereToo = regexp.MustCompile(`(?m)^.*found in .* of the reference.*\n`)
 )
 
 // statedKey is under which a script keeps the commits that stand in its files.

@@ -54,7 +54,7 @@ type rejection struct {
 var rejections = []rejection{
 	{failure.Quota, "ResourceQuota exceeded", "raise the ResourceQuota that the message names", false},
 	{failure.LimitRange, "a LimitRange of the namespace does not allow the pod", "change the resources of the pod, or the LimitRange", true},
-	{failure.PriorityClass, "PriorityClass not found", "create it, or name one that exists: kubectl get priorityclasses", true},
+	{failure.PriorityClass, "PriorityClass not found", "create it, or use an existing one: kubectl get priorityclasses", true},
 	{failure.PodSecurity, "the Pod Security level of the namespace forbids the pod", "change the label pod-security.kubernetes.io/enforce of the namespace", true},
 	{failure.Admission, "an admission webhook or policy rejected the pod", "allow the pods of this namespace in it", true},
 	{failure.WebhookDown, "an admission webhook cannot be called", "start the pods of the webhook", false},

@@ -42,7 +42,7 @@ func TestDeploymentRefused(t *testing.T) {
 		"quota": {`pods "a" is forbidden: exceeded quota: few, requested: pods=1`,
 			Problem{Message: `ResourceQuota exceeded: pods "a" is forbidden: exceeded quota: few, requested: pods=1`, Remedy: "raise the ResourceQuota that the message names"}},
 		"priority class": {`pods "a" is forbidden: no PriorityClass with name urgent was found`,
-			Problem{Message: `PriorityClass not found: pods "a" is forbidden: no PriorityClass with name urgent was found`, Remedy: "create it, or name one that exists: kubectl get priorityclasses", Final: true}},
+			Problem{Message: `PriorityClass not found: pods "a" is forbidden: no PriorityClass with name urgent was found`, Remedy: "create it, or use an existing one: kubectl get priorityclasses", Final: true}},
 		"pod security": {`pods "a" is forbidden: violates PodSecurity "restricted:latest": x`,
 			Problem{Message: `the Pod Security level of the namespace forbids the pod: pods "a" is forbidden: violates PodSecurity "restricted:latest": x`, Remedy: "change the label pod-security.kubernetes.io/enforce of the namespace", Final: true}},
 		"webhook": {`admission webhook "v.example.com" denied the request: unsigned image`,

@@ -90,7 +90,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 		problem.Final = s.RestartCount >= maxRestarts
 	case "CreateContainerConfigError":
 		problem.Message = fmt.Sprintf("container %s cannot be configured: %s", s.Name, w.Message)
-		problem.Remedy, problem.Final = "create the object that the message names in the namespace of the pod", true
+		problem.Remedy, problem.Final = "create the object from the message in the pod's namespace", true
 	case "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError":
 		problem.Message = fmt.Sprintf("container %s cannot be started: %s", s.Name, failure.Join(w.Reason, w.Message))
 		problem.Final = s.RestartCount >= maxRestarts

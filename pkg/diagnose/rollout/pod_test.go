@@ -60,7 +60,7 @@ func TestPod(t *testing.T) {
 		"out of memory": {pod(waits("CrashLoopBackOff", "", 1, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"})),
 			&Problem{Message: "container manager of pod app-1 ended with exit code 137 (1 restart): it exceeded its memory limit", Remedy: "raise the memory limit of the container"}},
 		"missing secret": {pod(waits("CreateContainerConfigError", `secret "registry" not found`, 0, nil)),
-			&Problem{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create the object that the message names in the namespace of the pod", Final: true}},
+			&Problem{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create the object from the message in the pod's namespace", Final: true}},
 		"unschedulable": {pod(func(p *corev1.Pod) {
 			condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")(p)
 			p.Spec.NodeName = ""

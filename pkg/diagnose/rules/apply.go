@@ -50,7 +50,7 @@ var applyRules = []rule{
 	{
 		code: "quota", kinds: appliers, types: []failure.Type{failure.Quota},
 		message: "ResourceQuota {by} exceeded by {rejected}: {detail}",
-		fixes:   []string{"raise ResourceQuota {by} of namespace {rejected namespace}, or request less"},
+		fixes:   []string{"raise ResourceQuota {by} of namespace {rejected namespace}, or reduce the requests of {rejected}"},
 	},
 	{
 		code: "limit-range", live: true, kinds: appliers, types: []failure.Type{failure.LimitRange},
@@ -173,7 +173,7 @@ var applyRules = []rule{
 		code: "namespace-missing", kinds: appliers, types: []failure.Type{failure.NotFound},
 		when:    namesNamespace,
 		message: "namespace {name} does not exist",
-		fixes:   []string{"add the Namespace to the source, or name what applies it in .spec.dependsOn of {object}"},
+		fixes:   []string{"add the Namespace to the source, or add what applies it to .spec.dependsOn of {object}"},
 	},
 	{
 		code: "health", kinds: appliers, types: []failure.Type{failure.Unhealthy},

@@ -87,7 +87,7 @@ var buildRules = []rule{
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.SameID},
 		message: "the build contains {named} twice",
-		fixes:   []string{"remove or rename one of them", "see it in a clone of the source: {build}"},
+		fixes:   []string{"remove or rename one of them", "reproduce the error in a clone of the source: {build}"},
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Patch},
@@ -117,7 +117,7 @@ var buildRules = []rule{
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Unsupported},
 		message: "a kustomization.yaml below {path} uses helmCharts, which Flux does not support",
-		fixes:   []string{"replace helmCharts by a HelmRelease"},
+		fixes:   []string{"replace helmCharts with a HelmRelease"},
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, reasons: []string{"BuildFailed"}, types: []failure.Type{failure.Template},
@@ -127,7 +127,7 @@ var buildRules = []rule{
 	{
 		code: "build", kinds: []string{"Kustomization"}, reasons: []string{"BuildFailed"},
 		message: "the manifests do not build: {detail}",
-		fixes:   []string{"see it in a clone of the source: {build}"},
+		fixes:   []string{"reproduce the error in a clone of the source: {build}"},
 	},
 }
 

@@ -82,6 +82,9 @@ func revisionOf(s Subject) string {
 	field := s.Kind.Fetch.Revision
 	for _, name := range []string{"commit", "digest", "name", "semver", "tag", "branch"} {
 		if v := s.Text(field + "." + name); v != "" {
+			if name == "semver" {
+				name = "tag matching semver"
+			}
 			return name + " " + v
 		}
 	}

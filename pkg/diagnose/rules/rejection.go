@@ -180,7 +180,7 @@ func serve(s Subject) []string {
 		providers := s.Live.Providers[:min(len(s.Live.Providers), mostShown)]
 		return []string{fmt.Sprintf("add %s, which applies CRDs of group %s, to .spec.dependsOn of %s", strings.Join(providers, " or "), group, s)}
 	}
-	return []string{fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core")), "if a Kustomization or HelmRelease installs it, name that in .spec.dependsOn of " + s.String()}
+	return []string{fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core")), "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of " + s.String()}
 }
 
 // unhealthyObjects describes the objects that did not become ready.

@@ -54,7 +54,7 @@ var releaseRules = []rule{
 	{
 		code: "release-ownership", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.Owned},
 		message: "{named} exists, and belongs to another Helm release or to none: {detail}",
-		fixes:   []string{"rename {named} in the chart, or add the label and the annotations that the message names to it"},
+		fixes:   []string{"rename {named} in the chart, or add the label and annotations from the message to it"},
 		more:    takeOver,
 	},
 	{

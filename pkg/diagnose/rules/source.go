@@ -43,7 +43,7 @@ var sourceRules = []rule{
 	{
 		code: "signing-key", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.SigningKey},
 		message: "cannot use the signing key in Secret {namespace}/{name}: {text}",
-		fixes:   []string{"put an armored OpenPGP private key into key git.asc of Secret {namespace}/{name}"},
+		fixes:   []string{"store an armored OpenPGP private key in key git.asc of Secret {namespace}/{name}"},
 	},
 	{
 		code: "secret-key", kinds: []string{"Receiver"}, types: []failure.Type{failure.NoKey},
@@ -68,7 +68,7 @@ var sourceRules = []rule{
 	{
 		code: "source-reference", kinds: []string{"GitRepository"}, types: []failure.Type{failure.NoRevision}, when: abbreviated,
 		message: ".spec.ref.commit is abbreviated: a commit ID has 40 digits",
-		fixes:   []string{"set .spec.ref.commit of {object} to the complete ID, as git rev-parse {commit} prints it"},
+		fixes:   []string{"set .spec.ref.commit of {object} to the full commit ID: git rev-parse {commit}"},
 	},
 	{
 		code: "source-proxy", kinds: []string{"GitRepository", "OCIRepository", "Bucket", "ImageRepository"}, steps: []failure.Step{failure.Proxy}, when: func(s Subject) bool { return proxySecret(s) != "" }, upstream: true,
@@ -105,7 +105,7 @@ var sourceRules = []rule{
 	{
 		code: "source-host-key", kinds: gitKinds, types: []failure.Type{failure.HostKey}, upstream: true,
 		message: "the Git server has another SSH host key than known_hosts",
-		fixes:   []string{"if the host key was changed on purpose, put the new one into known_hosts of {or credentials}"},
+		fixes:   []string{"if the change of the host key is expected, add the new key to known_hosts in {or credentials}"},
 	},
 	{
 		code: "image-push", kinds: []string{"ImageUpdateAutomation"}, steps: []failure.Step{failure.Push}, types: []failure.Type{failure.Rejected, failure.Unauthenticated},
@@ -116,7 +116,7 @@ var sourceRules = []rule{
 		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
 		when:    func(s Subject) bool { return credentialsOf(s) != "" },
 		message: "{address} rejects the credentials in {credentials}",
-		fixes:   []string{"put credentials that may read {address} into {credentials}"},
+		fixes:   []string{"update {credentials} with credentials that have read access to {address}"},
 	},
 	{
 		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
@@ -128,7 +128,7 @@ var sourceRules = []rule{
 		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
 		when:    func(s Subject) bool { return credentialsField(s) != "" },
 		message: "{address} rejects its credentials",
-		fixes:   []string{"correct the Secret that {credentials field} names"},
+		fixes:   []string{"correct the Secret in {credentials field}"},
 	},
 	{
 		code: "source-authentication", kinds: fetchers, types: []failure.Type{failure.Unauthenticated}, upstream: true,
@@ -144,12 +144,12 @@ var sourceRules = []rule{
 		code: "source-reference", kinds: []string{"GitRepository", "OCIRepository", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}, types: []failure.Type{failure.NoRevision}, upstream: true,
 		when:    func(s Subject) bool { return revisionOf(s) != "" },
 		message: "{revision} not found in {address}",
-		fixes:   []string{"push it, or correct {revision fields}"},
+		fixes:   []string{"push {revision}, or correct {revision fields}"},
 	},
 	{
 		code: "source-reference", kinds: []string{"GitRepository", "OCIRepository", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}, types: []failure.Type{failure.NoRevision}, upstream: true,
 		message: "not found in {address}: {detail}",
-		fixes:   []string{"push it, or correct {revision fields}"},
+		fixes:   []string{"publish the revision, or correct {revision fields}"},
 	},
 	{
 		code: "source-not-found", kinds: []string{"Bucket"}, types: []failure.Type{failure.NoRepository, failure.NoRevision},
@@ -164,12 +164,12 @@ var sourceRules = []rule{
 	{
 		code: "source-reference", kinds: []string{"OCIRepository", "ImageRepository", "ImagePolicy"}, types: []failure.Type{failure.NoRepository},
 		message: "{address} does not exist, or the credentials do not give access to it",
-		fixes:   []string{"push it, or correct {revision fields}"},
+		fixes:   []string{"publish the artifact, or correct {revision fields}"},
 	},
 	{
 		code: "source-not-found", kinds: fetchers, types: []failure.Type{failure.NoRepository}, upstream: true,
 		message: "{address} does not exist, or the credentials do not give access to it",
-		fixes:   []string{"correct {address of}, or give {or credentials} access"},
+		fixes:   []string{"correct {address of}, or grant {or credentials} read access"},
 	},
 	{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Expired}, upstream: true,
@@ -191,7 +191,7 @@ var sourceRules = []rule{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
 		when:    func(s Subject) bool { return s.Kind.Fetch.CA != "" },
 		message: "no trusted TLS connection to {address}: {detail}",
-		fixes:   []string{"put the CA certificate as ca.crt into a Secret, and set {ca field} of {object} to its name"},
+		fixes:   []string{"create a Secret with the CA certificate in key ca.crt, and set {ca field} of {object} to its name"},
 	},
 	{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Untrusted}, upstream: true,
