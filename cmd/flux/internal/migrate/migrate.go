@@ -113,7 +113,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 
 // migratedDefinition is a CustomResourceDefinition in JSON output.
 type migratedDefinition struct {
-	Definition string   `json:"definition"`
+	Definition string   `json:"crd"`
 	Kind       string   `json:"kind"`
 	Version    string   `json:"version"`
 	Stored     []string `json:"stored"`

@@ -62,9 +62,8 @@ What could not be checked is listed. Resources that have been reconciling for le
 than a minute, or for less than the time for which their controller waits, are
 listed as progress, not as problems.
 
-JSON and YAML have the fields healthy, looked (resources that were checked),
-summary (problems, rootCauses, shown), cases, progress (cases that are not a
-problem yet), facts (the revisions of the resource), unapplied (commits that are
+JSON and YAML have the fields healthy, checked (the number of resources), summary
+(problems, rootCauses, shown), cases, progress (cases that are not a problem yet), facts (the revisions of the resource), unapplied (commits that are
 not live) and unknown (what could not be checked). A case has the object, its
 root cause (code, message, details, remedies), the chain of findings from the
 object to it, and the objects that it blocks.`,

@@ -13,7 +13,7 @@ import (
 // Verdict is a diagnosis, for JSON.
 type Verdict struct {
 	Healthy bool    `json:"healthy"`
-	Looked  int     `json:"looked"`
+	Checked int     `json:"checked"`
 	Summary Summary `json:"summary"`
 	Cases   []Case  `json:"cases"`
 	// Progress has the objects whose reconciliation has just started.
@@ -50,7 +50,7 @@ type Finding struct {
 
 // VerdictOf returns a diagnosis for JSON.
 func VerdictOf(v diagnose.Result) Verdict {
-	r := Verdict{Healthy: len(v.Causes)+len(v.Progress)+len(v.Unknown) == 0, Looked: v.Checked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
+	r := Verdict{Healthy: len(v.Causes)+len(v.Progress)+len(v.Unknown) == 0, Checked: v.Checked, Cases: []Case{}, Facts: factsOf(v.Facts), Unknown: v.Unknown}
 	r.Summary = Summary{v.Problems, v.RootCauses, len(v.Causes)}
 	for _, c := range v.Causes {
 		r.Cases = append(r.Cases, caseOf(c))
