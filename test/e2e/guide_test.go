@@ -74,8 +74,9 @@ func newReader(t *testing.T) *guide {
 		}
 	})
 	g := &guide{t: t, sandbox: sandbox, home: home, state: filepath.Join(t.TempDir(), "state")}
-	g.env = sh.with("FLUX_SANDBOX_DIR="+sandbox, "HOME="+home, "GIT_CONFIG_GLOBAL="+os.DevNull,
-		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@example.com", "GIT_COMMITTER_NAME=Ada", "GIT_COMMITTER_EMAIL=ada@example.com").env
+	g.env = slices.DeleteFunc(sh.with("FLUX_SANDBOX_DIR="+sandbox, "HOME="+home, "GIT_CONFIG_GLOBAL="+os.DevNull).env, func(variable string) bool {
+		return strings.HasPrefix(variable, "GIT_AUTHOR_") || strings.HasPrefix(variable, "GIT_COMMITTER_") // as in a new home directory
+	})
 	writeFile(t, filepath.Dir(g.state), filepath.Base(g.state), "cd "+home+"\n")
 	return g
 }
