@@ -18,7 +18,7 @@ import (
 	limits "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/fluxkit/flux/pkg/testrun/expression"
+	"github.com/fluxkit/flux/internal/kube/expression"
 )
 
 // Evaluator implements expression.Evaluator. It keeps the expressions that it has compiled.

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/pkg/testrun/expression"
-	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
+	"github.com/fluxkit/flux/internal/kube/expression"
+	"github.com/fluxkit/flux/internal/kube/expression/cel"
 )
 
 const object = `{"spec":{"replicas":3,"image":"app:1.2.3","on":true,"list":["a","b"],"memory":"128Mi"},"metadata":{"labels":{"a.b/c":"d"}}}`
