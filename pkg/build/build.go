@@ -106,6 +106,9 @@ type Object struct {
 	Unstable [][]string
 	// Owner is the Kustomization or HelmRelease that applies the object.
 	Owner controllers.ID
+	// InvalidLabels holds the keys of labels whose values are not strings. kustomize-controller removes
+	// all labels of such an object, and so does the build.
+	InvalidLabels []string
 	// Ahead reports whether the object is applied before a release and is not part of it, like the
 	// CRDs in the folder crds of a chart. Helm never deletes such an object.
 	Ahead bool
@@ -277,12 +280,27 @@ func addMetadata(objects []Object, ks *unstructured.Unstructured) {
 	labels, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "labels")
 	annotations, _, _ := unstructured.NestedStringMap(ks.Object, "spec", "commonMetadata", "annotations")
 	owner := map[string]string{toolkit + "/name": ks.GetName(), toolkit + "/namespace": ks.GetNamespace()}
-	for _, o := range objects {
+	for i := range objects {
+		o := &objects[i]
+		o.InvalidLabels = invalidLabels(o.Unstructured)
 		o.SetLabels(Merged(o.GetLabels(), owner, labels))
 		if len(annotations) > 0 {
 			o.SetAnnotations(Merged(o.GetAnnotations(), annotations))
 		}
 	}
+}
+
+// invalidLabels returns the keys of the labels whose values are not strings, sorted.
+func invalidLabels(o *unstructured.Unstructured) []string {
+	value, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "labels")
+	labels, _ := value.(map[string]any)
+	var keys []string
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if _, ok := labels[key].(string); !ok {
+			keys = append(keys, key)
+		}
+	}
+	return keys
 }
 
 // Merged returns the entries of all maps; later maps override earlier ones.

@@ -54,6 +54,14 @@ func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, e
 // mayApply reports whether a Kustomization that is not rendered may apply an object with all of the words, or
 // Kustomizations that do.
 func mayApply(g *Graph, n *node, words []string) bool {
+	if !findInputs(g, n) {
+		return false
+	}
+	return !n.leaf || n.inputs.contains(words)
+}
+
+// findInputs finds the inputs of a Kustomization. It returns false if the content of its source is not available.
+func findInputs(g *Graph, n *node) bool {
 	if n.inputs == nil {
 		tree, err := g.Content(build.SourceOf(n.owner))
 		if err != nil {
@@ -63,5 +71,20 @@ func mayApply(g *Graph, n *node, words []string) bool {
 		n.inputs.kustomization(n.owner, folderOf(g, n.owner))
 		n.leaf = n.inputs.leaf
 	}
-	return !n.leaf || n.inputs.contains(words)
+	return true
+}
+
+// Directory returns the content of the source of a Kustomization, and the directory that the Kustomization builds.
+func Directory(g *Graph, ks *unstructured.Unstructured) (Tree, string, error) {
+	tree, err := g.Content(build.SourceOf(ks))
+	return tree, folderOf(g, ks), err
+}
+
+// Files returns the files of its source that the build of a Kustomization may read.
+func Files(g *Graph, ks *unstructured.Unstructured) []string {
+	n := g.found.byID[controllers.IDOf(ks.Object)]
+	if n == nil || !findInputs(g, n) {
+		return nil
+	}
+	return n.inputs.read
 }

@@ -116,3 +116,6 @@ func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 
 // Root returns the Kustomization of the cluster's directory, or nil if there is no such directory.
 func (g *Graph) Root() *unstructured.Unstructured { return g.root }
+
+// RootAssumed reports whether the repository does not contain the Kustomization of the cluster's directory.
+func RootAssumed(g *Graph) bool { return g.assumed }

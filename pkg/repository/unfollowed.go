@@ -98,12 +98,8 @@ func (p Pair) Unread() ([]string, error) {
 	var charts []string
 	for _, g := range []*Graph{p.Base, p.Head} {
 		for _, n := range g.found.nodes {
-			if tree, err := g.Content(build.SourceOf(n.owner)); err == nil {
-				in := newInputs(tree, tree)
-				in.kustomization(n.owner, folderOf(g, n.owner))
-				for _, name := range in.read {
-					read[name] = true
-				}
+			for _, name := range Files(g, n.owner) {
+				read[name] = true
 			}
 		}
 		for _, o := range g.found.objects {

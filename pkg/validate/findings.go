@@ -34,6 +34,12 @@ const (
 	RuleMissingSchema = "missing-schema"
 	RuleNotRendered   = "not-rendered"
 	RuleNotValidated  = "not-validated"
+	RuleOwner         = "owner"
+	RuleDecryption    = "decryption"
+	RuleDeadlock      = "deadlock"
+	RuleExpression    = "expression"
+	RuleLabel         = "label"
+	RuleKustomization = "kustomization"
 )
 
 // Finding is a problem of an object.
@@ -45,6 +51,8 @@ type Finding struct {
 	Owner controllers.VersionedID `json:"owner"`
 	// File is the file that has the object, if exactly one file does.
 	File string `json:"file,omitempty"`
+	// Line is the line of the field, or of its innermost part that the file contains. It is 0 if it is not known.
+	Line int `json:"line,omitempty"`
 	// Field is the path of the field, or "".
 	Field   string `json:"field,omitempty"`
 	Message string `json:"message"`

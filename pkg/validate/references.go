@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,19 +9,20 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
 // references reports the Flux objects that objects refer to and that are not deployed, and Secrets and
 // ConfigMaps that are not in Git.
-func (c *cluster) references() {
+func (c *cluster) references(ctx context.Context) {
 	for _, o := range c.objects {
 		kind, ok := o.ref.Flux()
 		if !ok || remote(o.side.Owner) {
 			continue // it refers to objects of another cluster
 		}
-		c.checkReferences(o, kind)
+		c.checkReferences(ctx, o, kind)
 		c.checkSecrets(o)
 	}
 	for _, b := range c.deployed.Blocked {
@@ -40,7 +42,7 @@ func remote(owner *unstructured.Unstructured) bool {
 }
 
 // checkReferences reports missing sources, charts, providers, images and watched objects.
-func (c *cluster) checkReferences(o *object, kind controllers.Kind) {
+func (c *cluster) checkReferences(ctx context.Context, o *object, kind controllers.Kind) {
 	var refs []controllers.Ref
 	if kind.Source != nil {
 		refs = append(refs, *kind.Source)
@@ -59,12 +61,39 @@ func (c *cluster) checkReferences(o *object, kind controllers.Kind) {
 				f.Severity, f.Message = Note, fmt.Sprintf("refers to %s, which no ArtifactGenerator in Git produces", target)
 			case substituted(target.Name) || substituted(target.Namespace):
 				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, whose variables are not known", target)
-			case !c.deployed.Complete:
+			case !c.deployed.Complete && isDefined(ctx, c, target):
+				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, which is in the repository, but not deployed", target)
+			case !isComplete(c):
 				f.Severity, f.Message = Unknown, f.Message+", unless by what was not rendered"
 			}
 			c.add(o, f)
 		}
 	}
+}
+
+// isComplete reports whether an object that was not found is not deployed: everything was rendered, except for Kustomizations
+// and HelmReleases whose source is not found either.
+func isComplete(c *cluster) bool {
+	if c.deployed.Complete || c.Charts.Renderer == nil || len(c.graph.Unfollowed()) > 0 {
+		return c.deployed.Complete
+	}
+	return !slices.ContainsFunc(c.deployed.Omitted, func(omitted repository.Omitted) bool {
+		o, kind := c.byRef[omitted.Owner.ID], controllers.Kind{}
+		if o != nil {
+			kind, _ = o.ref.Flux()
+		}
+		return !omitted.Unavailable || o == nil || !slices.ContainsFunc(kind.SourceOf(o.Object.Object), func(source controllers.ID) bool {
+			return !substituted(source.Name) && !substituted(source.Namespace) && !c.deploys(source)
+		})
+	})
+}
+
+// isDefined reports whether a file of the repository contains an object of that kind and name, such as one of another cluster.
+func isDefined(ctx context.Context, c *cluster, id controllers.ID) bool {
+	found, err := sourcetree.Search(ctx, c.graph.Tree, []string{id.Kind, id.Name}, func(o *unstructured.Unstructured) bool {
+		return nameOf(controllers.IDOf(o.Object)) == nameOf(id)
+	})
+	return err != nil || len(found) > 0
 }
 
 // fieldOf returns the field of a reference.

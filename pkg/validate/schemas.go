@@ -1,6 +1,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -48,7 +52,9 @@ func (c *cluster) schemas(ctx context.Context) error {
 		return fmt.Errorf("validating objects: %d results for %d objects", len(verdicts), len(asked))
 	}
 	for i, v := range verdicts {
-		c.judge(asked[i], v)
+		if err := c.judge(asked[i], v); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -91,7 +97,7 @@ func readable(o build.Object) (map[string]any, bool) {
 }
 
 // judge records the findings of a verdict.
-func (c *cluster) judge(o *object, v verdict.Verdict) {
+func (c *cluster) judge(o *object, v verdict.Verdict) error {
 	if v.Unknown != "" {
 		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown}
 		if v.MissingSchema {
@@ -105,8 +111,14 @@ func (c *cluster) judge(o *object, v verdict.Verdict) {
 	for _, p := range v.Problems {
 		f := c.finding(o, p)
 		if v.Assumed && c.Assumed && f.Severity == Invalid {
-			f.Severity, f.Rule = Unknown, RuleNotValidated
-			c.qualify(&f)
+			old, err := outdated(c, o, p)
+			if err != nil {
+				return err
+			}
+			if f.Message = cmp.Or(old, f.Message); old == "" {
+				f.Severity, f.Rule = Unknown, RuleNotValidated
+				c.qualify(&f)
+			}
 		}
 		c.add(o, f)
 	}
@@ -123,6 +135,49 @@ func (c *cluster) judge(o *object, v verdict.Verdict) {
 			Fix: "set metadata.namespace, or spec.targetNamespace of " + controllers.IDOf(o.side.Owner.Object).String(),
 		})
 	}
+	return nil
+}
+
+// outdated returns why no supported version of Flux serves the API version of an object with a problem, or "". A later
+// version than those that are served may be that of a later Flux.
+func outdated(c *cluster, o *object, p verdict.Problem) (string, error) {
+	if p.Rule != verdict.RuleAPIVersion || c.Supported == nil || !slices.Contains(controllers.Groups(), o.ref.Group) {
+		return "", nil
+	}
+	crds, err := c.Supported()
+	if err != nil {
+		return "", err
+	}
+	var served []string
+	for _, crd := range crds {
+		if text(crd, "spec", "group") == o.ref.Group && text(crd, "spec", "names", "kind") == o.ref.Kind {
+			served = append(served, servedVersions(crd)...)
+		}
+	}
+	slices.SortFunc(served, version.CompareKubeAwareVersionStrings)
+	if len(served) == 0 || version.CompareKubeAwareVersionStrings(o.ref.Version, served[0]) >= 0 {
+		return "", nil
+	}
+	return fmt.Sprintf("no supported version of Flux serves %s %s: use %s", o.Object.GetAPIVersion(), o.ref.Kind, served[len(served)-1]), nil
+}
+
+// servedVersions returns the versions that a CustomResourceDefinition serves.
+func servedVersions(crd *unstructured.Unstructured) []string {
+	var names []string
+	versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range versions {
+		entry, _ := item.(map[string]any)
+		if name, _ := entry["name"].(string); entry["served"] == true {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// text returns a text in an object, or "".
+func text(o *unstructured.Unstructured, fields ...string) string {
+	value, _, _ := unstructured.NestedString(o.Object, fields...)
+	return value
 }
 
 // qualify adds to a finding that the cluster may have another version of Flux.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -29,6 +30,10 @@ type Options struct {
 	Kubernetes string
 	// CRDs are the CustomResourceDefinitions of Flux, which those of the repository replace.
 	CRDs []*unstructured.Unstructured
+	// Supported returns the CustomResourceDefinitions of all supported versions of Flux. It may be nil.
+	Supported func() ([]*unstructured.Unstructured, error)
+	// Expressions compiles CEL expressions. If it is nil, they are not validated.
+	Expressions expression.Evaluator
 	// Assumed is set if the cluster may have other CustomResourceDefinitions of Flux. Then they do not
 	// make an object invalid.
 	Assumed bool
@@ -40,18 +45,14 @@ type Options struct {
 
 // Run renders what a revision deploys to a cluster, and validates it.
 func Run(ctx context.Context, at repository.Revision, o Options) (*Result, error) {
-	c := &cluster{Options: o, unset: map[unset]bool{}, missing: map[controllers.ID]bool{}}
+	c := &cluster{Options: o, unset: map[unset]string{}, missing: map[controllers.ID]bool{}}
 	if err := c.render(ctx, at); err != nil {
 		return nil, err
 	}
 	c.collect()
-	if err := c.schemas(ctx); err != nil {
+	if err := check(ctx, c); err != nil {
 		return nil, err
 	}
-	c.omissions()
-	c.lacking()
-	c.references()
-	c.variables()
 	if err := c.locate(ctx, at.Tree); err != nil {
 		return nil, err
 	}
@@ -72,6 +73,27 @@ func Run(ctx context.Context, at repository.Revision, o Options) (*Result, error
 	return result, nil
 }
 
+// check validates the objects.
+func check(ctx context.Context, c *cluster) error {
+	if err := c.schemas(ctx); err != nil {
+		return err
+	}
+	if err := checkExpressions(ctx, c); err != nil {
+		return err
+	}
+	checkLabels(c)
+	checkEncryption(c)
+	c.omissions()
+	c.lacking()
+	checkOverlaps(c)
+	checkDeadlocks(c)
+	c.references(ctx)
+	c.variables()
+	checkKustomizations(c)
+	checkWorkloads(c)
+	return nil
+}
+
 // cluster validates the objects of a cluster.
 type cluster struct {
 	Options
@@ -81,10 +103,13 @@ type cluster struct {
 	concealed diff.Concealment
 	objects   []*object
 	byRef     map[controllers.ID]*object
-	findings  []Finding
-	unset     map[unset]bool
-	order     []unset
-	missing   map[controllers.ID]bool
+	// owners are the Kustomizations and HelmReleases that were rendered.
+	owners   map[controllers.ID]*unstructured.Unstructured
+	findings []Finding
+	// unset are the variables without a value, with the fields that contain them.
+	unset   map[unset]string
+	order   []unset
+	missing map[controllers.ID]bool
 }
 
 // render renders everything that the revision deploys. Nothing in it is trusted.
@@ -114,8 +139,9 @@ func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 
 // collect collects the objects of all Kustomizations and HelmReleases.
 func (c *cluster) collect() {
-	c.byRef = map[controllers.ID]*object{}
+	c.byRef, c.owners = map[controllers.ID]*object{}, map[controllers.ID]*unstructured.Unstructured{}
 	for _, side := range c.deployed.Renderings {
+		c.owners[controllers.IDOf(side.Owner.Object)] = side.Owner
 		for _, o := range side.Build.Objects {
 			found := &object{Object: o, side: side, ref: controllers.VersionedIDOf(o.Unstructured.Object)}
 			c.objects = append(c.objects, found)

@@ -1,15 +1,14 @@
 package validate
 
 import (
-	"context"
 	"fmt"
-	"io/fs"
+	"maps"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
-	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -23,11 +22,34 @@ type unset struct {
 func (c *cluster) recordUnset(o *unstructured.Unstructured, names []string) {
 	for _, name := range names {
 		u := unset{controllers.IDOf(o.Object), name}
-		if !c.unset[u] {
-			c.unset[u] = true
+		if _, known := c.unset[u]; !known {
+			c.unset[u] = fieldWith(o.Object, "${"+name+"}", "")
 			c.order = append(c.order, u)
 		}
 	}
+}
+
+// fieldWith returns the path of the first field below a value that contains a text, or "".
+func fieldWith(value any, text, at string) string {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			if field := fieldWith(value[key], text, strings.TrimPrefix(at+"."+key, ".")); field != "" {
+				return field
+			}
+		}
+	case []any:
+		for i, below := range value {
+			if field := fieldWith(below, text, fmt.Sprintf("%s[%d]", at, i)); field != "" {
+				return field
+			}
+		}
+	case string:
+		if strings.Contains(value, text) {
+			return at
+		}
+	}
+	return ""
 }
 
 // variables reports variables without a value, except those that may be in a ConfigMap or Secret that
@@ -39,7 +61,7 @@ func (c *cluster) variables() {
 			continue
 		}
 		c.add(o, Finding{
-			Severity: Warning, Rule: RuleVariable, Message: fmt.Sprintf("the variable ${%s} has neither a value nor a default", u.name),
+			Severity: Warning, Rule: RuleVariable, Field: c.unset[u], Message: fmt.Sprintf("the variable ${%s} has neither a value nor a default", u.name),
 			Fix: fmt.Sprintf("define it in spec.postBuild of %s, or escape it as $${%s}", controllers.IDOf(o.side.Owner.Object), u.name),
 		})
 	}
@@ -69,39 +91,4 @@ func (c *cluster) lacking() {
 			c.findings = append(c.findings, f)
 		}
 	}
-}
-
-// locate finds the files of the objects with findings, as far as a file has an object of that name.
-func (c *cluster) locate(ctx context.Context, tree fs.FS) error {
-	wanted := map[controllers.ID][]string{}
-	for _, f := range c.findings {
-		wanted[nameOf(f.Object.ID)] = nil
-	}
-	if len(wanted) == 0 {
-		return nil
-	}
-	found, err := sourcetree.Search(ctx, tree, nil, func(o *unstructured.Unstructured) bool {
-		_, ok := wanted[nameOf(controllers.IDOf(o.Object))]
-		return ok
-	})
-	if err != nil {
-		return err
-	}
-	for _, m := range found {
-		ref := nameOf(controllers.IDOf(m.Unstructured.Object))
-		if !slices.Contains(wanted[ref], m.File) {
-			wanted[ref] = append(wanted[ref], m.File)
-		}
-	}
-	for i, f := range c.findings {
-		if files := wanted[nameOf(f.Object.ID)]; len(files) == 1 && (f.Owner == f.Object || f.Owner.Kind == c.graph.Root().GetKind()) {
-			c.findings[i].File = files[0]
-		}
-	}
-	return nil
-}
-
-// nameOf returns the kind and the name of an object, whose namespace may not be in its file.
-func nameOf(r controllers.ID) controllers.ID {
-	return controllers.ID{Kind: r.Kind, Name: r.Name}
 }

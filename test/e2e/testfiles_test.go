@@ -17,10 +17,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
-	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 	"github.com/fluxkit/flux/pkg/testrun/settle"

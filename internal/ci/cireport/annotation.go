@@ -1,4 +1,4 @@
-// Package cireport writes reports that CI systems read: annotations of GitHub Actions, and JUnit.
+// Package cireport writes reports that CI systems read: annotations of GitHub Actions, SARIF, and JUnit.
 package cireport
 
 import (
@@ -13,8 +13,9 @@ type Annotation struct {
 	// Level is error, warning or notice.
 	Level string
 	Title string
-	// File is the file that it is about, or "".
+	// File is the file that it is about, or "". Line is 0 if the line is not known.
 	File string
+	Line int
 	Text string
 }
 
@@ -24,6 +25,9 @@ func (a Annotation) String() string {
 	file := ""
 	if a.File != "" {
 		file = "file=" + property(a.File) + ","
+		if a.Line > 0 {
+			file += fmt.Sprintf("line=%d,", a.Line)
+		}
 	}
 	return fmt.Sprintf("::%s %stitle=%s::%s\n", a.Level, file, property(a.Title), message(a.Text))
 }

@@ -26,6 +26,9 @@ type (
 	Case struct {
 		Class string `xml:"classname,attr"`
 		Name  string `xml:"name,attr"`
+		// File is the file that the test is about, or "". Line is 0 if the line is not known.
+		File string `xml:"file,attr,omitempty"`
+		Line int    `xml:"line,attr,omitempty"`
 		// Seconds is the duration of the test, 0 if it is not known.
 		Seconds  float64   `xml:"time,attr,omitempty"`
 		Failures []Problem `xml:"failure"`
@@ -35,6 +38,8 @@ type (
 	Problem struct {
 		Type    string `xml:"type,attr,omitempty"`
 		Message string `xml:"message,attr"`
+		// Place is a file with a line, or "".
+		Place string `xml:",chardata"`
 	}
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 )
 

@@ -13,10 +13,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
 )
 
 // judgment is whether an assertion holds at present.

@@ -8,8 +8,8 @@ import (
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
 )
 
 // observed is a runner that sees what a test puts into its hub.

@@ -19,8 +19,8 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
 )
 
 // The limits of a test file.

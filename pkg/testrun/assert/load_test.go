@@ -11,9 +11,9 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/fluxkit/flux/internal/kube/expression"
+	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
-	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
 )
 
 const complete = `# Two tests.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 )
 

@@ -11,9 +11,9 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )

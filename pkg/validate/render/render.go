@@ -2,8 +2,11 @@
 package render
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
 // Human is the format for people.
@@ -19,11 +23,12 @@ const Human = "human"
 
 const (
 	github = "github"
+	sarif  = "sarif"
 	junit  = "junit"
 )
 
 // Formats are the output formats; json and yaml are those of Answer.
-func Formats() []string { return []string{Human, "json", "yaml", github, junit} }
+func Formats() []string { return []string{Human, "json", "yaml", github, sarif, junit} }
 
 // Answer is the result in JSON and YAML.
 type Answer struct {
@@ -47,6 +52,10 @@ func Write(w io.Writer, format string, results []*validate.Result) error {
 		write = annotations
 	case junit:
 		return report(results).Write(w)
+	case sarif:
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(scan(results))
 	}
 	_, err := io.WriteString(w, write(results))
 	return err
@@ -82,15 +91,20 @@ func text(results []*validate.Result) string {
 	return b.String()
 }
 
-// writeFindings writes the findings of a severity. Those of an object follow its name.
+// writeFindings writes the findings of a severity. Those of an object in a file follow its name.
 func writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
-	written := map[controllers.VersionedID]bool{}
+	type place struct {
+		object controllers.VersionedID
+		file   string
+	}
+	written := map[place]bool{}
 	writeKinds(b, r, severity)
 	for i, f := range r.Findings {
-		if f.Severity != severity || f.Rule == validate.RuleMissingSchema || written[f.Object] {
+		at := place{f.Object, f.File}
+		if f.Severity != severity || f.Rule == validate.RuleMissingSchema || written[at] {
 			continue
 		}
-		written[f.Object] = true
+		written[at] = true
 		b.WriteString("  " + printable.Line(f.Object.String()))
 		switch {
 		case f.File != "":
@@ -100,8 +114,12 @@ func writeFindings(b *strings.Builder, r *validate.Result, severity validate.Sev
 		}
 		b.WriteString("\n")
 		for _, other := range r.Findings[i:] {
-			if other.Severity == severity && other.Object == f.Object {
-				b.WriteString("    " + printable.Line(sentence(other)) + "\n")
+			if other.Severity == severity && other.Object == f.Object && other.File == f.File {
+				line := ""
+				if other.Line > 0 {
+					line = fmt.Sprintf("line %d: ", other.Line)
+				}
+				b.WriteString("    " + line + printable.Line(sentence(other)) + "\n")
 				if other.Fix != "" {
 					b.WriteString("      " + printable.Line(other.Fix) + "\n")
 				}
@@ -151,7 +169,7 @@ func annotations(results []*validate.Result) string {
 			if len(results) > 1 {
 				text += " in " + r.Path
 			}
-			b.WriteString(cireport.Annotation{Level: levels[f.Severity], Title: f.Rule, File: f.File, Text: text}.String())
+			b.WriteString(cireport.Annotation{Level: levels[f.Severity], Title: f.Rule, File: f.File, Line: f.Line, Text: text}.String())
 		}
 	}
 	return b.String()
@@ -168,10 +186,13 @@ func report(results []*validate.Result) *cireport.Suites {
 		for _, f := range r.Findings {
 			c := cases[f.Object]
 			if c == nil {
-				c = &cireport.Case{Name: printable.Line(f.Object.String())}
+				c = &cireport.Case{Name: printable.Line(f.Object.String()), File: printable.Line(f.File), Line: f.Line}
 				cases[f.Object], order = c, append(order, f.Object)
 			}
 			p := cireport.Problem{Type: f.Rule, Message: printable.Line(sentence(f))}
+			if f.Line > 0 {
+				p.Place = fmt.Sprintf("%s:%d", printable.Line(f.File), f.Line)
+			}
 			switch {
 			case f.Severity == validate.Invalid:
 				c.Failures = append(c.Failures, p)
@@ -186,4 +207,43 @@ func report(results []*validate.Result) *cireport.Suites {
 		all.Add(suite)
 	}
 	return &all
+}
+
+// descriptions describe the rules.
+var descriptions = map[string]string{
+	verdict.RuleUnknownField: "The schema does not declare a field.", verdict.RuleSchema: "A value violates the schema.",
+	verdict.RuleCEL: "A validation rule of the CustomResourceDefinition fails.", verdict.RuleAPIVersion: "No server serves the API version.",
+	verdict.RuleServer: "The API server rejects the object.", validate.RuleBuild: "The manifests cannot be built.",
+	validate.RuleReference: "An object that is referenced is not in Git.", validate.RuleDependency: "A dependency is missing or circular.",
+	validate.RuleNamespace: "The namespace is missing.", validate.RuleDeprecated: "The API version is deprecated.",
+	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "The schema of a kind is not known.",
+	validate.RuleNotRendered: "An object was not rendered.", validate.RuleNotValidated: "An object was not validated.",
+	validate.RuleOwner: "Two Kustomizations apply an object.", validate.RuleDecryption: "An encrypted Secret is not decrypted.",
+	validate.RuleDeadlock:   "A custom resource prevents the installation of its CustomResourceDefinition.",
+	validate.RuleExpression: "A CEL expression does not compile.", validate.RuleLabel: "A label is not a string.",
+	validate.RuleKustomization: "A kustomization.yaml contains an unknown field.",
+}
+
+// scan returns the findings for code scanning. A finding without a file is in the directory of the cluster.
+func scan(results []*validate.Result) cireport.Sarif {
+	used := map[string]bool{}
+	var found []cireport.SarifResult
+	for _, r := range results {
+		for _, f := range r.Findings {
+			used[f.Rule] = true
+			level := levels[f.Severity]
+			if f.Severity == validate.Note {
+				level = "note"
+			}
+			object := f.Object.String()
+			found = append(found, cireport.NewSarifResult(
+				f.Rule, level, object+": "+sentence(f), object, cmp.Or(f.File, r.Path), f.Line, strings.Join([]string{r.Path, f.Rule, object, f.Field}, " ")))
+		}
+	}
+	var rules []cireport.SarifRule
+	for _, id := range slices.Sorted(maps.Keys(used)) {
+		text := cireport.SarifText{Text: descriptions[id]}
+		rules = append(rules, cireport.SarifRule{ID: id, ShortDescription: text, FullDescription: text})
+	}
+	return cireport.NewSarif(rules, found)
 }

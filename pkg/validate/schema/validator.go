@@ -141,7 +141,7 @@ func (c *cluster) builtin(o *unstructured.Unstructured, kind Kind) verdict.Verdi
 	w.value(nil, c.Schemas[kind.Schema], kind.Schema, o.Object)
 	problems := w.problems
 	if len(problems) == 0 {
-		problems = metadata(o, kind.Namespaced, nameRule(kind.GVK))
+		problems = append(metadata(o, kind.Namespaced, nameRule(kind.GVK)), rulesOf(o)...)
 	}
 	return verdict.Verdict{Problems: problems, Deprecated: deprecated(o.GroupVersionKind(), c.minor), Namespaced: kind.Namespaced}
 }

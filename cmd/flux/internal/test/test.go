@@ -15,11 +15,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/render"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/vendor"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/sandbox/programs"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/examine"
-	"github.com/fluxkit/flux/pkg/testrun/expression"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/pkg/testrun/suite"
 )

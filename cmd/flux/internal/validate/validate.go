@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/isolated"
@@ -56,22 +58,30 @@ The command builds the Kustomizations and HelmReleases of a cluster's directory
 (--path) as flux diff --base does, and validates each object: unknown fields and
 values against the schemas of Kubernetes and of CustomResourceDefinitions,
 validation rules (CEL), references to sources and other Flux objects, dependsOn,
-missing namespaces, variables without a value, and deprecated API versions. The
-CustomResourceDefinitions are those of the repository and its charts. If the
-repository has none of Flux, as with an operator, those of --flux-version are used;
-without the flag, a violation of them is listed as not validated. Values of
-Secrets are never printed.
+missing namespaces, variables without a value, and deprecated API versions. It
+also reports objects that two Kustomizations apply, encrypted Secrets that are not
+decrypted, custom resources in the Kustomization that installs their
+CustomResourceDefinition with a chart, invalid expressions in healthCheckExprs and
+readyExpr, labels that are not strings, and unknown fields of kustomization.yaml.
+Findings have the file and the line.
 
-Schemas do not have all rules of the API server, such as that a label selector
-matches the labels of its template. With --sandbox, an API server without data is
-started (see flux sandbox) and asked for a dry run of each object, and removed
-in the end. It has the default feature gates and no admission webhooks.
+The CustomResourceDefinitions are those of the repository and its charts. If the
+repository has none of Flux, as with an operator, those of --flux-version are used;
+without the flag, a violation of them is listed as not validated, except for API
+versions that no supported version of Flux serves. Values of Secrets are never
+printed.
+
+The most common rules of the API server that schemas do not have are checked, such
+as that a label selector matches the labels of its template. With --sandbox, an API
+server without data is started (see flux sandbox) and asked for a dry run of each
+object, and removed in the end. It has the default feature gates and no admission
+webhooks.
 
 What cannot be validated is listed: objects without a known schema, and
 Kustomizations and HelmReleases whose source, chart, variables or values are not
-available. Secrets
-and ConfigMaps that are not in Git are noted, because they may be created on the
-cluster.`,
+available. Objects that are not in Git are noted, because they may be created on the
+cluster: namespaces, Secrets, ConfigMaps, ServiceAccounts, roles, and the pods of
+Services, autoscalers and disruption budgets.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "all objects were validated and are valid; warnings and notes do not change the exit code",
 			clierr.ExitFailed:  "an object is invalid",
@@ -93,6 +103,9 @@ cluster.`,
 
   # Annotate the files of a pull request on GitHub
   flux validate --path clusters/production -o github
+
+  # Write a report for code scanning
+  flux validate --path clusters/production -o sarif > validate.sarif
 
   # Write a report for a CI system
   flux validate --path clusters/production -o junit > validate.xml`,
@@ -166,6 +179,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	options := validate.Options{
 		Options: base, Schemas: schemas, Kubernetes: minor,
 		CRDs: crds, FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
+		Supported: sync.OnceValues(supportedCRDs), Expressions: expression.New(a.Helpers),
 	}
 	clusters, err := options.Find(ctx, checkout, o.revision, o.paths)
 	if err != nil {
@@ -191,6 +205,19 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 		return nil, err
 	}
 	return manifests.CRDs(d.Version)
+}
+
+// supportedCRDs returns the CustomResourceDefinitions of all supported versions of Flux.
+func supportedCRDs() ([]*unstructured.Unstructured, error) {
+	var all []*unstructured.Unstructured
+	for _, version := range controllers.EmbeddedVersions() {
+		crds, err := manifests.CRDs(version)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, crds...)
+	}
+	return all, nil
 }
 
 // write prints the results.

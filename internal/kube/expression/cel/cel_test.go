@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/fluxkit/flux/pkg/testrun/expression"
-	"github.com/fluxkit/flux/pkg/testrun/expression/cel"
+	"github.com/fluxkit/flux/internal/kube/expression"
+	"github.com/fluxkit/flux/internal/kube/expression/cel"
 )
 
 const object = `{"spec":{"replicas":3,"image":"app:1.2.3","on":true,"list":["a","b"],"memory":"128Mi"},"metadata":{"labels":{"a.b/c":"d"}}}`
@@ -47,6 +47,34 @@ func TestEvaluate(t *testing.T) {
 		got := strings.ReplaceAll(string(answers[0].Value), " ", "")
 		if got != c.value || c.err == "" && answers[0].Error != "" || !strings.Contains(answers[0].Error, c.err) {
 			t.Errorf("%s is %s, error %q, want %s, error %q", c.text, got, answers[0].Error, c.value, c.err)
+		}
+	}
+}
+
+// TestCompileForControllers compiles expressions as the controllers do: those of health checks are only parsed.
+func TestCompileForControllers(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		environment expression.Environment
+		text, err   string
+	}{
+		{expression.Health, "status.conditions.filter(e, e.type == 'Ready').all(e, e.status == 'True')", ""},
+		{expression.Health, "anything.at.all", ""},
+		{expression.Health, "status.?phase.orValue('') == 'Ready'", ""},
+		{expression.Health, "status.conditions.filter(e, e.type == 'Ready'", "Syntax error"},
+		{expression.Health, "status.phase = 'Ready'", "Syntax error"},
+		{expression.Dependency, "dep.status.conditions.exists(e, e.type == 'Ready' && e.status == 'True')", ""},
+		{expression.Dependency, "dep.metadata.labels['version'] == self.metadata.labels['version']", ""},
+		{expression.Dependency, "dependency.metadata.name == 'a'", "undeclared reference to 'dependency'"},
+		{expression.Dependency, "dep.status.ready", "the value is of type dyn, not bool"},
+		{expression.Dependency, "dep.metadata.name ==", "Syntax error"},
+		{"other", "true", "no environment"},
+	} {
+		answers, err := cel.New().Evaluate(t.Context(), expression.Request{
+			Expressions: []expression.Expression{{Text: c.text, Environment: c.environment, Boolean: c.environment == expression.Dependency}},
+		})
+		if err != nil || len(answers) != 1 || c.err == "" && answers[0].Error != "" || !strings.Contains(answers[0].Error, c.err) {
+			t.Errorf("%s %q: %v, %v, want %q", c.environment, c.text, answers, err, c.err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/types/known/structpb"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -18,12 +19,12 @@ import (
 	limits "k8s.io/apiserver/pkg/apis/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 
-	"github.com/fluxkit/flux/pkg/testrun/expression"
+	"github.com/fluxkit/flux/internal/kube/expression"
 )
 
 // Evaluator implements expression.Evaluator. It keeps the expressions that it has compiled.
 type Evaluator struct {
-	environment func() (*cel.Env, error)
+	environments map[expression.Environment]func() (*cel.Env, error)
 
 	mu       sync.Mutex
 	compiled map[expression.Expression]compiled
@@ -36,7 +37,24 @@ type compiled struct {
 
 // New returns an evaluator.
 func New() *Evaluator {
-	return &Evaluator{environment: sync.OnceValues(newEnvironment), compiled: map[expression.Expression]compiled{}}
+	return &Evaluator{
+		environments: map[expression.Environment]func() (*cel.Env, error){
+			expression.Objects: sync.OnceValues(newEnvironment),
+			expression.Health:  sync.OnceValues(func() (*cel.Env, error) { return controllerEnvironment() }),
+			expression.Dependency: sync.OnceValues(func() (*cel.Env, error) {
+				return controllerEnvironment(cel.Variable("self", cel.ObjectType("google.protobuf.Struct")), cel.Variable("dep", cel.ObjectType("google.protobuf.Struct")))
+			}),
+		},
+		compiled: map[expression.Expression]compiled{},
+	}
+}
+
+// controllerEnvironment returns the environment of expressions in objects of Flux.
+func controllerEnvironment(variables ...cel.EnvOption) (*cel.Env, error) {
+	return cel.NewEnv(append([]cel.EnvOption{
+		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true),
+		cel.OptionalTypes(), ext.Strings(), ext.Sets(), ext.Encoders(),
+	}, variables...)...)
 }
 
 func newEnvironment() (*cel.Env, error) {
@@ -79,7 +97,11 @@ func (e *Evaluator) compile(x expression.Expression) (cel.Program, error) {
 	if known, ok := e.compiled[x]; ok {
 		return known.program, known.err
 	}
-	env, err := e.environment()
+	environment := e.environments[x.Environment]
+	if environment == nil {
+		return nil, fmt.Errorf("no environment %q", x.Environment)
+	}
+	env, err := environment()
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +112,11 @@ func (e *Evaluator) compile(x expression.Expression) (cel.Program, error) {
 }
 
 func compile(env *cel.Env, x expression.Expression) (cel.Program, error) {
-	ast, issues := env.Compile(x.Text)
+	compile := env.Compile
+	if x.Environment == expression.Health {
+		compile = env.Parse
+	}
+	ast, issues := compile(x.Text)
 	if issues.Err() != nil {
 		var all []string
 		for _, problem := range issues.Errors() {
@@ -98,7 +124,8 @@ func compile(env *cel.Env, x expression.Expression) (cel.Program, error) {
 		}
 		return nil, fmt.Errorf("%s", strings.Join(all, "; "))
 	}
-	if output := ast.OutputType(); x.Boolean && output != cel.BoolType && output != cel.DynType {
+	// As in the controllers, a readyExpr of an unknown type is invalid.
+	if output := ast.OutputType(); x.Boolean && output != cel.BoolType && (output != cel.DynType || x.Environment == expression.Dependency) {
 		return nil, fmt.Errorf("the value is of type %s, not bool", output)
 	}
 	return env.Program(ast, cel.CostLimit(limits.PerCallLimit), cel.InterruptCheckFrequency(limits.CheckFrequency), cel.EvalOptions(cel.OptOptimize, cel.OptTrackCost))

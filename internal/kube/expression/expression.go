@@ -13,11 +13,25 @@ import (
 // Job is the job of the helper process that evaluates expressions, and the argument of its process.
 const Job helper.Call[Request, []Answer] = "expression"
 
-// Expression is a CEL expression over the variable object.
+// Environment is the set of variables and functions that an expression may use.
+type Environment string
+
+const (
+	// Objects is the environment of expressions over the variable object, with the functions of Kubernetes.
+	Objects Environment = ""
+	// Health is the environment of spec.healthCheckExprs. The controllers parse these expressions without checking types
+	// and names.
+	Health Environment = "health"
+	// Dependency is the environment of readyExpr: the variables self and dep.
+	Dependency Environment = "dependency"
+)
+
+// Expression is a CEL expression. Only those in the environment Objects can be evaluated.
 type Expression struct {
 	Text string `json:"text"`
 	// Boolean is set if the value has to be true or false.
-	Boolean bool `json:"boolean,omitempty"`
+	Boolean     bool        `json:"boolean,omitempty"`
+	Environment Environment `json:"environment,omitempty"`
 }
 
 // Request has expressions to compile and, with an object, to evaluate.

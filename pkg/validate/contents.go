@@ -1,0 +1,150 @@
+package validate
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// contents is what a cluster contains according to the repository, and what controllers may add to it.
+type contents struct {
+	ids map[controllers.ID]bool
+	// copied are the names of objects that a controller may copy to other namespaces.
+	copied map[controllers.ID]bool
+	// incomplete is set if a Kustomization was not rendered, and omitted are the namespaces of HelmReleases that were not.
+	incomplete bool
+	omitted    map[string]bool
+	// custom are the names of the custom resources by namespace, and texts the texts in them.
+	custom map[string][]string
+	texts  map[string]map[string]bool
+	// pods are the labels of pods by namespace.
+	pods map[string][]labels.Set
+}
+
+func contentsOf(c *cluster) *contents {
+	all := &contents{
+		ids: map[controllers.ID]bool{}, copied: map[controllers.ID]bool{}, incomplete: c.Charts.Renderer == nil, omitted: map[string]bool{},
+		custom: map[string][]string{}, texts: map[string]map[string]bool{}, pods: map[string][]labels.Set{},
+	}
+	for _, o := range c.deployed.Omitted {
+		if release := c.byRef[o.Owner.ID]; release != nil && build.IsHelmRelease(release.Object.Unstructured) {
+			all.omitted[installsTo(release.Object.Unstructured)] = true
+			continue
+		}
+		all.incomplete = true
+	}
+	for id := range c.graph.Unfollowed() {
+		all.incomplete = all.incomplete || id.Kind == "ResourceSet"
+	}
+	for _, o := range c.objects {
+		if !remote(o.side.Owner) {
+			all.add(o)
+		}
+	}
+	return all
+}
+
+// installsTo returns the namespace of the objects of a HelmRelease.
+func installsTo(release *unstructured.Unstructured) string {
+	if namespace := text(release, "spec", "targetNamespace"); namespace != "" {
+		return namespace
+	}
+	return release.GetNamespace()
+}
+
+// consumers are kinds of custom resources that create nothing that others refer to, by group. "" is all kinds.
+var consumers = map[string][]string{
+	"traefik.io": {""}, "cilium.io": {"CiliumNetworkPolicy"}, "monitoring.coreos.com": {"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe"},
+}
+
+func (all *contents) add(o *object) {
+	id := o.ref.ID
+	all.ids[id] = true
+	for key := range o.GetAnnotations() {
+		if strings.Contains(key, "reflect") || strings.Contains(key, "replicat") || strings.Contains(key, "sync") {
+			all.copied[nameOf(id)] = true
+		}
+	}
+	if at := podSpec(id.Group, id.Kind); at != "" {
+		template := strings.Split(at, ".")
+		set, _, _ := unstructured.NestedStringMap(o.Object.Object, append(template[:len(template)-1], "metadata", "labels")...)
+		all.pods[id.Namespace] = append(all.pods[id.Namespace], set)
+	}
+	if build.IsHelmRelease(o.Object.Unstructured) {
+		create, _, _ := unstructured.NestedBool(o.Object.Object, "spec", "install", "createNamespace")
+		if namespace := installsTo(o.Object.Unstructured); create {
+			all.ids[controllers.ID{Kind: "Namespace", Name: namespace}] = true
+		}
+	}
+	builtIn := !strings.Contains(id.Group, ".") || strings.HasSuffix(id.Group, ".k8s.io")
+	_, flux := id.Flux()
+	if kinds := consumers[id.Group]; flux || builtIn || slices.Contains(kinds, "") || slices.Contains(kinds, id.Kind) {
+		return
+	}
+	all.custom[id.Namespace] = append(all.custom[id.Namespace], id.Name)
+	if all.texts[id.Namespace] == nil {
+		all.texts[id.Namespace] = map[string]bool{}
+	}
+	eachText(o.Object.Object["spec"], func(text string) { all.texts[id.Namespace][text] = true })
+}
+
+// eachText calls visit for each text below a value.
+func eachText(value any, visit func(string)) {
+	switch value := value.(type) {
+	case map[string]any:
+		for _, below := range value {
+			eachText(below, visit)
+		}
+	case []any:
+		for _, below := range value {
+			eachText(below, visit)
+		}
+	case string:
+		visit(value)
+	}
+}
+
+// unknown reports whether a namespace may contain objects that were not rendered, or the cluster for "".
+func (all *contents) unknown(namespace string) bool {
+	return all.incomplete || all.omitted[namespace] || namespace == "" && len(all.omitted) > 0
+}
+
+// mayHave reports whether the cluster contains an object, or a controller may create it: for a custom resource that
+// contains the name, or for one whose name is the beginning of the name.
+func (all *contents) mayHave(id controllers.ID) bool {
+	unknown := all.unknown(id.Namespace)
+	if id.IsNamespace() {
+		unknown = all.incomplete // charts rarely create namespaces
+	}
+	if all.ids[id] || all.copied[nameOf(id)] || unknown {
+		return true
+	}
+	for _, namespace := range []string{id.Namespace, ""} {
+		if all.texts[namespace][id.Name] || slices.ContainsFunc(all.custom[namespace], func(name string) bool {
+			return name == id.Name || strings.HasPrefix(id.Name, name+"-")
+		}) {
+			return true
+		}
+	}
+	return provided(id)
+}
+
+// provided reports whether Kubernetes or its installers create an object.
+func provided(id controllers.ID) bool {
+	switch {
+	case id.IsNamespace():
+		return slices.Contains([]string{"default", "kube-system", "kube-public", "kube-node-lease"}, id.Name)
+	case id.IsConfigMap():
+		return id.Name == "kube-root-ca.crt" || id.Namespace == "kube-system"
+	case id.Kind == "ClusterRole":
+		return strings.HasPrefix(id.Name, "system:") || slices.Contains([]string{"cluster-admin", "admin", "edit", "view"}, id.Name)
+	case id.Kind == "Role":
+		return strings.Contains(id.Name, ":")
+	}
+	return id.Kind == "ServiceAccount" && id.Name == "default"
+}

@@ -1,0 +1,89 @@
+package validate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// checkWorkloads notes what objects of Kubernetes refer to and that is not in Git: namespaces, ConfigMaps, Secrets and
+// ServiceAccounts of pods, roles, Services of Ingresses, and the pods of selectors and autoscalers. It may be created on
+// the cluster.
+func checkWorkloads(c *cluster) {
+	all := contentsOf(c)
+	for _, o := range c.objects {
+		owner := o.side.Owner
+		if remote(owner) || len(c.graph.Lacking(controllers.IDOf(owner.Object))) > 0 {
+			continue
+		}
+		id := o.ref.ID
+		checkNamespace(c, o, id.Namespace, all)
+		for _, r := range referencesOf(id, o.Object.Object) {
+			// Charts create objects when they are installed. Those that the values mention have to exist.
+			if !all.mayHave(r.id) && (build.IsKustomization(owner) || mentions(owner.Object["spec"], r.id.Name)) {
+				c.notInGit(o, r.id, r.field)
+			}
+		}
+		if f, ok := unselective(o, all); ok && build.IsKustomization(owner) {
+			c.add(o, f)
+		}
+	}
+}
+
+func mentions(value any, name string) bool {
+	found := false
+	eachText(value, func(text string) { found = found || text == name })
+	return found
+}
+
+// checkNamespace notes the namespace of an object once if nothing creates it.
+func checkNamespace(c *cluster, o *object, name string, all *contents) {
+	id := controllers.ID{Kind: "Namespace", Name: name}
+	namespaced, builtIn := build.Scope(o.GroupVersionKind())
+	if name == "" || builtIn && !namespaced || name == c.Namespace || name == c.graph.Root().GetNamespace() || substituted(name) || all.mayHave(id) || c.missing[id] {
+		return
+	}
+	c.missing[id] = true
+	f := Finding{Severity: Note, Rule: RuleNamespace, Field: "metadata.namespace", Message: "nothing in Git creates the namespace " + name}
+	owner := c.byRef[controllers.IDOf(o.side.Owner.Object)]
+	if owner != nil && text(owner.Object.Unstructured, "spec", "targetNamespace") == name {
+		o, f.Field = owner, "spec.targetNamespace"
+		if build.IsHelmRelease(owner.Object.Unstructured) {
+			f.Fix = "set spec.install.createNamespace, or add the namespace to Git"
+		}
+	}
+	c.add(o, f)
+}
+
+// unselective returns a note about a Service or PodDisruptionBudget that selects no pods.
+func unselective(o *object, all *contents) (Finding, bool) {
+	id := o.ref.ID
+	field := "spec.selector"
+	switch {
+	case id.Group == "" && id.Kind == "Service":
+	case id.Group == "policy" && id.Kind == "PodDisruptionBudget":
+		field = "spec.selector.matchLabels"
+		if _, set := (controllers.Path{"spec.selector.matchExpressions"}).Lookup(o.Object.Object); set {
+			return Finding{}, false
+		}
+	default:
+		return Finding{}, false
+	}
+	selector, _, err := unstructured.NestedStringMap(o.Object.Object, strings.Split(field, ".")...)
+	if err != nil || len(selector) == 0 || substituted(o.Object.Object["spec"]) || all.unknown(id.Namespace) || len(all.custom[id.Namespace]) > 0 {
+		return Finding{}, false
+	}
+	matches := labels.SelectorFromSet(selector)
+	if slices.ContainsFunc(all.pods[id.Namespace], func(pod labels.Set) bool { return matches.Matches(pod) }) {
+		return Finding{}, false
+	}
+	text := metav1.FormatLabelSelector(&metav1.LabelSelector{MatchLabels: selector})
+	return Finding{Severity: Note, Rule: RuleReference, Field: field, Message: fmt.Sprintf("selects no pods in Git: %s", text)}, true
+}
