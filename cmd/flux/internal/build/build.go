@@ -24,7 +24,7 @@ import (
 
 // NewCommand returns the build command.
 func NewCommand(a *app.App) *cobra.Command {
-	return command.Group("build", "Build the manifests that Flux would apply",
+	return command.ObjectGroup("build", "Build the manifests that Flux would apply",
 		newArtifact(a), newHelmRelease(a), newKustomization(a))
 }
 

@@ -35,7 +35,7 @@ type options struct {
 
 // NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
-	cmd := command.Group("debug", "Show the final values or variables, the status and the history of a resource",
+	cmd := command.ObjectGroup("debug", "Show the final values or variables, the status and the history of a resource",
 		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
   flux debug hr my-app --show-values
 

@@ -19,7 +19,7 @@ import (
 
 // NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
-	return addBase(a, command.Group("diff", "Diff desired state against the cluster, or two revisions",
+	return addBase(a, command.ObjectGroup("diff", "Diff desired state against the cluster, or two revisions",
 		artifact.NewCommand(a), newHelmRelease(a), newKustomization(a)))
 }
 
