@@ -137,6 +137,6 @@ func (p *pair) discard() {
 		return
 	}
 	if kept := p.take(); kept != nil {
-		_ = kept.close() // nobody reads it
+		_ = kept.close() // it is not read
 	}
 }

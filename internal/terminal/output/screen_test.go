@@ -34,14 +34,14 @@ func TestLongNames(t *testing.T) {
 	table := output.Table{
 		Headers: []string{"NAMESPACE", "NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE"},
 		Rows: [][]string{{
-			"team-payments", "kustomization/a-long-name-of-an-application-that-nobody-can-shorten", "main@sha1:6f9a1b2c", "False", "False",
+			"team-payments", "kustomization/a-long-name-of-an-application-that-users-can-shorten", "main@sha1:6f9a1b2c", "False", "False",
 			"kustomize build failed: collecting all resources: no such file",
 		}},
 	}
 	events := output.Table{
 		Headers: []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"},
 		Rows: [][]string{{
-			"2m", "Warning", "ReconciliationFailed", "Kustomization/a-long-name-of-an-application-that-nobody-can-shorten", "health check failed after 30s",
+			"2m", "Warning", "ReconciliationFailed", "Kustomization/a-long-name-of-an-application-that-users-can-shorten", "health check failed after 30s",
 		}},
 	}
 	for want, table := range map[string]output.Table{

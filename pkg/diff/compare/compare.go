@@ -186,9 +186,10 @@ func (p *Plan) fetched(ctx context.Context, ks *unstructured.Unstructured) error
 }
 
 // applied builds the last applied revision if it is still the artifact of the
-// source. Encrypted objects are compared with that build.
+// source, and the controller has reconciled the spec. Encrypted objects, and those
+// that may have drifted, are compared with that build.
 func (p *Plan) applied(ctx context.Context, live *unstructured.Unstructured) (*build.Result, error) {
-	if live == nil {
+	if live == nil || !controllers.Reconciled(live.Object) {
 		return nil, nil
 	}
 	stored, err := p.stored.Get(ctx, build.SourceOf(live))

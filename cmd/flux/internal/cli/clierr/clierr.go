@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
@@ -139,7 +140,7 @@ func shorthandRemedy(cmd *cobra.Command, rest string) string {
 // inRequest reports whether an error is that of a request to the API server, without a response.
 func inRequest(err error) bool {
 	failed := request(err)
-	if failed == nil {
+	if failed == nil || errors.As(err, new(*transport.CredentialPluginError)) {
 		return false
 	}
 	u, parseErr := url.Parse(failed.URL)

@@ -129,11 +129,11 @@ func (r *runner) summarize() {
 	for _, n := range r.order {
 		done += report.OneIf(n.err == nil)
 	}
-	print := r.act.App.UI.Success
+	say := r.act.App.UI.Success
 	if done < len(r.order) {
-		print = r.act.App.UI.Failure
+		say = r.act.App.UI.Failure
 	}
-	print("%d of %d objects reconciled", done, len(r.order))
+	say("%d of %d objects reconciled", done, len(r.order))
 }
 
 // failures returns the failures, those of the targets first.
