@@ -60,6 +60,7 @@ func NewCommand(a *app.App) *cobra.Command {
   # Show the status, and the history of reconciliations
   flux debug ks my-app --show-status
   flux debug ks my-app --show-history`))
+	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	cmd.Annotations = command.Exits{
 		clierr.ExitFailed: "failure, or masked values would be written into a file or a pipe without --reveal or --mask-secrets",
 	}.Annotations()
