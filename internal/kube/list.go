@@ -119,7 +119,7 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 }
 
 func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, read *int64, each func(controllers.Object) error) (metav1.ListMeta, error) {
-	body, err := r.both.open(ctx, r, func(ctx context.Context, r Resource) (io.ReadCloser, error) {
+	body, err := r.both.open(ctx, r, fmt.Sprint(s, next), func(ctx context.Context, r Resource) (io.ReadCloser, error) {
 		return transport.Open(ctx, listRequest(c.raw, r, s, next))
 	})
 	if err != nil {
@@ -247,7 +247,7 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	body, err := r.both.open(ctx, r, func(ctx context.Context, r Resource) (io.ReadCloser, error) {
+	body, err := r.both.open(ctx, r, namespace+"/"+name, func(ctx context.Context, r Resource) (io.ReadCloser, error) {
 		body, err := transport.Answer(ctx, r.locate(c.raw.Get(), namespace, name))
 		return io.NopCloser(bytes.NewReader(body)), err
 	})

@@ -17,6 +17,8 @@ type pair struct {
 
 	mu   sync.Mutex
 	sent bool
+	// key identifies the first request, whose response in the older version is kept.
+	key  string
 	kept *response
 }
 
@@ -49,15 +51,15 @@ type closer func() error
 func (c closer) Close() error { return c() }
 
 // open sends a request for r and, if it is the first one, the same request for the older version. If the server does
-// not serve the version of r, it keeps the response of the older version until that is opened.
-func (p *pair) open(ctx context.Context, r Resource, send func(context.Context, Resource) (io.ReadCloser, error)) (io.ReadCloser, error) {
+// not serve the version of r, it keeps the response of the older version until the request with that key is opened.
+func (p *pair) open(ctx context.Context, r Resource, key string, send func(context.Context, Resource) (io.ReadCloser, error)) (io.ReadCloser, error) {
 	if p == nil {
 		return send(ctx, r)
 	}
 	if r.Version == p.older {
-		return p.opened(ctx, r, send)
+		return p.opened(ctx, r, key, send)
 	}
-	if !p.first() {
+	if !p.first(key) {
 		return send(ctx, r)
 	}
 	var spare response
@@ -86,8 +88,8 @@ func (p *pair) open(ctx context.Context, r Resource, send func(context.Context, 
 }
 
 // opened returns the response of the older version if it is kept, and otherwise sends a request.
-func (p *pair) opened(ctx context.Context, r Resource, send func(context.Context, Resource) (io.ReadCloser, error)) (io.ReadCloser, error) {
-	kept := p.take()
+func (p *pair) opened(ctx context.Context, r Resource, key string, send func(context.Context, Resource) (io.ReadCloser, error)) (io.ReadCloser, error) {
+	kept := p.take(key)
 	switch {
 	case kept == nil:
 		return send(ctx, r)
@@ -104,18 +106,23 @@ func (p *pair) opened(ctx context.Context, r Resource, send func(context.Context
 	})), nil
 }
 
-func (p *pair) first() bool {
+func (p *pair) first(key string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	first := !p.sent
-	p.sent = true
-	return first
+	if p.sent {
+		return false
+	}
+	p.sent, p.key = true, key
+	return true
 }
 
-// take returns the kept response once, and nil afterwards.
-func (p *pair) take() *response {
+// take returns the kept response of a request once, and nil afterwards.
+func (p *pair) take(key string) *response {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if key != p.key {
+		return nil
+	}
 	kept := p.kept
 	p.kept = nil
 	return kept
@@ -136,7 +143,7 @@ func (p *pair) discard() {
 	if p == nil {
 		return
 	}
-	if kept := p.take(); kept != nil {
+	if kept := p.take(p.key); kept != nil {
 		_ = kept.close() // it is not read
 	}
 }

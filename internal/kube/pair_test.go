@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -106,6 +107,44 @@ func listed(client *kube.Client, k controllers.Kind) (name string, err error) {
 func gotten(client *kube.Client, k controllers.Kind) (string, error) {
 	o, err := client.GetKind(context.Background(), k, "apps", "slack")
 	return controllers.Name(o), err
+}
+
+// TestBothVersionsOfOthers reads another object in the older version than in the newer one: the kept response belongs
+// to the first.
+func TestBothVersionsOfOthers(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if strings.Contains(request.URL.Path, "/v1/") {
+			http.Error(w, "404 page not found", http.StatusNotFound)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"metadata":{"name":"` + path.Base(request.URL.Path) + `"}}`))
+	}))
+	t.Cleanup(server.Close)
+	client, err := kube.New(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	provider, _ := controllers.FindKind("Provider")
+	var got []string
+	names := []string{"first", "second", "first"}
+	err = client.WithServedVersion(t.Context(), provider, func(r kube.Resource) error {
+		next := names[0]
+		names = names[1:]
+		o, err := client.Get(t.Context(), r, "apps", next)
+		if err == nil && next == "second" {
+			got = append(got, controllers.Name(o))
+			o, err = client.Get(t.Context(), r, "apps", names[0])
+		}
+		if err == nil {
+			got = append(got, controllers.Name(o))
+		}
+		return err
+	})
+	if diff := cmp.Diff([]string{"second", "first"}, got); diff != "" || err != nil {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
 }
 
 // TestBothVersionsEnd cancels the context between the two calls.
