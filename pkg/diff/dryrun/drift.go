@@ -23,8 +23,8 @@ func (c *comparison) changedByOthers(live controllers.Object) bool {
 // isLastApplied reports whether an object of the build equals that of the last applied revision. A
 // difference from the live object is drift then. It returns false if the revision cannot be read.
 func (c *comparison) isLastApplied(ctx context.Context, ref controllers.VersionedID, o item) bool {
-	if c.Drift {
-		return false // the result reports it
+	if c.Drift || !c.Reconciled {
+		return false // the result reports drift, or it is unknown
 	}
 	applied, err := c.lastApplied(ctx)
 	if err != nil || applied == nil {
