@@ -96,6 +96,9 @@ type Resource struct {
 	Kind string
 	// ClusterScoped reports whether the objects have no namespace.
 	ClusterScoped bool
+
+	// both is not nil if the server may serve either of two versions.
+	both *pair
 }
 
 func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterface {

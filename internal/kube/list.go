@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/rest"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -114,7 +119,26 @@ func (c *Client) page(ctx context.Context, r Resource, s Selection, next string,
 }
 
 func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next string, read *int64, each func(controllers.Object) error) (metav1.ListMeta, error) {
-	request := r.locate(c.raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
+	body, err := r.both.open(ctx, r, fmt.Sprint(s, next), func(ctx context.Context, r Resource) (io.ReadCloser, error) {
+		return transport.Open(ctx, listRequest(c.raw, r, s, next))
+	})
+	if err != nil {
+		return metav1.ListMeta{}, err
+	}
+	list, err := decodeList(body, read, r, prune(s.Without), each)
+	var invalid *jsontext.SyntacticError
+	if errors.As(err, &invalid) && invalid.ByteOffset == 0 {
+		err = hint.Errorf("check that the kubeconfig's server address is that of a Kubernetes API server", "the response is not JSON")
+	}
+	if err := errors.Join(err, body.Close()); err != nil {
+		return list, fmt.Errorf("reading the list of %s: %w", r.Resource, err)
+	}
+	return list, nil
+}
+
+// listRequest returns the request for a page of a list.
+func listRequest(raw rest.Interface, r Resource, s Selection, next string) *rest.Request {
+	request := r.locate(raw.Get(), s.Namespace, "").Param("limit", strconv.Itoa(pageSize))
 	for name, value := range map[string]string{"labelSelector": s.Labels, "fieldSelector": s.fields(), "continue": next} {
 		if value != "" {
 			request = request.Param(name, value)
@@ -126,15 +150,7 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 	if s.OnlyMetadata {
 		request = request.SetHeader("Accept", onlyMetadata)
 	}
-	body, err := transport.Open(ctx, request)
-	if err != nil {
-		return metav1.ListMeta{}, err
-	}
-	list, err := decodeList(body, read, r, prune(s.Without), each)
-	if err := errors.Join(err, body.Close()); err != nil {
-		return list, fmt.Errorf("reading the list of %s: %w", r.Resource, err)
-	}
-	return list, nil
+	return request
 }
 
 // errChanged is returned if the connection was lost and the list has changed since.
@@ -231,11 +247,18 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
-	body, err := transport.Answer(ctx, r.locate(c.raw.Get(), namespace, name))
+	body, err := r.both.open(ctx, r, namespace+"/"+name, func(ctx context.Context, r Resource) (io.ReadCloser, error) {
+		body, err := transport.Answer(ctx, r.locate(c.raw.Get(), namespace, name))
+		return io.NopCloser(bytes.NewReader(body)), err
+	})
 	if err != nil {
 		return nil, err
 	}
-	return decode(body, r, name)
+	data, err := io.ReadAll(body)
+	if err := errors.Join(err, body.Close()); err != nil {
+		return nil, err
+	}
+	return decode(data, r, name)
 }
 
 func decode(body []byte, r Resource, name string) (controllers.Object, error) {

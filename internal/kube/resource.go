@@ -45,27 +45,28 @@ func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions caches discovered groups, and the older versions in which the server serves kinds.
+// versions caches discovered groups, and the versions in which the server serves kinds, as far as
+// they are known and not the only supported ones.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
-	older  map[string]string
+	served map[string]string
 }
 
 func (v *versions) of(k controllers.Kind) (string, bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	version, ok := v.older[k.CRD()]
+	version, ok := v.served[k.CRD()]
 	return version, ok
 }
 
 func (v *versions) remember(k controllers.Kind, version string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.older == nil {
-		v.older = map[string]string{}
+	if v.served == nil {
+		v.served = map[string]string{}
 	}
-	v.older[k.CRD()] = version
+	v.served[k.CRD()] = version
 }
 
 // NotServed reports whether an error means that the server does not serve the resource, in
@@ -83,15 +84,31 @@ func (e *MissingKindError) Error() string {
 }
 
 // WithServedVersion calls do with the newest version of a kind and, if the server does not serve
-// it, with the newest served one. It caches that version.
+// it, with the newest served one. It caches that version. For a kind that supported versions of
+// Flux serve in two versions, the first request that do sends reads both at the same time.
 func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
 	r := Of(k)
-	if version, ok := c.served.of(k); ok {
+	version, known := c.served.of(k)
+	switch {
+	case known:
 		r.Version = version
+	case k.Portable != "":
+		r.both = &pair{older: k.Portable}
+		defer r.both.discard()
 	}
 	err := do(r)
 	if !NotServed(err) {
+		if r.both != nil && (err == nil || apierrors.IsNotFound(err)) {
+			c.served.remember(k, r.Version)
+		}
 		return err
+	}
+	if r.both.keeps() {
+		r.Version = k.Portable
+		c.served.remember(k, r.Version)
+		if err = do(r); !NotServed(err) {
+			return err
+		}
 	}
 	versions, err := c.served.olderOf(ctx, c.raw, k)
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 
 	"golang.org/x/sync/errgroup"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,6 +26,9 @@ type installation struct {
 	token string
 	// revision is the revision of the artifact that source-controller fetched.
 	revision string
+	// warned has the problems of controllers that were reported.
+	warnings sync.Mutex
+	warned   []string
 }
 
 // upToDate reports whether the cluster has already applied the newest commit,

@@ -22,7 +22,17 @@ func (i *installation) waiter() *rollout.Waiter {
 	return &rollout.Waiter{
 		Client: i.cluster.client, Namespace: i.plan.namespace(),
 		Names:   slices.Sorted(slices.Values(i.plan.Components.Components)),
-		Problem: func(p rollout.Problem) { i.progress.Warning("%s: %s", p.Name, redact.Text(p.Message)) },
+		Problem: i.warn,
+	}
+}
+
+// warn reports each problem of a controller once, also if both waits for the controllers encounter it.
+func (i *installation) warn(p rollout.Problem) {
+	i.warnings.Lock()
+	defer i.warnings.Unlock()
+	if text := p.Name + ": " + redact.Text(p.Message); !slices.Contains(i.warned, text) {
+		i.warned = append(i.warned, text)
+		i.progress.Warning("%s", text)
 	}
 }
 
@@ -102,8 +112,8 @@ type wait struct {
 	// object is ready at the revision.
 	requested bool
 	remedy    func(controllers.Condition) string
-	// reported is the last progress message that was reported.
-	reported string
+	// reported has the progress messages that were reported.
+	reported map[string]bool
 }
 
 // temporaryReasons are the reasons of a Ready condition that resolve without a
@@ -184,13 +194,17 @@ func (w *wait) suspended() error {
 	return hint.Errorf("run '"+w.resume()+"'", "%s %s/%s is suspended", w.kind.Kind, w.in.plan.namespace(), w.in.plan.namespace())
 }
 
-// report reports the message of the Reconciling condition when it changes.
+// report reports each message of the Reconciling condition once: with every attempt, the controller goes through the
+// same ones.
 func (w *wait) report(o controllers.Object) {
 	c, ok := controllers.FindCondition(o, "Reconciling")
-	if !ok || c.Status != "True" || c.Message == "" || c.Message == w.reported || !c.Current(o) {
+	if !ok || c.Status != "True" || c.Message == "" || w.reported[c.Message] || !c.Current(o) {
 		return
 	}
-	w.reported = c.Message
+	if w.reported == nil {
+		w.reported = map[string]bool{}
+	}
+	w.reported[c.Message] = true
 	w.in.progress.Waiting("%s: %s", w.kind.Kind, redact.Text(c.Message))
 }
 

@@ -25,9 +25,9 @@ var secretFields = []string{
 	"spec.kubeConfig.secretRef", "spec.decryption.secretRef", "spec.git.commit.signingKey.secretRef",
 }
 
-// defaultFalse lists the optional fields with the default false. Flux omits them from manifests,
-// although the API server or resume may have set them.
-var defaultFalse = []string{"spec.suspend", "spec.force", "spec.postBuild.substituteFrom[].optional"}
+// omittedZero lists the optional fields whose zero value Flux omits from manifests, although the API
+// server, resume or a template may have set it.
+var omittedZero = []string{"spec.suspend", "spec.force", "spec.postBuild.substituteFrom[].optional", "spec.git.commit.messageTemplate"}
 
 // valueFields lists the fields that reference Secrets and ConfigMaps with values.
 var valueFields = []string{"spec.valuesFrom", "spec.postBuild.substituteFrom"}
@@ -46,8 +46,8 @@ func Manifest(o Object) Object {
 	for _, field := range durationFields {
 		m = rewritten(m, strings.Split(field, "."), canonicalDuration)
 	}
-	for _, field := range defaultFalse {
-		m = rewritten(m, strings.Split(field, "."), omitFalse)
+	for _, field := range omittedZero {
+		m = rewritten(m, strings.Split(field, "."), omitZero)
 	}
 	return m
 }
@@ -123,8 +123,8 @@ func canonicalDuration(value any) any {
 }
 
 // omitFalse returns nil for false.
-func omitFalse(value any) any {
-	if value == false {
+func omitZero(value any) any {
+	if value == false || value == "" {
 		return nil
 	}
 	return value

@@ -130,6 +130,9 @@ type Change struct {
 	Fields  []Field  `json:"fields,omitempty"`
 	Images  []Image  `json:"images,omitempty"`
 	Dangers []Danger `json:"dangers,omitempty"`
+	// Drift reports whether the object equals the last applied one in the compared build, so that it
+	// was changed outside of Flux, although other objects of the build may differ.
+	Drift bool `json:"drift,omitempty"`
 	// Orphaned reports whether the object is removed from the source and remains on the cluster,
 	// because nothing prunes it.
 	Orphaned bool `json:"orphaned,omitempty"`
@@ -157,6 +160,9 @@ func (c Change) Different() bool {
 
 // Left reports whether the object differs and the controller does not change it.
 func (c Change) Left() bool { return c.Action == Skipped && (c.Before != nil || c.After != nil) }
+
+// Drifted reports whether the object of a change was changed outside of Flux.
+func (r *Result) Drifted(c Change) bool { return c.Action == Changed && (r.Drift || c.Drift) }
 
 // Result holds the changes that a Kustomization or a HelmRelease makes.
 type Result struct {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,17 +35,26 @@ func TestDiffDrift(t *testing.T) {
 		var report struct {
 			Kustomizations []struct {
 				Drift   bool
-				Changes []struct{ Object struct{ Kind, Name string } }
+				Changes []struct {
+					Object struct{ Kind, Name string }
+					Drift  bool
+				}
 			}
 		}
 		err = json.Unmarshal([]byte(stdout), &report)
-		if k := report.Kustomizations; err != nil || len(k) != 1 || len(k[0].Changes) != 1 || k[0].Changes[0].Object.Name != "drift" || k[0].Drift != drifted {
+		if k := report.Kustomizations; err != nil || len(k) != 1 || len(k[0].Changes) != 1 || k[0].Changes[0].Object.Name != "drift" || (k[0].Drift || k[0].Changes[0].Drift) != drifted {
 			t.Errorf("%s: not one change with drift %t: %v\n%s%s", strings.Join(args, " "), drifted, err, stdout, stderr)
 		}
 	}
 	check("drifted", "1 drifted", true)
-	check("changed", "1 changed", false, "--path="+filepath.Join(f.git.dir, "drift"))
-	check("changed", "1 changed", false, "--branch=main")
+	// Files that equal the last applied ones show the drift as well, other files a change.
+	check("drifted", "1 drifted", true, "--path="+filepath.Join(f.git.dir, "drift"))
+	check("drifted", "1 drifted", true, "--branch=main")
+	changed := t.TempDir()
+	if err := os.WriteFile(filepath.Join(changed, "map.yaml"), []byte(strings.Replace(manifest, "green", "blue", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("changed", "1 changed", false, "--path="+changed)
 
 	// A revision that is fetched and not yet applied is a change.
 	f.shell.run("flux", "suspend", "kustomization", "drift")

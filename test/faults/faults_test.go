@@ -299,9 +299,12 @@ subjects: [{kind: User, name: some, apiGroup: rbac.authorization.k8s.io}]
 		if k.Family == "artifact" || k.Kind == "Kustomization" {
 			continue
 		}
-		if n := strings.Count(p.stderr.String(), fmt.Sprintf("cannot list resource %q", k.Resource)); n != 1 {
+		if n := strings.Count(p.stderr.String(), k.Resource); n != 1 {
 			p.fatalf("%s is reported %d times", k.Resource, n)
 		}
+	}
+	if n := strings.Count(p.stderr.String(), "cannot list"); n != 1 {
+		p.fatalf("the missing permissions are reported in %d lines", n)
 	}
 	watch := w.start(t, w.cluster.Kubeconfig, "get", "all", "-n", namespace, "--as=some", "--watch")
 	watch.until(watch.stdout, "first of app")

@@ -104,17 +104,6 @@ func NotAnObject(words string) error {
 	return hint.Errorf("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q is not a reference to an object", words)
 }
 
-// ParseFluxObject parses the arguments of a command as a reference to a Flux
-// object. Without arguments it returns an empty reference.
-func ParseFluxObject(args []string) (controllers.Kind, Ref, error) {
-	r, err := ParseArgs(args)
-	if err != nil || r.Name == "" {
-		return controllers.Kind{}, r, err
-	}
-	k, err := r.Kind()
-	return k, r, err
-}
-
 // ParseCommandLine parses KIND/NAME, KIND NAME or, as with other commands, FAMILY
 // KIND NAME such as "source git my-app". command is the command path for
 // the hint.

@@ -71,6 +71,9 @@ func subjectKinds(words []string) (Subjects, error) {
 	var all Subjects
 	for _, word := range words {
 		called := controllers.KindsNamed(word)
+		if len(called) == 0 && DidYouMean(word) == "" {
+			return all, hint.Errorf("write KIND/NAME for an object, such as ks/"+word, "'%s' is not a recognized Flux kind", word)
+		}
 		if len(called) == 0 {
 			return all, UnknownWord(word)
 		}

@@ -27,6 +27,8 @@ const (
 	// goodMessage is the width to which the last column is reduced first, and
 	// leastMessage the width to which it is reduced last.
 	goodMessage, leastMessage = 24, 7
+	// goodName and leastName are the widths to which names are reduced, in two steps.
+	goodName, leastName = 40, 20
 	// leastCell is the minimum width of other cells.
 	leastCell = 10
 	// foldedMessage is the minimum width of the last column for wrapped text, and
@@ -35,7 +37,8 @@ const (
 )
 
 // steps lists the reductions in the order in which they are applied until a table fits, starting
-// with the least important columns. Names and readiness are never reduced.
+// with the least important columns. Names are cut before the beginning of the message; readiness and
+// reasons are never reduced.
 var steps = []step{
 	{header: "SUSPEND REASON", empty: true},
 	{header: "LAST HANDLED", empty: true},
@@ -47,15 +50,16 @@ var steps = []step{
 	{header: "SUSPEND REASON", least: 14},
 	{header: ""},
 	{header: "REVISION", form: 1},
+	{header: "NAME", least: goodName},
+	{header: "OBJECT", least: goodName},
+	{header: "NAME", least: leastName},
+	{header: "OBJECT", least: leastName},
 	{header: "MESSAGE", least: leastMessage},
 	{header: "REVISION", form: 2},
 }
 
 // kept lists the columns that the step without a header excludes: identifiers and short columns.
-var kept = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REVISION", "SUSPENDED", "MESSAGE"}
-
-// whole lists the columns that are never truncated, since users copy their cells.
-var whole = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH"}
+var kept = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REASON", "REVISION", "SUSPENDED", "MESSAGE"}
 
 // forms is the number of forms of a cell. The first is the full cell.
 const forms = 3

@@ -65,7 +65,7 @@ func (s Screen) write(b *strings.Builder, headers, row []string, columns []layou
 			cell = strings.TrimLeft(fit.Fold(strings.Repeat(" ", position)+cell, position, s.Width), " ")
 		case i == len(row)-1, headers[i] == "SUSPEND REASON":
 			cell = fit.CutWords(cell, c.width)
-		case !slices.Contains(whole, headers[i]):
+		default:
 			cell = fit.CutMiddle(cell, c.width)
 		}
 		padding := strings.Repeat(" ", max(0, c.width-fit.Width(cell))) + gap

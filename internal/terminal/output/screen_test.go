@@ -28,6 +28,36 @@ func states() output.Table {
 	}
 }
 
+// TestLongNames cuts names before the readiness and the beginning of the message.
+func TestLongNames(t *testing.T) {
+	t.Parallel()
+	table := output.Table{
+		Headers: []string{"NAMESPACE", "NAME", "REVISION", "SUSPENDED", "READY", "MESSAGE"},
+		Rows: [][]string{{
+			"team-payments", "kustomization/a-long-name-of-an-application-that-users-can-shorten", "main@sha1:6f9a1b2c", "False", "False",
+			"kustomize build failed: collecting all resources: no such file",
+		}},
+	}
+	events := output.Table{
+		Headers: []string{"LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE"},
+		Rows: [][]string{{
+			"2m", "Warning", "ReconciliationFailed", "Kustomization/a-long-name-of-an-application-that-users-can-shorten", "health check failed after 30s",
+		}},
+	}
+	for want, table := range map[string]output.Table{
+		"team-payments  kustomi…-can-shorten  main@6f9a1b2c  False  kustomize build fail…\n": table,
+		"2m  Warning  ReconciliationFailed  Kustomi…-can-shorten  health check failed af…\n": events,
+	} {
+		var b strings.Builder
+		if err := table.Show(&b, false, output.Screen{Width: 80}); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, b.String()); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
+	}
+}
+
 func TestShow(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -141,8 +171,8 @@ func TestStreamKeepsItsColumns(t *testing.T) {
 NAME              REVISION              READY    MESSAGE
 app                                     False    waiting to be reconciled
 app               main@sha1:6f9a1b2c    Unknown  working
-an-application-with-a-long-name  main@6f9a1b2c    True     Applied revision: ma…
-app                              main@6f9a1b2c    True     Applied revision: ma…
+an-applic…n-with-a-long-name  main@6f9a1b2c    True     Applied revision: main@…
+app                           main@6f9a1b2c    True     Applied revision: main@…
 `},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -255,20 +255,18 @@ func (t *Terminal) message(glyph string, hue color.Attribute, format string, arg
 	t.Print(glyph + " " + text)
 }
 
-// Confirm asks a yes or no question, whose default is no. It returns ErrNoTerminal if there is no
-// terminal.
-func (t *Terminal) Confirm(question string) (bool, error) {
+// Ask prints a question and returns the line that the user types. It returns ErrNoTerminal if there is no terminal.
+func (t *Terminal) Ask(question string) (string, error) {
 	if !t.interactive {
-		return false, ErrNoTerminal
+		return "", ErrNoTerminal
 	}
 	defer t.pause()()
-	fmt.Fprintf(t.err, "%s [y/N]: ", t.masked(printable.Text(question)))
+	fmt.Fprintf(t.err, "%s: ", t.masked(printable.Text(question)))
 	answer, err := bufio.NewReader(t.in).ReadString('\n')
 	if err != nil && answer == "" {
-		return false, fmt.Errorf("reading the answer: %w", err)
+		return "", fmt.Errorf("reading the answer: %w", err)
 	}
-	answer = strings.ToLower(strings.TrimSpace(answer))
-	return answer == "y" || answer == "yes", nil
+	return strings.TrimSpace(answer), nil
 }
 
 // Interactive reports whether the user can be prompted.

@@ -186,7 +186,8 @@ func (p *Plan) fetched(ctx context.Context, ks *unstructured.Unstructured) error
 }
 
 // applied builds the last applied revision if it is still the artifact of the
-// source. Encrypted objects are compared with that build.
+// source. Encrypted objects, and those that may have drifted, are compared with
+// that build.
 func (p *Plan) applied(ctx context.Context, live *unstructured.Unstructured) (*build.Result, error) {
 	if live == nil {
 		return nil, nil
@@ -246,7 +247,7 @@ func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]dryrun.Plan,
 	for i, owner := range order {
 		plans[i] = dryrun.Plan{Owner: WithStatus(specs[owner], nil), Build: parts[owner], Revision: p.revision}
 		if owner == root {
-			plans[i].Owner, plans[i].Drift = WithStatus(p.Ks, p.live), p.isApplied(p.live)
+			plans[i].Owner, plans[i].Drift, plans[i].Reconciled = WithStatus(p.Ks, p.live), p.isApplied(p.live), isReconciled(p.live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, p.live) }
 			continue
 		}
@@ -255,7 +256,7 @@ func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]dryrun.Plan,
 			if err != nil {
 				return err
 			}
-			plans[i].Owner, plans[i].Drift = WithStatus(specs[owner], live), p.isApplied(live)
+			plans[i].Owner, plans[i].Drift, plans[i].Reconciled = WithStatus(specs[owner], live), p.isApplied(live), isReconciled(live)
 			plans[i].Applied = func(ctx context.Context) (*build.Result, error) { return p.applied(ctx, live) }
 			return nil
 		})
@@ -266,7 +267,12 @@ func (p *Plan) plansOf(ctx context.Context, built *build.Result) ([]dryrun.Plan,
 // isApplied reports whether the build equals the last applied revision, so
 // that a difference is drift.
 func (p *Plan) isApplied(live *unstructured.Unstructured) bool {
-	return p.unaltered && live != nil && p.revision != "" && desired.Text(live, "status", "lastAppliedRevision") == p.revision && controllers.Reconciled(live.Object)
+	return p.unaltered && isReconciled(live) && p.revision != "" && desired.Text(live, "status", "lastAppliedRevision") == p.revision
+}
+
+// isReconciled reports whether the controller has reconciled the live spec.
+func isReconciled(live *unstructured.Unstructured) bool {
+	return live != nil && controllers.Reconciled(live.Object)
 }
 
 // changes reports whether results change the object.

@@ -139,10 +139,12 @@ func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controll
 		return c.finish(diff.Change{Object: ref, Action: diff.Created}, o, nil, o.Object), nil
 	}
 	before, after := s.before, s.after
+	touched := c.changedByOthers(before)
 	c.takeOver(ctx, r, o, before, after)
 	c.ignore(ref, before, after)
 	c.Release.tolerate(before, after)
 	change := c.finish(diff.Change{Object: ref, Action: diff.Changed}, o, before, after)
+	change.Drift = touched && change.Action == diff.Changed && c.isLastApplied(ctx, ref, o)
 	if ref.IsCRD() && change.Action == diff.Changed {
 		c.recordCRDChange(before, after) // it may serve more versions than the live CRD
 	}

@@ -26,6 +26,9 @@ type Plan struct {
 	Revision string
 	// Drift reports whether the build is what the controller applied last.
 	Drift bool
+	// Reconciled reports whether the controller has reconciled the live spec, so that Applied returns
+	// what it applied.
+	Reconciled bool
 	// Account is the user that the controller impersonates, or "" for none.
 	Account string
 	// Overridden are the prefixes of further field managers whose fields kustomize-controller takes over,

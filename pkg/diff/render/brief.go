@@ -21,7 +21,7 @@ func brief(b *strings.Builder, results []*diff.Result, s Style) {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			if c.Different() && c.Action != diff.Failed {
-				fmt.Fprintf(b, "► %s %s\n", printable.Line(c.Object.String()), s.paint(opOf(c.Action), word(c.Action, r.Drift)))
+				fmt.Fprintf(b, "► %s %s\n", printable.Line(c.Object.String()), s.paint(opOf(c.Action), word(r, c)))
 			}
 		}
 	}

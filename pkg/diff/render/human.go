@@ -37,12 +37,12 @@ var words = map[diff.Action]string{
 	diff.Blocked:   "blocked",
 }
 
-// word returns the text for an action. An object that differs from what was applied has drifted.
-func word(a diff.Action, drift bool) string {
-	if a == diff.Changed && drift {
+// word returns the text for a change. An object that differs from what was applied has drifted.
+func word(r *diff.Result, c diff.Change) string {
+	if r.Drifted(c) {
 		return "drifted"
 	}
-	return words[a]
+	return words[c.Action]
 }
 
 // Human returns each change as a line, followed by the fields that differ, and a line with the
@@ -78,7 +78,7 @@ func human(b *strings.Builder, results []*diff.Result, s Style) {
 	for _, r := range results {
 		for _, c := range r.Changes {
 			_, ok := words[c.Action]
-			said := word(c.Action, r.Drift)
+			said := word(r, c)
 			if c.Left() {
 				said, ok = left(c), true
 			}
@@ -99,7 +99,7 @@ func human(b *strings.Builder, results []*diff.Result, s Style) {
 func totals(results []*diff.Result) string {
 	s, drifted := Sum(results), 0
 	for r, c := range diff.Each(results) {
-		if c.Action == diff.Changed && r.Drift {
+		if r.Drifted(*c) {
 			drifted++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap/credentials"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/githost"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
@@ -39,7 +40,7 @@ the commits were pushed.`,
   flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
 
   # Use SSH with one key for this command and the cluster
-  flux bootstrap git --url=ssh://git@example.com/org/fleet --private-key-file=./id_ed25519 --path=clusters/production --silent
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --private-key-file=./id_ed25519 --path=clusters/production --yes
 
   # Use HTTPS with a password or token for this command and the cluster
   GIT_PASSWORD=… flux bootstrap git --url=https://example.com/org/fleet --username=me --token-auth --path=clusters/production
@@ -60,7 +61,7 @@ the commits were pushed.`,
 	fs.StringVarP(&o.password, "password", "p", "", "password or token for HTTPS, or passphrase of the SSH key; '-' for standard input (default $GIT_PASSWORD)")
 	fs.BoolVar(&o.bearer, "with-bearer-token", false, "send the password as a bearer token")
 	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// URLs, which send credentials unencrypted")
-	fs.BoolVarP(&o.silent, "silent", "s", false, "skip the deploy key confirmation")
+	command.AddYes(fs, &o.silent, "skip the deploy key confirmation")
 	return cmd
 }
 

@@ -24,8 +24,10 @@ import (
 
 // NewCommand returns the build command.
 func NewCommand(a *app.App) *cobra.Command {
-	return command.Group("build", "Build the manifests that Flux would apply",
+	cmd := command.ObjectGroup("build", "Build the manifests that Flux would apply",
 		newArtifact(a), newHelmRelease(a), newKustomization(a))
+	cmd.ValidArgsFunction = complete.OfSubcommands(a)
+	return cmd
 }
 
 // options has the values of the flags.

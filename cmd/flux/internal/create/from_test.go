@@ -31,7 +31,7 @@ var flagValues = map[string][]string{
 
 // withoutField lists flags that do not set a field of the spec.
 var withoutField = []string{
-	"validation", "silent", "export", "label", "dry-run", "output", "help", "ssh-key-algorithm", "ssh-rsa-bits", "ssh-ecdsa-curve",
+	"validation", "silent", "yes", "export", "label", "dry-run", "output", "help", "ssh-key-algorithm", "ssh-rsa-bits", "ssh-ecdsa-curve",
 }
 
 // TestFieldsOfFlags sets each flag of each kind and checks that the spec changes in the fields that

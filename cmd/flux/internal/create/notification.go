@@ -2,12 +2,14 @@ package create
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/syntax"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
+	"github.com/fluxkit/flux/internal/hint"
 )
 
 // eventKinds lists the kinds that Alerts and Receivers can refer to.
@@ -26,6 +28,33 @@ var providerTypes = []string{
 
 // newProviderTypes lists the types that need Flux 2.10.
 var newProviderTypes = []string{"zoom", "incident.io", "mastodon"}
+
+// tokenTypes lists the provider types that notification-controller rejects without a token, which only a
+// Secret contains.
+var tokenTypes = []string{
+	"github", "githubdispatch", "githubpullrequestcomment", "gitlab", "gitlabmergerequestcomment", "gitea", "giteapullrequestcomment",
+	"bitbucket", "bitbucketserver", "datadog", "opsgenie", "telegram",
+}
+
+// channelTypes lists the provider types that notification-controller rejects without a channel.
+var channelTypes = []string{"googlepubsub", "nats", "telegram"}
+
+// checkProvider returns errors for the fields without which notification-controller rejects a Provider of Flux
+// 2.9 for every event. The address may be in the Secret.
+func checkProvider(typ, address, secret, channel string) []error {
+	var errs []error
+	switch {
+	case secret != "" || !slices.Contains(providerTypes, typ):
+	case slices.Contains(tokenTypes, typ):
+		errs = append(errs, hint.Errorf("set --secret-ref to a Secret with the token", "--type=%s requires --secret-ref", typ))
+	case address == "":
+		errs = append(errs, hint.Errorf("set --address, or --secret-ref to a Secret with the address", "--type=%s requires --address or --secret-ref", typ))
+	}
+	if channel == "" && slices.Contains(channelTypes, typ) {
+		errs = append(errs, fmt.Errorf("--type=%s requires --channel", typ))
+	}
+	return errs
+}
 
 // events returns a flag for event sources or resources.
 func events(name, path, usage string) creation.Flag {
@@ -69,6 +98,16 @@ func provider() creation.Builder {
 		Spec: func(c *creation.Creation, _ map[string]any) {
 			if typ := c.Text("type"); slices.Contains(newProviderTypes, typ) {
 				c.RequireFlux("type", typ, "2.10")
+			}
+			if c.Partial {
+				return // the other object has the fields
+			}
+			for _, err := range checkProvider(c.Text("type"), c.Text("address"), c.Text("secret-ref"), c.Text("channel")) {
+				if c.Export { // the manifest may be completed
+					c.App.UI.Warning("incomplete Provider: %s", err)
+				} else {
+					c.Check(err)
+				}
 			}
 		},
 	}

@@ -35,7 +35,7 @@ type options struct {
 
 // NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
-	cmd := command.Group("debug", "Show the final values or variables, the status and the history of a resource",
+	cmd := command.ObjectGroup("debug", "Show the final values or variables, the status and the history of a resource",
 		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
   flux debug hr my-app --show-values
 
@@ -60,6 +60,7 @@ func NewCommand(a *app.App) *cobra.Command {
   # Show the status, and the history of reconciliations
   flux debug ks my-app --show-status
   flux debug ks my-app --show-history`))
+	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	cmd.Annotations = command.Exits{
 		clierr.ExitFailed: "failure, or masked values would be written into a file or a pipe without --reveal or --mask-secrets",
 	}.Annotations()

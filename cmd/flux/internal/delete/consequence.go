@@ -98,6 +98,17 @@ func nested(objects []controllers.ID) string {
 	return ""
 }
 
+// installsFlux reports whether an object is the Kustomization that bootstrap creates, or another one that has applied
+// Flux.
+func installsFlux(t objref.Target, namespace string) bool {
+	if t.Kind.Kind != controllers.Kustomization {
+		return false
+	}
+	return t.Name == namespace && t.Namespace == namespace || slices.ContainsFunc(controllers.Managed(t.Object), func(o controllers.ID) bool {
+		return o.Kind == "CustomResourceDefinition" && o.Name == t.Kind.CRD()
+	})
+}
+
 // recreator returns the owner that applies a deleted object again in its next
 // reconciliation.
 func recreator(o controllers.Object) (controllers.ID, bool) {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
@@ -20,7 +21,7 @@ import (
 )
 
 type options struct {
-	silent       bool
+	yes          bool
 	wait         bool
 	suspendFirst bool
 }
@@ -40,16 +41,16 @@ func NewCommand(a *app.App) *cobra.Command {
 			{For: kinds.Unless(controllers.Kind.Applies), Text: `  # Delete an object after confirmation
   flux delete %[1]s %[2]s`},
 			{Text: `  # Delete several without a prompt and wait until they are deleted
-  flux delete %[1]s %[2]s %[3]s --silent --wait`},
+  flux delete %[1]s %[2]s %[3]s --yes --wait`},
 			{Text: `  # Delete objects by label
   flux delete %[1]s -l team=blue -n apps`},
 			{Text: `  # Print the result for each object
-  flux delete %[1]s --all --silent -o json | jq -r '.[] | select(.error) | .name'`},
+  flux delete %[1]s --all --yes -o json | jq -r '.[] | select(.error) | .name'`},
 		},
 		Examples: `  # Delete objects of several kinds
   flux delete ks/my-app source/git/my-app`,
 		Flags: func(fs *pflag.FlagSet) {
-			fs.BoolVarP(&o.silent, "silent", "s", false, "do not prompt for confirmation")
+			command.AddYes(fs, &o.yes, "skip the confirmation")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
 		},
@@ -63,7 +64,7 @@ func NewCommand(a *app.App) *cobra.Command {
 
 // requireTerminal returns an error if the confirmation cannot be requested.
 func (o *options) requireTerminal(_ context.Context, act *kinds.Act) (end func(), err error) {
-	if !o.silent && !act.App.UI.Interactive() {
+	if !o.yes && !act.App.UI.Interactive() {
 		err = fmt.Errorf("deleting %s objects requires a confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
 	}
 	return func() {}, err
@@ -76,11 +77,11 @@ type deletion struct {
 
 func (d *deletion) run(ctx context.Context) error {
 	var failed error
-	if !d.options.silent {
+	if !d.options.yes {
 		if failed = d.preview(ctx); len(d.act.Targets) == 0 {
 			return failed
 		}
-		if yes, err := d.act.App.Confirm(d.act.User, question(d.act.Targets)); err != nil || !yes {
+		if yes, err := d.confirm(); err != nil || !yes {
 			d.act.Discard()
 			return declined(err)
 		}
@@ -89,6 +90,19 @@ func (d *deletion) run(ctx context.Context) error {
 	ctx, stop := d.act.App.WithTimeout(d.act.User)
 	defer stop()
 	return errors.Join(d.all(ctx), failed)
+}
+
+// confirm asks for a confirmation: for the Kustomization that installs Flux, its name.
+func (d *deletion) confirm() (bool, error) {
+	a, targets := d.act.App, d.act.Targets
+	i := slices.IndexFunc(targets, func(t objref.Target) bool { return installsFlux(t, a.FluxNamespace()) })
+	if i < 0 || d.options.suspendFirst {
+		return a.Confirm(d.act.User, question(targets))
+	}
+	a.UI.Warning("%s installs Flux: its deletion can remove the controllers and CRDs, and what they manage", targets[i])
+	a.UI.Line("  'flux uninstall' removes Flux and keeps what it has deployed")
+	answer, err := a.Ask(d.act.User, fmt.Sprintf("%s Type the name %s to confirm", question(targets), targets[i].Name))
+	return answer == targets[i].Name, err
 }
 
 func question(targets []objref.Target) string {

@@ -67,7 +67,7 @@ cluster access.`,
 
   # Fail a pull request on circular dependencies
   flux deps --path ./clusters/production`,
-		Args:              cobra.MaximumNArgs(2),
+		Args:              cobra.MaximumNArgs(3),
 		ValidArgsFunction: complete.Object(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Interruptible(cmd, func() error { return run(a, cmd, o, args) })
@@ -82,11 +82,17 @@ cluster access.`,
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
-	k, ref, err := objref.ParseFluxObject(args)
+	ref, err := objref.ParseCommandLine(cmd.CommandPath(), args)
 	if err != nil {
 		return err
 	}
 	name := ref.Name
+	var k controllers.Kind
+	if name != "" {
+		if k, err = ref.Kind(); err != nil {
+			return err
+		}
+	}
 	if o.reverse && name == "" {
 		return hint.Errorf("flux deps kustomization my-app --reverse", "--reverse requires an object")
 	}

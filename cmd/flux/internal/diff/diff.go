@@ -19,8 +19,10 @@ import (
 
 // NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
-	return addBase(a, command.Group("diff", "Diff desired state against the cluster, or two revisions",
-		artifact.NewCommand(a), newHelmRelease(a), newKustomization(a)))
+	cmd := command.ObjectGroup("diff", "Diff desired state against the cluster, or two revisions",
+		artifact.NewCommand(a), newHelmRelease(a), newKustomization(a))
+	cmd.ValidArgsFunction = complete.OfSubcommands(a)
+	return addBase(a, cmd)
 }
 
 func newKustomization(a *app.App) *cobra.Command {

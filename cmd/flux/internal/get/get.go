@@ -260,6 +260,7 @@ func show(a *app.App, q *query, t output.Table) error {
 func getSeveral(ctx context.Context, a *app.App, q *query) error {
 	var there []listing
 	var failed error
+	var errs []error
 	absent, found := 0, 0
 	for _, l := range q.listAll(ctx) {
 		switch {
@@ -276,9 +277,11 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 		case ctx.Err() != nil || clierr.Unreachable(l.err):
 			return l.err
 		default:
-			a.Report(l.err)
-			failed = clierr.ErrReported
+			errs = append(errs, l.err)
 		}
+	}
+	if app.ReportLists(a, errs); len(errs) > 0 {
+		failed = clierr.ErrReported
 	}
 	switch {
 	case absent == len(q.kinds) && !q.options.watch && kinds.Optional(ctx, q.client, q.kinds): // not a failure, as in Flux 2.9

@@ -78,7 +78,7 @@ unchanged.`,
 	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "extensions of the files to migrate, with --path")
 	flags.StringVarP(&o.version, "version", "v", "", "Flux minor version to migrate to, e.g. 2.6, with --path")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes without applying them")
-	flags.BoolVarP(&o.yes, "yes", "y", false, "skip the confirmation")
+	command.AddYes(flags, &o.yes, "skip the confirmation")
 	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	complete.Flag(cmd, "version", cobra.FixedCompletions(releases(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

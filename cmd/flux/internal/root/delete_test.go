@@ -45,7 +45,7 @@ func TestDeleteRequiresConfirmation(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	got := flux(t.Context(), s, "delete", "ks", "app")
-	if got.Code != 1 || !strings.Contains(got.Err, "--silent") || len(s.Requests()) != 0 {
+	if got.Code != 1 || !strings.Contains(got.Err, "--yes") || len(s.Requests()) != 0 {
 		t.Errorf("%+v %v", got, s.Requests())
 	}
 }

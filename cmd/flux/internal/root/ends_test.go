@@ -214,7 +214,11 @@ func endCases(t *testing.T) []endCase {
 				cases = append(cases, endCase{verb, row, files})
 			case cmd.HasParent() && cmd.ValidArgsFunction != nil:
 				// The verb itself takes KIND/NAME.
-				cases = append(cases, endCase{verb, endRow{args: "ks/app" + strings.TrimPrefix(endRows[verb].args, "app")}, files})
+				object := "ks/app"
+				if verb == "trigger" {
+					object = "receiver/app"
+				}
+				cases = append(cases, endCase{verb, endRow{args: object + strings.TrimPrefix(endRows[verb].args, "app")}, files})
 			}
 			for _, child := range cmd.Commands() {
 				walk(child)

@@ -200,8 +200,8 @@ metadata: {name: mine, namespace: default}
 	if err := s.cluster.Seed(s.Context(), source, ""); err != nil {
 		s.Fatal(err)
 	}
-	if got := s.flux("uninstall"); got.Code != 1 || !strings.Contains(got.Err, "--silent") {
-		s.Errorf("without a terminal and --silent: %d\n%s", got.Code, got.Err)
+	if got := s.flux("uninstall"); got.Code != 1 || !strings.Contains(got.Err, "--yes") {
+		s.Errorf("without a terminal and --yes: %d\n%s", got.Code, got.Err)
 	}
 	got := s.flux("uninstall", "--silent")
 	if !strings.Contains(got.Err, "✔ GitRepository/default/app finalizers deleted\n") ||

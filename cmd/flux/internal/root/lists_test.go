@@ -18,13 +18,18 @@ func TestTruncatedLists(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	for _, k := range controllers.Kinds {
-		s.Handle("GET "+fleetPath(k), func(w http.ResponseWriter, _ *http.Request) {
+		list := func(w http.ResponseWriter, _ *http.Request) {
 			text := `{"metadata":{},"items":[]}`
 			if k.Kind == "Kustomization" {
 				text = `{"metadata":{},"items":[{"metadata":{"name":"app","namespace":"apps"}},{"metadata":{"name":`
 			}
 			_, _ = io.WriteString(w, text)
-		})
+		}
+		s.Handle("GET "+fleetPath(k), list)
+		if k.Portable != "" { // requested at the same time
+			k.Version = k.Portable
+			s.Handle("GET "+fleetPath(k), list)
+		}
 	}
 	for _, line := range []string{
 		"get ks -A -o json", "get ks -A -o yaml", "get all -A -o json", "export ks -A", "export ks -A -o json", "export all -A",

@@ -29,7 +29,7 @@ func Run(ctx context.Context, a *app.App, args []string) int {
 	} else if handled, err := plugin.Run(ctx, a, root, args); handled {
 		return exit(ctx, a, root, err)
 	}
-	root.SetArgs(args)
+	root.SetArgs(command.WithKind(root, args))
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)

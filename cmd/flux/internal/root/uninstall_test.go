@@ -72,7 +72,7 @@ func TestUninstallShowsThePlanAndChangesNothing(t *testing.T) {
   Namespace/flux-system, with everything in it
 ⚠️ GitRepository/web/app has finalizers of other controllers, which must remove them: example.com/hold
 ✗ no terminal to confirm the removal of Flux
-  skip the prompt with --silent; nothing was removed
+  skip the prompt with --yes; nothing was removed
 `})
 	expect(t, flux(t.Context(), s, "uninstall", "--dry-run"), outcome{Err: `► deleting components in flux-system namespace
 ✔ Deployment/flux-system/source-controller deleted (dry run)

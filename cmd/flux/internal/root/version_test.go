@@ -1,8 +1,11 @@
 package root
 
 import (
+	"bytes"
 	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/kube"
@@ -12,6 +15,7 @@ import (
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
+	var out bytes.Buffer
 	s := testflux.New(t)
 	s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.10.1", 1))
 	s.Put(testflux.DeploymentPath, testflux.Deployment("helm-controller", "v1.7.1", 0))
@@ -26,13 +30,22 @@ func TestVersion(t *testing.T) {
   "source-controller": "v1.10.1"
 }
 `})
-	if got := len(s.Requests()); got != 3 {
-		t.Errorf("%d requests of three commands", got)
+	a := app.New(strings.NewReader(""), &out, &out, func(string) string { return "" }, time.Now)
+	a.Client, a.Build.Commit = func() (*kube.Client, error) { return s.Client, nil }, "6f9a1b2"
+	if code := Run(t.Context(), a, []string{"version", "-o", "json"}); code != 0 || strings.Contains(out.String(), "commit") {
+		t.Errorf("exit code %d, or keys that are not components:\n%s", code, &out)
+	}
+	if got := len(s.Requests()); got != 4 {
+		t.Errorf("%d requests of four commands", got)
 	}
 	expect(t, flux(t.Context(), s, "version", "--client"), outcome{Out: own})
 	expect(t, flux(t.Context(), s, "version", "-o", "xml"), outcome{1, "", "✗ unknown output format \"xml\": must be one of yaml, json\n"})
-	if got := len(s.Requests()); got != 3 {
-		t.Errorf("%d requests of commands that need no cluster", got-3)
+	out.Reset()
+	if code := Run(t.Context(), a, []string{"version", "--client", "-o", "json"}); code != 0 || !strings.Contains(out.String(), `"commit": "6f9a1b2"`) {
+		t.Errorf("exit code %d, or no commit:\n%s", code, &out)
+	}
+	if got := len(s.Requests()); got != 4 {
+		t.Errorf("%d requests of commands that need no cluster", got-4)
 	}
 }
 

@@ -151,20 +151,28 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	wg.Wait()
 	var there []kindStats
 	var failed error
+	var errs []error
+	missing := 0
 	for _, s := range all {
 		var absent *kube.MissingKindError
 		switch {
 		case s.err == nil:
 			there = append(there, s)
 		case errors.As(s.err, &absent):
+			missing++
+			if o.format == "" {
+				there = append(there, s) // Flux 2.9 prints all rows, also on a default installation
+			}
 		case ctx.Err() != nil || clierr.Unreachable(s.err):
 			return s.err
 		default:
-			a.Report(s.err)
-			failed = clierr.ErrReported
+			errs = append(errs, s.err)
 		}
 	}
-	if len(there) == 0 && failed == nil {
+	if app.ReportLists(a, errs); len(errs) > 0 {
+		failed = clierr.ErrReported
+	}
+	if missing == len(all) {
 		return kinds.NotServed(controllers.Kinds)
 	}
 	if err := printStats(a, o, there); err != nil {

@@ -2,7 +2,9 @@
 package status
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -27,14 +29,15 @@ import (
 func NewCommand(a *app.App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
-		Use:   "status [kind] name",
+		Use:   "status [kind] name ...",
 		Short: "Show a resource, its sources, inventory and events on one screen",
 		Long: `Show a Flux resource on one screen: its readiness, the root cause and the fix if
 it is not ready, its sources, the last and the next reconciliation, its
 dependencies and dependents, its inventory and its last events.
 
 A name alone means the Kustomization of that name or, if there is none, the
-HelmRelease, or else a resource of any other kind of Flux.
+HelmRelease, or else a resource of any other kind of Flux. Select several resources
+by KIND/NAME, or by KIND,KIND NAME.
 
 Objects in the inventory that were changed outside Flux (drift), that another
 resource applies as well or that have values encrypted by SOPS are not
@@ -47,6 +50,9 @@ reported: flux why checks them. What could not be checked is listed.`,
 		Example: `  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
+
+  # Show several resources
+  flux status ks/my-app hr/my-app
 
   # Show an image update automation with its policies and repositories
   flux status image update my-app
@@ -64,13 +70,16 @@ reported: flux why checks them. What could not be checked is listed.`,
 }
 
 func statusArgs(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) == 0:
+	if len(args) == 0 {
 		return hint.Errorf("flux status my-app", "a name is required")
-	case len(args) > 3:
-		return hint.Errorf("flux status kustomization my-app", "only one resource can be given")
 	}
 	return nil
+}
+
+// subject is a resource on the command line. A name alone may match several kinds.
+type subject struct {
+	kinds []controllers.Kind
+	ref   objref.Ref
 }
 
 // statusKinds returns the kinds that a bare name is searched in, the most
@@ -85,18 +94,53 @@ func statusKinds() []controllers.Kind {
 	return kinds
 }
 
-// statusSubject parses NAME, KIND NAME or KIND/NAME. A bare name may match
-// several kinds.
-func statusSubject(cmd *cobra.Command, args []string) ([]controllers.Kind, objref.Ref, error) {
+// subjects parses NAME, KIND[,KIND] NAME… or KIND/NAME….
+func subjects(cmd *cobra.Command, args []string) ([]subject, error) {
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
-		return statusKinds(), objref.Ref{Name: args[0]}, nil
+		return []subject{{statusKinds(), objref.Ref{Name: args[0]}}}, nil
 	}
-	ref, err := objref.ParseCommandLine(cmd.CommandPath(), args)
+	lines, err := commandLines(args)
 	if err != nil {
-		return nil, ref, err
+		return nil, err
 	}
-	k, err := ref.Kind()
-	return []controllers.Kind{k}, ref, err
+	var all []subject
+	for _, line := range lines {
+		ref, err := objref.ParseCommandLine(cmd.CommandPath(), line)
+		if err != nil {
+			return nil, err
+		}
+		k, err := ref.Kind()
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, subject{[]controllers.Kind{k}, ref})
+	}
+	return all, nil
+}
+
+// commandLines splits arguments into those of each resource.
+func commandLines(args []string) ([][]string, error) {
+	kindWords := strings.Split(args[0], ",")
+	var lines [][]string
+	switch isKind := len(controllers.KindsNamed(kindWords[0])) > 0; {
+	case strings.Contains(args[0], "/"):
+		for _, arg := range args {
+			lines = append(lines, []string{arg})
+		}
+		return lines, nil
+	case len(args) == 1:
+		return [][]string{args}, nil
+	case !isKind && len(kindWords) == 1 && objref.DidYouMean(args[0]) == "":
+		return nil, hint.Errorf("write KIND/NAME for several resources: flux status ks/"+strings.Join(args, " ks/"), "'%s' is not a recognized Flux kind", args[0])
+	case len(args) < 3 && len(kindWords) == 1, len(controllers.KindsNamed(args[0]+" "+args[1])) > 0:
+		return [][]string{args}, nil
+	}
+	for _, name := range args[1:] {
+		for _, word := range kindWords {
+			lines = append(lines, []string{word, name})
+		}
+	}
+	return lines, nil
 }
 
 func completeStatus(a *app.App) cobra.CompletionFunc {
@@ -114,7 +158,7 @@ func completeStatus(a *app.App) cobra.CompletionFunc {
 }
 
 func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
-	kinds, ref, err := statusSubject(cmd, args)
+	all, err := subjects(cmd, args)
 	if err != nil {
 		return err
 	}
@@ -124,22 +168,63 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	line := a.UI.Progress(a.Now, "reading %s", ref.Name)
-	s, err := readSituation(ctx, report.Diagnoser(a, client), kinds, ref.NamespaceOr(namespace), ref.Name)
-	line.Done()
-	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-		return interrupted // a report of what was read until then could name another root cause
+	var reports []statusReport
+	var failed error
+	for i, one := range all {
+		line := a.UI.Progress(a.Now, "reading %s", one.ref.Name)
+		s, err := readSituation(ctx, report.Diagnoser(a, client), one.kinds, one.ref.NamespaceOr(namespace), one.ref.Name)
+		line.Done()
+		if interrupted := context.Cause(cmd.Context()); interrupted != nil {
+			return interrupted // a report of what was read until then could name another root cause
+		}
+		switch {
+		case err != nil && (len(all) == 1 || clierr.Unreachable(err)):
+			return err
+		case err != nil:
+			a.Report(err)
+			failed = worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
+			continue
+		}
+		s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
+		if format != "" {
+			reports = append(reports, statusReportOf(s))
+		} else if err := page(a, i, s); err != nil {
+			return err
+		}
+		failed = worse(failed, s.determined(nil))
 	}
-	if err != nil {
-		return err
+	return errors.Join(encode(a, format, reports, len(all)), failed)
+}
+
+// page prints the screen of a resource, with an empty line before all but the first.
+func page(a *app.App, i int, s situation) error {
+	if i > 0 {
+		if err := a.Printf("\n"); err != nil {
+			return err
+		}
 	}
-	s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
-	if format != "" {
-		err = a.Encode(format, statusReportOf(s))
-	} else {
-		err = printSituation(a, s)
+	return printSituation(a, s)
+}
+
+// encode prints the report of one resource, or those of several as a list.
+func encode(a *app.App, format string, reports []statusReport, selected int) error {
+	switch {
+	case format == "" || selected == 1 && len(reports) == 0:
+		return nil
+	case selected == 1:
+		return a.Encode(format, reports[0])
 	}
-	return s.determined(err)
+	return a.Encode(format, reports)
+}
+
+// worse returns the error that decides the exit code: a resource that is not ready takes precedence over one that is
+// undetermined.
+func worse(a, b error) error {
+	var code *clierr.ExitCodeError
+	if a == nil || errors.As(b, &code) && code.Code == clierr.ExitFailed {
+		return cmp.Or(b, a)
+	}
+	return a
 }
 
 // situation has the data of the status screen.

@@ -22,11 +22,11 @@ func (s *section) add(label, value string) {
 	}
 }
 
-// printTrace prints the text of Flux 2.9, with additional rows for images,
-// owners and failures.
-func printTrace(a *app.App, t *tree.Trace) error {
+// printTrace prints the text of Flux 2.9 with the kind of the object, and with
+// additional rows for images, owners and failures.
+func printTrace(a *app.App, t *tree.Trace, kind string) error {
 	var head section
-	head.add("Object", t.Object.Kind+"/"+t.Object.Name)
+	head.add("Object", kind+"/"+t.Object.Name)
 	head.add("Namespace", t.Object.Namespace)
 	head.add("Images", strings.Join(t.Images, ", "))
 	for _, owner := range t.Owners {
@@ -63,8 +63,12 @@ func printTrace(a *app.App, t *tree.Trace) error {
 }
 
 // unremarkable reports whether the status of a chart adds nothing to that of
-// its release.
+// its release, whose status does not refer to the chart. Flux 2.9 prints every
+// chart to which the status refers.
 func unremarkable(release, chart tree.Link) bool {
+	if (controllers.Path{"status.helmChart"}).String(release.Live) != "" {
+		return false
+	}
 	return release.Outcome().Status == "True" || chart.Err == nil && chart.Outcome().Status == "True"
 }
 
@@ -84,10 +88,7 @@ func linkSection(l tree.Link) section {
 		s.add(f.Label, value)
 	}
 	out := l.Outcome()
-	s.add("Revision", out.Revision)
-	if out.Status != "True" && out.Attempted != out.Revision {
-		s.add("Attempted", out.Attempted)
-	}
+	s.addRevisions(l, out)
 	for _, f := range report.OriginFields {
 		s.add(f.Label, redact.Text(report.Origin(l.Live, f.Annotation)))
 	}
@@ -100,6 +101,19 @@ func linkSection(l tree.Link) section {
 	}
 	s.add("Message", redact.Text(out.Message))
 	return s
+}
+
+// addRevisions adds the applied revision, and that of a failed attempt. For a
+// release, Flux 2.9 prints the attempted revision as the revision.
+func (s *section) addRevisions(l tree.Link, out tree.Outcome) {
+	other := "Attempted"
+	if l.Kind.Release && out.Attempted != "" {
+		out.Revision, out.Attempted, other = out.Attempted, out.Revision, "Deployed"
+	}
+	s.add("Revision", out.Revision)
+	if out.Status != "True" && out.Attempted != out.Revision {
+		s.add(other, out.Attempted)
+	}
 }
 
 func outcomeText(out tree.Outcome) string {

@@ -131,7 +131,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		}
 		reports = append(reports, reportOf(trace))
 		if o.format == "" {
-			if err := printTrace(a, trace); err != nil {
+			if err := printTrace(a, trace, o.shownKind(trace.Object.Kind)); err != nil {
 				return err
 			}
 		}
@@ -144,6 +144,15 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		answer = reports[0]
 	}
 	return errors.Join(a.Encode(o.format, answer), failed)
+}
+
+// shownKind returns the kind as Flux 2.9 prints it: in lower case if it was
+// given like that with its API version.
+func (o *options) shownKind(kind string) string {
+	if o.apiVersion != "" && o.kind == strings.ToLower(kind) {
+		return o.kind
+	}
+	return kind
 }
 
 func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, namespace string) (*tree.Trace, error) {

@@ -30,8 +30,8 @@ import (
 )
 
 type options struct {
-	compact, all, failed bool
-	depth, format        string
+	compact, previous, failed bool
+	depth, format             string
 }
 
 // formats returns the values of --output.
@@ -76,7 +76,7 @@ func (o *options) add(fs *pflag.FlagSet) {
 func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	if k.Family != "artifact" {
 		fs.BoolVar(&o.compact, "compact", false, "show only Flux kinds")
-		fs.BoolVar(&o.all, "all", false, "also show ReplicaSets of earlier rollouts")
+		fs.BoolVar(&o.previous, "previous", false, "also show ReplicaSets of previous rollouts")
 	}
 }
 
@@ -85,7 +85,7 @@ func (o *options) parsed(terminal bool) (tree.Options, error) {
 	if o.depth != "all" && o.depth != "inventory" {
 		return tree.Options{}, fmt.Errorf("invalid --depth %q: must be inventory or all", o.depth)
 	}
-	t := tree.Options{InventoryOnly: o.depth == "inventory", FluxOnly: o.compact, All: o.all}
+	t := tree.Options{InventoryOnly: o.depth == "inventory", FluxOnly: o.compact, All: o.previous}
 	switch {
 	case o.format == "":
 		t.Status = terminal || o.failed

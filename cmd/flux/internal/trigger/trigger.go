@@ -97,7 +97,9 @@ for example in a CI job.`,
 	complete.Flag(cmd, "flux-namespace", complete.Namespaces(a))
 	complete.Flag(cmd, "type", cobra.FixedCompletions(webhook.Names(), cobra.ShellCompDirectiveNoFileComp))
 	complete.Flag(cmd, "oidc-provider", cobra.FixedCompletions(actionsProviders, cobra.ShellCompDirectiveNoFileComp))
-	return command.Group("trigger", "Call the webhook of a Receiver", cmd)
+	group := command.ObjectGroup("trigger", "Call the webhook of a Receiver", cmd)
+	group.ValidArgsFunction = complete.OfSubcommands(a)
+	return group
 }
 
 // triggering is the state of one invocation.

@@ -21,8 +21,8 @@ import (
 )
 
 type options struct {
-	keepNamespace, dryRun, silent bool
-	format                        string
+	keepNamespace, dryRun, yes bool
+	format                     string
 }
 
 // NewCommand returns the uninstall command.
@@ -42,7 +42,7 @@ each of them has the field dryRun.`,
   flux uninstall --dry-run
 
   # Uninstall without a prompt
-  flux uninstall --silent
+  flux uninstall --yes
 
   # Keep the namespace and the other objects in it
   flux uninstall --namespace=infra --keep-namespace`,
@@ -51,7 +51,7 @@ each of them has the field dryRun.`,
 	}
 	cmd.Flags().BoolVar(&o.keepNamespace, "keep-namespace", false, "keep the namespace and the other objects in it")
 	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "show what would be removed without removing it")
-	cmd.Flags().BoolVarP(&o.silent, "silent", "s", false, "skip the confirmation")
+	command.AddYes(cmd.Flags(), &o.yes, "skip the confirmation")
 	command.AddOutput(cmd.Flags(), &o.format, "print the result for each object", "json", "yaml")
 	return cmd
 }
@@ -82,7 +82,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		dryRun(a, plan)
 		return result(planned(plan), nil)
 	}
-	if !o.silent {
+	if !o.yes {
 		if err := confirm(cmd.Context(), a, plan); err != nil {
 			return err
 		}
@@ -163,7 +163,7 @@ func confirm(ctx context.Context, a *app.App, plan *uninstall.Plan) error {
 	plan.WarnOfFinalizers(a.UI)
 	yes, err := a.Confirm(ctx, "Remove these objects?")
 	if errors.Is(err, ui.ErrNoTerminal) {
-		return hint.Errorf("skip the prompt with --silent; nothing was removed", "no terminal to confirm the removal of Flux")
+		return hint.Errorf("skip the prompt with --yes; nothing was removed", "no terminal to confirm the removal of Flux")
 	}
 	if err != nil {
 		return err

@@ -37,8 +37,8 @@ func NewCommand(a *app.App) *cobra.Command {
 		Long: `Show the version of this tool, and of the Flux distribution and its
 controllers on the cluster. The tool has a version of its own; it embeds
 Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") + `, and installs ` + controllers.DefaultVersion + ` by default.
-With -o json it also shows the Git commit that the tool was built from, and the
-time of this commit.
+With --client -o json it also shows the Git commit that the tool was built from,
+the time of this commit, and the version of Go.
 
 With --embedded, it lists the embedded versions of Flux with the oldest supported
 patch versions of Kubernetes, and the versions of the controllers.`,
@@ -70,8 +70,8 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		return a.Encode(o.format, embedded())
 	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
-	if o.format == "json" && a.Build.Commit != "" {
-		// Omitted in YAML, which scripts for Flux 2.9 parse.
+	if o.client && o.format == "json" && a.Build.Commit != "" {
+		// Omitted in YAML and beside the controllers, where scripts for Flux 2.9 take each key for a component.
 		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date}, entry{"go", runtime.Version()})
 	}
 	if o.client {

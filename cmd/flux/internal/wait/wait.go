@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/reconcile"
@@ -106,7 +107,15 @@ func (o *options) check(act *kinds.Act) error {
 	}
 	switch {
 	case !slices.Contains([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, o.state):
-		return fmt.Errorf("invalid --for %q: must be ready, suspended or deleted", o.state)
+		near := hint.Nearest{Word: o.state}
+		for _, state := range []string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted} {
+			near.Try("--for="+state, []string{state})
+		}
+		err := fmt.Errorf("invalid --for %q: must be ready, suspended or deleted", o.state)
+		if state := near.Best(); state != "" {
+			return hint.Errorf("did you mean "+state+"?", "%w", err)
+		}
+		return err
 	case o.state != reconcile.Ready && (o.revision != "" || o.children):
 		return errors.New("--revision and --children require --for ready")
 	}

@@ -54,6 +54,8 @@ type App struct {
 	Client   func() (*kube.Client, error)
 	// operation is the context that --timeout bounds, nil before WithTimeout.
 	operation *atomic.Pointer[context.Context]
+	// unreachable has the messages about unreachable clusters that were reported.
+	unreachable *sync.Map
 	// program writes formats for programs to standard output, see exact.
 	program *redact.Writer
 	// Helpers has the helper processes.
@@ -81,7 +83,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 	masked := secrets.NewWriter(err)
 	a := &App{
 		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, Build: Build{Version: DevVersion},
-		operation: &atomic.Pointer[context.Context]{},
+		operation: &atomic.Pointer[context.Context]{}, unreachable: &sync.Map{},
 	}
 	a.UI.Mask(secrets.Text)
 	a.UI.Prefix = inPipeline

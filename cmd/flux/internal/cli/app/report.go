@@ -51,7 +51,8 @@ func (a *App) Hint(err error) string {
 }
 
 // Report prints an error that does not end the command. It skips the joined
-// parts that are already reported.
+// parts that are already reported, and prints once that a cluster is unreachable: all requests
+// fail with that error.
 func (a *App) Report(err error) {
 	if errors.Is(err, clierr.ErrReported) {
 		for _, part := range clierr.Unreported(err) {
@@ -60,6 +61,11 @@ func (a *App) Report(err error) {
 		return
 	}
 	message, hint := clierr.Explain(err, nil)
+	if clierr.Unreachable(err) {
+		if _, reported := a.unreachable.LoadOrStore(message, true); reported {
+			return
+		}
+	}
 	if hint == "" {
 		hint = a.Hint(err)
 	}

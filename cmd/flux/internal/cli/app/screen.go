@@ -2,31 +2,39 @@ package app
 
 import (
 	"context"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
-// Confirm prompts the user for yes or no. It returns when ctx ends, so that
-// Ctrl-C works during the prompt.
+// Confirm prompts the user for yes or no; the default is no.
 func (a *App) Confirm(ctx context.Context, question string) (bool, error) {
+	answer, err := a.Ask(ctx, question+" [y/N]")
+	answer = strings.ToLower(answer)
+	return answer == "y" || answer == "yes", err
+}
+
+// Ask prompts the user for a line. It returns when ctx ends, so that Ctrl-C
+// works during the prompt.
+func (a *App) Ask(ctx context.Context, question string) (string, error) {
 	type reply struct {
-		yes bool
-		err error
+		text string
+		err  error
 	}
 	// A read from a terminal cannot be canceled: when ctx ends the goroutine
 	// remains until the process exits.
 	answer := make(chan reply, 1)
 	go func() {
-		yes, err := a.UI.Confirm(question)
-		answer <- reply{yes, err}
+		text, err := a.UI.Ask(question)
+		answer <- reply{text, err}
 	}()
 	select {
 	case <-ctx.Done():
 		a.UI.Line("")
-		return false, context.Cause(ctx)
+		return "", context.Cause(ctx)
 	case got := <-answer:
-		return got.yes, got.err
+		return got.text, got.err
 	}
 }
 

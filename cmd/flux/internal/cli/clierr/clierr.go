@@ -3,10 +3,12 @@ package clierr
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -16,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/transport"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
@@ -91,8 +94,10 @@ func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 	switch {
 	case errors.As(err, &withHint):
 		return message, withHint.Hint
+	case inRequest(err) && explainServer(err) != "":
+		return explainServer(err), serverRemedy(err)
 	case errors.Is(err, ui.ErrNoTerminal):
-		return message, "skip the prompt with --silent"
+		return message, "skip the prompt with --yes"
 	case errors.As(err, &config):
 		return message, "set --kubeconfig or KUBECONFIG, or select another context with --context"
 	case errors.As(err, &dial) && dial.Op == "dial":
@@ -105,6 +110,10 @@ func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 		return message, "the API server rejected the credentials: check the user of the kubeconfig context"
 	case errors.Is(err, context.DeadlineExceeded):
 		return message, "increase --timeout"
+	case strings.Contains(message, "serializer for text/html"): // an error of client-go without a type
+		return "the Kubernetes API returned HTML instead of JSON", "check that the kubeconfig's server address is that of a Kubernetes API server"
+	case strings.HasPrefix(message, unknownShorthand) && cmd != nil:
+		return message, shorthandRemedy(cmd, strings.TrimPrefix(message, unknownShorthand))
 	case strings.HasPrefix(message, "unknown flag") && cmd != nil:
 		if near := suggest.Flag(cmd, strings.TrimPrefix(message, "unknown flag: --")); near != "" {
 			return message, fmt.Sprintf("did you mean %s?", near)
@@ -113,6 +122,83 @@ func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 	}
 	return message, ""
 }
+
+// unknownShorthand begins an error of pflag, before the letter.
+const unknownShorthand = "unknown shorthand flag: '"
+
+// shorthandRemedy suggests the flag whose shorthand is the same letter in the other case.
+func shorthandRemedy(cmd *cobra.Command, rest string) string {
+	letter := rest[:min(len(rest), 1)]
+	for _, other := range []string{strings.ToUpper(letter), strings.ToLower(letter)} {
+		if f := cmd.Flags().ShorthandLookup(other); other != "" && f != nil {
+			return fmt.Sprintf("did you mean -%s (--%s)?", other, f.Name)
+		}
+	}
+	return fmt.Sprintf("run '%s --help' to see its flags", cmd.CommandPath())
+}
+
+// inRequest reports whether an error is that of a request to the API server, without a response.
+func inRequest(err error) bool {
+	failed := request(err)
+	if failed == nil || errors.As(err, new(*transport.CredentialPluginError)) {
+		return false
+	}
+	u, parseErr := url.Parse(failed.URL)
+	return parseErr == nil && (strings.Contains(u.Path, "/api/") || strings.Contains(u.Path, "/apis/") || strings.HasSuffix(u.Path, "/version"))
+}
+
+// explainServer returns the message for a server that does not behave like an API server: it does not respond, or its
+// TLS or HTTP is not valid. It returns "" for other errors.
+func explainServer(err error) string {
+	host, cause := hostOf(err), request(err).Err
+	var over *TimeoutError
+	switch {
+	case errors.As(err, &over):
+		return host + " did not respond: " + over.Error()
+	case errors.Is(err, context.DeadlineExceeded):
+		return host + " did not respond in time"
+	case withoutTLS(err):
+		return host + " does not serve TLS"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return "cannot verify the certificate of " + host + ": " + strings.TrimPrefix(cause.Error(), "tls: failed to verify certificate: ")
+	case withoutHTTP(err):
+		return host + " did not return an HTTP response"
+	case strings.HasPrefix(cause.Error(), lost):
+		return host + " " + strings.TrimPrefix(cause.Error(), lost)
+	}
+	return ""
+}
+
+func serverRemedy(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "check that the kubeconfig's server address is that of a Kubernetes API server, or increase --timeout"
+	case expired(err):
+		return "renew the certificate of the server, or correct the clock of this machine"
+	case errors.As(err, new(x509.HostnameError)):
+		return "use a server address that the certificate contains, or set tls-server-name in the kubeconfig"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "set certificate-authority-data in the kubeconfig to the certificate authority of the server"
+	}
+	return "check that the kubeconfig's server address is that of a Kubernetes API server"
+}
+
+func request(err error) *url.Error {
+	var request *url.Error
+	errors.As(err, &request)
+	return request
+}
+
+// lost begins the message of a request whose connection was lost repeatedly.
+const lost = "the API server "
+
+// withoutTLS reports whether a server that is addressed with https does not serve TLS.
+func withoutTLS(err error) bool {
+	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, new(tls.RecordHeaderError))
+}
+
+// withoutHTTP reports whether a response is not one of HTTP. net/http has no type for the error.
+func withoutHTTP(err error) bool { return strings.Contains(err.Error(), "malformed HTTP") }
 
 // hostOf names the API server of a failed request.
 func hostOf(err error) string {
@@ -142,5 +228,6 @@ func clientExpired(err error) bool {
 // error: the API server cannot be reached or rejects the credentials.
 func Unreachable(err error) bool {
 	var dial *net.OpError
-	return errors.As(err, &dial) || expired(err) || apierrors.IsUnauthorized(err)
+	return errors.As(err, &dial) || expired(err) || apierrors.IsUnauthorized(err) ||
+		inRequest(err) && explainServer(err) != "" && !strings.HasPrefix(request(err).Err.Error(), lost)
 }

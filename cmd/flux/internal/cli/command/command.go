@@ -3,13 +3,19 @@
 package command
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube/objref"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // NoSubcommand is the cobra.PositionalArgs of a command that has only
@@ -23,6 +29,77 @@ func NoSubcommand(cmd *cobra.Command, args []string) error {
 		return &hint.Error{Err: err, Hint: fmt.Sprintf("did you mean '%s'?", near)}
 	}
 	return &hint.Error{Err: err, Hint: fmt.Sprintf("run '%s --help' to see its commands", cmd.CommandPath())}
+}
+
+// NoSubcommandOrObject is NoSubcommand for a command whose subcommands are kinds: an argument may be
+// the name of an object without its kind.
+func NoSubcommandOrObject(cmd *cobra.Command, args []string) error {
+	err := NoSubcommand(cmd, args)
+	var unknown *hint.Error
+	word := kindOf(cmd)
+	if word == "" || strings.Contains(strings.Join(args, ""), "/") || !errors.As(err, &unknown) || strings.HasPrefix(unknown.Hint, "did you mean") {
+		return err
+	}
+	return hint.Errorf(fmt.Sprintf("%s, or specify the kind of the object: %s %s/%s", unknown.Hint, cmd.CommandPath(), word, args[0]), "%w", unknown.Err)
+}
+
+// kindOf returns the shortest word for the kind of a subcommand, that of Kustomization if there is one.
+func kindOf(cmd *cobra.Command) string {
+	first := ""
+	for _, child := range cmd.Commands() {
+		k, ok := kindNamed(child.Name())
+		switch word := cmp.Or(k.Short, k.Word); {
+		case ok && k.Kind == controllers.Kustomization:
+			return word
+		case ok && first == "":
+			first = word
+		}
+	}
+	return first
+}
+
+// kindNamed returns the kind with a subcommand of this name.
+func kindNamed(name string) (controllers.Kind, bool) {
+	i := slices.IndexFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Family == "" && (k.Word == name || k.Plural == name) })
+	if i < 0 {
+		return controllers.Kind{}, false
+	}
+	return controllers.Kinds[i], true
+}
+
+// ObjectGroup is Group for a command whose subcommands are kinds. KIND/NAME is an argument as well, see WithKind.
+func ObjectGroup(use, short string, children ...*cobra.Command) *cobra.Command {
+	cmd := Group(use, short, children...)
+	cmd.Args = NoSubcommandOrObject
+	return cmd
+}
+
+// objectGroups lists the commands that ObjectGroup returns.
+func objectGroups() []string { return []string{"build", "debug", "diff", "trigger"} }
+
+// WithKind replaces the argument KIND/NAME of a command of ObjectGroup with the subcommand of the kind and the name,
+// so that cobra parses the flags of the subcommand. A namespace in the argument becomes --namespace.
+func WithKind(root *cobra.Command, args []string) []string {
+	group, _, _ := root.Find(args) // an error is about the arguments, which follow below
+	if group == nil || group.Parent() != root || !slices.Contains(objectGroups(), group.Name()) {
+		return args
+	}
+	for i, arg := range args {
+		afterFlag := i > 0 && strings.HasPrefix(args[i-1], "-") // the argument may be the value of the flag
+		ref, ok := objref.Parse([]string{arg})
+		if afterFlag || !ok || len(ref.Kinds) != 1 || !strings.Contains(arg, "/") {
+			continue
+		}
+		if !slices.ContainsFunc(group.Commands(), func(child *cobra.Command) bool { return child.Name() == ref.Kinds[0].Word }) {
+			continue
+		}
+		words := slices.Concat(args[:i], []string{ref.Kinds[0].Word, ref.Name}, args[i+1:])
+		if ref.Namespace != "" {
+			words = append(words, "--namespace="+ref.Namespace) // the last one takes precedence
+		}
+		return words
+	}
+	return args
 }
 
 // Group returns a command that has only subcommands.

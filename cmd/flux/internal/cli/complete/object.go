@@ -122,6 +122,18 @@ func NameAfterKind(a *app.App) cobra.CompletionFunc {
 	}
 }
 
+// OfSubcommands completes the name in KIND/NAME for a command whose subcommands are kinds.
+func OfSubcommands(a *app.App) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+		ref, _ := objref.CutKind(strings.Split(prefix, "/"))
+		isKind := func(child *cobra.Command) bool { return len(ref.Kinds) == 1 && child.Name() == ref.Kinds[0].Word }
+		if len(args) > 0 || !slices.ContainsFunc(cmd.Commands(), isKind) {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return NameAfterKind(a)(cmd, args, prefix)
+	}
+}
+
 // FluxObjects completes a flag that takes a Flux object as KIND/NAME.
 func FluxObjects(a *app.App) cobra.CompletionFunc { return KindAndName(a, controllers.Kinds) }
 

@@ -149,6 +149,11 @@ func (act *Act) Try(do func(*objref.Target) error) error {
 	_ = g.Wait() // the functions return nil
 	var failed error
 	for _, err := range failures {
+		if clierr.Unreachable(err) {
+			return err // that of all other targets, too
+		}
+	}
+	for _, err := range failures {
 		if err != nil {
 			act.App.Report(err)
 			failed = clierr.ErrReported

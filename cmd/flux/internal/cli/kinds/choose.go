@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/kube"
@@ -69,6 +70,7 @@ func (act *Act) ListKinds(ctx context.Context, read func(index int, k controller
 		wg.Go(func() { act.Lists[i] = read(i, k) })
 	}
 	wg.Wait()
+	var errs []error
 	absent := 0
 	for _, l := range act.Lists {
 		var missing *kube.MissingKindError
@@ -80,9 +82,11 @@ func (act *Act) ListKinds(ctx context.Context, read func(index int, k controller
 		case ctx.Err() != nil || clierr.Unreachable(l.Err) || !act.What.Several():
 			return l.Err
 		default:
-			act.App.Report(l.Err)
-			act.Incomplete = clierr.ErrReported
+			errs = append(errs, l.Err)
 		}
+	}
+	if app.ReportLists(act.App, errs); len(errs) > 0 {
+		act.Incomplete = clierr.ErrReported
 	}
 	if absent == len(act.Lists) {
 		return NotServed(act.What.Kinds)

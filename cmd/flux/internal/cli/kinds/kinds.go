@@ -42,7 +42,7 @@ type Verb struct {
 	Every func() []controllers.Kind
 	// Explicit verbs require a kind.
 	Explicit bool
-	// Single verbs accept one object only.
+	// Single verbs require names.
 	Single bool
 }
 
@@ -63,7 +63,7 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 		v.attach(a)
 	}
 	root := &cobra.Command{
-		Use: v.Name + " [kind/name ...]", Short: v.Short, Long: v.Short + ".\n\n" + Help,
+		Use: v.Name + " [kind/name ...]", Short: v.Short, Long: v.Short + ".\n\n" + v.help(),
 		Example: v.Examples, ValidArgsFunction: completeSelection(a, v),
 		Args: cobra.ArbitraryArgs, // parsed by selected
 	}
@@ -98,6 +98,15 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 // Help is the part of the help of a verb about the selection of objects.
 const Help = `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, by several
 kinds such as ks,hr, or select all kinds with "all".`
+
+// help returns the part of the help about the selection of objects, without "all" for a verb that rejects it.
+func (v Verb) help() string {
+	if v.Explicit || v.Single {
+		return `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, or by several
+kinds such as ks,hr.`
+	}
+	return Help
+}
 
 // anyFlag reports whether the command line sets a flag.
 func anyFlag(fs *pflag.FlagSet) bool {

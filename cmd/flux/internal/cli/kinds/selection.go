@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
@@ -107,11 +106,13 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux"}, nil
 	}
 	if words[0] == everyKind {
-		if v.Explicit {
-			return Selection{}, clierr.Usage(cmd, "a kind is required")
-		}
-		if len(words) > 1 {
-			return Selection{}, hint.Errorf("name kinds instead: "+cmd.CommandPath()+" ks,hr my-app", "%q takes no names", everyKind)
+		switch path := cmd.CommandPath(); {
+		case v.Single:
+			return Selection{}, hint.Errorf("specify the objects: "+path+" ks/my-app hr/my-app", "%s does not accept %q", path, everyKind)
+		case v.Explicit:
+			return Selection{}, hint.Errorf("specify the kinds: "+path+" ks,hr --all", "%s does not accept %q", path, everyKind)
+		case len(words) > 1:
+			return Selection{}, hint.Errorf("specify the kinds: "+path+" ks,hr my-app", "%q does not accept names", everyKind)
 		}
 		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux", all: true}, nil
 	}
@@ -165,7 +166,7 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 		ref, ok := objref.Parse([]string{word})
 		switch {
 		case !strings.Contains(word, "/") && len(s.Objects) == 0:
-			return s, withoutKind(cmd, word)
+			return s, command.NoSubcommandOrObject(cmd, []string{word})
 		case !ok:
 			return s, objref.NotAnObject(word)
 		}
@@ -179,17 +180,6 @@ func (v Verb) ofObjects(cmd *cobra.Command, words []string) (Selection, error) {
 		s.Add(objref.Target{Kind: k, Namespace: ref.Namespace, Name: ref.Name})
 	}
 	return s, nil
-}
-
-// withoutKind returns the error for a word that is neither a kind nor a subcommand: a name without its kind, unless it resembles
-// a command.
-func withoutKind(cmd *cobra.Command, word string) error {
-	err := command.NoSubcommand(cmd, []string{word})
-	var unknown *hint.Error
-	if errors.As(err, &unknown) && !strings.HasPrefix(unknown.Hint, "did you mean") {
-		return hint.Errorf(fmt.Sprintf("%s, or name the kind of the object: %s ks/%s", unknown.Hint, cmd.CommandPath(), word), "%w", unknown.Err)
-	}
-	return err
 }
 
 func (v Verb) inapplicable(cmd *cobra.Command, kinds []controllers.Kind) error {

@@ -110,6 +110,7 @@ func (r *runner) run(ctx context.Context) error {
 	}
 	wg.Wait()
 	r.states.Close()
+	r.summarize()
 	report.PrintRootCauses(r.act.User, r.act.App, report.Diagnoser(r.act.App, r.act.Client), r.failures())
 	for _, n := range r.order {
 		if n.err != nil {
@@ -117,6 +118,22 @@ func (r *runner) run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// summarize prints how many of several objects were reconciled.
+func (r *runner) summarize() {
+	if !r.act.Many() || r.options.Resume || !r.options.Wait || r.act.User.Err() != nil {
+		return
+	}
+	done := 0
+	for _, n := range r.order {
+		done += report.OneIf(n.err == nil)
+	}
+	say := r.act.App.UI.Success
+	if done < len(r.order) {
+		say = r.act.App.UI.Failure
+	}
+	say("%d of %d objects reconciled", done, len(r.order))
 }
 
 // failures returns the failures, those of the targets first.

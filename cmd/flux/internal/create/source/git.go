@@ -51,7 +51,8 @@ func GitRepository() creation.Builder {
 			creation.Choice("provider", "provider", "authentication provider: generic, github, aws, azure", "generic", "github", "aws", "azure"),
 			creation.List("sparse-checkout-paths", "sparseCheckout", "directories to check out (default all)"),
 			creation.Switch("recurse-submodules", "recurseSubmodules", "fetch submodules recursively"),
-			creation.Switch("silent", "", "skip the deploy key confirmation").Short("s"),
+			creation.Switch("yes", "", "skip the deploy key confirmation").Short("y"),
+			creation.Switch("silent", "", "alias of --yes").Short("s"),
 		),
 		OtherFlags: auth.Add,
 		Spec: func(c *creation.Creation, _ map[string]any) {
@@ -71,7 +72,7 @@ func GitRepository() creation.Builder {
 			if provider := c.Text("provider"); c.Text("secret-ref") != "" || provider == "aws" || provider == "azure" {
 				return nil, nil // the credentials exist already
 			}
-			return gitSecret(ctx, c, auth, address(c), c.Is("silent"), spec)
+			return gitSecret(ctx, c, auth, address(c), c.Is("yes") || c.Is("silent"), spec)
 		},
 	}
 }
@@ -91,7 +92,7 @@ func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git,
 		return credentials.NewSecret(c, c.Name, "", data), nil
 	}
 	if auth.KeyFile == "" && !silent && c.DryRun == "" && !c.App.UI.Interactive() {
-		return nil, hint.Errorf("use --silent and add the deploy key afterwards, or use an existing key with --private-key-file",
+		return nil, hint.Errorf("use --yes and add the deploy key afterwards, or use an existing key with --private-key-file",
 			"no terminal to confirm that the deploy key was added")
 	}
 	stored, err := storedKey(ctx, c)
