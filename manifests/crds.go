@@ -20,7 +20,7 @@ import (
 var ErrNoCRDs = errors.New("this flux was built without the CRDs: " +
 	"build it with `make build` instead of `go install`, or set --manifests to rendered manifests")
 
-// The folder always has a README, so that a clean clone builds.
+// The directory always has a README, so that a clean clone builds.
 //
 //go:embed crds
 var crdFiles embed.FS

@@ -15,7 +15,7 @@ import (
 const accepted = "must be a YAML file with a whole installation, as printed by `flux install --export`, " +
 	"or a directory of YAML files with one"
 
-// FromDir returns the manifests in a file, or in the YAML files of a folder in
+// FromDir returns the manifests in a file, or in the YAML files of a directory in
 // the order of their names, without subfolders. The manifests must be rendered:
 // options are not applied.
 func FromDir(path string) (*Set, error) {

@@ -73,7 +73,7 @@ func (f Fetcher) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumb
 	return found, err
 }
 
-// maxRounds is the maximum number of fetches of missing objects: nested folders may be missing one
+// maxRounds is the maximum number of fetches of missing objects: nested directories may be missing one
 // level at a time.
 const maxRounds = 20
 

@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// ErrNoRepository is returned if a folder is not in a clone.
+// ErrNoRepository is returned if a directory is not in a clone.
 var ErrNoRepository = errors.New("not in a Git repository")
 
 // Location locates a repository on disk.
 type Location struct {
-	// Folder is a folder in the work tree, or a bare repository.
+	// Folder is a directory in the work tree, or a bare repository.
 	Folder string
 	// GitDir and WorkTree are the variables GIT_DIR and GIT_WORK_TREE. They are optional.
 	GitDir, WorkTree string
 }
 
-// resolve returns the folder with the Git data, and the work tree or "".
+// resolve returns the directory with the Git data, and the work tree or "".
 func (l Location) resolve() (gitDir, root string, err error) {
 	folder, err := filepath.Abs(l.Folder)
 	if err != nil {
@@ -58,7 +58,7 @@ func (l Location) resolve() (gitDir, root string, err error) {
 	}
 }
 
-// gitFolder returns a folder with Git data: name, or the one that the file name refers to, as in
+// gitFolder returns a directory with Git data: name, or the one that the file name refers to, as in
 // linked work trees and submodules.
 func gitFolder(name string) (string, error) {
 	const maxLength = 4096
@@ -86,7 +86,7 @@ func gitFolder(name string) (string, error) {
 	return name, nil
 }
 
-// commonFolder returns the folder that a linked work tree shares with its repository.
+// commonFolder returns the directory that a linked work tree shares with its repository.
 func commonFolder(gitDir string) string {
 	text, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
 	common := strings.TrimSpace(string(text))

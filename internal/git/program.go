@@ -84,7 +84,7 @@ func (p program) environment(all []string, fetches bool) []string {
 		case strings.HasPrefix(name, "GIT_TRACE"), name == "GIT_CURL_VERBOSE":
 			return true
 		case name == "GIT_DIR", name == "GIT_WORK_TREE":
-			return p.at.GitDir == "" // the folder of the location selects the repository
+			return p.at.GitDir == "" // the directory of the location selects the repository
 		}
 		return !fetches && (redact.Named(name) || strings.Contains(value, "://"))
 	})

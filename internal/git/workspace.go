@@ -45,7 +45,7 @@ func Around(folder string) (Workspace, error) {
 	return Workspace{Root: absolute}, nil
 }
 
-// ForSource returns the workspace for building a Kustomization. Outside of Git, if folder ends in its spec.path, the root is
+// ForSource returns the workspace for building a Kustomization. Outside of Git, if directory ends in its spec.path, the root is
 // folder without spec.path, so that the build can read the rest of the source.
 func (w Workspace) ForSource(folder, path string) Workspace {
 	if w.Git || folder == "" {
@@ -62,7 +62,7 @@ func (w Workspace) ForSource(folder, path string) Workspace {
 // Tree returns the files of the workspace.
 func (w Workspace) Tree() *filetree.Tree { return filetree.Folder(w.Root) }
 
-// Inside returns the path of folder relative to the root of the work tree.
+// Inside returns the path of directory relative to the root of the work tree.
 func (w Workspace) Inside(folder string) (string, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {

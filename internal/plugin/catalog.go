@@ -26,7 +26,7 @@ const textMax = 10 << 20
 
 const indexFile = "catalog.yaml"
 
-// Catalog reads manifests and downloads from a web server or a folder.
+// Catalog reads manifests and downloads from a web server or a directory.
 type Catalog struct {
 	// Address is the address of the catalog, without credentials and query.
 	Address string
@@ -36,7 +36,7 @@ type Catalog struct {
 	client *download.Client
 }
 
-// OpenCatalog returns the catalog at an address: a URL, a folder, or the catalog.yaml in
+// OpenCatalog returns the catalog at an address: a URL, a directory, or the catalog.yaml in
 // either. It sends no request. agent is the User-Agent of requests.
 func OpenCatalog(address, agent string) (*Catalog, error) {
 	address = strings.TrimSuffix(address, "/"+indexFile)
@@ -59,7 +59,7 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	return &Catalog{Address: web.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
-// folderOf returns the folder that a file URL names on an operating system. On Windows, the path of
+// folderOf returns the directory that a file URL names on an operating system. On Windows, the path of
 // file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the
 // server.
 func folderOf(system string, u *url.URL) string {
@@ -108,7 +108,7 @@ func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) 
 	file := name + ".yaml"
 	data, err := c.read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) && c.folder != "" {
-		// The catalog's Git repository has the manifests in a folder.
+		// The catalog's Git repository has the manifests in a directory.
 		file = path.Join("plugins", file)
 		data, err = c.read(ctx, file)
 	}
@@ -170,7 +170,7 @@ func (c *Catalog) open(ctx context.Context, reference string) (*download.File, e
 	return c.openFile(u.Path)
 }
 
-// openFile opens a file in the folder of the catalog. Symbolic links cannot lead outside of the
+// openFile opens a file in the directory of the catalog. Symbolic links cannot lead outside of the
 // folder.
 func (c *Catalog) openFile(name string) (_ *download.File, err error) {
 	root, err := os.OpenRoot(c.folder)

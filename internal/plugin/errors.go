@@ -89,13 +89,13 @@ func withRemedy(err error, answered string) error {
 	return &hint.Error{Err: err, Hint: remedy}
 }
 
-// ForeignError returns the error for a program in the plugin folder that was not installed by flux, which therefore neither
+// ForeignError returns the error for a program in the plugin directory that was not installed by flux, which therefore neither
 // replaces nor removes it.
 func ForeignError(path string) error {
 	return hint.Errorf("flux does not change this file: move or remove it yourself", "%s was not installed by flux plugin install", path)
 }
 
-// NotInstalledError returns the error for a plugin that is not in the plugin folder.
+// NotInstalledError returns the error for a plugin that is not in the plugin directory.
 func NotInstalledError(name, folder string) error {
 	return hint.Errorf("'flux plugin list' lists the installed plugins", "plugin %q is not installed in %s", name, folder)
 }

@@ -20,7 +20,7 @@ import (
 // downloadMax is the maximum size of a download.
 const downloadMax = 512 << 20
 
-// Folder is the plugin folder. Only one process at a time may change it.
+// Folder is the plugin directory. Only one process at a time may change it.
 type Folder struct {
 	Path string
 	// Now returns the time for receipts.
@@ -31,7 +31,7 @@ type Folder struct {
 }
 
 // Install downloads and verifies a release and installs it in place of another version. After an
-// error, or if the process is killed, the folder contains either the old program with its receipt
+// error, or if the process is killed, the directory contains either the old program with its receipt
 // or the new ones.
 func (f Folder) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {

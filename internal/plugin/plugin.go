@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// The variables of Flux 2.9 for the folder of plugins and for their catalog.
+// The variables of Flux 2.9 for the directory of plugins and for their catalog.
 const (
 	FolderVariable  = "FLUXCD_PLUGINS"
 	CatalogVariable = "FLUXCD_PLUGIN_CATALOG"
@@ -43,9 +43,9 @@ type Plugin struct {
 // Ignored is a program with the name of a plugin that cannot run as one.
 type Ignored struct{ Path, Reason string }
 
-// Finder finds plugins in the plugin folder and in the folders of PATH, in this order.
+// Finder finds plugins in the plugin directory and in the directories of PATH, in this order.
 type Finder struct {
-	// Folder is the plugin folder, or "" if there is none.
+	// Folder is the plugin directory, or "" if there is none.
 	Folder string
 	// Path is the value of the variable PATH.
 	Path string
@@ -103,7 +103,7 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	return list, ignored
 }
 
-// folders returns the plugin folder and the absolute folders of PATH: a program in the current
+// folders returns the plugin directory and the absolute directories of PATH: a program in the current
 // folder must not become a command by its name alone.
 func (f Finder) folders() []string {
 	var folders []string
@@ -126,9 +126,9 @@ func (f Finder) plugin(folder, name string) Plugin {
 	return p
 }
 
-// namesIn returns the names of possible plugins in a folder.
+// namesIn returns the names of possible plugins in a directory.
 func namesIn(folder string) []string {
-	// Ignore folders that cannot be read: PATH often has some that do not exist.
+	// Ignore directories that cannot be read: PATH often has some that do not exist.
 	entries, _ := os.ReadDir(folder)
 	var names []string
 	for _, entry := range entries {

@@ -20,7 +20,7 @@ const (
 	receiptSuffix  = ".receipt"
 )
 
-// staged are the temporary files of an installation. They are in the plugin folder, so that they
+// staged are the temporary files of an installation. They are in the plugin directory, so that they
 // can be renamed atomically.
 type staged struct {
 	download, program, receipt   string
@@ -86,7 +86,7 @@ func (f Folder) recover() error {
 	return nil
 }
 
-// lock keeps other processes from changing the folder, and recovers from those that were killed.
+// lock keeps other processes from changing the directory, and recovers from those that were killed.
 // The kernel releases it when the process ends.
 func (f Folder) lock() (unlock func() error, err error) {
 	path := filepath.Join(f.Path, stagedPrefix+"lock")

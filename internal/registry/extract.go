@@ -28,10 +28,10 @@ const (
 	trailingMax = 64 << 20
 )
 
-// Extract writes the files of an archive to a folder, which is created if it does not exist. It
-// first reads the whole archive into a temporary folder on the same file system: if the archive is
-// malformed or too large, or ctx ends, the folder is not changed. No file is written outside of the
-// folder. Entries other than files and folders are excluded, as in source-controller, and their
+// Extract writes the files of an archive to a directory, which is created if it does not exist. It
+// first reads the whole archive into a temporary directory on the same file system: if the archive is
+// malformed or too large, or ctx ends, the directory is not changed. No file is written outside of the
+// folder. Entries other than files and directories are excluded, as in source-controller, and their
 // names are returned.
 func Extract(ctx context.Context, archive io.Reader, folder string) (left []string, err error) {
 	folder, err = filepath.Abs(folder)
@@ -57,7 +57,7 @@ func Extract(ctx context.Context, archive io.Reader, folder string) (left []stri
 	return u.left, move(temporary, folder)
 }
 
-// existing returns the folder, or the nearest parent folder that exists.
+// existing returns the directory, or the nearest parent directory that exists.
 func existing(folder string) (string, error) {
 	for at := folder; ; at = filepath.Dir(at) {
 		info, err := os.Stat(at)
@@ -72,7 +72,7 @@ func existing(folder string) (string, error) {
 	}
 }
 
-// move renames a temporary folder to the target folder.
+// move renames a temporary directory to the target directory.
 func move(temporary, folder string) error {
 	if err := os.MkdirAll(filepath.Dir(folder), 0o755); err != nil {
 		return fmt.Errorf("creating the directory: %w", err)
@@ -93,7 +93,7 @@ type unpacking struct {
 	left   []string
 	// read is the number of bytes of the decompressed archive, and written of those written to files.
 	read, written int64
-	// folders and files hold the unpacked folders and files, by cleaned name and in order.
+	// folders and files hold the unpacked directories and files, by cleaned name and in order.
 	folders, files []string
 }
 
@@ -189,7 +189,7 @@ func writeFile(root *os.Root, name string, mode fs.FileMode, content io.Reader) 
 	return errors.Join(err, file.Close())
 }
 
-// merge moves unpacked files into an existing folder. It checks all files before it replaces the
+// merge moves unpacked files into an existing directory. It checks all files before it replaces the
 // first one.
 func (u *unpacking) merge(folder, temporary string) (err error) {
 	root, err := os.OpenRoot(folder)

@@ -48,7 +48,7 @@ func PushLayout(ctx context.Context, repository, folder string, access Access) e
 	return nil
 }
 
-// LayoutFile is the file that makes a folder an OCI layout (OCI image specification).
+// LayoutFile is the file that makes a directory an OCI layout (OCI image specification).
 const LayoutFile = "oci-layout"
 
 // LayoutVersion is the content of LayoutFile.

@@ -1,5 +1,5 @@
 // Package sandbox runs temporary sandboxes: a Kubernetes API with the Flux controllers and a Git
-// server in a temporary folder, which is removed at the end.
+// server in a temporary directory, which is removed at the end.
 package sandbox
 
 import (
@@ -69,10 +69,10 @@ var ErrNotIsolated = errors.New("this machine cannot isolate the sandbox from th
 
 // Start starts a sandbox. If it fails or ctx ends, nothing is left, and neither if this program is killed.
 func Start(ctx context.Context, program string, o Options) (*Sandbox, error) {
-	// The path is short, because the folder contains sockets.
+	// The path is short, because the directory contains sockets.
 	dir, err := os.MkdirTemp("", "flux-")
 	if err != nil {
-		return nil, fmt.Errorf("creating a folder for the sandbox: %w", err)
+		return nil, fmt.Errorf("creating a directory for the sandbox: %w", err)
 	}
 	s := &Sandbox{program: program, dir: dir, Isolated: !o.AllowNetwork}
 	if err := s.start(ctx, o); err != nil {
@@ -148,7 +148,7 @@ func (s *Sandbox) Remote(address string) remote.Repository {
 // Credentials returns the user and the password of the Git server and of the registry.
 func (s *Sandbox) Credentials() string { return s.user + ":" + s.password }
 
-// Dir returns the folder with the state of the sandbox.
+// Dir returns the directory with the state of the sandbox.
 func (s *Sandbox) Dir() string { return s.dir }
 
 // Reach lets the controllers connect to a server of this program.
@@ -182,12 +182,12 @@ func lastLine(text string) string {
 	return strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], "✗ ")
 }
 
-// Close stops the sandbox and removes its folder.
+// Close stops the sandbox and removes its directory.
 func (s *Sandbox) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	_, err := s.run(ctx, nil, "down")
-	if s.parent != nil { // if down has failed, the sandbox stops and removes its folder now
+	if s.parent != nil { // if down has failed, the sandbox stops and removes its directory now
 		err = errors.Join(err, s.parent.Close())
 	}
 	if err != nil {

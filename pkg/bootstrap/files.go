@@ -30,8 +30,8 @@ const (
 // between commits.
 const syncInterval = 10 * time.Minute
 
-// files are the manifests in the folder of the cluster, and the objects that
-// the folder builds to. They are not written here, but by commits.
+// files are the manifests in the directory of the cluster, and the objects that
+// the directory builds to. They are not written here, but by commits.
 type files struct {
 	plan       *Plan
 	repository *repository
@@ -47,7 +47,7 @@ func (f *files) render(context.Context) (err error) {
 	return err
 }
 
-// check builds the folder, so that an invalid kustomization is reported before
+// check builds the directory, so that an invalid kustomization is reported before
 // anything is pushed.
 func (f *files) check(context.Context) error {
 	parts := strings.Split(f.plan.folder(), "/")
@@ -61,7 +61,7 @@ func (f *files) check(context.Context) error {
 	return err
 }
 
-// build returns the objects of the folder with the user's patches applied, so
+// build returns the objects of the directory with the user's patches applied, so
 // that bootstrap installs the objects that kustomize-controller will apply.
 func (f *files) build() ([]*unstructured.Unstructured, error) {
 	if f.built != nil {
@@ -94,7 +94,7 @@ func (f *files) build() ([]*unstructured.Unstructured, error) {
 	return slices.Clone(f.built), nil
 }
 
-// in returns the path of a file of the folder.
+// in returns the path of a file of the directory.
 func (f *files) in(name string) string { return path.Join(f.plan.folder(), name) }
 
 // listsOnlyFluxFiles reports whether a kustomization only lists the two files as resources.
@@ -146,7 +146,7 @@ func (f *files) syncFiles(clone *remote.Branch) (map[string][]byte, error) {
 	return map[string][]byte{f.in(syncFile): sync, name: kustomization}, nil
 }
 
-// kustomization returns the path of the folder's kustomization and its content
+// kustomization returns the path of the directory's kustomization and its content
 // with the two files as resources.
 func (f *files) kustomization(clone *remote.Branch) (string, []byte, error) {
 	for _, name := range []string{kustomizationFile, "kustomization.yml", "Kustomization"} {

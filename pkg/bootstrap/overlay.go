@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// buildFolder runs kustomize on a folder of the repository.
+// buildFolder runs kustomize on a directory of the repository.
 func buildFolder(files *filetree.Tree, folder string) ([]*unstructured.Unstructured, error) {
 	built, err := build.Kustomize("/"+folder, folders{files})
 	if err != nil {

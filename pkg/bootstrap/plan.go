@@ -28,7 +28,7 @@ type Plan struct {
 	Host githost.Host
 	// Branch is the branch that bootstrap commits to and the cluster syncs from.
 	Branch string
-	// Path is the folder of the cluster in the repository, "" for its root.
+	// Path is the directory of the cluster in the repository, "" for its root.
 	Path string
 	// Components are the manifests of the controllers.
 	Components *manifests.Set
@@ -77,7 +77,7 @@ type Sync struct {
 	SecretName string
 	// RecurseSubmodules also fetches submodules.
 	RecurseSubmodules bool
-	// SparseCheckout lists the folders to fetch; nil for all.
+	// SparseCheckout lists the directories to fetch; nil for all.
 	SparseCheckout []string
 }
 
@@ -187,7 +187,7 @@ func (p Plan) keyTitle() string {
 // each run, so that an open request is found again.
 func (p Plan) requestBranch() string { return path.Join("flux/bootstrap", p.Path) }
 
-// sparse returns the cluster's folder and reports whether the sparse checkout
+// sparse returns the cluster's directory and reports whether the sparse checkout
 // has it.
 func (p Plan) sparse() (string, bool) {
 	folder, err := CleanPath(p.Path)
@@ -203,7 +203,7 @@ func (p Plan) sparse() (string, bool) {
 	return folder, false
 }
 
-// CleanPath returns the path of a folder in a repository without leading and
+// CleanPath returns the path of a directory in a repository without leading and
 // trailing slashes, "" for the root. It returns an error for a path outside the
 // repository.
 func CleanPath(p string) (string, error) {

@@ -1,5 +1,5 @@
 // Package build renders the objects that Kustomizations and HelmReleases of Flux apply. It works in
-// memory and never writes to the folder, so builds can run concurrently and on read-only files.
+// memory and never writes to the directory, so builds can run concurrently and on read-only files.
 package build
 
 import (
@@ -21,7 +21,7 @@ import (
 
 // Options configures the build of a Kustomization in addition to its spec.
 type Options struct {
-	// Path is the folder to build, relative to the root of the tree and with forward slashes. If it
+	// Path is the directory to build, relative to the root of the tree and with forward slashes. If it
 	// is "", spec.path is built.
 	Path string
 	// Lookup finds the ConfigMaps and Secrets of postBuild.substituteFrom. If it is nil, they are
@@ -42,10 +42,10 @@ type Options struct {
 	SecretVars []string
 	// Strict fails the build if a variable without a default is not set.
 	Strict bool
-	// Ignore holds patterns in the format of .gitignore for files of the folder to exclude, in
+	// Ignore holds patterns in the format of .gitignore for files of the directory to exclude, in
 	// addition to the patterns in its .sourceignore files.
 	Ignore []string
-	// Filter excludes files by the .sourceignore files of the folder. Artifacts do not need it:
+	// Filter excludes files by the .sourceignore files of the directory. Artifacts do not need it:
 	// source-controller has already excluded the files.
 	Filter bool
 	// Decrypt returns the decrypter of a Kustomization, whose keys are in a Secret that the lookup
@@ -110,7 +110,7 @@ type Object struct {
 	// all labels of such an object, and so does the build.
 	InvalidLabels []string
 	// Ahead reports whether the object is applied before a release and is not part of it, like the
-	// CRDs in the folder crds of a chart. Helm never deletes such an object.
+	// CRDs in the directory crds of a chart. Helm never deletes such an object.
 	Ahead bool
 }
 
@@ -202,7 +202,7 @@ func (b *kustomizationBuild) run() (*Result, error) {
 	return result, b.ctx.Err()
 }
 
-// render builds the objects of the folder.
+// render builds the objects of the directory.
 func (b *kustomizationBuild) render() error {
 	folder, err := folderOf(b.tree, b.ks, b.options.Path)
 	if err != nil {
@@ -219,7 +219,7 @@ func (b *kustomizationBuild) render() error {
 }
 
 // repeat builds again with other secret values and without reading anything. It reuses the objects
-// of the folder unless they depend on secret values.
+// of the directory unless they depend on secret values.
 func (b *kustomizationBuild) repeat() ([]Object, error) {
 	b.shadow.Repeating = true
 	again := *b
@@ -244,7 +244,7 @@ func (b *kustomizationBuild) repeat() ([]Object, error) {
 	return result.Objects, nil
 }
 
-// folderOf returns the folder to build, or "." for the root of the tree.
+// folderOf returns the directory to build, or "." for the root of the tree.
 func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string, error) {
 	if folder == "" {
 		folder, _, _ = unstructured.NestedString(ks.Object, "spec", "path")

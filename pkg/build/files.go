@@ -13,7 +13,7 @@ import (
 )
 
 // files is the file system of kustomize for a tree, within the budget of the build. The generated
-// kustomization replaces the one of the folder.
+// kustomization replaces the one of the directory.
 type files struct {
 	ctx  context.Context // files is used for a single build
 	tree fs.FS

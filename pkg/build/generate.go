@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// generate replaces the kustomization.yaml of the folder with its own, or one that lists its
+// generate replaces the kustomization.yaml of the directory with its own, or one that lists its
 // manifests, plus the additions of the spec of the Kustomization.
 func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options) error {
 	ignored, err := f.ignored(folder, o)
@@ -40,7 +40,7 @@ func (f *files) generate(folder string, ks *unstructured.Unstructured, o Options
 	return err
 }
 
-// original returns the kustomization of the folder, or one that lists its manifests.
+// original returns the kustomization of the directory, or one that lists its manifests.
 func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomization, string, error) {
 	k := &kustomize.Kustomization{TypeMeta: kustomize.TypeMeta{
 		APIVersion: kustomize.KustomizationVersion, Kind: kustomize.KustomizationKind,
@@ -71,7 +71,7 @@ func (f *files) original(folder string, ignored *ignoring) (*kustomize.Kustomiza
 	return k, name, nil
 }
 
-// kustomizationIn returns the name of the kustomization file of a folder, or "" if there is none.
+// kustomizationIn returns the name of the kustomization file of a directory, or "" if there is none.
 func (f *files) kustomizationIn(folder string) (string, error) {
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
 		info, err := fs.Stat(f.tree, path.Join(folder, name))
@@ -85,8 +85,8 @@ func (f *files) kustomizationIn(folder string) (string, error) {
 	return "", nil
 }
 
-// manifests returns the YAML files of a folder and its subfolders, relative to the folder. A
-// subfolder with a kustomization is listed instead of its files.
+// manifests returns the YAML files of a directory and its subdirectories, relative to the directory. A
+// subdirectory with a kustomization is listed instead of its files.
 func (f *files) manifests(folder string, ignored *ignoring) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(f.tree, folder, func(name string, entry fs.DirEntry, err error) error {
@@ -114,7 +114,7 @@ func (f *files) manifests(folder string, ignored *ignoring) ([]string, error) {
 	return found, err
 }
 
-// below returns a name relative to one of its parent folders.
+// below returns a name relative to one of its parent directories.
 func below(folder, name string) string {
 	if folder == "." {
 		return name

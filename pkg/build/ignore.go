@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
-// ignoring matches the files of a folder that a build excludes. Nil matches no files.
+// ignoring matches the files of a directory that a build excludes. Nil matches no files.
 type ignoring struct {
 	tree    fs.FS
 	matcher gitignore.Matcher
 }
 
-// ignored reads the patterns of a folder. It returns nil without Filter and Ignore.
+// ignored reads the patterns of a directory. It returns nil without Filter and Ignore.
 func (f *files) ignored(folder string, o Options) (*ignoring, error) {
 	if !o.Filter && len(o.Ignore) == 0 {
 		return nil, nil
@@ -35,7 +35,7 @@ func (f *files) ignored(folder string, o Options) (*ignoring, error) {
 	return &ignoring{f.tree, sourceignore.NewDefaultMatcher(patterns, sourcetree.Domain(folder))}, nil
 }
 
-// readPatterns reads the .sourceignore files of a folder and its subfolders.
+// readPatterns reads the .sourceignore files of a directory and its subdirectories.
 func readPatterns(tree fs.FS, folder string) ([]gitignore.Pattern, error) {
 	var patterns []gitignore.Pattern
 	err := fs.WalkDir(tree, folder, func(name string, entry fs.DirEntry, err error) error {

@@ -32,20 +32,20 @@ type FileSystem interface {
 // Kustomizer runs kustomize in a process of its own, with a memory limit, and kills it when the
 // context ends.
 type Kustomizer interface {
-	// Kustomize returns the objects of a folder as JSON.
+	// Kustomize returns the objects of a directory as JSON.
 	Kustomize(ctx context.Context, folder string, from FileSystem) ([][]byte, error)
 	// Allows reports whether bases may be fetched from a host.
 	Allows(host string) bool
 }
 
-// Kustomize builds a folder in this process, without limits of its own. Clones of remote bases,
-// which kustomize creates in temporary folders, are read from disk.
+// Kustomize builds a directory in this process, without limits of its own. Clones of remote bases,
+// which kustomize creates in temporary directories, are read from disk.
 func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	oneAtATime.Lock()
 	defer oneAtATime.Unlock()
 	source := &readOnly{source: from}
 	defer func() {
-		// A panic that one file causes must not end a program that builds many folders.
+		// A panic that one file causes must not end a program that builds many directories.
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("kustomize panicked: %v", problem)
 		}
@@ -75,7 +75,7 @@ func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 var errReadOnly = errors.New("a build does not write")
 
 // readOnly implements filesys.FileSystem for a source and for the clones of remote bases, which
-// kustomize creates in temporary folders and removes.
+// kustomize creates in temporary directories and removes.
 type readOnly struct {
 	source FileSystem
 	// schema is set if a kustomization has an OpenAPI schema of its own.
@@ -84,7 +84,7 @@ type readOnly struct {
 
 var _ filesys.FileSystem = (*readOnly)(nil)
 
-// at returns the files that contain a path: the disk for the folders into which kustomize clones remote bases.
+// at returns the files that contain a path: the disk for the directories into which kustomize clones remote bases.
 func (r *readOnly) at(name string) FileSystem {
 	if strings.HasPrefix(name, filepath.Join(os.TempDir(), "kustomize-")) {
 		return filesys.MakeFsOnDisk()

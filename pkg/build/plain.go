@@ -22,15 +22,15 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// errNotPlain is returned for a folder that kustomize must build, if only to report its errors.
+// errNotPlain is returned for a directory that kustomize must build, if only to report its errors.
 var errNotPlain = errors.New("not plain")
 
-// plain builds folders whose kustomizations only list files and folders and set a namespace, as
+// plain builds directories whose kustomizations only list files and directories and set a namespace, as
 // most do. It reads YAML with the library of kustomize and returns the same objects, but does not
 // compare each object with all others a dozen times. For all other input it returns errNotPlain.
 type plain struct {
 	files *files
-	// open holds the parent folders of the current folder.
+	// open holds the parent directories of the current directory.
 	open []string
 }
 
@@ -88,7 +88,7 @@ func (p *plain) entry(name string) ([]Object, error) {
 	return objects, err
 }
 
-// kustomization returns the resources and the namespace of the kustomization of a folder.
+// kustomization returns the resources and the namespace of the kustomization of a directory.
 func (p *plain) kustomization(folder string) (resources []string, namespace string, err error) {
 	var text []byte
 	for _, name := range konfig.RecognizedKustomizationFileNames() {

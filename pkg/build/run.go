@@ -24,7 +24,7 @@ import (
 // variables, which concurrent builds would write.
 var oneAtATime sync.RWMutex //nolint:gochecknoglobals // guards globals of kustomize
 
-// run builds a folder without kustomize if the folder is simple enough, and with kustomize
+// run builds a directory without kustomize if the directory is simple enough, and with kustomize
 // otherwise.
 func (f *files) run(folder string) ([]Object, error) {
 	objects, err := (&plain{files: f}).folder(folder)

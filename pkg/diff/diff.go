@@ -166,12 +166,12 @@ func (r *Result) Drifted(c Change) bool { return c.Action == Changed && (r.Drift
 
 // Result holds the changes that a Kustomization or a HelmRelease makes.
 type Result struct {
-	// Cluster is the folder of the cluster, if several are compared.
+	// Cluster is the directory of the cluster, if several are compared.
 	Cluster string `json:"cluster,omitempty"`
 	// Owner is the Kustomization or HelmRelease.
 	Owner    controllers.VersionedID `json:"owner"`
 	Revision string                  `json:"revision,omitempty"`
-	// Path is the folder of a Kustomization in its source.
+	// Path is the directory of a Kustomization in its source.
 	Path string `json:"path,omitempty"`
 	// Drift reports whether the compared build is the one that was applied last, so that an object
 	// that differs was changed outside of Flux.

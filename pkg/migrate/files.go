@@ -25,7 +25,7 @@ type File struct {
 }
 
 // Find returns the files with versions that are older than those of a release, and the files that
-// could not be read. It searches a single file, or the files of a folder with one of the
+// could not be read. It searches a single file, or the files of a directory with one of the
 // extensions.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
@@ -65,7 +65,7 @@ func (f File) reported() bool {
 	return len(f.Changes)+len(f.Unclear)+len(f.Fields) > 0 || f.Skipped != ""
 }
 
-// folderOf returns a folder, or the folder of a file.
+// folderOf returns a directory, or the directory of a file.
 func folderOf(path string) string {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		return path
@@ -119,8 +119,8 @@ func (f File) Write() (err error) {
 	return nil
 }
 
-// addPatches adds the removed fields in the files with patches to which the files of a folder refer,
-// and the patches that could not be read. A patch outside of the folder is not read.
+// addPatches adds the removed fields in the files with patches to which the files of a directory refer,
+// and the patches that could not be read. A patch outside of the directory is not read.
 func addPatches(ctx context.Context, found []File, folder string, referring map[string][]patchFile) (all []File, err error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

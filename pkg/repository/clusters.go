@@ -18,18 +18,18 @@ import (
 // maxClusters bounds the clusters that a pattern matches: it is matched with untrusted files.
 const maxClusters = 1000
 
-// PatternError is returned for a pattern that is invalid, or that matches no folder.
+// PatternError is returned for a pattern that is invalid, or that matches no directory.
 type PatternError struct {
 	Pattern, Problem string
 }
 
 func (e *PatternError) Error() string { return e.Pattern + ": " + e.Problem }
 
-// IsPattern reports whether a path may match several folders.
+// IsPattern reports whether a path may match several directories.
 func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
-// Match returns the folders of either revision that a pattern matches, sorted. The pattern has the
-// syntax of path.Match; like in a shell, it matches no hidden folder unless it begins with a dot.
+// Match returns the directories of either revision that a pattern matches, sorted. The pattern has the
+// syntax of path.Match; like in a shell, it matches no hidden directory unless it begins with a dot.
 func Match(base, head Tree, pattern string) ([]string, error) {
 	if strings.Contains(pattern, "**") {
 		return nil, &PatternError{pattern, "** is not supported: use * for each level"}
@@ -52,7 +52,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// match adds the folders in a folder that the elements of a pattern match.
+// match adds the directories in a directory that the elements of a pattern match.
 func match(tree Tree, folder string, elements []string, found map[string]bool) error {
 	if len(found) > maxClusters {
 		return nil

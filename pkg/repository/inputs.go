@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
-// inputs follows the files that the build of a folder reads, as long as they are the same in both
+// inputs follows the files that the build of a directory reads, as long as they are the same in both
 // trees.
 type inputs struct {
 	base, head Tree
@@ -92,7 +92,7 @@ func (r *inputs) sameHash(name string) (same, there bool) {
 	return wasErr == nil && isErr == nil && was == is, true
 }
 
-// entry follows a file or a folder that a kustomization names.
+// entry follows a file or a directory that a kustomization names.
 func (r *inputs) entry(name string) bool {
 	if r.done[name] {
 		return true
@@ -109,14 +109,14 @@ func (r *inputs) entry(name string) bool {
 	return same
 }
 
-// folder follows all files in a folder.
+// folder follows all files in a directory.
 func (r *inputs) folder(name string) bool {
 	if r.done[name] {
 		return true
 	}
 	r.done[name] = true
 	if same, there := r.sameHash(name); !same || !there {
-		return false // the build reports a missing folder
+		return false // the build reports a missing directory
 	}
 	same := true
 	err := fs.WalkDir(r.head, name, func(file string, entry fs.DirEntry, err error) error {
@@ -236,7 +236,7 @@ func remote(value string) bool {
 	return false
 }
 
-// within reports whether a name is a folder or in it.
+// within reports whether a name is a directory or in it.
 func within(folder, name string) bool {
 	return folder == "." || name == folder || strings.HasPrefix(name, folder+"/")
 }

@@ -62,7 +62,7 @@ type Finding struct {
 
 // Result is the result for a cluster.
 type Result struct {
-	// Path is the folder of the cluster.
+	// Path is the directory of the cluster.
 	Path string `json:"path"`
 	// Owners, Objects and Validated are the numbers of Kustomizations and HelmReleases that were
 	// rendered, of their objects, and of those that were validated.

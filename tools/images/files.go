@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// files are the entries of a layer in their order, folders before their files.
+// files are the entries of a layer in their order, directories before their files.
 type files struct {
 	date    time.Time
 	entries []entry
@@ -28,14 +28,14 @@ type entry struct {
 	content []byte
 }
 
-// folder adds a folder.
+// folder adds a directory.
 func (f *files) folder(name string, mode int64, owner int) {
 	f.entries = append(f.entries, entry{header: tar.Header{
 		Typeflag: tar.TypeDir, Name: name + "/", Mode: mode, Uid: owner, Gid: owner, ModTime: f.date,
 	}})
 }
 
-// file adds a file of root, and its folders that are missing.
+// file adds a file of root, and its directories that are missing.
 func (f *files) file(name string, mode int64, content []byte) {
 	parts := strings.Split(path.Dir(name), "/")
 	for i := range parts {
@@ -64,7 +64,7 @@ func (f *files) open() (io.ReadCloser, error) {
 	return io.NopCloser(&buffer), w.Close()
 }
 
-// systemFiles returns what programs expect of a system: a user with a home, a folder for temporary files,
+// systemFiles returns what programs expect of a system: a user with a home, a directory for temporary files,
 // and certificate authorities.
 func (r release) systemFiles() (files, error) {
 	f := files{date: r.date}

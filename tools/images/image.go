@@ -18,7 +18,7 @@ const (
 	// user is the ID of the user and the group that the programs run as, like nonroot of distroless images.
 	user = 65532
 	home = "home/nonroot"
-	// programs is the folder of flux and its helper, which flux looks for beside itself.
+	// programs is the directory of flux and its helper, which flux looks for beside itself.
 	programs = "usr/local/bin"
 )
 
@@ -67,7 +67,7 @@ func (r release) image(archive string, target v1.Platform) (v1.Image, error) {
 	for _, content := range []struct {
 		files   files
 		comment string
-	}{{system, "user, certificate authorities and folders"}, {installed, "flux and flux-helper"}} {
+	}{{system, "user, certificate authorities and directories"}, {installed, "flux and flux-helper"}} {
 		layer, err := tarball.LayerFromOpener(content.files.open, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err

@@ -6,7 +6,7 @@
 //	go run ./tools/images build LAYOUT COMMIT DATE ARCHIVE…
 //	go run ./tools/images push LAYOUT REFERENCE…
 //
-// build writes LAYOUT, a folder in OCI image layout with an index of one image for each ARCHIVE, whose name
+// build writes LAYOUT, a directory in OCI image layout with an index of one image for each ARCHIVE, whose name
 // is flux_VERSION_linux_ARCH.tar.gz. The same archives produce the same bytes. push writes the index to registries,
 // with the credentials of the configuration of Docker, and prints the references by digest.
 package main

@@ -101,7 +101,7 @@ func check(root fs.FS, words []word) ([]finding, error) {
 	return found, err
 }
 
-// skipped are the folders and files that are not searched: build output, the reference that is generated from the strings of commands, and the two
+// skipped are the directories and files that are not searched: build output, the reference that is generated from the strings of commands, and the two
 // documents that list the words.
 var skipped = map[string]bool{
 	"bin": true, "dist": true, "tools/language": true, "docs/cmd": true, "docs/glossary.md": true,

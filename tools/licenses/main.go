@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// collect copies the license files of all modules that packages need into folder.
+// collect copies the license files of all modules that packages need into directory.
 func collect(folder string, packages []string) error {
 	modules, err := dependencies(packages)
 	if err != nil {
@@ -90,7 +90,7 @@ func dependencies(packages []string) ([]module, error) {
 	return slices.CompactFunc(modules, func(a, b module) bool { return a.Path == b.Path }), nil
 }
 
-// copyTerms copies the license files in the root of a module into folder.
+// copyTerms copies the license files in the root of a module into directory.
 func copyTerms(m module, folder string) error {
 	entries, err := os.ReadDir(m.Dir)
 	if err != nil {

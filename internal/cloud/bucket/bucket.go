@@ -47,7 +47,7 @@ type reader struct {
 	limits *budget.Budget
 }
 
-// Fetch writes the objects of a bucket to the folder, unless their revision is known.
+// Fetch writes the objects of a bucket to the directory, unless their revision is known.
 func Fetch(ctx context.Context, r cloud.BucketRequest) ([]cloud.BucketObject, error) {
 	keys, err := keysOf(ctx, r)
 	if err != nil {
@@ -158,7 +158,7 @@ func (b *reader) list(ctx context.Context) ([]cloud.BucketObject, error) {
 			for _, o := range page.Contents {
 				key := aws.ToString(o.Key)
 				if strings.HasSuffix(key, "/") || only && key != prefix {
-					continue // a folder
+					continue // a directory
 				}
 				if !fs.ValidPath(key) || !filepath.IsLocal(key) {
 					return fmt.Errorf("object %.80q: the key is not a valid path of a file", key)

@@ -91,7 +91,7 @@ func (b *Branch) fetch(ctx context.Context) (known, start plumbing.Hash, err err
 // CheckPush returns an error unless the credentials can push to the repository.
 func (b *Branch) CheckPush(ctx context.Context) error { return b.repository.ProbePush(ctx) }
 
-// Close removes the temporary folder.
+// Close removes the temporary directory.
 func (b *Branch) Close() error { return b.store.close() }
 
 // Head returns the hash of the newest commit, or "" without a commit.

@@ -1,5 +1,5 @@
 // Package remote commits files to a branch of a remote Git repository. It
-// fetches only the newest commit, into a temporary folder without a work tree,
+// fetches only the newest commit, into a temporary directory without a work tree,
 // writes blobs, trees and commits directly, and pushes only the new objects, so
 // that the history of a large repository is never transferred.
 package remote

@@ -210,7 +210,7 @@ func (s chartSpec) build(revision string, generation int64) string {
 	return strings.Join(parts, ".")
 }
 
-// inTree returns a chart in a folder or an archive of a source. The paths of its values files are
+// inTree returns a chart in a directory or an archive of a source. The paths of its values files are
 // relative to the source.
 func (f *chartFinder) inTree(source controllers.ID, spec chartSpec, generation int64) (*Chart, error) {
 	if f.options.Sources == nil {
@@ -345,7 +345,7 @@ func (a *Access) login(text []byte, address string) error {
 	return nil
 }
 
-// ChartIn reads a chart from a tree: an archive, or a folder with the charts that it references by
+// ChartIn reads a chart from a tree: an archive, or a directory with the charts that it references by
 // file://.
 func ChartIn(tree fs.FS, name string) (*Chart, error) {
 	name = sourcetree.Clean(name)
@@ -361,7 +361,7 @@ func ChartIn(tree fs.FS, name string) (*Chart, error) {
 	return chart, chart.collect(tree, name, budget.New(budget.Default()), map[string]bool{})
 }
 
-// collect adds the files of a folder and of the charts that it references.
+// collect adds the files of a directory and of the charts that it references.
 func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen map[string]bool) error {
 	if seen[folder] {
 		return nil

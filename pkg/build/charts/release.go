@@ -68,7 +68,7 @@ type Login func(ctx context.Context, repository *unstructured.Unstructured) (use
 // Result holds the objects of a HelmRelease.
 type Result struct {
 	build.Result
-	// CRDs holds the objects in the folder crds of the chart, which Helm applies before all others.
+	// CRDs holds the objects in the directory crds of the chart, which Helm applies before all others.
 	// It is empty if spec.install.crds or spec.upgrade.crds is Skip.
 	CRDs []build.Object
 	// Hooks holds the hooks, which Helm runs at points of the life of a release and which are not
@@ -257,7 +257,7 @@ func (r *Result) take(ctx context.Context, limits *build.Bounds, hr *unstructure
 	crds, err := postRendered(ctx, limits, rendered.CRDs, &releaseSpec{})
 	for _, o := range crds {
 		if o.GetKind() != "CustomResourceDefinition" {
-			continue // the controller ignores other kinds in this folder
+			continue // the controller ignores other kinds in this directory
 		}
 		own(&o, hr, nil)
 		o.Ahead = true

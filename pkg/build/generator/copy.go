@@ -61,7 +61,7 @@ func (g *Generator) copy(s *staging, o operation, sources Sources) error {
 
 func isPattern(name string) bool { return strings.ContainsAny(name, "*?[]") }
 
-// single copies a file or a folder.
+// single copies a file or a directory.
 func (c *copying) single(from string) error {
 	info, err := fs.Stat(c.tree, from)
 	if err != nil {
@@ -84,8 +84,8 @@ func (c *copying) single(from string) error {
 	return c.file(from, c.to)
 }
 
-// matches copies the files and folders that match a pattern. A pattern that
-// ends in /** copies the content of a folder, others keep the whole path.
+// matches copies the files and directories that match a pattern. A pattern that
+// ends in /** copies the content of a directory, others keep the whole path.
 func (c *copying) matches(pattern string) error {
 	// source-watcher supports ** only for archives.
 	glob := fs.Glob
@@ -149,7 +149,7 @@ func literalPrefix(pattern string) string {
 	return path.Clean(path.Join(prefix...))
 }
 
-// folder copies a folder. Files are always overwritten, as source-watcher
+// folder copies a directory. Files are always overwritten, as source-watcher
 // merges only files that an operation names or matches itself.
 func (c *copying) folder(from, to, root string) error {
 	return fs.WalkDir(c.tree, from, func(name string, entry fs.DirEntry, err error) error {
@@ -210,7 +210,7 @@ func documents(name string, file filetree.File) (map[string]any, error) {
 	return all, err
 }
 
-// extract unpacks an archive into the target folder.
+// extract unpacks an archive into the target directory.
 func (c *copying) extract(from string) error {
 	content, err := fs.ReadFile(c.tree, from)
 	if err != nil {
@@ -249,7 +249,7 @@ func (s *staging) put(name string, file filetree.File) error {
 	return nil
 }
 
-// enter adds a folder and those that contain it.
+// enter adds a directory and those that contain it.
 func (s *staging) enter(name string) error {
 	if !fs.ValidPath(name) {
 		return fmt.Errorf("%s is outside of the artifact", name)

@@ -32,7 +32,7 @@ import (
 
 // Renderer implements charts.Renderer. It is safe for concurrent use.
 type Renderer struct {
-	// Cache is the folder for fetched charts, by digest. If it is "", charts are not cached.
+	// Cache is the directory for fetched charts, by digest. If it is "", charts are not cached.
 	Cache string
 
 	// once makes usual, which sends requests to repositories without certificates of their own.
@@ -201,14 +201,14 @@ var errNoChart = errors.New("there is no Chart.yaml in it")
 // circular.
 const folderCharts = 200
 
-// folderLoader reads a chart and its dependencies from the folders of a tree.
+// folderLoader reads a chart and its dependencies from the directories of a tree.
 type folderLoader struct {
 	renderer *Renderer
 	from     charts.Chart
 	loaded   int
 }
 
-// load reads a chart from a folder.
+// load reads a chart from a directory.
 func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, error) {
 	if l.loaded++; l.loaded > folderCharts {
 		return nil, &budget.ExceededError{Name: path.Join(folder, "Chart.yaml"), Fact: fmt.Sprintf("the chart has more than %d dependencies, or depends on itself", folderCharts)}
@@ -240,7 +240,7 @@ func (l *folderLoader) load(ctx context.Context, folder string) (*chart.Chart, e
 	return c, l.addMissing(ctx, c, folder)
 }
 
-// hidden reports whether .helmignore excludes a file or a folder that contains it.
+// hidden reports whether .helmignore excludes a file or a directory that contains it.
 func hidden(rules *ignore.Rules, name string) bool {
 	for at, kind := name, byte(tar.TypeReg); at != "."; at, kind = path.Dir(at), tar.TypeDir {
 		if rules.Ignore(at, (&tar.Header{Name: at, Typeflag: kind}).FileInfo()) {
@@ -250,7 +250,7 @@ func hidden(rules *ignore.Rules, name string) bool {
 	return false
 }
 
-// addMissing loads the dependencies that are not in the folder charts of the chart, as
+// addMissing loads the dependencies that are not in the directory charts of the chart, as
 // source-controller does when it packs a chart.
 func (l *folderLoader) addMissing(ctx context.Context, c *chart.Chart, folder string) error {
 	for _, d := range c.Metadata.Dependencies {

@@ -90,7 +90,7 @@ func Remote(name string, text []byte, allows func(host string) bool) error {
 	return nil
 }
 
-// naming lists the fields of a kustomization with files and folders. They are in lower case because
+// naming lists the fields of a kustomization with files and directories. They are in lower case because
 // kustomize ignores case.
 var naming = map[string]bool{
 	"resources": true, "bases": true, "components": true, "crds": true, "configurations": true, "generators": true,

@@ -28,7 +28,7 @@ func passed() []string {
 }
 
 // environment returns the environment of the process. Git reads no configuration, uses only HTTP
-// through the proxy, and clones into a temporary folder.
+// through the proxy, and clones into a temporary directory.
 func (b *bases) environment(ctx context.Context) ([]string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

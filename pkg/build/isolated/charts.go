@@ -17,13 +17,13 @@ import (
 )
 
 // RenderJob is the job that renders charts, and the first argument of its process. The second one
-// is the folder of the chart cache.
+// is the directory of the chart cache.
 const RenderJob helper.Call[rendering, *charts.Rendered] = "render"
 
 // Charts implements charts.Renderer in a helper process.
 type Charts struct{ process *helper.Process }
 
-// NewCharts returns a renderer that keeps charts in the folder cache.
+// NewCharts returns a renderer that keeps charts in the directory cache.
 func NewCharts(pool *helper.Pool, cache string) *Charts {
 	return helper.Shared(pool, string(RenderJob)+" "+cache, func() *Charts {
 		return &Charts{pool.Process("helm", pool.Named(chartVariables()...), string(RenderJob), cache)}

@@ -53,7 +53,7 @@ func Archive(r io.Reader) (*filetree.Tree, error) {
 	}
 }
 
-// unpacked returns a tree of the files of an archive. It returns an error if a path is both a file and a folder, since no
+// unpacked returns a tree of the files of an archive. It returns an error if a path is both a file and a directory, since no
 // controller can unpack such an archive.
 func unpacked(files map[string][]byte) (*filetree.Tree, error) {
 	if _, root := files["."]; root {

@@ -29,7 +29,7 @@ type ArtifactOptions struct {
 	Skip []string
 }
 
-// Artifact packs a folder or a single file into a gzipped tar file in the format of
+// Artifact packs a directory or a single file into a gzipped tar file in the format of
 // source-controller. The same content results in the same bytes: owners and modification times are
 // omitted.
 func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) error {
@@ -40,7 +40,7 @@ func Artifact(ctx context.Context, w io.Writer, from string, o ArtifactOptions) 
 	zipped := gzip.NewWriter(w)
 	p := &packing{ctx: ctx, archive: tar.NewWriter(zipped), options: o}
 	p.matcher = sourceignore.NewMatcher(sourceignore.ReadPatterns(strings.NewReader(strings.Join(o.Ignore, "\n")), nil))
-	info, err := os.Stat(from) // the folder itself may be a symbolic link
+	info, err := os.Stat(from) // the directory itself may be a symbolic link
 	if err != nil {
 		return fmt.Errorf("reading the directory: %w", err)
 	}
@@ -66,12 +66,12 @@ type packing struct {
 	archive *tar.Writer
 	matcher gitignore.Matcher
 	options ArtifactOptions
-	// open holds the real paths of the parent folders: a link to one of them would recurse without
+	// open holds the real paths of the parent directories: a link to one of them would recurse without
 	// end.
 	open []string
 }
 
-// folder packs the entries of a folder on disk, sorted by name.
+// folder packs the entries of a directory on disk, sorted by name.
 func (p *packing) folder(at, name string) error {
 	entries, err := os.ReadDir(at)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *packing) entry(at, name string) error {
 	return nil // symbolic links, sockets and devices
 }
 
-// below packs a subfolder.
+// below packs a subdirectory.
 func (p *packing) below(at, name string) error {
 	real := realPath(at)
 	for _, above := range p.open {
@@ -124,8 +124,8 @@ func (p *packing) below(at, name string) error {
 	return p.folder(at, name)
 }
 
-// header packs the entry of a folder, including the root, with a name without a trailing slash, so
-// that the digest of a folder is the same as with the flux CLI of Flux 2.9.
+// header packs the entry of a directory, including the root, with a name without a trailing slash, so
+// that the digest of a directory is the same as with the flux CLI of Flux 2.9.
 func (p *packing) header(folder string) error {
 	header := &tar.Header{Typeflag: tar.TypeDir, Name: folder, Mode: 0o755, Format: tar.FormatPAX}
 	if err := p.archive.WriteHeader(header); err != nil {

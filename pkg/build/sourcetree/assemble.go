@@ -21,7 +21,7 @@ import (
 // Part is the part of a source that one tree provides.
 type Part struct {
 	Tree fs.FS
-	// From is a folder or file of the tree; "" is the whole tree.
+	// From is a directory or file of the tree; "" is the whole tree.
 	From string
 	// At is the path in the source; "" is the root.
 	At string
@@ -165,7 +165,7 @@ func (a assembly) matcher(ignore string) (gitignore.Matcher, error) {
 			names = append(names, name)
 		}
 	}
-	// Files in parent folders come first.
+	// Files in parent directories come first.
 	slices.SortFunc(names, func(x, y string) int {
 		return strings.Compare(path.Dir("/"+x)+"/", path.Dir("/"+y)+"/")
 	})

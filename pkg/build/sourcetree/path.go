@@ -20,7 +20,7 @@ func Clean(name string) string {
 	return "."
 }
 
-// Domain returns the scope of the patterns of a folder.
+// Domain returns the scope of the patterns of a directory.
 func Domain(folder string) []string {
 	if folder == "." {
 		return nil
@@ -59,7 +59,7 @@ func DirectoryError(name string, info fs.FileInfo, err error) error {
 	return nil
 }
 
-// PathError is returned if the folder to build does not exist or is not a folder.
+// PathError is returned if the directory to build does not exist or is not a directory.
 type PathError struct {
 	Path, Problem string
 }

@@ -39,7 +39,7 @@ type problem struct {
 	rule string
 	// object is the object, and owner the Kustomization or HelmRelease that applies it.
 	object, owner controllers.VersionedID
-	// cluster is the folder of the cluster, if several were compared.
+	// cluster is the directory of the cluster, if several were compared.
 	cluster string
 	// text is a sentence with the object.
 	text string

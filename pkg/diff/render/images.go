@@ -12,7 +12,7 @@ import (
 
 // ImageChange is an image of a container that is added, removed or changed.
 type ImageChange struct {
-	// Cluster is the folder of the cluster, if several were compared.
+	// Cluster is the directory of the cluster, if several were compared.
 	Cluster string `json:"cluster,omitempty"`
 	// Action is added, removed or changed.
 	Action string                  `json:"action"`

@@ -14,7 +14,7 @@ import (
 
 // Section holds the changes that are the same in some clusters, and in no other.
 type Section struct {
-	// Clusters are the folders of the clusters. There are none if one cluster was compared.
+	// Clusters are the directories of the clusters. There are none if one cluster was compared.
 	Clusters []string
 	Results  []*diff.Result
 }

@@ -14,7 +14,7 @@ import (
 
 // Cluster is the comparison of one of several clusters.
 type Cluster struct {
-	// Path is the folder from which the cluster is bootstrapped.
+	// Path is the directory from which the cluster is bootstrapped.
 	Path string
 	*Outcome
 }

@@ -31,7 +31,7 @@ type Outcome struct {
 	// Results are the results with differences, and those of owners that could not be compared,
 	// parents first.
 	Results []*diff.Result
-	// Root is the Kustomization of the cluster's folder.
+	// Root is the Kustomization of the cluster's directory.
 	Root controllers.VersionedID
 	// Followed is the number of Kustomizations and HelmReleases, Rendered the number of those that
 	// were rendered on both sides.
@@ -144,7 +144,7 @@ func predict(w *walker, all []*diff.Result) *timeline.Prediction {
 // same reason.
 type BuildError struct {
 	Revisions []string
-	// Clusters are the folders of the clusters, if several are compared.
+	// Clusters are the directories of the clusters, if several are compared.
 	Clusters []string
 	err      error
 }

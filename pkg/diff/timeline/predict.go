@@ -14,7 +14,7 @@ import (
 
 // Prediction is the order in which the controllers are expected to make changes.
 type Prediction struct {
-	// Cluster is the folder of the cluster, if several are compared.
+	// Cluster is the directory of the cluster, if several are compared.
 	Cluster string  `json:"cluster,omitempty"`
 	Entries []Entry `json:"entries"`
 	// Blocked are the Kustomizations and HelmReleases that do not make their changes.

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// Paths returns the folders of the clusters that --path names, and whether it may name
+// Paths returns the directories of the clusters that --path names, and whether it may name
 // several: then the results name their cluster.
 func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
 	seen := map[string]bool{}
@@ -54,7 +54,7 @@ func isFolder(at repository.Revision, name string) bool {
 	return err == nil && info.IsDir()
 }
 
-// notFound returns the error for a folder that neither revision has, with the folders of the
+// notFound returns the error for a directory that neither revision has, with the directories of the
 // clusters as the remedy.
 func notFound(ctx context.Context, clone *git.Clone, name string, base, head repository.Revision) error {
 	where := "either revision"
@@ -84,7 +84,7 @@ func fromHere(clone *git.Clone, name string) string {
 	return filepath.ToSlash(relative)
 }
 
-// Inside returns the path of folder, which need not exist, relative to the
+// Inside returns the path of directory, which need not exist, relative to the
 // root of the repository.
 func Inside(clone *git.Clone, folder string) (string, error) {
 	if clone.Root() == "" {

@@ -138,7 +138,7 @@ func withPath(found []sourcetree.Manifest, folder string) []sourcetree.Manifest 
 }
 
 // findManifest searches the manifests of the work tree for an object. If there
-// are several, it returns the one whose spec.path is folder.
+// are several, it returns the one whose spec.path is directory.
 func findManifest(ctx context.Context, want wanted, work git.Workspace, namespace, name, folder string) (*unstructured.Unstructured, error) {
 	remedy := "set its file with " + want.flag
 	if !work.Git {

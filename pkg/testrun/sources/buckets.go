@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// bucketSuffix distinguishes the path of a bucket from that of the Helm repository of the same folder.
+// bucketSuffix distinguishes the path of a bucket from that of the Helm repository of the same directory.
 const bucketSuffix = "-bucket"
 
 // BucketURL returns the URL of a Bucket: its endpoint with the name of the bucket.

@@ -38,7 +38,7 @@ func artifactLimits() *budget.Budget { return budget.New(budget.Default()) }
 
 const chartFile = "Chart.yaml"
 
-// chartsIn returns the charts in a folder: those in it, in its folders, and the packed ones. A file is
+// chartsIn returns the charts in a directory: those in it, in its directories, and the packed ones. A file is
 // a packed chart, if it has one.
 func chartsIn(ctx context.Context, name string) ([]chart, error) {
 	if name == "" {
@@ -103,7 +103,7 @@ func (c *chart) describe(text []byte) error {
 	return nil
 }
 
-// pack packs the chart in a folder as Helm does.
+// pack packs the chart in a directory as Helm does.
 func pack(files map[string][]byte, folder string) (chart, error) {
 	c := chart{}
 	if err := c.describe(files[path.Join(folder, chartFile)]); err != nil {

@@ -30,11 +30,11 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
-// Mapping is a folder or file that is served in place of the sources with a URL.
+// Mapping is a directory or file that is served in place of the sources with a URL.
 type Mapping struct {
 	// URL is that of a GitRepository, HelmRepository or OCIRepository, or as BucketURL returns it.
 	URL string `json:"url"`
-	// Path is a folder with files, objects or charts, an OCI layout, or a packed chart or artifact.
+	// Path is a directory with files, objects or charts, an OCI layout, or a packed chart or artifact.
 	Path string `json:"path"`
 	// Kind restricts the mapping to sources of a kind, and Ref to GitRepositories with this spec.ref, or
 	// to Buckets with this prefix.
@@ -178,7 +178,7 @@ func (s *Server) Has(object controllers.Object) bool {
 func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []Mapping {
 	var unused []Mapping
 	for _, m := range s.Mappings {
-		used := m.Kind != "" // of a folder of vendored sources, all need not be used
+		used := m.Kind != "" // of a directory of vendored sources, all need not be used
 		for _, f := range flux {
 			url := addressOf(f.Object)
 			for _, to := range s.redirects {
@@ -192,7 +192,7 @@ func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []Mapping {
 	return unused
 }
 
-// serveFolder serves a folder as a Git repository, as a bucket and, if it has charts, as a Helm
+// serveFolder serves a directory as a Git repository, as a bucket and, if it has charts, as a Helm
 // repository: the kind of the source is known only when it is applied.
 func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]redirect, error) {
 	if m.Kind == controllers.GitRepository || m.Kind == controllers.Bucket {
@@ -215,7 +215,7 @@ func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]red
 	}
 	if info, err := os.Stat(m.Path); err != nil || !info.IsDir() {
 		if len(found) == 0 {
-			return nil, hint.Errorf("name a folder, or a packed chart", "neither a folder nor a chart")
+			return nil, hint.Errorf("name a directory, or a packed chart", "neither a directory nor a chart")
 		}
 		return found, err
 	}
@@ -307,7 +307,7 @@ func (s *Server) serveOCI(ctx context.Context, m Mapping, name string) ([]redire
 	return found, nil
 }
 
-// serveArtifact pushes a folder, or a packed one, as an artifact of Flux.
+// serveArtifact pushes a directory, or a packed one, as an artifact of Flux.
 func (s *Server) serveArtifact(ctx context.Context, m Mapping, address string) ([]redirect, error) {
 	var packed bytes.Buffer
 	info, err := os.Stat(m.Path)

@@ -26,14 +26,14 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// VendorFolder is the default folder of vendored sources. It is not served.
+// VendorFolder is the default directory of vendored sources. It is not served.
 const VendorFolder = ".fluxtest"
 
 // Repository is the repository of a cluster.
 type Repository struct {
 	// Tree has the files that are served in place of the remote repository.
 	Tree fs.FS
-	// Path is the folder of the cluster in Tree, or "" for the only one that was bootstrapped.
+	// Path is the directory of the cluster in Tree, or "" for the only one that was bootstrapped.
 	Path string
 	// Remotes and Branches are as in repository.Identity.
 	Remotes, Branches []string
@@ -44,11 +44,11 @@ type Repository struct {
 	Version    string
 	Components []string
 	WatchAll   bool
-	// Sync are the source and the Kustomization of the folder of the cluster.
+	// Sync are the source and the Kustomization of the directory of the cluster.
 	Sync []*unstructured.Unstructured
 
 	files map[string][]byte
-	// folder is the folder with the files of bootstrap, "" without one.
+	// folder is the directory with the files of bootstrap, "" without one.
 	folder string
 	// assumed is set if Sync is what bootstrap creates, and not what it has written.
 	assumed bool
@@ -120,7 +120,7 @@ func (r *Repository) find(ctx context.Context) error {
 
 var header = regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`)
 
-// readInstallation reads what bootstrap has written. A folder without it gets the defaults of
+// readInstallation reads what bootstrap has written. A directory without it gets the defaults of
 // install, and a source and a Kustomization as bootstrap creates them.
 func (r *Repository) readInstallation() error {
 	r.Namespace, r.Components, r.WatchAll = manifests.Defaults().Namespace, controllers.Names(func(controllers.Controller) bool { return true }), true

@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// checker reads sources from a folder and notes those that it does not have.
+// checker reads sources from a directory and notes those that it does not have.
 type checker struct {
 	*Folder
 	repository *sources.Repository
@@ -26,7 +26,7 @@ type checker struct {
 }
 
 // Prepare adds the dependencies of charts to the repository, and to what Mappings returns. It returns an
-// error that names the sources that neither the folder has nor others serve. What else is wrong with the
+// error that names the sources that neither the directory has nor others serve. What else is wrong with the
 // repository is not reported: the controllers do so.
 func (f *Folder) Prepare(ctx context.Context, repository *sources.Repository, options build.Options, serves func(kind, url string) bool) error {
 	c := &checker{Folder: f, repository: repository, serves: serves}
@@ -40,11 +40,11 @@ func (f *Folder) Prepare(ctx context.Context, repository *sources.Repository, op
 	}
 	slices.Sort(c.missing)
 	c.missing = slices.Compact(c.missing)
-	return hint.Errorf("fetch it with 'flux test vendor "+hint.Quote(f.path)+"', or serve a folder in its place with --map",
+	return hint.Errorf("fetch it with 'flux test vendor "+hint.Quote(f.path)+"', or serve a directory in its place with --map",
 		"not in %s: %s", f.path, strings.Join(c.missing, "; "))
 }
 
-// lookUp returns a source of the folder.
+// lookUp returns a source of the directory.
 func (c *checker) lookUp(wanted Source) (Source, bool) {
 	s, ok := c.find(wanted)
 	if !ok && !c.serves(wanted.Kind, wanted.URL) {

@@ -31,7 +31,7 @@ func (f *Fetcher) commit() error {
 	return f.clean()
 }
 
-// move moves a file from the staging folder, if it is there.
+// move moves a file from the staging directory, if it is there.
 func (f *Fetcher) move(name string) error {
 	from := path.Join(f.staging, name)
 	if _, err := f.root.Lstat(from); errors.Is(err, fs.ErrNotExist) {
@@ -43,7 +43,7 @@ func (f *Fetcher) move(name string) error {
 	return f.root.Rename(from, name)
 }
 
-// clean removes the files that are not in the index from the folders of sources, folders that are
+// clean removes the files that are not in the index from the directories of sources, directories that are
 // empty then, and what interrupted commands have left.
 func (f *Fetcher) clean() error {
 	var folders []string

@@ -60,7 +60,7 @@ func dependenciesOf(chart *charts.Chart) []dependency {
 // packedChart matches the name of a packed chart, which begins with the name of the chart.
 var packedChart = regexp.MustCompile(`^(.+?)-v?[0-9]+\..*\.tgz$`)
 
-// contained returns the names of the charts in the folder charts of a chart.
+// contained returns the names of the charts in the directory charts of a chart.
 func contained(chart *charts.Chart) []string {
 	names := map[string]bool{}
 	for name := range chart.Files {
@@ -119,7 +119,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 	return nil
 }
 
-// includes reports whether a folder of the artifact of a GitRepository comes from another one.
+// includes reports whether a directory of the artifact of a GitRepository comes from another one.
 func includes(repository *unstructured.Unstructured, folder string) bool {
 	parts, _ := sourcetree.Included(repository, func(controllers.ID) (fs.FS, error) { return nil, nil }) // cannot fail
 	return slices.ContainsFunc(parts, func(p sourcetree.Part) bool {

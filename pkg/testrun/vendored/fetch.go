@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// The actions on a source in a folder.
+// The actions on a source in a directory.
 const (
 	Fetched = "fetched"
 	Kept    = "kept"
@@ -37,9 +37,9 @@ type Changed struct {
 
 // Result is what Fetch has done.
 type Result struct {
-	Folder  string    `json:"folder"`
+	Folder  string    `json:"directory"`
 	Sources []Changed `json:"sources"`
-	// Incomplete describes what the folder does not have.
+	// Incomplete describes what the directory does not have.
 	Incomplete []string `json:"incomplete"`
 }
 
@@ -54,11 +54,11 @@ func (r *Result) Count(action string) int {
 	return n
 }
 
-// Fetcher fetches the sources of a repository into a folder.
+// Fetcher fetches the sources of a repository into a directory.
 type Fetcher struct {
 	// Options are those for building Kustomizations.
 	Options build.Options
-	// Charts fetches charts into the folder that it is made with.
+	// Charts fetches charts into the directory that it is made with.
 	Charts func(folder string) ClosingFetcher
 	// Git finds the credentials of GitRepositories, apart from the Secrets of the repository, and Login
 	// those of registries.
@@ -71,7 +71,7 @@ type Fetcher struct {
 
 	staging string
 	charts  ClosingFetcher
-	// old is the former content of the folder, as far as it is valid, and next the new one.
+	// old is the former content of the directory, as far as it is valid, and next the new one.
 	old, next Index
 	root      *os.Root
 	// changed are the keys of sources that were fetched.
@@ -84,7 +84,7 @@ type ClosingFetcher interface {
 	Close() error
 }
 
-// Fetch writes the sources of the repositories to the folder. It leaves the folder as it is unless all
+// Fetch writes the sources of the repositories to the directory. It leaves the directory as it is unless all
 // of them could be fetched.
 func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*sources.Repository) (result *Result, err error) {
 	done, err := f.open(folder)
@@ -123,8 +123,8 @@ func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*sou
 	return result, nil
 }
 
-// open reads what the folder has, and creates a folder for what is fetched. The returned function
-// removes it, and the folder if it is still without an index.
+// open reads what the directory has, and creates a directory for what is fetched. The returned function
+// removes it, and the directory if it is still without an index.
 func (f *Fetcher) open(name string) (func() error, error) {
 	entries, err := os.ReadDir(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func (f *Fetcher) open(name string) (func() error, error) {
 	}
 	created := errors.Is(err, fs.ErrNotExist)
 	if _, err := os.Stat(filepath.Join(name, indexFile)); err != nil && len(entries) > 0 && !staged(entries) {
-		return nil, hint.Errorf("name an empty folder, or one that the command has written", "%s has other files and no %s", name, indexFile)
+		return nil, hint.Errorf("name an empty directory, or one that the command has written", "%s has other files and no %s", name, indexFile)
 	}
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return nil, err
@@ -165,12 +165,12 @@ func (f *Fetcher) open(name string) (func() error, error) {
 
 const stagingPrefix = ".staging-"
 
-// staged reports whether a folder has only what an interrupted command has left.
+// staged reports whether a directory has only what an interrupted command has left.
 func staged(entries []fs.DirEntry) bool {
 	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), stagingPrefix) })
 }
 
-// valid returns the index of the folder with the files whose digests are right.
+// valid returns the index of the directory with the files whose digests are right.
 func (f *Fetcher) valid(name string) Index {
 	folder := &Folder{path: name, root: f.root}
 	if folder.readIndex() != nil {
@@ -184,7 +184,7 @@ func (f *Fetcher) valid(name string) Index {
 	return folder.Index
 }
 
-// offer puts the charts of the folder where the fetcher of charts looks for those that it has.
+// offer puts the charts of the directory where the fetcher of charts looks for those that it has.
 func (f *Fetcher) offer(cache string) error {
 	if err := os.Mkdir(cache, 0o700); err != nil {
 		return err
@@ -203,7 +203,7 @@ func (f *Fetcher) offer(cache string) error {
 	return nil
 }
 
-// has reports whether the folder has a file with a digest, and keeps it in that case.
+// has reports whether the directory has a file with a digest, and keeps it in that case.
 func (f *Fetcher) has(name, digest string) bool {
 	if f.next.Files[name] == digest {
 		return true
@@ -215,7 +215,7 @@ func (f *Fetcher) has(name, digest string) bool {
 	return false
 }
 
-// put stages a file, unless the folder has it.
+// put stages a file, unless the directory has it.
 func (f *Fetcher) put(name string, content []byte) error {
 	sum := sha256.Sum256(content)
 	digest := "sha256:" + hex.EncodeToString(sum[:])

@@ -1,4 +1,4 @@
-// Package vendored fetches the sources that a repository refers to into a folder, from which flux test
+// Package vendored fetches the sources that a repository refers to into a directory, from which flux test
 // serves them without a network. It prints nothing.
 package vendored
 
@@ -33,7 +33,7 @@ const (
 	indexMax, fileMax, folderMax = 16 << 20, 256 << 20, 4 << 30
 )
 
-// Source is a source in the folder: a revision of a GitRepository, OCIRepository or Bucket, or a chart of
+// Source is a source in the directory: a revision of a GitRepository, OCIRepository or Bucket, or a chart of
 // a HelmRepository.
 type Source struct {
 	Kind string `json:"kind"`
@@ -78,7 +78,7 @@ func (s Source) key() string {
 	return string(text)
 }
 
-// Index is the content of the folder.
+// Index is the content of the directory.
 type Index struct {
 	APIVersion string   `json:"apiVersion"`
 	Sources    []Source `json:"sources"`
@@ -98,7 +98,7 @@ func (i *Index) find(wanted Source) (Source, bool) {
 	return i.Sources[at], true
 }
 
-// Folder is a folder with sources whose files have been verified.
+// Folder is a directory with sources whose files have been verified.
 type Folder struct {
 	Index
 	path string
@@ -107,12 +107,12 @@ type Folder struct {
 	added map[string]map[string][]byte
 }
 
-// Open reads the index of a folder and verifies its files: their digests, and that there are no others.
+// Open reads the index of a directory and verifies its files: their digests, and that there are no others.
 func Open(name string) (*Folder, error) {
 	remedy := "fetch the sources with 'flux test vendor " + hint.Quote(name) + "'"
 	root, err := os.OpenRoot(name)
 	if err != nil {
-		return nil, hint.Errorf(remedy, "opening the folder of sources: %w", err)
+		return nil, hint.Errorf(remedy, "opening the directory of sources: %w", err)
 	}
 	f := &Folder{path: name, root: root, added: map[string]map[string][]byte{}}
 	if err = f.readIndex(); err == nil {
@@ -124,7 +124,7 @@ func Open(name string) (*Folder, error) {
 	return f, nil
 }
 
-// Close closes the folder.
+// Close closes the directory.
 func (f *Folder) Close() error { return f.root.Close() }
 
 func (f *Folder) readIndex() error {
@@ -149,7 +149,7 @@ func (f *Folder) readIndex() error {
 	return nil
 }
 
-// kindFolders are the folders in which all files have to be listed.
+// kindFolders are the directories in which all files have to be listed.
 var kindFolders = []string{"bucket", "git", "helm", "oci"}
 
 func (f *Folder) verify() error {
@@ -224,7 +224,7 @@ func (f *Folder) content(name string) ([]byte, error) { return read(f.root, name
 // Mappings returns what serves the sources in place of their URLs, unless serves reports that other
 // mappings do so.
 //
-// A folder in place of a repository is that of all of its charts.
+// A directory in place of a repository is that of all of its charts.
 func (f *Folder) Mappings(serves func(kind, url string) bool) []sources.Mapping {
 	var all []sources.Mapping
 	known := map[string]bool{}

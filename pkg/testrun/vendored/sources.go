@@ -55,7 +55,7 @@ func (f *Fetcher) git(ctx context.Context, wanted Source, o *unstructured.Unstru
 	return files, f.pack(wanted, files)
 }
 
-// known returns a source of the folder whose archive is there, or the zero value.
+// known returns a source of the directory whose archive is there, or the zero value.
 func (f *Fetcher) known(wanted Source) (Source, bool) {
 	old, known := f.old.find(wanted)
 	if !known || f.old.Files[old.File] == "" {
@@ -64,7 +64,7 @@ func (f *Fetcher) known(wanted Source) (Source, bool) {
 	return old, true
 }
 
-// keep keeps a source that the folder has, and returns its files.
+// keep keeps a source that the directory has, and returns its files.
 func (f *Fetcher) keep(ctx context.Context, old Source) (map[string][]byte, error) {
 	f.has(old.File, f.old.Files[old.File])
 	f.add(old, false)
@@ -82,7 +82,7 @@ func (f *Fetcher) pack(s Source, files map[string][]byte) error {
 }
 
 // mapRemedy is what can be done about a source that cannot be fetched.
-const mapRemedy = "serve a folder in its place with 'flux test --map'"
+const mapRemedy = "serve a directory in its place with 'flux test --map'"
 
 // gitSource returns a GitRepository with its credentials. Without the Secret, it may be public.
 func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (remote.Source, error) {

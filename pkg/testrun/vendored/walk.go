@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// reader reads the sources that a repository refers to: from their servers, or from a folder.
+// reader reads the sources that a repository refers to: from their servers, or from a directory.
 type reader interface {
 	// git returns all files of a revision of a repository.
 	git(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)

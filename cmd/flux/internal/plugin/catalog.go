@@ -19,7 +19,7 @@ func installed(a *app.App) plugin.Finder {
 	return plugin.Finder{Folder: folder(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
 }
 
-// folder returns the plugin folder, or "" without a home directory.
+// folder returns the plugin directory, or "" without a home directory.
 func folder(a *app.App) string {
 	if folder := a.Env(plugin.FolderVariable); folder != "" {
 		if absolute, err := filepath.Abs(folder); err == nil {
@@ -60,7 +60,7 @@ func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
 	return catalog, nil
 }
 
-// pluginError adds the remedy for a folder that cannot be changed.
+// pluginError adds the remedy for a directory that cannot be changed.
 func pluginError(err error) error {
 	var known *hint.Error
 	if errors.Is(err, fs.ErrPermission) && !errors.As(err, &known) {

@@ -20,7 +20,7 @@ func newPluginInstall(a *app.App) *cobra.Command {
 		Use:   "install <name>[@<version>|@<digest>]",
 		Short: "Install a plugin from the catalog",
 		Long: `Download a plugin, verify its SHA-256 checksum and install it in the plugin
-folder. Without a version or digest, the latest version is installed. A plugin
+directory. Without a version or digest, the latest version is installed. A plugin
 that is installed already is replaced.`,
 		Example: `  # Install the latest version
   flux plugin install operator
@@ -31,7 +31,7 @@ that is installed already is replaced.`,
   # Install the download with a digest
   flux plugin install operator@sha256:febc30806053d028f9e10f5572966ed28ede07c4912ff998936f724d1f693909
 
-  # Install from a folder, without access to the internet
+  # Install from a directory, without access to the internet
   FLUXCD_PLUGIN_CATALOG=/mnt/catalog flux plugin install operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
@@ -89,7 +89,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 	return folder.Install(ctx, catalog, r)
 }
 
-// changePlugins returns the plugin folder of commands that change it.
+// changePlugins returns the plugin directory of commands that change it.
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := folder(a)
 	if path == "" {
@@ -103,7 +103,7 @@ func newPluginUninstall(a *app.App) *cobra.Command {
 		Use:     "uninstall <name>",
 		Aliases: []string{"delete"},
 		Short:   "Uninstall a plugin",
-		Long: `Remove a plugin and its receipt from the plugin folder. A program that
+		Long: `Remove a plugin and its receipt from the plugin directory. A program that
 'flux plugin install' did not install is not removed.`,
 		Example: `  # Uninstall a plugin
   flux plugin uninstall operator`,

@@ -234,7 +234,7 @@ func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
 
 // Complete completes a plugin's name or arguments. It returns false for a
 // completion of built-in commands. Arguments are completed by the plugin itself
-// if it is in the plugin folder: a program on PATH that is only named like a
+// if it is in the plugin directory: a program on PATH that is only named like a
 // plugin must not run unasked.
 func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []string) bool {
 	if len(args) < 2 {

@@ -81,7 +81,7 @@ func run(a *app.App, cmd *cobra.Command, format, path string, words []string) (e
 	defer func() { err = errors.Join(err, server.Close()) }()
 	folder, err := os.MkdirTemp("", "flux-replay-")
 	if err != nil {
-		return fmt.Errorf("creating a folder for the kubeconfig: %w", err)
+		return fmt.Errorf("creating a directory for the kubeconfig: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	config := filepath.Join(folder, "kubeconfig")

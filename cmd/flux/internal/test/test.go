@@ -93,7 +93,7 @@ The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`
 		Example: `  # Test the only cluster in the repository
   flux test
 
-  # Test a cluster of a commit, with charts and artifacts from folders
+  # Test a cluster of a commit, with charts and artifacts from directories
   flux test --path clusters/production --revision HEAD --map https://charts.example.com=./charts --map oci://ghcr.io/acme/apps=./apps
 
   # Test a pull request as an upgrade of what main deploys
@@ -117,11 +117,11 @@ The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`
 	}
 	fs := cmd.Flags()
 	o.AddRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
-	fs.StringArrayVar(&o.mappings, "map", nil, "folder to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
+	fs.StringArrayVar(&o.mappings, "map", nil, "directory to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
-	fs.StringVar(&o.vendor, "vendor", "", "folder with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+sources.VendorFolder)
+	fs.StringVar(&o.vendor, "vendor", "", "directory with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+sources.VendorFolder)
 	complete.Flag(cmd, "vendor", vendor.CompleteFolders)
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o",

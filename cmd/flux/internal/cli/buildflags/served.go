@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// Served returns the repository that contains a folder or, for "", the current directory, at a
+// Served returns the repository that contains a directory or, for "", the current directory, at a
 // revision or, for "", its work tree. Files that Git ignores are not part of a clone.
 func Served(ctx context.Context, folder, revision string) (*sources.Repository, func() error, error) {
 	done := func() error { return nil }

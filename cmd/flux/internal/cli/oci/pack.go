@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
-// PackOptions holds the flags of commands that pack a folder.
+// PackOptions holds the flags of commands that pack a directory.
 type PackOptions struct {
 	Path               string
 	Ignore, AlsoIgnore []string
@@ -35,7 +35,7 @@ func (o *PackOptions) Add(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.AlsoIgnore, "add-ignore-paths", nil, "further patterns of files to exclude")
 }
 
-// Packable returns the folder or file to pack. Standard input is kept in a file until remove is
+// Packable returns the directory or file to pack. Standard input is kept in a file until remove is
 // called.
 func Packable(ctx context.Context, a *app.App, path string) (from string, remove func() error, err error) {
 	if path != "-" {

@@ -32,19 +32,19 @@ func NewCommand(a *app.App) *cobra.Command {
 		Short: "Fetch the sources of a repository, to test it without a network",
 		Long: `Fetch what the repository of a cluster refers to: other Git repositories, OCI
 artifacts, buckets, and the charts that its HelmReleases resolve to, with the
-dependencies that charts in Git lack. They are written to a folder (default ` + sources.VendorFolder + `)
+dependencies that charts in Git lack. They are written to a directory (default ` + sources.VendorFolder + `)
 with an index of URLs, revisions and digests, for 'flux test --vendor DIR'.
 
 Sources are found by building the Kustomizations of the cluster, and fetched with
 the credentials in the repository, those of 'docker login', or, with --provider,
 the identity in the environment. What has not changed is not fetched again, and
-what is no longer referenced is removed. If a source cannot be fetched, the folder
+what is no longer referenced is removed. If a source cannot be fetched, the directory
 remains as it is.
 
 Buckets of Azure and Google Cloud, and sources that are created by charts, are not
 fetched.
 
-JSON and YAML have the fields folder, sources (kind, url, ref, chart, version,
+JSON and YAML have the fields directory, sources (kind, url, ref, chart, version,
 revision, file, and action: fetched, kept or removed) and incomplete.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the directory contains all sources",
