@@ -47,7 +47,7 @@ const failedSoFar = `► annotating Kustomization app in flux-system namespace
   Root cause
     ResourceQuota few exceeded by Deployment/apps/web
   Fix
-    raise ResourceQuota few of namespace apps, or request less
+    raise ResourceQuota few of namespace apps, or reduce the requests of Deployment/apps/web
     flux reconcile kustomization app -n flux-system --with-source
 `
 
