@@ -14,7 +14,7 @@ func TestNothing(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)
 	for _, k := range controllers.Kinds {
-		s.Serve("/apis/" + k.APIVersion() + "/" + k.Resource)
+		s.Serve("/apis/"+k.APIVersion()+"/"+k.Resource, "/apis/"+k.Group+"/"+k.Portable+"/"+k.Resource)
 	}
 	w := Watcher{Client: s.Client, Now: time.Now}
 	objects, err := w.Settle(t.Context(), func(int, int) {})
