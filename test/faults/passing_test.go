@@ -119,6 +119,9 @@ func (w *world) passing(t *testing.T) {
 				var mu sync.Mutex
 				faulted := map[string]bool{}
 				proxy.Misbehave(func(rw http.ResponseWriter, r *http.Request) bool {
+					if spare(r) {
+						return false
+					}
 					mu.Lock()
 					id := sort(r) + " " + r.URL.Path
 					first := !faulted[id]
@@ -152,7 +155,7 @@ func (w *world) cutLists(t *testing.T, namespace string) {
 		proxy := w.proxy(t)
 		var once sync.Map
 		proxy.Misbehave(func(rw http.ResponseWriter, r *http.Request) bool {
-			if _, again := once.LoadOrStore(r.URL.Path, true); again || sort(r) != "list" {
+			if _, again := once.LoadOrStore(r.URL.Path, true); again || spare(r) || sort(r) != "list" {
 				return false
 			}
 			half(w, t, rw, r)
