@@ -34,6 +34,7 @@ func TestReconcileFailing(t *testing.T) {
 ✗ Kustomization NS/locked is not ready: ArtifactFailed: [^\n]*
 (◎ [^\n]*
 )*✗ Kustomization NS/later is not ready: its dependency Kustomization NS/locked is not
+✗ 0 of 2 objects reconciled
   Root cause of both
     GitRepository/NS/locked: http://[^ ]+ rejects the credentials in Secret NS/wrong
     GitOperationFailed: [^\n]*
