@@ -12,9 +12,15 @@ type Health struct {
 	Reasons []string
 }
 
-// waits reports whether an object waits for the health of other objects, or has waited in vain.
+// IsRemote reports whether an object applies its objects to another cluster.
+func IsRemote(o Object) bool {
+	_, is := Path{"spec.kubeConfig"}.Lookup(o)
+	return is
+}
+
+// waits reports whether an object waits for the health of other objects in its cluster, or has waited in vain.
 func waits(k Kind, o Object) bool {
-	return k.Health != nil && !k.IsReady(o) && slices.Contains(k.Health.Reasons, k.Ready(o).Reason)
+	return k.Health != nil && !IsRemote(o) && !k.IsReady(o) && slices.Contains(k.Health.Reasons, k.Ready(o).Reason)
 }
 
 // all reports whether the controller waits for all applied objects.

@@ -21,11 +21,14 @@ import (
 )
 
 // compare compares a root cause with the live state: a condition reports the past. It evaluates the rule again with what the
-// cluster has now of the failure.
+// cluster has now of the failure. Another cluster, to which a failed object applies, is not read.
 func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+	remote := controllers.IsRemote(sub.Object)
 	switch root.Code {
 	case "health":
-		compareHealth(ctx, s.cluster, root, sub)
+		if !remote {
+			compareHealth(ctx, s.cluster, root, sub)
+		}
 		return
 	case "suspended":
 		findSuspender(ctx, s.cluster, root, sub)
@@ -35,13 +38,13 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	if !ok || !found.Live || found.Finding.Code != root.Code {
 		return
 	}
-	switch f := sub.Failure(); f.Type {
-	case failure.NoMatch:
+	switch f := sub.Failure(); {
+	case f.Type == failure.NoMatch && !remote:
 		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
 		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
-	case failure.Unauthorized:
+	case f.Type == failure.Unauthorized && !remote:
 		sub.Live.NoAccount = isAccountMissing(ctx, s.cluster, f.User)
-	case failure.NoPath:
+	case f.Type == failure.NoPath:
 		sub.Live.Ignored = ignoredBy(ctx, s.cluster, sub)
 	}
 	sub.Live.File = s.file(ctx, sub)

@@ -54,18 +54,20 @@ func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed
 // Errors are ignored: the finding is valid without them. It reports whether the failure may be outdated because the object has no
 // recent events.
 func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {
-	s.explainNamespace(ctx, root)
+	if root.Code == "deleting" && root.Object.Kind == "Namespace" && root.Object.Group == "" {
+		explainNamespace(ctx, s.cluster, root, root.Object.Name)
+	}
 	if _, ofFlux := s.snapshot.Objects[root.Object]; !ofFlux {
 		return false
 	}
 	sub := s.evaluation.subject(root.Object)
-	if job, is := rules.FailedHook(sub.Kind, sub.Object); is && root.Code == "deleting" {
-		problems, _ := rollout.Problems(ctx, s.cluster, []controllers.ID{job})
-		for _, p := range problems {
-			f := workloadFinding(root.Object, p)
-			root.Details = append(root.Details, append([]string{p.Name + ": " + f.Message}, f.Details...)...)
-			root.Fixes = append(f.Fixes, root.Fixes...)
+	switch root.Code {
+	case "namespace-terminating":
+		if !controllers.IsRemote(sub.Object) {
+			explainNamespace(ctx, s.cluster, root, sub.Failure().Named.Name)
 		}
+	case "deleting":
+		s.findHook(ctx, root, sub)
 	}
 	ready := failure.OneLine(sub.Ready.Message)
 	if sub.Ready.Status == "False" && sub.Ready.Reason != "" && !strings.Contains(root.Message+"\n"+strings.Join(root.Details, "\n"), ready) {
@@ -89,23 +91,27 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 }
 
 // explainNamespace adds what the deletion of a namespace waits for.
-func (s *diagnosis) explainNamespace(ctx context.Context, root *rules.Finding) {
-	name := ""
-	switch {
-	case root.Code == "deleting" && root.Object.Kind == "Namespace" && root.Object.Group == "":
-		name = root.Object.Name
-	case root.Code == "namespace-terminating":
-		name = s.evaluation.subject(root.Object).Failure().Named.Name
-	}
-	if name == "" {
-		return
-	}
-	o, err := s.cluster.Object(ctx, controllers.VersionedID{ID: controllers.ID{Kind: "Namespace", Name: name}, Version: "v1"})
+func explainNamespace(ctx context.Context, c *observe.Cluster, root *rules.Finding, name string) {
+	o, err := c.Object(ctx, controllers.VersionedID{ID: controllers.ID{Kind: "Namespace", Name: name}, Version: "v1"})
 	if err != nil || o == nil {
 		return
 	}
 	details, fixes := rules.NamespaceConditions(o)
 	root.Details, root.Fixes = append(root.Details, details...), append(fixes, root.Fixes...)
+}
+
+// findHook adds why the hook Job fails that prevents the deletion of a release.
+func (s *diagnosis) findHook(ctx context.Context, root *rules.Finding, sub rules.Subject) {
+	job, is := rules.FailedHook(sub.Kind, sub.Object)
+	if !is {
+		return
+	}
+	problems, _ := rollout.Problems(ctx, s.cluster, []controllers.ID{job})
+	for _, p := range problems {
+		f := workloadFinding(root.Object, p)
+		root.Details = append(append(root.Details, p.Name+": "+f.Message), f.Details...)
+		root.Fixes = append(f.Fixes, root.Fixes...)
+	}
 }
 
 // addEvents adds the warnings that may explain the current failure and are not in the finding or the status.
@@ -147,7 +153,7 @@ func timeless(message string) string {
 // findPods reports whether applied workloads are not ready, and makes the first the root cause. Exhausted retries are a
 // consequence and become a detail.
 func (s *diagnosis) findPods(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
-	if sub.Kind.Manager == "" || !slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, root.Code) {
+	if sub.Kind.Manager == "" || controllers.IsRemote(sub.Object) || !slices.Contains([]string{"not-ready", "progressing", "retries-exhausted", "health"}, root.Code) {
 		return false
 	}
 	problems, _ := rollout.Problems(ctx, s.cluster, workloadsOf(sub))

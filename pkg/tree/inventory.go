@@ -24,8 +24,7 @@ type fluxObject struct {
 }
 
 func fluxObjectOf(k controllers.Kind, o controllers.Object) fluxObject {
-	f := fluxObject{live: liveOf(o), stored: storageOf(k, o)}
-	_, f.remote = controllers.Path{"spec.kubeConfig"}.Lookup(o)
+	f := fluxObject{live: liveOf(o), stored: storageOf(k, o), remote: controllers.IsRemote(o)}
 	list, _ := k.Inventory.Lookup(o)
 	items, _ := list.([]any)
 	for _, item := range items {

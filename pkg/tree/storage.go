@@ -27,10 +27,9 @@ type storage struct{ namespace, name, target string }
 // in another cluster cannot be read here.
 func storageOf(k controllers.Kind, o controllers.Object) *storage {
 	_, inventory := controllers.Path{"status.inventory"}.Lookup(o)
-	_, remote := controllers.Path{"spec.kubeConfig"}.Lookup(o)
 	field := func(paths ...string) string { return controllers.Path(paths).String(o) }
 	version := field("status.history[0].version", "status.lastReleaseRevision")
-	if !k.Release || inventory || remote || version == "" || version == "0" {
+	if !k.Release || inventory || controllers.IsRemote(o) || version == "" || version == "0" {
 		return nil
 	}
 	name := field("status.history[0].name")

@@ -42,7 +42,7 @@ func contentsOf(c *cluster) *contents {
 		all.incomplete = all.incomplete || id.Kind == "ResourceSet"
 	}
 	for _, o := range c.objects {
-		if !remote(o.side.Owner) {
+		if !controllers.IsRemote(o.side.Owner.Object) {
 			all.add(o)
 		}
 	}

@@ -130,7 +130,7 @@ func checkDeadlocks(c *cluster) {
 	}
 	for _, o := range c.objects {
 		found := installers[kind{o.ref.Group, o.ref.Kind}]
-		if len(found) != 1 || !build.IsHelmRelease(found[0].Owner) || remote(found[0].Owner) || !applies(c, o) || remote(o.side.Owner) {
+		if len(found) != 1 || !build.IsHelmRelease(found[0].Owner) || controllers.IsRemote(found[0].Owner.Object) || !applies(c, o) || controllers.IsRemote(o.side.Owner.Object) {
 			continue
 		}
 		id := controllers.IDOf(found[0].Owner.Object)

@@ -19,14 +19,14 @@ import (
 func (c *cluster) references(ctx context.Context) {
 	for _, o := range c.objects {
 		kind, ok := o.ref.Flux()
-		if !ok || remote(o.side.Owner) {
+		if !ok || controllers.IsRemote(o.side.Owner.Object) {
 			continue // it refers to objects of another cluster
 		}
 		c.checkReferences(ctx, o, kind)
 		c.checkSecrets(o)
 	}
 	for _, b := range c.deployed.Blocked {
-		if o := c.byRef[b.Object.ID]; o != nil && !remote(o.side.Owner) {
+		if o := c.byRef[b.Object.ID]; o != nil && !controllers.IsRemote(o.side.Owner.Object) {
 			c.add(o, Finding{Severity: Invalid, Rule: RuleDependency, Field: dependsOn, Message: strings.TrimPrefix(strings.Replace(b.Reason, "circular "+dependsOn, "circular", 1), dependsOn+" ")})
 		}
 	}
@@ -34,12 +34,6 @@ func (c *cluster) references(ctx context.Context) {
 
 // dependsOn is the field with the dependencies of an object.
 const dependsOn = "spec.dependsOn"
-
-// remote reports whether an owner applies its objects to another cluster.
-func remote(owner *unstructured.Unstructured) bool {
-	_, set, _ := unstructured.NestedMap(owner.Object, "spec", "kubeConfig")
-	return set
-}
 
 // checkReferences reports missing sources, charts, providers, images and watched objects.
 func (c *cluster) checkReferences(ctx context.Context, o *object, kind controllers.Kind) {

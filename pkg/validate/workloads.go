@@ -20,7 +20,7 @@ func checkWorkloads(c *cluster) {
 	all := contentsOf(c)
 	for _, o := range c.objects {
 		owner := o.side.Owner
-		if remote(owner) || len(c.graph.Lacking(controllers.IDOf(owner.Object))) > 0 {
+		if controllers.IsRemote(owner.Object) || len(c.graph.Lacking(controllers.IDOf(owner.Object))) > 0 {
 			continue
 		}
 		id := o.ref.ID

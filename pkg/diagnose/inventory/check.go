@@ -62,12 +62,6 @@ func (k *check) unknown(format string, args ...any) {
 	k.result.Unknown = append(k.result.Unknown, fmt.Sprintf(format, args...))
 }
 
-// isRemote reports whether an object applies to another cluster.
-func isRemote(o controllers.Object) bool {
-	_, is := controllers.Path{"spec.kubeConfig"}.Lookup(o)
-	return is
-}
-
 // correction describes when the controller of an applier corrects an object, and returns the commands that correct it
 // immediately.
 func correction(s rules.Subject, now time.Time) (detail string, fixes []string) {

@@ -33,7 +33,7 @@ func (c *Checker) Check(ctx context.Context, s rules.Subject) Result {
 	if s.Kind.Suspension.Is(s.Object) || s.Kind.Manager == "" || len(controllers.Managed(s.Object)) == 0 {
 		return Result{}
 	}
-	if isRemote(s.Object) {
+	if controllers.IsRemote(s.Object) {
 		return inAnotherCluster(s)
 	}
 	k := &check{checker: c, subject: s}
@@ -57,7 +57,7 @@ func (c *Checker) CheckOne(ctx context.Context, s rules.Subject, o controllers.O
 	if s.Kind.Suspension.Is(s.Object) || isExcluded(o) {
 		return Result{}
 	}
-	if isRemote(s.Object) {
+	if controllers.IsRemote(s.Object) {
 		return inAnotherCluster(s)
 	}
 	t := controllers.IDOf(o)

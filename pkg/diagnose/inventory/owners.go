@@ -24,33 +24,43 @@ func (k *check) findContested(ctx context.Context) {
 	others := map[controllers.ID][]controllers.ID{}
 	appliers, unknown := k.checker.Cluster.Appliers(ctx, []controllers.Kind{k.subject.Kind}, []controllers.ID{owner}, k.inventory.Objects...)
 	k.result.Unknown = append(k.result.Unknown, unknown...)
-	var sharing []controllers.ID
+	same, active := sharing(k.subject, appliers)
 	for _, a := range appliers {
-		switch {
-		case isRemote(a.Object) || a.ID() == owner:
-			continue
-		case k.subject.Kind.Release && sameRelease(k.subject.Object, a.Object):
-			sharing = append(sharing, a.ID())
+		if controllers.IsRemote(a.Object) || a.ID() == owner || slices.Contains(same, a.ID()) {
 			continue
 		}
 		for _, t := range a.Has {
 			others[t] = append(others[t], a.ID())
 		}
 	}
-	if len(sharing) > 0 {
-		k.result.Problems = append(k.result.Problems, Problem{"its Helm release is not its own", shared(k.subject, sharing)})
+	if len(active) > 0 {
+		k.result.Problems = append(k.result.Problems, Problem{"its Helm release is not its own", shared(k.subject, active)})
 	}
 	labeled := &labeledOwners{checker: k.checker, read: map[controllers.ID]controllers.Object{}, releases: map[controllers.ID]*desired{}}
 	k.each("an object in its inventory has another owner", "more objects of the inventory have other owners as well", func(t controllers.ID) (rules.Finding, bool) {
 		all := append([]controllers.ID{owner}, others[t]...)
 		for _, other := range controllers.Owners(k.inventory.Live[t]) {
-			if !slices.Contains(all, other) && !slices.Contains(sharing, other) && labeled.apply(ctx, other, t) {
+			if !slices.Contains(all, other) && !slices.Contains(same, other) && labeled.apply(ctx, other, t) {
 				all = append(all, other)
 			}
 		}
 		return contested(t, all), len(all) > 1
 	})
 	k.result.Unknown = append(k.result.Unknown, labeled.unknown...)
+}
+
+// sharing returns the other HelmReleases that manage the Helm release of a HelmRelease, and those of them that are not suspended.
+func sharing(s rules.Subject, appliers []observe.Applier) (same, active []controllers.ID) {
+	for _, a := range appliers {
+		if !s.Kind.Release || a.ID() == s.ID() || controllers.IsRemote(a.Object) || !sameRelease(s.Object, a.Object) {
+			continue
+		}
+		same = append(same, a.ID())
+		if !s.Kind.Suspension.Is(a.Object) {
+			active = append(active, a.ID())
+		}
+	}
+	return same, active
 }
 
 // sameRelease reports whether two HelmReleases manage the same Helm release.
@@ -110,7 +120,7 @@ type labeledOwners struct {
 // apply reports whether an owner has applied an object.
 func (l *labeledOwners) apply(ctx context.Context, owner, t controllers.ID) bool {
 	o := l.object(ctx, owner)
-	if o == nil || isRemote(o) {
+	if o == nil || controllers.IsRemote(o) {
 		return false
 	}
 	k := observe.KindOf(owner)

@@ -1,10 +1,13 @@
 package inventory
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // TestContestedNamesTheAnnotationOfEachOwner checks that the annotation that keeps an object belongs
@@ -67,5 +70,23 @@ func TestSameRelease(t *testing.T) {
 		if got := sameRelease(c.a, c.b); got != c.want {
 			t.Errorf("%s: %v, not %v", name, got, c.want)
 		}
+	}
+}
+
+// TestSharing expects all HelmReleases with the Helm release of another, and those that are not suspended.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	k, _ := controllers.FindKind("HelmRelease")
+	applier := func(name string, spec map[string]any) observe.Applier {
+		return observe.Applier{Kind: k, Object: controllers.Object{"metadata": map[string]any{"namespace": "apps", "name": name}, "spec": spec}}
+	}
+	appliers := []observe.Applier{
+		applier("web", nil), applier("twin", map[string]any{"releaseName": "web"}), applier("paused", map[string]any{"releaseName": "web", "suspend": true}),
+		applier("east", map[string]any{"releaseName": "web", "kubeConfig": map[string]any{}}), applier("other", nil),
+	}
+	same, active := sharing(rules.NewSubject(k, appliers[0].Object, ""), appliers)
+	want := []controllers.ID{controllers.FluxID("HelmRelease", "apps", "twin"), controllers.FluxID("HelmRelease", "apps", "paused")}
+	if !slices.Equal(same, want) || !slices.Equal(active, want[:1]) {
+		t.Errorf("%v, %v", same, active)
 	}
 }

@@ -85,11 +85,11 @@ func FailedDeletion(k controllers.Kind, o controllers.Object) (controllers.Readi
 // failedJob matches the name of a Job in the message of Helm about a failed hook.
 var failedJob = regexp.MustCompile(`\bjob ([a-z0-9.-]+) failed: `)
 
-// FailedHook returns the Job of the hook that fails the deletion of a release.
+// FailedHook returns the Job of the hook that fails the deletion of a release in this cluster.
 func FailedHook(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
 	failed, is := FailedDeletion(k, o)
 	m := failedJob.FindStringSubmatch(failed.Message)
-	if !is || m == nil {
+	if !is || m == nil || controllers.IsRemote(o) {
 		return controllers.ID{}, false
 	}
 	s := Subject{Kind: k, Object: o}

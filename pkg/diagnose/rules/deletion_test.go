@@ -119,17 +119,19 @@ func TestNamespaceConditions(t *testing.T) {
 // TestFailedHook has a release whose pre-delete hook fails, and near misses.
 func TestFailedHook(t *testing.T) {
 	t.Parallel()
+	const here = `{"targetNamespace": "target"}`
 	const message = "Helm uninstall failed for release apps/web with chart web@1.0.0: 1 error occurred:\n\t* job clean-up failed: BackoffLimitExceeded"
 	for name, c := range map[string]struct {
 		deleted, reason, message string
-		want                     string
+		spec, want               string
 	}{
-		"a hook":          {"2026-11-01T10:00:00Z", "UninstallFailed", message, "Job/target/clean-up"},
-		"not deleted":     {"", "UninstallFailed", message, ""},
-		"an installation": {"2026-11-01T10:00:00Z", "InstallFailed", message, ""},
-		"another failure": {"2026-11-01T10:00:00Z", "UninstallFailed", "Helm uninstall failed: job of the release failed", ""},
+		"a hook":          {"2026-11-01T10:00:00Z", "UninstallFailed", message, here, "Job/target/clean-up"},
+		"not deleted":     {"", "UninstallFailed", message, here, ""},
+		"an installation": {"2026-11-01T10:00:00Z", "InstallFailed", message, here, ""},
+		"another failure": {"2026-11-01T10:00:00Z", "UninstallFailed", "Helm uninstall failed: job of the release failed", here, ""},
+		"another cluster": {"2026-11-01T10:00:00Z", "UninstallFailed", message, `{"targetNamespace": "target", "kubeConfig": {"secretRef": {"name": "east"}}}`, ""},
 	} {
-		s := failing(t, "HelmRelease", c.reason, c.message, `{"targetNamespace": "target"}`)
+		s := failing(t, "HelmRelease", c.reason, c.message, c.spec)
 		if c.deleted != "" {
 			s.Object["metadata"].(map[string]any)["deletionTimestamp"] = c.deleted
 		}

@@ -68,8 +68,7 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 		if o.resource != k.Resource || o.group != k.Group {
 			continue
 		}
-		_, remote := (controllers.Path{"spec.kubeConfig"}).Lookup(object)
-		if o.when == remoteCluster && !remote {
+		if o.when == remoteCluster && !controllers.IsRemote(object) {
 			break
 		}
 		return &Suspension{o.reason, o.when != remoteCluster}

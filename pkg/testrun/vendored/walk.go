@@ -91,7 +91,7 @@ func (w *walk) run(ctx context.Context) error {
 func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
 	id := controllers.IDOf(o.Object)
 	k, known := id.Flux()
-	if _, remote, _ := unstructured.NestedMap(o.Object, "spec", "kubeConfig"); !known || remote || k.Suspension.Is(o.Object) {
+	if !known || controllers.IsRemote(o.Object) || k.Suspension.Is(o.Object) {
 		return nil
 	}
 	switch id.Kind {
