@@ -120,6 +120,9 @@ func resourcesOf(receiver controllers.Object) []string {
 
 // missesResource reports whether the webhook responded with 500 because a resource of the Receiver does not exist.
 func (t *triggering) missesResource(ctx context.Context, err error) bool {
+	if t.absent.Name != "" { // found before the retries ended
+		return true
+	}
 	var rejected *webhook.StatusError
 	if t.client == nil || !errors.As(err, &rejected) || rejected.Code != http.StatusInternalServerError {
 		return false

@@ -63,10 +63,11 @@ than a minute, or for less than the time for which their controller waits, are
 listed as progress, not as problems.
 
 JSON and YAML have the fields healthy, checked (the number of resources), summary
-(problems, rootCauses, shown), cases, progress (cases that are not a problem yet), facts (the revisions of the resource), unapplied (commits that are
-not live) and unknown (what could not be checked). A case has the object, its
-root cause (code, message, details, remedies), the chain of findings from the
-object to it, and the objects that it blocks.`,
+(problems, rootCauses, shown), cases, progress (cases that are not a problem yet),
+facts (the revisions of the resource), unapplied (commits that are not live) and
+unknown (what could not be checked). A case has the object, its root cause (code,
+message, details, remedies), the chain of findings from the object to it, and the
+objects that it blocks.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "no problem was found; a resource that has been reconciling for less than a minute or the time for which its controller waits, or being deleted for less than half " +
 				"a minute, is not a problem unless its controller is in a crash loop",

@@ -85,7 +85,8 @@ func WithKind(root *cobra.Command, args []string) []string {
 		return args
 	}
 	for i, arg := range args {
-		afterFlag := i > 0 && strings.HasPrefix(args[i-1], "-") // the argument may be the value of the flag
+		// The argument may be the value of a flag before it.
+		afterFlag := i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=")
 		ref, ok := objref.Parse([]string{arg})
 		if afterFlag || !ok || len(ref.Kinds) != 1 || !strings.Contains(arg, "/") {
 			continue

@@ -61,11 +61,21 @@ func (p *Page) Section(title string, lines []string) {
 // Problem writes a root cause, the dependency chain, the other blocked objects and
 // the remedies.
 func (p *Page) Problem(c diagnose.Cause) {
-	p.B.WriteString(p.Strong(p.folded(0, "✗ "+c.Root().Object.String()+": "+c.Root().Message)) + "\n")
-	if p.Brief && linesOf(c) > briefLines {
+	whole := Page{Strong: p.Strong}
+	if whole.problem(c); p.Brief && strings.Count(whole.B.String(), "\n") > briefLines {
 		p.brief(c)
 		return
 	}
+	p.problem(c)
+}
+
+// head writes the root cause.
+func (p *Page) head(c diagnose.Cause) {
+	p.B.WriteString(p.Strong(p.folded(0, "✗ "+c.Root().Object.String()+": "+c.Root().Message)) + "\n")
+}
+
+func (p *Page) problem(c diagnose.Cause) {
+	p.head(c)
 	for _, detail := range c.Root().Details {
 		p.Line(2, detail)
 	}
@@ -83,22 +93,9 @@ func (p *Page) Problem(c diagnose.Cause) {
 	p.Section("Fix", c.Root().Remedies())
 }
 
-// linesOf returns the number of lines that describe a root cause.
-func linesOf(c diagnose.Cause) int {
-	n := 1 + len(c.Root().Details)
-	for _, section := range []int{len(listed(c.Blocks)), len(c.Root().Remedies())} {
-		if section > 0 {
-			n += 1 + section
-		}
-	}
-	if len(c.Chain) > 1 {
-		n += 1 + len(c.Chain)
-	}
-	return n
-}
-
 // brief writes the most important lines of a root cause.
 func (p *Page) brief(c diagnose.Cause) {
+	p.head(c)
 	details, fixes := c.Root().Details, c.Root().Remedies()
 	for _, detail := range details[:min(len(details), briefDetails)] {
 		p.Line(2, detail)
