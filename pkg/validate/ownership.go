@@ -66,7 +66,7 @@ func checkOverlaps(c *cluster) {
 		}
 		f := Finding{
 			Severity: Invalid, Rule: RuleOwner,
-			Message: fmt.Sprintf("%s applies it, too: the Kustomizations overwrite and prune the object of each other", controllers.IDOf(other.side.Owner.Object)),
+			Message: fmt.Sprintf("applied by %s and by %s: each overwrites and prunes it", controllers.IDOf(other.side.Owner.Object), controllers.IDOf(o.side.Owner.Object)),
 			Fix:     "remove it from one of them",
 		}
 		if o.ref.IsNamespace() {
