@@ -71,11 +71,10 @@ without the flag, a violation of them is listed as not validated, except for API
 versions that no supported version of Flux serves. Values of Secrets are never
 printed.
 
-The most common rules of the API server that schemas do not have are checked, such
-as that a label selector matches the labels of its template. With --sandbox, an API
-server without data is started (see flux sandbox) and asked for a dry run of each
-object, and removed in the end. It has the default feature gates and no admission
-webhooks.
+Common rules of the API server that schemas do not contain are checked, for example
+that a label selector matches the labels of its template. With --sandbox, an empty
+API server is started (see flux sandbox), dry-runs each object, and is removed
+afterwards. It has the default feature gates and no admission webhooks.
 
 What cannot be validated is listed: objects without a known schema, and
 Kustomizations and HelmReleases whose source, chart, variables or values are not
