@@ -61,7 +61,7 @@ func remove(ctx context.Context, c *Client, r Resource, namespace, name string, 
 	}
 	o, err := decode(body, r, name)
 	// The server returns a Status for an object that is deleted immediately.
-	if err != nil || (controllers.Path{"metadata.deletionTimestamp"}).String(o) == "" {
+	if err != nil || !Terminating(o) {
 		return nil, err
 	}
 	return o, nil

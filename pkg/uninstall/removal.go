@@ -87,29 +87,31 @@ func (r *removal) components(ctx context.Context) error {
 	return r.delete(ctx, r.plan.Components[i:])
 }
 
+// controllers deletes the Deployments of the controllers until none of them and
+// none of their pods remains: kustomize-controller can apply its own and the
+// other Deployments again before it stops.
 func (r *removal) controllers(ctx context.Context, deployments []Target) error {
 	if err := r.delete(ctx, deployments); err != nil {
 		return err
 	}
 	r.progress.Waiting("waiting for the controllers to stop")
+	pods := r.pods(deployments)
 	for {
-		if err := r.end(ctx, deployments); err != nil {
-			return err
-		}
-		left, err := r.client.WaitDeleted(ctx, kube.BuiltIn("v1", "Pod"), r.pods(deployments), anything)
-		if err == nil {
-			return nil
-		}
-		if !errors.Is(err, kube.ErrAppeared) {
+		left, err := r.stop(ctx, pods)
+		if err != nil && !errors.Is(err, kube.ErrAppeared) {
 			return remaining(ctx, err, left, func(_ context.Context, pod controllers.Object) string {
 				return fmt.Sprintf("Pod/%s/%s is still running on node %s; only the Deployments were removed: run the command again when the pod is deleted",
 					controllers.Namespace(pod), controllers.Name(pod), controllers.Path{"spec.nodeName"}.String(pod))
 			})
 		}
-		// kustomize-controller may have applied its own Deployment again before it stopped.
+		stopped := err == nil
 		again, err := targets(ctx, r.client, kube.BuiltIn("apps/v1", "Deployment"), selectionOf(kube.BuiltIn("apps/v1", "Deployment"), r.plan.Namespace))
 		if err != nil {
 			return err
+		}
+		again = slices.DeleteFunc(again, func(t Target) bool { return kube.Terminating(t.Object) })
+		if stopped && len(again) == 0 {
+			return nil
 		}
 		if err := r.delete(ctx, again); err != nil {
 			return err
@@ -117,17 +119,24 @@ func (r *removal) controllers(ctx context.Context, deployments []Target) error {
 	}
 }
 
-// end deletes the objects that the Deployments own. The garbage collector deletes
-// them as well, but minutes later if CRDs have changed recently, because it
-// discovers all kinds again. Without permission, end waits for it.
-func (r *removal) end(ctx context.Context, deployments []Target) error {
+// stop deletes the ReplicaSets and pods of the controllers and waits until they
+// are deleted. The garbage collector deletes them as well, but minutes later if
+// CRDs have changed recently, because it discovers all kinds again. Without
+// permission, stop waits for it. It returns kube.ErrAppeared if a pod was created
+// in the meantime.
+func (r *removal) stop(ctx context.Context, pods kube.Selection) ([]controllers.Object, error) {
+	forbidden := false
 	for _, owned := range []kube.Resource{kube.BuiltIn("apps/v1", "ReplicaSet"), kube.BuiltIn("v1", "Pod")} {
-		err := r.client.RemoveAll(ctx, owned, r.pods(deployments))
+		err := r.client.RemoveAll(ctx, owned, pods)
 		if err != nil && !apierrors.IsForbidden(err) {
-			return err
+			return nil, err
 		}
+		forbidden = forbidden || err != nil
 	}
-	return nil
+	if forbidden {
+		return r.client.WaitDeleted(ctx, kube.BuiltIn("v1", "Pod"), pods, anything)
+	}
+	return r.client.WaitTerminated(ctx, kube.BuiltIn("v1", "Pod"), pods)
 }
 
 // pods selects the ReplicaSets and pods of the controllers, including those of

@@ -3,6 +3,7 @@ package uninstall
 import (
 	"context"
 	"errors"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -67,5 +68,40 @@ func TestRemaining(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"flux-system"}, s.Names(testflux.NamespacePath)); diff != "" {
 		t.Errorf("namespaces: %s", diff)
+	}
+}
+
+// TestAppliedAgain deletes the Deployment again that kustomize-controller has applied between the deletion of the pods and
+// the list of those that remain.
+func TestAppliedAgain(t *testing.T) {
+	t.Parallel()
+	s := testflux.Installed(t)
+	pod := testflux.Labels()
+	pod["app"] = "source-controller"
+	applied := 0
+	s.Handle("DELETE "+testflux.PodPath, func(w http.ResponseWriter, r *http.Request) {
+		for _, name := range s.Names(testflux.PodPath) {
+			s.Take(testflux.PodPath, name)
+		}
+		if applied++; applied == 1 {
+			s.Put(testflux.DeploymentPath, testflux.Deployment("source-controller", "v1.10.1", 1))
+			s.Put(testflux.PodPath, controllers.Object{"metadata": map[string]any{"name": "source-controller-def-y", "namespace": "flux-system", "labels": pod}})
+		}
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+	})
+	plan, err := NewPlan(t.Context(), s.Client, "flux-system", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got strings.Builder
+	if _, err := Run(t.Context(), s.Client, plan, ui.New(strings.NewReader(""), &got, func(string) string { return "" })); err != nil {
+		t.Fatal(err)
+	}
+	deleted := "✔ Deployment/flux-system/source-controller deleted\n"
+	if want := deleted + "◎ waiting for the controllers to stop\n" + deleted; !strings.Contains(got.String(), want) {
+		t.Errorf("want %s\ngot %s", want, got.String())
+	}
+	if left := append(s.Names(testflux.DeploymentPath), s.Names(testflux.PodPath)...); len(left) > 0 {
+		t.Errorf("uninstall left %q", left)
 	}
 }

@@ -177,19 +177,32 @@ func (p *pods) gone(o any) {
 	}
 }
 
-// finish deletes the pod object after its process has exited, as a kubelet does.
+// finish deletes the pod object after its process has exited, as a kubelet does. It repeats a failed request until the
+// sandbox stops.
 func (p *pods) finish(ctx context.Context, pod *corev1.Pod) {
+	for !p.remove(ctx, pod) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+		}
+	}
+	p.removeFolder(pod.UID)
+}
+
+// remove deletes the pod object and reports whether it is gone.
+func (p *pods) remove(ctx context.Context, pod *corev1.Pod) bool {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
 	now := int64(0)
 	err := p.k.client.CoreV1().Pods(pod.Namespace).Delete(bounded, pod.Name, metav1.DeleteOptions{
 		GracePeriodSeconds: &now, Preconditions: &metav1.Preconditions{UID: &pod.UID},
 	})
-	if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-		p.k.log.Error("deleting a pod", "pod", pod.Name, "error", err)
-		return
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // a conflict: another pod has the name
+		return true
 	}
-	p.removeFolder(pod.UID)
+	p.k.log.Error("deleting a pod", "pod", pod.Name, "error", err)
+	return false
 }
 
 func grace(pod *corev1.Pod) time.Duration {

@@ -38,7 +38,7 @@ func (c *checkup) definitions() {
 
 // crdProblem returns the problem of a CRD, or "".
 func crdProblem(crd controllers.Object, stored []string) string {
-	if (controllers.Path{"metadata.deletionTimestamp"}).String(crd) != "" {
+	if kube.Terminating(crd) {
 		return "being deleted: finalizers of its objects may delay the deletion"
 	}
 	for _, want := range []string{"Established", "NamesAccepted"} {

@@ -205,7 +205,7 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, set *mani
 		return err
 	}
 	for _, existing := range []controllers.Object{installed, home} {
-		if (controllers.Path{"metadata.deletionTimestamp"}).String(existing) != "" {
+		if kube.Terminating(existing) {
 			return hint.Errorf("finish it with 'flux uninstall', which reports the blocking finalizers, then install again",
 				"an earlier removal is incomplete: %s is being deleted", controllers.Name(existing))
 		}
