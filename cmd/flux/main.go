@@ -47,6 +47,13 @@ func collectLater() {
 	runtime.AddCleanup(new(*byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
 }
 
+// limitMemory lowers the memory limit.
+func limitMemory(bytes int64) {
+	if debug.SetMemoryLimit(-1) > bytes {
+		debug.SetMemoryLimit(bytes)
+	}
+}
+
 // start runs the process's command line by a clock and returns the exit code.
 func start(now func() time.Time) int {
 	// What the Kubernetes client logs comes back as an error too, in better words.
@@ -60,6 +67,7 @@ func start(now func() time.Time) int {
 	a := app.New(os.Stdin, os.Stdout, os.Stderr, os.Getenv, now)
 	a.LookupEnv = os.LookupEnv
 	a.Environ = os.Environ
+	a.LimitMemory = limitMemory
 	a.Build = app.Build{Version: cmp.Or(version, app.DevVersion), Commit: commit, Date: date}
 	code := root.Run(ctx, a, os.Args[1:])
 	if code != clierr.ExitSuccess {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"strings"
 	"time"
 
@@ -163,7 +162,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 			return err
 		}
 	}
-	boundMemory()
+	a.LimitMemory(logMemory)
 	options.Warn = a.UI.Warning
 	if o.follow {
 		options.Failed = a.Report // called concurrently
@@ -225,12 +224,6 @@ func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, 
 // one line and its read buffer; without a limit, the heap may grow to twice
 // their size.
 const logMemory = 64 << 20
-
-func boundMemory() {
-	if debug.SetMemoryLimit(-1) > logMemory {
-		debug.SetMemoryLimit(logMemory)
-	}
-}
 
 func followLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
 	format := logFormat(a, o)

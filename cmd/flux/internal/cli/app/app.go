@@ -39,6 +39,9 @@ type App struct {
 	// Environ returns the environment for plugins, as os.Environ does.
 	Environ func() []string
 	Now     func() time.Time
+	// LimitMemory lowers the memory limit of the garbage collector to a number of bytes. New sets a function that does
+	// nothing, because the limit is that of the whole process.
+	LimitMemory func(bytes int64)
 	// Build identifies this program.
 	Build Build
 	// Commands lists the built-in commands, which take precedence over plugins.
@@ -82,7 +85,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 	secrets := &redact.Set{}
 	masked := secrets.NewWriter(err)
 	a := &App{
-		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, Build: Build{Version: DevVersion},
+		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, LimitMemory: func(int64) {}, Build: Build{Version: DevVersion},
 		operation: &atomic.Pointer[context.Context]{}, unreachable: &sync.Map{},
 	}
 	a.UI.Mask(secrets.Text)
