@@ -2,13 +2,16 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
@@ -46,6 +49,46 @@ func PushLayout(ctx context.Context, repository, folder string, access Access) e
 		}
 	}
 	return nil
+}
+
+// SelectLayout returns the selected artifact of an OCI layout and its layer as it is stored.
+func SelectLayout(folder string, wanted Wanted) (Artifact, []byte, error) {
+	index, err := layout.ImageIndexFromPath(folder)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+	}
+	tags := map[string]v1.Hash{}
+	for _, m := range manifest.Manifests {
+		tags[m.Annotations[tagAnnotation]] = m.Digest
+	}
+	tag := cmp.Or(wanted.Tag, name.DefaultTag)
+	if wanted.SemVer != "" {
+		if tag, err = wanted.newest(slices.Collect(maps.Keys(tags))); err != nil && wanted.Digest == "" {
+			return Artifact{}, nil, err
+		}
+	}
+	digest, ok := tags[tag]
+	if wanted.Digest != "" {
+		tag = ""
+		ok = slices.ContainsFunc(manifest.Manifests, func(m v1.Descriptor) bool { digest = m.Digest; return m.Digest.String() == wanted.Digest })
+	}
+	if !ok {
+		return Artifact{}, nil, fmt.Errorf("the OCI layout has no artifact with %s", cmp.Or(wanted.Digest, "the tag "+tag))
+	}
+	image, err := index.Image(digest)
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+	}
+	layer, err := layerOf(image, wanted.MediaType, wanted.MediaType == "")
+	if err != nil {
+		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+	}
+	content, err := compressed(layer, nil)
+	return Artifact{Tag: tag, Digest: digest.String()}, content, err
 }
 
 // LayoutFile is the file that makes a directory an OCI layout (OCI image specification).

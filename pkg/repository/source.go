@@ -176,7 +176,11 @@ func notInTree(o *unstructured.Unstructured, local bool) error {
 	case source.Kind == controllers.GitRepository:
 		return &UnavailableError{Reason: fmt.Sprintf("%s is another repository: its URL is not a remote of this clone", source), Elsewhere: true}
 	}
-	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: if it is published from this repository, set its directory with --local-sources %s=PATH", source, hint.Quote(source.String())), Elsewhere: true}
+	remedy := "set its directory in this repository with --local-sources " + hint.Quote(source.String()) + "=PATH"
+	if url := text(o, "spec", "url"); url != "" {
+		remedy += ", or another directory with --map " + hint.Quote(url+"=DIR")
+	}
+	return &UnavailableError{Reason: fmt.Sprintf("the content of %s is not in Git: %s", source, remedy), Elsewhere: true}
 }
 
 // elsewhere returns the files of a source that the tree does not contain. otherwise is the error if Contents has none.

@@ -27,6 +27,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
@@ -57,7 +58,7 @@ type Run struct {
 	// Pushing is called before the files of Head replace those of Repository. It may be nil.
 	Pushing func(context.Context)
 	// Mappings are served in place of other sources.
-	Mappings []sources.Mapping
+	Mappings []mapped.Mapping
 	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents
 	// that SOPS has encrypted with stub values.
 	FakeSecrets bool

@@ -19,7 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
 	"github.com/fluxkit/flux/internal/registry"
-	"github.com/fluxkit/flux/pkg/testrun/sources"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/test/support/testcloud"
 	"github.com/fluxkit/flux/test/support/testregistry"
 )
@@ -105,7 +105,7 @@ func serveSources(t *testing.T, dir string) (charts string, closed func()) {
 // packChart returns the chart in a directory as a packed chart.
 func packChart(t *testing.T, directory string) []byte {
 	t.Helper()
-	files, err := sources.ReadFiles(t.Context(), os.DirFS(directory))
+	files, err := mapped.ReadFiles(t.Context(), os.DirFS(directory))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ func packChart(t *testing.T, directory string) []byte {
 	for name, content := range files {
 		inside[filepath.Base(directory)+"/"+name] = content
 	}
-	packed, err := sources.PackFiles(inside)
+	packed, err := mapped.PackFiles(inside)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -192,6 +192,12 @@ func (f *chartFinder) templated(spec chartSpec, namespace string, generation int
 		URL: repository.URL, Name: spec.Chart, Version: spec.Version, Build: spec.build("", generation),
 		ValuesFiles: spec.ValuesFiles, IgnoreMissingValuesFiles: spec.IgnoreMissingValuesFiles,
 	}
+	if f.options.Local != nil {
+		chart.Archive, err = f.options.Local(f.ctx, *chart)
+		if !errors.Is(err, build.ErrNotFound) {
+			return chart, err
+		}
+	}
 	chart.Access, err = f.access(o, o)
 	chart.Access.Insecure, chart.Access.PassCredentials = repository.Insecure, repository.PassCredentials
 	return chart, err
@@ -222,6 +228,9 @@ func (f *chartFinder) inTree(source controllers.ID, spec chartSpec, generation i
 	}
 	chart, err := ChartIn(tree, spec.Chart)
 	if err != nil {
+		return nil, fmt.Errorf("reading chart %s of %s: %w", spec.Chart, source, err)
+	}
+	if err := f.provide(chart, chart.Folder, map[string]bool{}); err != nil {
 		return nil, fmt.Errorf("reading chart %s of %s: %w", spec.Chart, source, err)
 	}
 	chart.ReplaceValues = len(spec.ValuesFiles) > 0
@@ -388,22 +397,4 @@ func (c *Chart) collect(tree fs.FS, folder string, limits *budget.Budget, seen m
 		}
 	}
 	return nil
-}
-
-// LocalCharts returns the directories of the charts that a Chart.yaml references by file://, relative to its own.
-func LocalCharts(name string, text []byte) (directories []string, err error) {
-	var metadata struct {
-		Dependencies []struct {
-			Repository string `json:"repository"`
-		} `json:"dependencies"`
-	}
-	if err := budget.Unmarshal(name, text, &metadata); err != nil {
-		return nil, err
-	}
-	for _, d := range metadata.Dependencies {
-		if relative, ok := strings.CutPrefix(d.Repository, "file://"); ok {
-			directories = append(directories, relative)
-		}
-	}
-	return directories, nil
 }

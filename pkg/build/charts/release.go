@@ -35,6 +35,8 @@ type Options struct {
 	// never trusted.
 	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool
 	Hosts     []string
+	// Local returns the packed chart that is used in place of one in a Helm repository, or ErrNotFound. Nil returns none.
+	Local func(ctx context.Context, chart Chart) ([]byte, error)
 	// Sources returns the trees of charts in Git repositories and buckets.
 	Sources build.Sources
 	// SourceRevision returns the revision of a source, such as main@sha1:…, or "" if it is not

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/Masterminds/semver/v3"
 	goyaml "go.yaml.in/yaml/v3"
 
 	"github.com/fluxkit/flux/internal/budget"
@@ -138,36 +137,11 @@ func choose(entries []indexEntry, from charts.Chart) (*indexEntry, error) {
 	for i, entry := range entries {
 		versions[i] = entry.Version
 	}
-	version, err := newest(versions, from.Version)
+	version, err := charts.Newest(versions, from.Version)
 	if err != nil {
 		return nil, fmt.Errorf("chart %q in %s: %w", from.Name, from.URL, err)
 	}
 	return &entries[slices.Index(versions, version)], nil
-}
-
-// newest returns the highest version in a range; "" is the range of all releases.
-func newest(versions []string, wanted string) (string, error) {
-	if slices.Contains(versions, wanted) {
-		return wanted, nil
-	}
-	if wanted == "" {
-		wanted = "*"
-	}
-	constraint, err := budget.Range(wanted)
-	if err != nil {
-		return "", fmt.Errorf("%.80q is neither a version nor a range: %w", wanted, err)
-	}
-	best, text := (*semver.Version)(nil), ""
-	for _, candidate := range versions {
-		version, err := semver.NewVersion(candidate)
-		if err == nil && constraint.Check(version) && (best == nil || version.GreaterThan(best)) {
-			best, text = version, candidate
-		}
-	}
-	if best == nil {
-		return "", fmt.Errorf("no version fits %q", wanted)
-	}
-	return text, nil
 }
 
 // get fetches a file. The credentials are sent to the server of the repository only, unless PassCredentials is set.

@@ -128,7 +128,7 @@ func referenceOf(address string, from charts.Chart, options []remote.Option) (na
 	for i := range tags {
 		tags[i] = strings.ReplaceAll(tags[i], "_", "+") // a tag cannot contain a plus sign
 	}
-	version, err := newest(tags, from.Version)
+	version, err := charts.Newest(tags, from.Version)
 	if err != nil {
 		return nil, fmt.Errorf("chart oci://%s: %w", address, err)
 	}

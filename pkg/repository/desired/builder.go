@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
@@ -52,6 +53,8 @@ type Builder struct {
 	// Kustomizer runs kustomize, and Charts returns what renders charts.
 	Kustomizer build.Kustomizer
 	Charts     func() (charts.Renderer, error)
+	// Mappings are directories in place of sources.
+	Mappings []mapped.Mapping
 	// Login and GitLogin return credentials of cloud providers.
 	Login    upstream.Login
 	GitLogin upstream.GitLogin

@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 )
 
 // NewPlan locates the Kustomization, its directory and its variables.
@@ -41,7 +42,7 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Ks: ks, Work: work, Options: build.Options{
+	plan := &Plan{Ks: ks, Work: work, mappings: b.Mappings, Options: build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: b.Strict, Ignore: b.Ignore, Lookup: b.lookup(work),
 		Missing: b.missing("variables", "--vars-file"), Kustomizer: b.Kustomizer,
 	}}
@@ -105,6 +106,7 @@ type Plan struct {
 	Sources build.Sources
 	Work    git.Workspace
 
+	mappings []mapped.Mapping
 	// deployed is what the Kustomization and its children apply.
 	deployed *repository.Deployed
 }
@@ -116,7 +118,7 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		return build.Kustomization(ctx, p.Tree, p.Ks, p.Options)
 	}
 	options := repository.Options{
-		Path: p.Options.Path, Root: p.Ks, Build: p.Options, Contents: stored(p.Sources),
+		Path: p.Options.Path, Root: p.Ks, Build: p.Options, Contents: &mapped.Sources{Mappings: p.mappings, Otherwise: stored(p.Sources)},
 		Folders: map[controllers.ID]repository.Folder{build.SourceOf(p.Ks): {Tree: p.Tree, Artifact: true}},
 	}
 	if missing := p.Options.Missing; missing != nil {

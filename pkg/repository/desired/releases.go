@@ -67,6 +67,7 @@ func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan
 		return nil, err
 	}
 	PreferBuilt(options, result)
+	b.useMapped(options)
 	seen := map[controllers.ID]bool{}
 	for depth := 0; len(releases) > 0; depth++ {
 		if depth > budget.TreeDepth {

@@ -13,10 +13,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
-	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
@@ -86,8 +86,8 @@ type Report struct {
 	Deprecated []Deprecation     `json:"deprecated"`
 	NotTested  []settle.Omission `json:"notTested"`
 	// Unmatched are the mappings that no source has used. It is empty if a cause keeps sources away.
-	Unmatched []sources.Mapping `json:"unmatched,omitempty"`
-	Unknown   []string          `json:"unknown"`
+	Unmatched []mapped.Mapping `json:"unmatched,omitempty"`
+	Unknown   []string         `json:"unknown"`
 	// Ignored are the arguments of controllers that the sandbox does not pass to them, with the reasons.
 	Ignored     []string     `json:"ignoredArguments,omitempty"`
 	Controllers []Controller `json:"controllers"`

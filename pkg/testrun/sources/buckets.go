@@ -5,42 +5,26 @@ import (
 	"fmt"
 	"io/fs"
 	"strconv"
-	"strings"
 
 	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
 // bucketSuffix distinguishes the path of a bucket from that of the Helm repository of the same directory.
 const bucketSuffix = "-bucket"
 
-// BucketURL returns the URL of a Bucket: its endpoint with the name of the bucket.
-func BucketURL(object controllers.Object) string {
-	text := func(field string) string { return controllers.Path{"spec." + field}.String(object) }
-	scheme := "https://"
-	if text("insecure") == "true" {
-		scheme = "http://"
-	}
-	return scheme + text("endpoint") + "/" + text("bucketName")
-}
-
-// place returns a URL without its scheme: an endpoint serves one bucket with a name.
-func place(url string) string {
-	_, place, _ := strings.Cut(strings.TrimRight(url, "/"), "://")
-	return place
-}
-
 // addressOf returns the URL of a source.
 func addressOf(object controllers.Object) string {
 	if object["kind"] == controllers.Bucket {
-		return BucketURL(object)
+		return mapped.BucketURL(object)
 	}
 	return controllers.Path{"spec.url"}.String(object)
 }
 
 // serveBucket serves a tree as a bucket.
-func (s *Server) serveBucket(ctx context.Context, m Mapping, tree fs.FS, name string) (redirect, error) {
+func (s *Server) serveBucket(ctx context.Context, m mapped.Mapping, tree fs.FS, name string) (redirect, error) {
 	files, err := s.filesOf(ctx, m, tree)
 	if err != nil {
 		return redirect{}, err
@@ -59,12 +43,12 @@ func (s *Server) serveBucket(ctx context.Context, m Mapping, tree fs.FS, name st
 	s.local.mu.Lock()
 	defer s.local.mu.Unlock()
 	s.local.buckets[name] = &bucketserver.Bucket{Name: name, Objects: objects, Modified: s.Now()}
-	return m.bucket(name, s.local.server.Address), nil
+	return bucketOf(m, name, s.local.server.Address), nil
 }
 
-// bucket returns the redirection of Buckets to a bucket of a server.
-func (m Mapping) bucket(name, server string) redirect {
-	when := `object.spec.endpoint + "/" + object.spec.bucketName == ` + strconv.Quote(place(m.URL))
+// bucketOf returns the redirection of Buckets to a bucket of a server.
+func bucketOf(m mapped.Mapping, name, server string) redirect {
+	when := `object.spec.endpoint + "/" + object.spec.bucketName == ` + strconv.Quote(mapped.Place(m.URL))
 	if m.Ref != nil {
 		prefix, _ := m.Ref["prefix"].(string)
 		when += ` && (has(object.spec.prefix) ? object.spec.prefix : "") == ` + strconv.Quote(prefix)

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -25,59 +24,15 @@ import (
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
-// Mapping is a directory or file that is served in place of the sources with a URL.
-type Mapping struct {
-	// URL is that of a GitRepository, HelmRepository or OCIRepository, or as BucketURL returns it.
-	URL string `json:"url"`
-	// Path is a directory with files, objects or charts, an OCI layout, or a packed chart or artifact.
-	Path string `json:"path"`
-	// Kind restricts the mapping to sources of a kind, and Ref to GitRepositories with this spec.ref, or
-	// to Buckets with this prefix.
-	// Mappings of vendored sources have a kind; a Helm repository without charts has no path.
-	Kind string         `json:"-"`
-	Ref  map[string]any `json:"-"`
-	// Added are files that are served with those of Path.
-	Added map[string][]byte `json:"-"`
-	// ETags are those of the objects of a Bucket. Others get one of their content.
-	ETags map[string]string `json:"-"`
-}
-
-// ParseMapping parses URL=PATH.
-func ParseMapping(text string) (Mapping, error) {
-	url, at, ok := strings.Cut(text, "=")
-	if !ok || url == "" || at == "" || !strings.Contains(url, "://") && !strings.Contains(url, "@") {
-		return Mapping{}, hint.Errorf("use --map URL=PATH, e.g. --map oci://ghcr.io/stefanprodan/charts=./charts", "invalid mapping %q", text)
-	}
-	if _, err := os.Stat(at); err != nil {
-		return Mapping{}, fmt.Errorf("mapping %s: %w", url, err)
-	}
-	return Mapping{URL: strings.TrimRight(url, "/"), Path: at}, nil
-}
-
-// Serves reports whether the mapping concerns sources of a kind with a URL.
-func (m Mapping) Serves(ctx context.Context, kind, url string) bool {
-	switch kind {
-	case controllers.GitRepository:
-		return git.ComparableAddress(url) == git.ComparableAddress(m.URL)
-	case controllers.Bucket:
-		return place(url) == place(m.URL)
-	}
-	name, below := strings.CutPrefix(url, m.URL+"/")
-	if !below || kind == controllers.HelmRepository || !strings.HasPrefix(url, registry.Scheme) {
-		return strings.TrimRight(url, "/") == m.URL
-	}
-	charts, err := chartsIn(ctx, m.Path)
-	return err == nil && slices.ContainsFunc(charts, func(c chart) bool { return c.name == name })
-}
-
 // redirect makes the sources of a mapping fetch from another address, as addressOf returns it.
 type redirect struct {
-	mapping Mapping
+	mapping mapped.Mapping
 	policy  policy.Redirect
 	address string
 }
@@ -92,7 +47,7 @@ var mappedFields = map[string][]string{
 }
 
 // redirected returns the redirection of the sources with a URL.
-func (m Mapping) redirected(resource, url, address string, more ...string) redirect {
+func redirected(m mapped.Mapping, resource, url, address string, more ...string) redirect {
 	patch := fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/url", value: %s}`, strconv.Quote(address))
 	for _, field := range more {
 		patch += ", " + field
@@ -119,7 +74,7 @@ func tagged(tag string) string {
 
 // Server serves mappings in a sandbox.
 type Server struct {
-	Mappings []Mapping
+	Mappings []mapped.Mapping
 	Sandbox  *sandbox.Sandbox
 	// FakeSecrets serves documents that SOPS has encrypted with stub values.
 	FakeSecrets bool
@@ -175,8 +130,8 @@ func (s *Server) Has(object controllers.Object) bool {
 }
 
 // Unused returns the mappings that no source has used.
-func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []Mapping {
-	var unused []Mapping
+func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []mapped.Mapping {
+	var unused []mapped.Mapping
 	for _, m := range s.Mappings {
 		used := m.Kind != "" // of a directory of vendored sources, all need not be used
 		for _, f := range flux {
@@ -194,12 +149,12 @@ func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []Mapping {
 
 // serveFolder serves a directory as a Git repository, as a bucket and, if it has charts, as a Helm
 // repository: the kind of the source is known only when it is applied.
-func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+func (s *Server) serveFolder(ctx context.Context, m mapped.Mapping, name string) ([]redirect, error) {
 	if m.Kind == controllers.GitRepository || m.Kind == controllers.Bucket {
 		return s.servePacked(ctx, m, name)
 	}
 	var found []redirect
-	charts, err := chartsIn(ctx, m.Path)
+	charts, err := mapped.ChartsIn(ctx, m.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +163,7 @@ func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]red
 		if err != nil {
 			return nil, err
 		}
-		found = append(found, m.redirected(helmRepositories, m.URL, address))
+		found = append(found, redirected(m, helmRepositories, m.URL, address))
 	}
 	if m.Kind != "" {
 		return found, nil
@@ -228,8 +183,8 @@ func (s *Server) serveFolder(ctx context.Context, m Mapping, name string) ([]red
 }
 
 // servePacked serves the files in an archive.
-func (s *Server) servePacked(ctx context.Context, m Mapping, name string) ([]redirect, error) {
-	content, err := readFile(m.Path)
+func (s *Server) servePacked(ctx context.Context, m mapped.Mapping, name string) ([]redirect, error) {
+	content, err := mapped.ReadFile(m.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +201,8 @@ func (s *Server) servePacked(ctx context.Context, m Mapping, name string) ([]red
 }
 
 // filesOf returns the files that are served for a mapping.
-func (s *Server) filesOf(ctx context.Context, m Mapping, tree fs.FS) (map[string][]byte, error) {
-	files, err := ReadFiles(ctx, tree)
+func (s *Server) filesOf(ctx context.Context, m mapped.Mapping, tree fs.FS) (map[string][]byte, error) {
+	files, err := mapped.ReadFiles(ctx, tree)
 	if err != nil {
 		return nil, err
 	}
@@ -259,13 +214,13 @@ func (s *Server) filesOf(ctx context.Context, m Mapping, tree fs.FS) (map[string
 }
 
 // serveGit serves a tree as a Git repository.
-func (s *Server) serveGit(ctx context.Context, m Mapping, tree fs.FS, name string) (redirect, error) {
+func (s *Server) serveGit(ctx context.Context, m mapped.Mapping, tree fs.FS, name string) (redirect, error) {
 	files, err := s.filesOf(ctx, m, tree)
 	if err != nil {
 		return redirect{}, err
 	}
 	address, err := s.Sandbox.Serve(ctx, name, files, s.Now())
-	served := m.redirected(gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
+	served := redirected(m, gitRepositories, m.URL, address, fmt.Sprintf(`JSONPatch{op: "add", path: "/spec/ref", value: {"branch": %s}}`, strconv.Quote(sandbox.Branch)))
 	identity := repository.Identity{Remotes: []string{git.ComparableAddress(m.URL)}}
 	if m.Ref != nil {
 		identity.Own = &unstructured.Unstructured{Object: map[string]any{"kind": controllers.GitRepository, "spec": map[string]any{"url": m.URL, "ref": m.Ref}}}
@@ -280,35 +235,35 @@ func (s *Server) access() registry.Access {
 }
 
 // serveOCI pushes what is mapped to the registry of the sandbox.
-func (s *Server) serveOCI(ctx context.Context, m Mapping, name string) ([]redirect, error) {
+func (s *Server) serveOCI(ctx context.Context, m mapped.Mapping, name string) ([]redirect, error) {
 	address := registry.Scheme + s.Sandbox.Registry + "/" + name
 	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil && m.Path != "" {
 		// Tags and digests are those of the layout.
-		return []redirect{m.redirected(ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, s.access())
+		return []redirect{redirected(m, ociRepositories, m.URL, address, insecure)}, registry.PushLayout(ctx, address, m.Path, s.access())
 	}
-	charts, err := chartsIn(ctx, m.Path)
+	charts, err := mapped.ChartsIn(ctx, m.Path)
 	if err != nil {
 		return nil, err
 	}
 	if len(charts) == 0 && m.Kind == "" {
 		return s.serveArtifact(ctx, m, address)
 	}
-	found := []redirect{m.redirected(helmRepositories, m.URL, address, insecure)}
+	found := []redirect{redirected(m, helmRepositories, m.URL, address, insecure)}
 	for _, c := range charts {
-		tag := strings.ReplaceAll(c.version, "+", "_")
-		if _, err := registry.PushChart(ctx, address+"/"+c.name+":"+tag, c.packed, s.Now(), s.access()); err != nil {
+		tag := strings.ReplaceAll(c.Version, "+", "_")
+		if _, err := registry.PushChart(ctx, address+"/"+c.Name+":"+tag, c.Packed, s.Now(), s.access()); err != nil {
 			return nil, err
 		}
-		found = append(found, m.redirected(ociRepositories, m.URL+"/"+c.name, address+"/"+c.name, insecure, tagged(tag)))
+		found = append(found, redirected(m, ociRepositories, m.URL+"/"+c.Name, address+"/"+c.Name, insecure, tagged(tag)))
 		if len(charts) == 1 {
-			found = append(found, m.redirected(ociRepositories, m.URL, address+"/"+c.name, insecure, tagged(tag)))
+			found = append(found, redirected(m, ociRepositories, m.URL, address+"/"+c.Name, insecure, tagged(tag)))
 		}
 	}
 	return found, nil
 }
 
 // serveArtifact pushes a directory, or a packed one, as an artifact of Flux.
-func (s *Server) serveArtifact(ctx context.Context, m Mapping, address string) ([]redirect, error) {
+func (s *Server) serveArtifact(ctx context.Context, m mapped.Mapping, address string) ([]redirect, error) {
 	var packed bytes.Buffer
 	info, err := os.Stat(m.Path)
 	switch {
@@ -318,7 +273,7 @@ func (s *Server) serveArtifact(ctx context.Context, m Mapping, address string) (
 		err = sourcetree.Artifact(ctx, &packed, m.Path, sourcetree.ArtifactOptions{})
 	default:
 		var content []byte
-		content, err = readFile(m.Path)
+		content, err = mapped.ReadFile(m.Path)
 		packed.Write(content)
 	}
 	if err != nil {
@@ -327,22 +282,5 @@ func (s *Server) serveArtifact(ctx context.Context, m Mapping, address string) (
 	const tag = "mapped"
 	notes := map[string]string{registry.RevisionAnnotation: tag, registry.SourceAnnotation: m.URL}
 	_, err = registry.Push(ctx, address+":"+tag, packed.Bytes(), notes, s.Now(), s.access())
-	return []redirect{m.redirected(ociRepositories, m.URL, address, insecure, tagged(tag))}, err
-}
-
-// readFile reads a file within the limits of artifacts.
-func readFile(name string) ([]byte, error) {
-	folder, base := filepath.Split(filepath.Clean(name))
-	if folder == "" {
-		folder = "."
-	}
-	tree := filetree.Folder(folder)
-	info, err := fs.Stat(tree, path.Clean(base))
-	if err != nil {
-		return nil, err
-	}
-	if err := artifactLimits().File(base, info.Size()); err != nil {
-		return nil, err
-	}
-	return fs.ReadFile(tree, base)
+	return []redirect{redirected(m, ociRepositories, m.URL, address, insecure, tagged(tag))}, err
 }

@@ -15,19 +15,15 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
-	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 )
-
-// VendorFolder is the default directory of vendored sources. It is not served.
-const VendorFolder = ".fluxtest"
 
 // Repository is the repository of a cluster.
 type Repository struct {
@@ -63,32 +59,14 @@ func Empty() (*Repository, error) {
 // Load reads all files, and finds the cluster and its installation.
 func (r *Repository) Load(ctx context.Context) error {
 	var err error
-	if r.files, err = ReadFiles(ctx, r.Tree); err != nil {
+	if r.files, err = mapped.ReadFiles(ctx, r.Tree); err != nil {
 		return fmt.Errorf("reading the repository: %w", err)
 	}
-	maps.DeleteFunc(r.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, VendorFolder+"/") })
+	maps.DeleteFunc(r.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, mapped.VendorFolder+"/") })
 	if err := r.find(ctx); err != nil {
 		return err
 	}
 	return r.readInstallation()
-}
-
-// ReadFiles reads the files of a tree within the limits of artifacts.
-func ReadFiles(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	limits := budget.New(budget.Default())
-	err := filetree.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
-		info, err := entry.Info()
-		if err != nil {
-			return err
-		}
-		if err := limits.File(name, info.Size()); err != nil {
-			return err
-		}
-		files[name], err = fs.ReadFile(tree, name)
-		return err
-	})
-	return files, err
 }
 
 // find sets the directory of the cluster and that of its installation.

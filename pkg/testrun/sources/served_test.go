@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"io"
 	"io/fs"
 	"net/http"
@@ -15,7 +16,7 @@ import (
 func TestServedFolder(t *testing.T) {
 	t.Parallel()
 	s := &Server{Now: time.Now}
-	index, err := s.serveCharts(t.Context(), "mapped-0", []chart{{name: "web", version: "1.0.0", metadata: map[string]any{"name": "web", "version": "1.0.0"}, packed: []byte("packed")}})
+	index, err := s.serveCharts(t.Context(), "mapped-0", []mapped.Chart{{Name: "web", Version: "1.0.0", Metadata: map[string]any{"name": "web", "version": "1.0.0"}, Packed: []byte("packed")}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func TestServedFolder(t *testing.T) {
 		}
 	})
 	folder := fstest.MapFS{"index.yaml": &fstest.MapFile{Data: []byte("of the folder"), Mode: 0o644}}
-	bucket, err := s.serveBucket(t.Context(), Mapping{URL: "https://example.com/charts"}, fs.FS(folder), "mapped-0")
+	bucket, err := s.serveBucket(t.Context(), mapped.Mapping{URL: "https://example.com/charts"}, fs.FS(folder), "mapped-0")
 	if err != nil {
 		t.Fatal(err)
 	}

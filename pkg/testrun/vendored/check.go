@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
@@ -84,7 +85,7 @@ func unpacked(ctx context.Context, packed []byte) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return sources.ReadFiles(ctx, tree)
+	return mapped.ReadFiles(ctx, tree)
 }
 
 // oci implements reader.

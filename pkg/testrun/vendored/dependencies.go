@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -57,24 +55,6 @@ func dependenciesOf(chart *charts.Chart) []dependency {
 	return nil
 }
 
-// packedChart matches the name of a packed chart, which begins with the name of the chart.
-var packedChart = regexp.MustCompile(`^(.+?)-v?[0-9]+\..*\.tgz$`)
-
-// contained returns the names of the charts in the directory charts of a chart.
-func contained(chart *charts.Chart) []string {
-	names := map[string]bool{}
-	for name := range chart.Files {
-		inside, ok := strings.CutPrefix(name, path.Join(chart.Folder, "charts")+"/")
-		if folder, file, below := strings.Cut(inside, "/"); ok && below && file == "Chart.yaml" {
-			names[folder] = true
-		}
-		if packed := packedChart.FindStringSubmatch(inside); ok && packed != nil && !strings.Contains(inside, "/") {
-			names[packed[1]] = true
-		}
-	}
-	return slices.Sorted(maps.Keys(names))
-}
-
 // place is where a packed chart is added to the files of a source.
 type place struct {
 	source *unstructured.Unstructured
@@ -84,7 +64,7 @@ type place struct {
 
 // dependencies reads the charts that source-controller would fetch for a chart in a source.
 func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, chart *charts.Chart) error {
-	from, all, have := w.find(source), dependenciesOf(chart), contained(chart)
+	from, all, have := w.find(source), dependenciesOf(chart), charts.Contained(chart.Files, chart.Folder)
 	if source.Kind != controllers.GitRepository && source.Kind != controllers.Bucket || from == nil || len(all) == len(have) {
 		return nil // helm-controller reads the chart of an ExternalArtifact, and fetches nothing
 	}

@@ -23,7 +23,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/testrun/sources"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 )
 
 const (
@@ -37,7 +37,7 @@ const (
 // a HelmRepository.
 type Source struct {
 	Kind string `json:"kind"`
-	// URL is spec.url, or as sources.BucketURL returns it.
+	// URL is spec.url, or as mapped.BucketURL returns it.
 	URL string `json:"url"`
 	// Ref has the fields of spec.ref, or spec.prefix of a Bucket. MediaType is that of spec.layerSelector.
 	Ref        map[string]string `json:"ref,omitempty"`
@@ -225,14 +225,14 @@ func (f *Folder) content(name string) ([]byte, error) { return read(f.root, name
 // mappings do so.
 //
 // A directory in place of a repository is that of all of its charts.
-func (f *Folder) Mappings(serves func(kind, url string) bool) []sources.Mapping {
-	var all []sources.Mapping
+func (f *Folder) Mappings(serves func(kind, url string) bool) []mapped.Mapping {
+	var all []mapped.Mapping
 	known := map[string]bool{}
 	for _, s := range f.Sources {
 		if serves(s.Kind, s.URL) {
 			continue
 		}
-		m := sources.Mapping{URL: s.URL, Kind: s.Kind, Added: f.added[s.key()]}
+		m := mapped.Mapping{URL: s.URL, Kind: s.Kind, Added: f.added[s.key()]}
 		switch {
 		case s.Kind == controllers.GitRepository || s.Kind == controllers.Bucket:
 			m.ETags, m.Path, m.Ref = s.ETags, filepath.Join(f.path, filepath.FromSlash(s.File)), map[string]any{}

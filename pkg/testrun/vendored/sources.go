@@ -19,8 +19,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/repository/upstream"
-	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // git implements reader.
@@ -73,7 +73,7 @@ func (f *Fetcher) keep(ctx context.Context, old Source) (map[string][]byte, erro
 
 // pack adds a fetched source with its files.
 func (f *Fetcher) pack(s Source, files map[string][]byte) error {
-	packed, err := sources.PackFiles(files)
+	packed, err := mapped.PackFiles(files)
 	if err == nil {
 		err = f.put(s.File, packed)
 	}
@@ -101,7 +101,7 @@ func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, l
 // filesOf returns the files of a repository and of its submodules. .gitmodules would refer to commits
 // that are no part of what is served.
 func filesOf(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
-	files, err := sources.ReadFiles(ctx, tree)
+	files, err := mapped.ReadFiles(ctx, tree)
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return path.Base(name) == ".gitmodules" })
 	return files, err
 }

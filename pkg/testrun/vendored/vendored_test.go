@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/test/support/testcloud"
 	"github.com/fluxkit/flux/test/support/testgithost"
@@ -77,7 +78,7 @@ func (s *servers) pack(files map[string]string) []byte {
 	for name, text := range files {
 		content[name] = []byte(text)
 	}
-	packed, err := sources.PackFiles(content)
+	packed, err := mapped.PackFiles(content)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/desired"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
@@ -214,7 +215,7 @@ func urlOf(o *unstructured.Unstructured) string {
 func sourceOf(o *unstructured.Unstructured) Source {
 	s := Source{Kind: o.GetKind(), URL: urlOf(o), MediaType: desired.Text(o, "spec", "layerSelector", "mediaType")}
 	if s.Kind == controllers.Bucket {
-		s.URL = sources.BucketURL(o.Object)
+		s.URL = mapped.BucketURL(o.Object)
 		if prefix := desired.Text(o, "spec", "prefix"); prefix != "" {
 			s.Ref = map[string]string{"prefix": prefix}
 		}

@@ -99,6 +99,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
+	o.Mapped.Add(cmd)
 	buildflags.AddHelm(fs, &o.helm)
 	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
@@ -124,6 +125,9 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
+	if builder.Mappings, err = o.Mapped.All(ctx); err != nil {
+		return err
+	}
 	plan, err := builder.NewPlan(ctx, namespace, names[0])
 	if err != nil {
 		return err

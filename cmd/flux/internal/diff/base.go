@@ -117,6 +117,7 @@ definition or its source changes.`
 	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*'")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
+	o.Mapped.Add(cmd)
 	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
 	fs.BoolVar(&o.changes.Timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")

@@ -12,7 +12,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/render"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/vendor"
 	"github.com/fluxkit/flux/internal/kube/expression"
@@ -20,14 +19,12 @@ import (
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/examine"
-	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/pkg/testrun/suite"
 )
 
 type options struct {
 	vendor.Options
-	mappings     []string
-	vendor       string
+	mapped       buildflags.Mapped
 	allowNetwork bool
 	// outputs are the formats of the report; none is human on standard output.
 	outputs []command.Output
@@ -117,12 +114,10 @@ The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`
 	}
 	fs := cmd.Flags()
 	o.AddRevisions(cmd, "revision to test: branch, tag or commit (default: the work tree)", "revision to reconcile first: branch, tag or commit")
-	fs.StringArrayVar(&o.mappings, "map", nil, "directory to serve in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact; repeat it for several")
+	o.mapped.Add(cmd)
 	o.AddFakeSecrets(fs)
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
-	fs.StringVar(&o.vendor, "vendor", "", "directory with the sources that 'flux test vendor' has fetched, to serve in place of their URLs, e.g. "+sources.VendorFolder)
-	complete.Flag(cmd, "vendor", vendor.CompleteFolders)
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o",
 		"format of the report, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
@@ -149,8 +144,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 	if r.Distribution, err = head.Distribution(); err != nil {
 		return err
 	}
-	if o.vendor != "" {
-		if err := o.Serve(ctx, a, o.vendor, r); err != nil {
+	if o.mapped.Vendor != "" {
+		if err := o.Serve(ctx, a, o.mapped.Vendor, r); err != nil {
 			return err
 		}
 	}
@@ -178,14 +173,10 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	r := &testrun.Run{
 		FakeSecrets: o.FakeSecrets, AllowNetwork: o.allowNetwork, Now: a.Now, Kustomizer: isolated.NewKustomizer(a.Helpers, nil),
 	}
-	for _, text := range o.mappings {
-		m, err := sources.ParseMapping(text)
-		if err != nil {
-			return nil, err
-		}
-		r.Mappings = append(r.Mappings, m)
-	}
 	var err error
+	if r.Mappings, err = o.mapped.Given(); err != nil {
+		return nil, err
+	}
 	if r.AgeKey, err = o.AgeKey(a); err != nil {
 		return nil, err
 	}

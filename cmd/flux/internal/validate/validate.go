@@ -131,6 +131,7 @@ Services, autoscalers and disruption budgets.`,
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
 	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered, or only without variables or values")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
+	o.Mapped.Add(cmd)
 	o.AddVariables(fs)
 	o.AddRemote(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)

@@ -20,6 +20,8 @@ import (
 // Options has the values of the flags.
 type Options struct {
 	desired.Options
+	// Mapped has the directories in place of sources. Its flags are added separately.
+	Mapped Mapped
 }
 
 // Add adds the flags for building Kustomizations to fs.

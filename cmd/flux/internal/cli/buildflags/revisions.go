@@ -42,6 +42,11 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 	if err != nil {
 		return options, err
 	}
+	if builder.Mappings, err = o.Mapped.All(ctx); err != nil {
+		return options, err
+	}
+	local := builder.Mapped(options.Contents)
+	options.Contents = local
 	decrypter := Decryption(a).Decrypter(build.FromObjects(nil)) // local keys only
 	if o.Untrusted {
 		a.UI.Warning("encrypted documents are not decrypted: %s", build.ErrUntrusted)
@@ -53,6 +58,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 	}
 	options.Charts = charts.Options{
 		KubeVersion: helm.KubeVersion, APIVersions: helm.APIVersions, Hosts: builder.Hosts, Kustomizer: builder.Kustomizer, Login: builder.Login.For(o.Provider),
+		Local: local.Chart,
 	}
 	if options.Build.Vars, options.Build.SecretVars, err = o.Vars(); err != nil {
 		return options, err

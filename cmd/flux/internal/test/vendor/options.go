@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
@@ -85,7 +86,7 @@ func (o *Options) Serve(ctx context.Context, a *app.App, directory string, r *te
 	defer func() { err = errors.Join(err, folder.Close()) }()
 	given := r.Mappings
 	serves := func(kind, url string) bool {
-		return slices.ContainsFunc(given, func(m sources.Mapping) bool { return m.Serves(ctx, kind, url) })
+		return slices.ContainsFunc(given, func(m mapped.Mapping) bool { return m.Serves(ctx, kind, url) })
 	}
 	options, err := o.building(a)
 	if err != nil {

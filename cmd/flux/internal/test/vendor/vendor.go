@@ -14,15 +14,11 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
 )
-
-// CompleteFolders completes the names of directories.
-func CompleteFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return nil, cobra.ShellCompDirectiveFilterDirs
-}
 
 // NewCommand returns the command that fetches sources.
 func NewCommand(a *app.App) *cobra.Command {
@@ -32,7 +28,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Short: "Fetch the sources of a repository, to test it without a network",
 		Long: `Fetch what the repository of a cluster refers to: other Git repositories, OCI
 artifacts, buckets, and the charts that its HelmReleases resolve to, with the
-dependencies that charts in Git lack. They are written to a directory (default ` + sources.VendorFolder + `)
+dependencies that charts in Git lack. They are written to a directory (default ` + mapped.VendorFolder + `)
 with an index of URLs, revisions and digests, for 'flux test --vendor DIR'.
 
 Sources are found by building the Kustomizations of the cluster, and fetched with
@@ -58,7 +54,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
   flux test vendor vendored --path clusters/production --base origin/main
   flux test --vendor vendored --path clusters/production --base origin/main`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: CompleteFolders,
+		ValidArgsFunction: buildflags.CompleteFolders,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVendor(a, cmd, o, access, format, args) },
 	}
 	fs := cmd.Flags()
@@ -71,7 +67,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
 }
 
 func runVendor(a *app.App, cmd *cobra.Command, o *Options, access *buildflags.Options, format string, args []string) error {
-	folder := sources.VendorFolder
+	folder := mapped.VendorFolder
 	if len(args) > 0 {
 		folder = args[0]
 	}

@@ -1,0 +1,61 @@
+package buildflags
+
+import (
+	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/pkg/repository/mapped"
+	"github.com/fluxkit/flux/pkg/testrun/vendored"
+)
+
+// Mapped has the flags for directories in place of sources.
+type Mapped struct {
+	mappings []string
+	// Vendor is the directory of vendored sources, or "".
+	Vendor string
+}
+
+// Add adds the flags to a command.
+func (m *Mapped) Add(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringArrayVar(&m.mappings, "map", nil, "directory to use in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact (repeatable)")
+	fs.StringVar(&m.Vendor, "vendor", "", "directory with the sources that 'flux test vendor' has fetched, to use in place of their URLs, e.g. "+mapped.VendorFolder)
+	complete.Flag(cmd, "vendor", CompleteFolders)
+}
+
+// CompleteFolders completes the names of directories.
+func CompleteFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return nil, cobra.ShellCompDirectiveFilterDirs
+}
+
+// Given returns the mappings of --map.
+func (m *Mapped) Given() ([]mapped.Mapping, error) {
+	var all []mapped.Mapping
+	for _, text := range m.mappings {
+		one, err := mapped.Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// All returns the mappings of --map, followed by the vendored sources that these do not replace.
+func (m *Mapped) All(ctx context.Context) ([]mapped.Mapping, error) {
+	given, err := m.Given()
+	if err != nil || m.Vendor == "" {
+		return given, err
+	}
+	folder, err := vendored.Open(m.Vendor)
+	if err != nil {
+		return nil, err
+	}
+	all := append(given, folder.Mappings(func(kind, url string) bool {
+		return slices.ContainsFunc(given, func(one mapped.Mapping) bool { return one.Serves(ctx, kind, url) })
+	})...)
+	return all, folder.Close()
+}
