@@ -79,7 +79,7 @@ func TestAppliedAgain(t *testing.T) {
 	pod := testflux.Labels()
 	pod["app"] = "source-controller"
 	applied := 0
-	s.Handle("DELETE "+testflux.PodPath, func(w http.ResponseWriter, r *http.Request) {
+	s.Handle("DELETE "+testflux.PodPath, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range s.Names(testflux.PodPath) {
 			s.Take(testflux.PodPath, name)
 		}

@@ -1,11 +1,12 @@
 package sources
 
 import (
-	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 )
 
 // TestRedirected checks which URLs a mapping concerns.

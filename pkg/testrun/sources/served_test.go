@@ -1,7 +1,6 @@
 package sources
 
 import (
-	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"io"
 	"io/fs"
 	"net/http"
@@ -9,6 +8,8 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
+
+	"github.com/fluxkit/flux/pkg/repository/mapped"
 )
 
 // TestServedFolder serves a folder as a Helm repository and as a bucket, and reads both: their files
