@@ -19,14 +19,14 @@ var ErrAppeared = errors.New("a new object was created")
 // WaitDeleted watches until none of the selected objects for which keep returns true remains. If
 // ctx ends first, it returns the remaining objects.
 func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
-	return c.waitDeleted(ctx, r, s, keep, func(controllers.Object) bool { return false })
+	return waitDeleted(ctx, c, r, s, keep, func(controllers.Object) bool { return false })
 }
 
 // WaitTerminated is WaitDeleted for objects that have all been deleted before: an object without a deletionTimestamp has
 // been created since.
-func (c *Client) WaitTerminated(ctx context.Context, r Resource, s Selection) ([]controllers.Object, error) {
+func WaitTerminated(ctx context.Context, c *Client, r Resource, s Selection) ([]controllers.Object, error) {
 	all := func(controllers.Object) bool { return true }
-	return c.waitDeleted(ctx, r, s, all, func(o controllers.Object) bool { return !Terminating(o) })
+	return waitDeleted(ctx, c, r, s, all, func(o controllers.Object) bool { return !Terminating(o) })
 }
 
 // Terminating reports whether an object has been deleted and remains because of its finalizers or its grace period.
@@ -34,7 +34,7 @@ func Terminating(o controllers.Object) bool {
 	return (controllers.Path{"metadata.deletionTimestamp"}).String(o) != ""
 }
 
-func (c *Client) waitDeleted(ctx context.Context, r Resource, s Selection, keep, created func(controllers.Object) bool) ([]controllers.Object, error) {
+func waitDeleted(ctx context.Context, c *Client, r Resource, s Selection, keep, created func(controllers.Object) bool) ([]controllers.Object, error) {
 	first := map[string]bool{}
 	var f *follower
 	left := func() []controllers.Object {

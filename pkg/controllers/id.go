@@ -47,6 +47,9 @@ func (i ID) Flux() (Kind, bool) { return KindOf(i.Group, i.Kind) }
 // GroupKind returns the group and the kind.
 func (i ID) GroupKind() schema.GroupKind { return schema.GroupKind{Group: i.Group, Kind: i.Kind} }
 
+// WithoutNamespace returns the ID of objects with the kind and the name in all namespaces.
+func (i ID) WithoutNamespace() ID { return ID{Group: i.Group, Kind: i.Kind, Name: i.Name} }
+
 // String returns Kind/namespace/name, or Kind/name for a cluster-scoped object.
 func (i ID) String() string {
 	if i.Namespace == "" {

@@ -144,6 +144,10 @@ type Change struct {
 	// Notes holds facts that could not be determined, such as a value that cannot be decrypted
 	// here.
 	Notes []string `json:"notes,omitempty"`
+	// File defines the object in the repository, or the HelmRelease that installs it, with the line of its first change, or
+	// of its definition. They are "" and 0 if they are not known or were not requested.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 	// Digest identifies the masked values: it differs if they differ. It is empty if no value is
 	// masked.
 	Digest string `json:"-"`
@@ -173,6 +177,9 @@ type Result struct {
 	Revision string                  `json:"revision,omitempty"`
 	// Path is the directory of a Kustomization in its source.
 	Path string `json:"path,omitempty"`
+	// File and Line are those of the owner, as in Change.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
 	// Drift reports whether the compared build is the one that was applied last, so that an object
 	// that differs was changed outside of Flux.
 	Drift bool `json:"drift,omitempty"`

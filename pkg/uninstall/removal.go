@@ -136,7 +136,7 @@ func (r *removal) stop(ctx context.Context, pods kube.Selection) ([]controllers.
 	if forbidden {
 		return r.client.WaitDeleted(ctx, kube.BuiltIn("v1", "Pod"), pods, anything)
 	}
-	return r.client.WaitTerminated(ctx, kube.BuiltIn("v1", "Pod"), pods)
+	return kube.WaitTerminated(ctx, r.client, kube.BuiltIn("v1", "Pod"), pods)
 }
 
 // pods selects the ReplicaSets and pods of the controllers, including those of

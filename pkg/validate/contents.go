@@ -67,7 +67,7 @@ func (all *contents) add(o *object) {
 	all.ids[id] = true
 	for key := range o.GetAnnotations() {
 		if strings.Contains(key, "reflect") || strings.Contains(key, "replicat") || strings.Contains(key, "sync") {
-			all.copied[nameOf(id)] = true
+			all.copied[id.WithoutNamespace()] = true
 		}
 	}
 	if at := podSpec(id.Group, id.Kind); at != "" {
@@ -121,7 +121,7 @@ func (all *contents) mayHave(id controllers.ID) bool {
 	if id.IsNamespace() {
 		unknown = all.incomplete // charts rarely create namespaces
 	}
-	if all.ids[id] || all.copied[nameOf(id)] || unknown {
+	if all.ids[id] || all.copied[id.WithoutNamespace()] || unknown {
 		return true
 	}
 	for _, namespace := range []string{id.Namespace, ""} {

@@ -85,7 +85,7 @@ func isComplete(c *cluster) bool {
 // isDefined reports whether a file of the repository contains an object of that kind and name, such as one of another cluster.
 func isDefined(ctx context.Context, c *cluster, id controllers.ID) bool {
 	found, err := sourcetree.Search(ctx, c.graph.Tree, []string{id.Kind, id.Name}, func(o *unstructured.Unstructured) bool {
-		return nameOf(controllers.IDOf(o.Object)) == nameOf(id)
+		return controllers.IDOf(o.Object).WithoutNamespace() == id.WithoutNamespace()
 	})
 	return err != nil || len(found) > 0
 }

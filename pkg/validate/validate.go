@@ -53,7 +53,7 @@ func Run(ctx context.Context, at repository.Revision, o Options) (*Result, error
 	if err := check(ctx, c); err != nil {
 		return nil, err
 	}
-	if err := c.locate(ctx, at.Tree); err != nil {
+	if err := c.locate(); err != nil {
 		return nil, err
 	}
 	slices.SortStableFunc(c.findings, func(a, b Finding) int {

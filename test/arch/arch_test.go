@@ -25,7 +25,7 @@ var (
 	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
 	frames = []string{
 		"suggest", "clierr", "command", "app", "complete", "diagram", "report", "kinds", "sequence", "treeview",
-		"requests", "syntax", "input", "installflags", "oci", "buildflags",
+		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags",
 	}
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{

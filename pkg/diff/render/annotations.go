@@ -1,6 +1,8 @@
 package render
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/ci/cireport"
@@ -15,7 +17,7 @@ func Annotations(results []*diff.Result) string {
 	var b strings.Builder
 	for _, section := range Sections(results) {
 		for _, p := range problems(section.Results) {
-			b.WriteString(cireport.Annotation{Level: annotationLevels[p.level], Title: p.rule, Text: p.text + section.In()}.String())
+			b.WriteString(cireport.Annotation{Level: annotationLevels[p.level], Title: p.rule, File: p.file, Line: p.line, Text: p.text + section.In()}.String())
 		}
 	}
 	return b.String()
@@ -43,6 +45,9 @@ type problem struct {
 	cluster string
 	// text is a sentence with the object.
 	text string
+	// file and line are as in diff.Change.
+	file string
+	line int
 }
 
 // place identifies the owner of a problem.
@@ -61,6 +66,7 @@ const (
 	notCompared = "not-compared"
 	noImage     = "missing-image"
 	unknown     = "unverified-image"
+	changes     = "change"
 )
 
 var otherRules = []review.Rule{
@@ -68,45 +74,61 @@ var otherRules = []review.Rule{
 	{ID: notCompared, Effect: "is not compared", Explanation: "The content of the source is not known to the comparison, so its changes are not known either."},
 	{ID: noImage, Effect: "uses an image that its registry does not have", Explanation: "The containers cannot start. With --verify-platforms, the image may exist for other platforms."},
 	{ID: unknown, Effect: "uses an image that could not be verified", Explanation: "The registry could not be asked, or refuses to answer, so the image may be missing."},
+	{ID: changes, Effect: "changes", Explanation: "The pull request changes the object on the cluster."},
 }
 
-// problems returns the problems of all results: failures, warnings and notices. Dangers that are
-// allowed, and deletions as such, are not problems.
+// problems returns the problems of all results: failures, warnings and notices, each in the order of the rules. Dangers
+// that are allowed, and deletions as such, are not problems.
 func problems(results []*diff.Result) []problem {
-	var found [3][]problem
-	add := func(l level, rule string, object controllers.VersionedID, r *diff.Result, text string) {
-		found[l] = append(found[l], problem{l, rule, object, r.Owner, r.Cluster, object.String() + " " + text})
-	}
-	dangers := func(of []diff.Danger, object controllers.VersionedID, r *diff.Result) {
-		for _, d := range of {
-			switch {
-			case d.Allowed != "":
-			case !d.Notice:
-				add(warning, d.Rule, object, r, review.Effect(d))
-			case d.Rule != "prune":
-				add(notice, d.Rule, object, r, review.Effect(d))
-			}
-		}
-	}
+	var found []problem
 	for _, r := range results {
-		dangers(r.Dangers, r.Owner, r)
+		of := problem{object: r.Owner, owner: r.Owner, cluster: r.Cluster, file: r.File, line: r.Line}
+		found = append(found, of.dangers(r.Dangers)...)
 		if r.NotCompared != nil {
-			add(notice, notCompared, r.Owner, r, "is not compared: "+r.NotCompared.Reason)
+			found = append(found, of.is(notice, notCompared, "is not compared: "+r.NotCompared.Reason))
 		}
 		for _, c := range r.Changes {
+			of.object, of.file, of.line = c.Object, c.File, c.Line
 			if c.Action == diff.Failed {
-				add(failure, cannotApply, c.Object, r, "cannot be applied: "+c.Reason)
+				found = append(found, of.is(failure, cannotApply, "cannot be applied: "+c.Reason))
 			}
-			dangers(c.Dangers, c.Object, r)
+			found = append(found, of.dangers(c.Dangers)...)
 			for _, i := range c.Images {
 				switch rule, text := imageProblem(i); rule {
 				case noImage:
-					add(failure, rule, c.Object, r, text)
+					found = append(found, of.is(failure, rule, text))
 				case unknown:
-					add(warning, rule, c.Object, r, text)
+					found = append(found, of.is(warning, rule, text))
 				}
 			}
 		}
 	}
-	return append(append(found[failure], found[warning]...), found[notice]...)
+	slices.SortStableFunc(found, compareProblems)
+	return found
+}
+
+// compareProblems orders problems by level and by the order of the rules.
+func compareProblems(a, b problem) int {
+	return cmp.Or(cmp.Compare(a.level, b.level), review.Position(a.rule)-review.Position(b.rule))
+}
+
+// is returns a problem with the object of p. The text continues the name of the object.
+func (p problem) is(l level, rule, text string) problem {
+	p.level, p.rule, p.text = l, rule, p.object.String()+" "+text
+	return p
+}
+
+// dangers returns the problems among the dangers of the object of p.
+func (p problem) dangers(of []diff.Danger) []problem {
+	var found []problem
+	for _, d := range of {
+		switch {
+		case d.Allowed != "":
+		case !d.Notice:
+			found = append(found, p.is(warning, d.Rule, review.Effect(d)))
+		case d.Rule != "prune":
+			found = append(found, p.is(notice, d.Rule, review.Effect(d)))
+		}
+	}
+	return found
 }

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,7 +41,8 @@ func (m markup) comment(head string, results []*diff.Result, limit int) string {
 	for _, section := range Sections(results) {
 		for r, c := range section.Changes() {
 			if c.Different() {
-				details = append(details, titled{m.text(section.Title()), m.detail(*c, r.Builds)})
+				excerpt := func(most int) string { return m.detail(*c, r.Builds, most) }
+				details = append(details, titled{m.text(section.Title()), excerpt(0), excerpt})
 			}
 		}
 	}
@@ -51,16 +53,35 @@ func (m markup) comment(head string, results []*diff.Result, limit int) string {
 	return full
 }
 
-// detail returns the details of a change; builds is diff.Result.Builds.
-func (m markup) detail(c diff.Change, builds bool) string {
+// detail returns the details of a change with the beginning of its body in at most that many bytes, or all of it for 0.
+// builds is diff.Result.Builds.
+func (m markup) detail(c diff.Change, builds bool, most int) string {
 	text := m.heading(c.Object.String(), verdict(c)) + "\n\n"
 	for _, note := range c.Notes {
 		text += m.text(note) + "\n\n"
 	}
 	if body := unified(c, builds); body != "" && c.Action != diff.Encrypted {
+		if most > 0 && len(body) > most {
+			body = excerpt(body, most)
+		}
 		text += Fenced("diff", body) + "\n\n"
 	}
 	return text + m.end
+}
+
+// excerpt returns the first lines of a text in at most that many bytes, or the beginning of the first one, and the number of
+// the others.
+func excerpt(body string, most int) string {
+	kept := body[:strings.LastIndexByte(cutAt(body, most), '\n')+1]
+	rest := body[len(kept):]
+	if kept == "" {
+		kept = cutAt(body, most) + "…\n"
+		_, rest, _ = strings.Cut(body, "\n")
+	}
+	if left := strings.Count(rest, "\n"); left > 0 {
+		kept += fmt.Sprintf("… lines left out: %d\n", left)
+	}
+	return kept
 }
 
 // omissions returns a line for each result that was not compared.
@@ -76,32 +97,53 @@ func (m markup) omissions(results []*diff.Result) []string {
 	return lines
 }
 
-// dangers returns a line for each warning, failure, danger, and image that is missing or unknown.
+// dangers returns a line for each warning, failure, danger, and image that is missing or unknown: failures first, then
+// dangers in the order of the rules.
 func (m markup) dangers(results []*diff.Result) []string {
-	var lines []string
+	lines := map[int][]string{}
 	for _, section := range Sections(results) {
-		add := func(parts ...string) { lines = append(lines, strings.Join(parts, " ")+m.in(section)) }
+		add := func(at int, parts ...string) { lines[at] = append(lines[at], strings.Join(parts, " ")+m.in(section)) }
 		for _, r := range section.Results {
 			for _, w := range r.Warnings {
-				add(m.text(w))
+				add(warned, m.text(w))
 			}
 			for _, effect := range Effects(r.Dangers) {
-				add(m.code(r.Owner.String()), m.text(effect))
+				add(severity(r.Dangers), m.code(r.Owner.String()), m.text(effect))
 			}
 			for _, c := range r.Changes {
 				object := m.code(c.Object.String())
 				for _, text := range imageProblems(c) {
-					add("✗", object, m.text(text))
+					add(failing, "✗", object, m.text(text))
 				}
 				if c.Action == diff.Failed {
-					add("✗", object, "cannot be applied:", m.text(c.Reason))
+					add(failing, "✗", object, "cannot be applied:", m.text(c.Reason))
 				} else if len(c.Dangers) > 0 {
-					add(object, m.text(strings.Join(Warnings(c), ", ")))
+					add(severity(c.Dangers), object, m.text(strings.Join(Warnings(c), ", ")))
 				}
 			}
 		}
 	}
-	return lines
+	var all []string
+	for _, at := range slices.Sorted(maps.Keys(lines)) {
+		all = append(all, lines[at]...)
+	}
+	return all
+}
+
+// The positions of failures and of warnings before those of dangers.
+const failing, warned = -2, -1
+
+// severity returns the position of the most severe of some dangers. Allowed ones and notices are after all others.
+func severity(dangers []diff.Danger) int {
+	least := 2 * len(review.Rules())
+	for _, d := range dangers {
+		at := review.Position(d.Rule)
+		if d.Allowed != "" || d.Notice {
+			at += len(review.Rules())
+		}
+		least = min(least, at)
+	}
+	return least
 }
 
 // images returns a line for each image that another replaces: object, container and images in a format.
@@ -132,7 +174,11 @@ func list(lines []string, format string) string {
 }
 
 // titled is a text below the title of its section, which may be empty and is Markdown.
-type titled struct{ title, text string }
+type titled struct {
+	title, text string
+	// excerpt returns the text with a body of at most that many bytes.
+	excerpt func(most int) string
+}
 
 // joined returns texts with each title once.
 func joined(all []titled) string {
@@ -150,16 +196,24 @@ func joined(all []titled) string {
 
 func subtitle(title string) string { return "\n#### " + title + "\n\n" }
 
-// shortened omits the texts that do not fit.
+// excerptMax is the maximum size of a body in a comment that has no room for all of it, and excerptMin the room that it needs.
+const excerptMax, excerptMin = 8 << 10, 2 << 10
+
+// shortened omits the texts that do not fit, and shortens those that are long.
 func shortened(head string, details []titled, most int, leftOut string) string {
 	room := most - len(head) - len(fmt.Sprintf(leftOut, len(details), len(details)))
 	var kept []titled
 	title := ""
 	for _, d := range details {
-		size := len(d.text)
+		heading := 0
 		if d.title != title {
-			size += len(subtitle(d.title))
+			heading = len(subtitle(d.title))
 		}
+		if len(d.text)+heading > room && len(d.text) > excerptMax && room > excerptMin {
+			const markup = 1 << 10 // the name of the object, notes and the fence
+			d.text = d.excerpt(max(1, min(excerptMax, room-heading-markup)))
+		}
+		size := len(d.text) + heading
 		if size <= room {
 			kept = append(kept, d)
 			room -= size

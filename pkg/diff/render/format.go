@@ -28,13 +28,16 @@ func Text(format string, results []*diff.Result, s Style) (string, error) {
 	case "json":
 		return encode(report(results))
 	case "html":
-		return HTML(results)
-	case "github", "gitea":
-		return Markdown(results, CommentMax), nil
-	case "gitlab":
-		return Markdown(results, gitlabMax), nil
-	case "bitbucket":
-		return Plain(results, bitbucketMax), nil
+		return HTML(results, s.Comparison)
+	case "github", "gitea", "gitlab", "bitbucket":
+		foot := s.Comparison.footer()
+		switch format {
+		case "gitlab":
+			return Markdown(results, gitlabMax-len(foot)) + foot, nil
+		case "bitbucket":
+			return Plain(results, bitbucketMax-len(foot)) + foot, nil
+		}
+		return Markdown(results, CommentMax-len(foot)) + foot, nil
 	case "annotations":
 		return Annotations(results), nil
 	case "sarif":

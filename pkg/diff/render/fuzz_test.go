@@ -36,7 +36,7 @@ func FuzzHTML(f *testing.F) {
 	}
 	page := func(t *testing.T, text string) string {
 		t.Helper()
-		b, err := render.HTML(hostileResults(text))
+		b, err := render.HTML(hostileResults(text), render.Comparison{Base: text, Head: text, Paths: []string{text}})
 		if err != nil {
 			t.Fatal(err)
 		}

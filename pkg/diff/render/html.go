@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html/template"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -44,12 +45,13 @@ type pageResult struct {
 }
 
 // HTML returns a self-contained page.
-func HTML(results []*diff.Result) (string, error) {
+func HTML(results []*diff.Result, c Comparison) (string, error) {
 	data := struct {
-		Title, Policy string
-		Script        template.JS
-		Results       []pageResult
-	}{Title: "Flux: " + counted(Sum(results)), Policy: policy(), Script: template.JS("\n" + script)}
+		Title, Policy, Comparison string
+		Script                    template.JS
+		Risks                     []string
+		Results                   []pageResult
+	}{Title: "Flux: " + counted(Sum(results)), Policy: policy(), Script: template.JS("\n" + script), Comparison: c.text(printable.Line), Risks: risks(results)}
 	for _, section := range Sections(results) {
 		title := section.Title()
 		for _, r := range section.Results {
@@ -66,6 +68,28 @@ func HTML(results []*diff.Result) (string, error) {
 		return "", fmt.Errorf("writing the page: %w", err)
 	}
 	return b.String(), nil
+}
+
+// risks returns a line for each failure and each danger, the most severe first.
+func risks(results []*diff.Result) []string {
+	var found []problem
+	for _, section := range Sections(results) {
+		for _, p := range problems(section.Results) {
+			if p.level != notice {
+				p.text = printable.Line(p.text) + section.In()
+				found = append(found, p)
+			}
+		}
+	}
+	slices.SortStableFunc(found, compareProblems)
+	var lines []string
+	for _, p := range found[:min(len(found), mostLines)] {
+		lines = append(lines, p.text)
+	}
+	if more := len(found) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more", more))
+	}
+	return lines
 }
 
 // pageResultOf returns what is shown of a result, under the title of a section unless that is empty.

@@ -5,6 +5,7 @@ package render
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
@@ -16,6 +17,36 @@ type Style struct {
 	// Paint colors a text by the operation it describes; the operation of a heading is empty. It
 	// may be nil.
 	Paint func(op diff.Op, text string) string
+	// Comparison is shown in comments and pages.
+	Comparison Comparison
+}
+
+// Comparison describes two revisions of a repository that were compared. The zero value is not shown.
+type Comparison struct {
+	// Base and Head are the revisions, and Paths the directories of the clusters.
+	Base, Head string
+	Paths      []string
+	At         time.Time
+}
+
+// text returns a line with the names in a format.
+func (c Comparison) text(name func(string) string) string {
+	if c.Base == "" {
+		return ""
+	}
+	paths := make([]string, len(c.Paths))
+	for i, path := range c.Paths {
+		paths[i] = name(path)
+	}
+	return strings.Join(paths, ", ") + ": " + name(c.Head) + " compared with " + name(c.Base) + ", " + c.At.UTC().Format("2006-01-02 15:04 UTC")
+}
+
+// footer returns the end of a comment.
+func (c Comparison) footer() string {
+	if c.Base == "" {
+		return ""
+	}
+	return "\n" + c.text(Span) + "\n"
 }
 
 func (s Style) paint(op diff.Op, text string) string {

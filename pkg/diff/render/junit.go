@@ -30,16 +30,16 @@ func junit(results []*diff.Result) (string, error) {
 		if r.Cluster != "" {
 			suite.Name = printable.Line(r.Cluster) + ": " + suite.Name
 		}
-		add := func(object controllers.VersionedID, action string) {
-			suite.Add(cireport.Case{Name: printable.Line(object.String() + " " + action), Failures: failures[object]})
+		add := func(object controllers.VersionedID, action, file string, line int) {
+			suite.Add(cireport.Case{Name: printable.Line(object.String() + " " + action), File: file, Line: line, Failures: failures[object]})
 		}
 		for _, c := range r.Changes {
 			if c.Different() || len(failures[c.Object]) > 0 {
-				add(c.Object, verdict(c))
+				add(c.Object, verdict(c), c.File, c.Line)
 			}
 		}
 		if len(failures[r.Owner]) > 0 {
-			add(r.Owner, "changed")
+			add(r.Owner, "changed", r.File, r.Line)
 		}
 		if r.NotCompared != nil {
 			suite.Add(cireport.Case{Name: suite.Name, Skipped: &cireport.Problem{Message: omission(r)}})

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/fluxkit/flux/pkg/diff"
@@ -48,6 +49,45 @@ func TestReportsAreInert(t *testing.T) {
 		}
 		if elements := elementsOf(t, reports["junit"]); elements["testcase"] != 4 || elements["failure"] != 5 || elements["skipped"] != 1 || len(elements) != 5 {
 			t.Errorf("%q: JUnit has %v", text, elements)
+		}
+	}
+}
+
+// TestOrder requires that failures come first, then dangers in the order of the rules, in all reports that list them, with
+// the files and lines of the objects, and that only SARIF has the other changes.
+func TestOrder(t *testing.T) {
+	t.Parallel()
+	results := created(4, 1)
+	changes := results[0].Changes
+	changes[0].Dangers, changes[0].File, changes[0].Line = []diff.Danger{{Rule: "privileged"}}, "apps/a.yaml", 7
+	changes[1].Dangers, changes[1].File = []diff.Danger{{Rule: "namespace-removal"}}, "apps/b.yaml"
+	changes[2].Action, changes[2].Reason = diff.Failed, "invalid"
+	want := []string{"object-2 cannot be applied: invalid", "object-1 is deleted with everything in it", "object-0 runs privileged"}
+	at := render.Comparison{Base: "main", Head: "topic", Paths: []string{"clusters/a"}, At: time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)}
+	for format, said := range map[string]string{
+		"annotations": "::warning file=apps/a.yaml,line=7,title=privileged::", "brief": "", "html": "clusters/a: topic compared with main, 2026-11-01 10:00 UTC",
+		"github": "`clusters/a`: `topic` compared with `main`, 2026-11-01 10:00 UTC", "bitbucket": "`topic` compared with `main`",
+		"sarif": `"uri": "apps/a.yaml"`, "junit": `file="apps/a.yaml" line="7"`, "json": `"file": "apps/a.yaml"`,
+	} {
+		text, err := render.Text(format, results, render.Style{Comparison: at})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(text, said) {
+			t.Errorf("%s lacks %q:\n%s", format, said, text)
+		}
+		if format == "junit" || format == "json" {
+			continue // in the order of the objects
+		}
+		rest := strings.ReplaceAll(strings.ReplaceAll(text, "`", ""), "✗ ", "")
+		for _, line := range want {
+			_, after, found := strings.Cut(rest, line)
+			if rest = after; !found {
+				t.Errorf("%s: %q is missing or too early:\n%s", format, line, text)
+			}
+		}
+		if found := strings.Contains(text, "object-3 is created"); found != (format == "sarif") {
+			t.Errorf("%s has the change that is no problem: %t", format, found)
 		}
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 var sarifLevels = map[level]string{failure: "error", warning: "warning", notice: "note"}
 
-// sarif returns the dangers and the failures for code scanning. The location of a result is the
-// folder of the Kustomization: the file of an object is not known after kustomize.
+// sarif returns the dangers, the failures and the other changes for code scanning. The location of a result is the file of
+// the object, or the directory of the Kustomization if the file is not known.
 func sarif(results []*diff.Result) cireport.Sarif {
 	folders := map[place]string{}
 	for _, r := range results {
@@ -25,12 +25,24 @@ func sarif(results []*diff.Result) cireport.Sarif {
 		})
 	}
 	var found []cireport.SarifResult
-	for _, p := range problems(results) {
+	for _, p := range append(problems(results), others(results)...) {
 		fingerprint, text := p.rule+" "+p.object.String(), p.text
 		if p.cluster != "" {
 			fingerprint, text = p.cluster+" "+fingerprint, text+" (in "+p.cluster+")"
 		}
-		found = append(found, cireport.NewSarifResult(p.rule, sarifLevels[p.level], text, p.object.String(), cmp.Or(folders[p.place()], "."), 0, fingerprint))
+		found = append(found, cireport.NewSarifResult(p.rule, sarifLevels[p.level], text, p.object.String(), cmp.Or(p.file, folders[p.place()], "."), p.line, fingerprint))
 	}
 	return cireport.NewSarif(rules, found)
+}
+
+// others returns a notice for each change that is no problem.
+func others(results []*diff.Result) []problem {
+	var found []problem
+	for r, c := range diff.Each(results) {
+		if c.Different() && c.Action != diff.Failed && len(c.Dangers) == 0 {
+			of := problem{object: c.Object, owner: r.Owner, cluster: r.Cluster, file: c.File, line: c.Line}
+			found = append(found, of.is(notice, changes, "is "+verdict(*c)))
+		}
+	}
+	return found
 }

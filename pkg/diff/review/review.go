@@ -5,6 +5,7 @@
 package review
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -51,6 +52,17 @@ func Find(id string) (Rule, bool) {
 		}
 	}
 	return Rule{}, false
+}
+
+// Position returns the position of a rule among all rules, the most severe first. That of an unknown ID is last.
+func Position(id string) int {
+	all := Rules()
+	for i, r := range all {
+		if r.ID == id {
+			return i
+		}
+	}
+	return len(all)
 }
 
 // UnknownRuleError is returned for an ID that no rule has.
@@ -132,7 +144,7 @@ type Finding struct {
 }
 
 // Findings returns the dangers of all results, each once: those that block before notices, in the
-// order of the objects.
+// order of the rules.
 func Findings(results []*diff.Result) []Finding {
 	var found []Finding
 	seen := map[Finding]bool{}
@@ -142,7 +154,9 @@ func Findings(results []*diff.Result) []Finding {
 			seen[f] = true
 		}
 	})
-	slices.SortStableFunc(found, func(a, b Finding) int { return rank(a.Danger) - rank(b.Danger) })
+	slices.SortStableFunc(found, func(a, b Finding) int {
+		return cmp.Or(rank(a.Danger)-rank(b.Danger), Position(a.Rule)-Position(b.Rule))
+	})
 	return found
 }
 

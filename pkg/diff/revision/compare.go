@@ -22,6 +22,8 @@ type Options struct {
 	Warn, Note func(text string)
 	// All renders everything, including what cannot have changed.
 	All bool
+	// Locate finds the files and lines of what changes.
+	Locate bool
 	// Timeline predicts the order of the changes, for which everything is rendered.
 	Timeline bool
 }
@@ -77,7 +79,10 @@ func compare(ctx context.Context, base, head repository.Revision, o Options) (*O
 	if err := w.err(); err != nil {
 		return nil, nil, err
 	}
-	outcome := w.outcome(roots)
+	outcome, err := w.outcome(roots)
+	if err != nil {
+		return nil, nil, err
+	}
 	if o.Memo != nil {
 		outcome.Shared = o.Memo.Reused - reused
 	}
@@ -92,7 +97,7 @@ func newWalker(ctx context.Context, o Options) *walker {
 }
 
 // outcome returns the results of all pairs that were followed.
-func (w *walker) outcome(roots pair) *Outcome {
+func (w *walker) outcome(roots pair) (*Outcome, error) {
 	outcome := &Outcome{Root: controllers.VersionedIDOf(roots.either().Object), Followed: w.followed, Rendered: len(w.found)}
 	all := builds.Compare(w.found)
 	for _, r := range all {
@@ -117,11 +122,16 @@ func (w *walker) outcome(roots pair) *Outcome {
 	if w.Timeline {
 		outcome.Timeline = predict(w, all)
 	}
+	if w.Locate {
+		if err := locate(w.graphs.Head, outcome.Results); err != nil {
+			return nil, err
+		}
+	}
 	w.concealed.Conceal(outcome)
 	for _, failed := range w.failed {
 		failed.err = w.concealed.Error(failed.err)
 	}
-	return outcome
+	return outcome, nil
 }
 
 // predict returns the expected order of the changes of all owners.

@@ -41,6 +41,8 @@ type Options struct {
 	Hosts egress.Hosts
 	// Provider is the cloud provider to log in with, "" for none.
 	Provider string
+	// Mappings are directories in place of sources.
+	Mappings []mapped.Mapping
 	// Untrusted is set if the author of the built files is not trusted: no Secret is read, and nothing is
 	// decrypted.
 	Untrusted bool
@@ -53,8 +55,6 @@ type Builder struct {
 	// Kustomizer runs kustomize, and Charts returns what renders charts.
 	Kustomizer build.Kustomizer
 	Charts     func() (charts.Renderer, error)
-	// Mappings are directories in place of sources.
-	Mappings []mapped.Mapping
 	// Login and GitLogin return credentials of cloud providers.
 	Login    upstream.Login
 	GitLogin upstream.GitLogin

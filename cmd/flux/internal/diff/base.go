@@ -169,6 +169,9 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return err
 	}
 	defer func() { err = errors.Join(err, checkout.Close()) }()
+	if o.Mappings, err = o.Mapped.All(ctx); err != nil {
+		return err
+	}
 	graph, err := o.Graph(ctx, a, checkout, namespace, o.helm)
 	if err != nil {
 		return err
@@ -199,7 +202,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return err
 	}
 	options := revision.Options{
-		Options: graph, Timeline: o.changes.Timeline,
+		Options: graph, Timeline: o.changes.Timeline, Locate: o.changes.Locates(),
 		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },
 	}
 	results, timelines, failures := revision.All(ctx, base, head, paths, several, announce, options)
@@ -210,6 +213,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return failures
 	}
 	o.changes.Timelines = timelines
+	o.changes.Comparison = render.Comparison{Base: base.Name, Head: head.Name, Paths: paths, At: a.Now()}
 	if err := o.changes.Verify(ctx, a, graph.Charts.Hosts, results); err != nil {
 		return err
 	}

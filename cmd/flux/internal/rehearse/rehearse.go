@@ -113,7 +113,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		err = exported(ctx, a, r)
 	} else {
 		var done func() error
-		r.Input.Repository, done, err = buildflags.Served(ctx, o.path, "")
+		r.Input.Repository, done, err = testrun.Open(ctx, o.path, "")
 		defer func() { _ = done() }() // read-only
 	}
 	if err != nil {

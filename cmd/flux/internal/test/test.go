@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/mapflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/render"
 	"github.com/fluxkit/flux/cmd/flux/internal/test/vendor"
 	"github.com/fluxkit/flux/internal/kube/expression"
@@ -24,7 +25,7 @@ import (
 
 type options struct {
 	vendor.Options
-	mapped       buildflags.Mapped
+	mapped       mapflags.Flags
 	allowNetwork bool
 	// outputs are the formats of the report; none is human on standard output.
 	outputs []command.Output

@@ -159,6 +159,9 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, checkout.Close()) }()
+	if o.Mappings, err = o.Mapped.All(ctx); err != nil {
+		return err
+	}
 	base, err := o.Graph(ctx, a, checkout, namespace, o.helm)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/mapflags"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/pkg/build/charts"
@@ -20,8 +21,8 @@ import (
 // Options has the values of the flags.
 type Options struct {
 	desired.Options
-	// Mapped has the directories in place of sources. Its flags are added separately.
-	Mapped Mapped
+	// Mapped has the flags for directories in place of sources, which are added separately.
+	Mapped mapflags.Flags
 }
 
 // Add adds the flags for building Kustomizations to fs.

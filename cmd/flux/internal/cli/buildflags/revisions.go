@@ -42,9 +42,6 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 	if err != nil {
 		return options, err
 	}
-	if builder.Mappings, err = o.Mapped.All(ctx); err != nil {
-		return options, err
-	}
 	local := builder.Mapped(options.Contents)
 	options.Contents = local
 	decrypter := Decryption(a).Decrypter(build.FromObjects(nil)) // local keys only

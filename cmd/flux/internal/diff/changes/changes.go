@@ -35,6 +35,8 @@ type Options struct {
 	// Timeline reports only the timelines, of which there is one for each cluster.
 	Timeline  bool
 	Timelines []*timeline.Prediction
+	// Comparison is shown in comments and pages.
+	Comparison render.Comparison
 	// verifyImages asks the registries for images, which need to have the platforms.
 	verifyImages bool
 	platforms    []string

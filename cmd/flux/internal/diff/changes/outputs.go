@@ -22,6 +22,7 @@ func (o *Options) write(a *app.App, results []*diff.Result) error {
 		if toFile {
 			painted = render.Style{}
 		}
+		painted.Comparison = o.Comparison
 		text, err := o.report(output.Format, results, painted)
 		if err != nil {
 			return err
@@ -56,6 +57,13 @@ func (o *Options) report(format string, results []*diff.Result, s render.Style) 
 		return render.Timelines(format, o.Timelines)
 	}
 	return render.Text(format, results, s)
+}
+
+// Locates reports whether a format shows the files of what changes.
+func (o *Options) Locates() bool {
+	return slices.ContainsFunc(o.outputs, func(output command.Output) bool {
+		return slices.Contains([]string{"json", "annotations", "sarif", "junit"}, output.Format)
+	})
 }
 
 // inJSON reports whether a format is JSON, in which control characters are escaped.

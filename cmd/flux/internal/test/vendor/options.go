@@ -50,7 +50,7 @@ func (o *Options) Repositories(ctx context.Context) (head, base *sources.Reposit
 
 // load reads a revision of the repository.
 func load(ctx context.Context, path, revision string) (*sources.Repository, func() error, error) {
-	r, done, err := buildflags.Served(ctx, path, revision)
+	r, done, err := testrun.Open(ctx, path, revision)
 	if err == nil {
 		err = r.Load(ctx)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/mapflags"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/build/isolated"
@@ -54,7 +55,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
   flux test vendor vendored --path clusters/production --base origin/main
   flux test --vendor vendored --path clusters/production --base origin/main`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: buildflags.CompleteFolders,
+		ValidArgsFunction: mapflags.CompleteFolders,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVendor(a, cmd, o, access, format, args) },
 	}
 	fs := cmd.Flags()

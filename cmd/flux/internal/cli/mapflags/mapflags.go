@@ -1,4 +1,5 @@
-package buildflags
+// Package mapflags has the flags for directories in place of sources.
+package mapflags
 
 import (
 	"context"
@@ -11,15 +12,15 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
 )
 
-// Mapped has the flags for directories in place of sources.
-type Mapped struct {
+// Flags has the values of the flags.
+type Flags struct {
 	mappings []string
 	// Vendor is the directory of vendored sources, or "".
 	Vendor string
 }
 
 // Add adds the flags to a command.
-func (m *Mapped) Add(cmd *cobra.Command) {
+func (m *Flags) Add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&m.mappings, "map", nil, "directory to use in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact (repeatable)")
 	fs.StringVar(&m.Vendor, "vendor", "", "directory with the sources that 'flux test vendor' has fetched, to use in place of their URLs, e.g. "+mapped.VendorFolder)
@@ -32,7 +33,7 @@ func CompleteFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCom
 }
 
 // Given returns the mappings of --map.
-func (m *Mapped) Given() ([]mapped.Mapping, error) {
+func (m *Flags) Given() ([]mapped.Mapping, error) {
 	var all []mapped.Mapping
 	for _, text := range m.mappings {
 		one, err := mapped.Parse(text)
@@ -45,7 +46,7 @@ func (m *Mapped) Given() ([]mapped.Mapping, error) {
 }
 
 // All returns the mappings of --map, followed by the vendored sources that these do not replace.
-func (m *Mapped) All(ctx context.Context) ([]mapped.Mapping, error) {
+func (m *Flags) All(ctx context.Context) ([]mapped.Mapping, error) {
 	given, err := m.Given()
 	if err != nil || m.Vendor == "" {
 		return given, err

@@ -1,4 +1,4 @@
-package buildflags
+package testrun
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// Served returns the repository that contains a directory or, for "", the current directory, at a
+// Open returns the repository that contains a directory or, for "", the current directory, at a
 // revision or, for "", its work tree. Files that Git ignores are not part of a clone.
-func Served(ctx context.Context, folder, revision string) (*sources.Repository, func() error, error) {
+func Open(ctx context.Context, folder, revision string) (*sources.Repository, func() error, error) {
 	done := func() error { return nil }
 	work, err := git.Around(folder)
 	if err != nil {

@@ -1,0 +1,130 @@
+package repository
+
+import (
+	"io/fs"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// Wanted is an object whose place in the repository is searched.
+type Wanted struct {
+	Object controllers.ID
+	// Applier is the Kustomization that applies the object. Nil has no place: the templates of a chart are not objects.
+	Applier *unstructured.Unstructured
+	// Field is a field of the object, such as spec.ports[0].port, or "".
+	Field string
+}
+
+// Place is a position in a file of the repository.
+type Place struct {
+	// File is "" if no file, or more than one, may define the object.
+	File string
+	// Line is that of the field, or of its innermost part that the file contains. It is 0 if it is not known.
+	Line int
+}
+
+// position is a document in a file that may contain an object.
+type position struct {
+	file     string
+	document sourcetree.Document
+}
+
+// Locate returns the places of objects, in the order of wanted.
+func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
+	places := make([]Place, len(wanted))
+	positions := map[controllers.ID][]position{} // without the namespace, which may not be in the file
+	for _, w := range wanted {
+		if w.defined() {
+			positions[w.Object.WithoutNamespace()] = nil
+		}
+	}
+	if len(positions) == 0 {
+		return places, nil
+	}
+	found, err := sourcetree.Search(g.ctx, g.Tree, nil, func(o *unstructured.Unstructured) bool {
+		_, ok := positions[controllers.IDOf(o.Object).WithoutNamespace()]
+		return ok
+	})
+	if err != nil {
+		return nil, err
+	}
+	read := map[string]bool{}
+	for _, m := range found {
+		if read[m.File] {
+			continue
+		}
+		read[m.File] = true
+		text, err := fs.ReadFile(g.Tree, m.File)
+		if err != nil {
+			return nil, err
+		}
+		if budget.YAML(m.File, text) != nil {
+			continue // a document that is not the object's exceeds the limits
+		}
+		for _, document := range sourcetree.Positions(text) {
+			name := document.ID().WithoutNamespace()
+			if all, ok := positions[name]; ok {
+				positions[name] = append(all, position{m.File, document})
+			}
+		}
+	}
+	files := map[controllers.ID]map[string]bool{}
+	for i, w := range wanted {
+		if all := positions[w.Object.WithoutNamespace()]; w.defined() && len(all) > 0 {
+			places[i] = w.choose(filesOf(g, w.Applier, files), all)
+		}
+	}
+	return places, nil
+}
+
+// defined reports whether a file of the repository may define the object.
+func (w Wanted) defined() bool { return w.Applier != nil && build.IsKustomization(w.Applier) }
+
+// filesOf returns the files that the build of a Kustomization may read.
+func filesOf(g *Graph, ks *unstructured.Unstructured, known map[controllers.ID]map[string]bool) map[string]bool {
+	id := controllers.IDOf(ks.Object)
+	if known[id] == nil {
+		known[id] = map[string]bool{}
+		for _, name := range Files(g, ks) {
+			known[id][name] = true
+		}
+	}
+	return known[id]
+}
+
+// choose returns the place of an object. Several documents may have its name: those of other clusters and namespaces, and
+// patches.
+func (w Wanted) choose(files map[string]bool, all []position) Place {
+	for _, keep := range []func(position) bool{
+		func(p position) bool { return files[p.file] },
+		func(p position) bool { return p.document.ID().Namespace == w.Object.Namespace },
+		func(p position) bool { _, whole := p.document.Line(w.Field); return whole },
+	} {
+		if kept := slices.DeleteFunc(slices.Clone(all), func(p position) bool { return !keep(p) }); len(kept) > 0 {
+			all = kept
+		}
+	}
+	switch {
+	case slices.ContainsFunc(all, func(p position) bool { return p.file != all[0].file }):
+		return Place{}
+	case len(all) > 1:
+		return Place{File: all[0].file}
+	}
+	line, _ := all[0].document.Line(w.Field)
+	return Place{all[0].file, line}
+}
+
+// Applier returns the Kustomization that applies an object, or the HelmRelease that installs a Flux object, or nil if it is
+// not known.
+func Applier(g *Graph, object controllers.ID) *unstructured.Unstructured {
+	if by := g.found.objects[object].by; by != nil {
+		return by.owner
+	}
+	return nil
+}
