@@ -5,6 +5,7 @@ package git
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -89,6 +90,18 @@ func (c *Clone) Lacking() int {
 	c.objects.mu.Lock()
 	defer c.objects.mu.Unlock()
 	return len(c.objects.lacking)
+}
+
+// Optional calls read. Lacking does not count the objects that only it reads.
+func (c *Clone) Optional(read func() error) error {
+	c.objects.mu.Lock()
+	before := maps.Clone(c.objects.lacking)
+	c.objects.mu.Unlock()
+	err := read()
+	c.objects.mu.Lock()
+	defer c.objects.mu.Unlock()
+	c.objects.lacking = before
+	return err
 }
 
 // Shallow reports whether the clone contains only a part of the history.

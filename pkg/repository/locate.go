@@ -61,10 +61,7 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 		}
 		read[m.File] = true
 		text, err := fs.ReadFile(g.Tree, m.File)
-		if err != nil {
-			return nil, err
-		}
-		if budget.YAML(m.File, text) != nil {
+		if err != nil || budget.YAML(m.File, text) != nil {
 			continue // a document that is not the object's exceeds the limits
 		}
 		for _, document := range sourcetree.Positions(text) {

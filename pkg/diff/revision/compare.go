@@ -22,8 +22,9 @@ type Options struct {
 	Warn, Note func(text string)
 	// All renders everything, including what cannot have changed.
 	All bool
-	// Locate finds the files and lines of what changes.
-	Locate bool
+	// Locate calls read, which finds the files and lines of what changes, and for this reads other files of the repository.
+	// Nil does not find them.
+	Locate func(read func() error) error
 	// Timeline predicts the order of the changes, for which everything is rendered.
 	Timeline bool
 }
@@ -122,8 +123,8 @@ func (w *walker) outcome(roots pair) (*Outcome, error) {
 	if w.Timeline {
 		outcome.Timeline = predict(w, all)
 	}
-	if w.Locate {
-		if err := locate(w.graphs.Head, outcome.Results); err != nil {
+	if w.Locate != nil {
+		if err := w.Locate(func() error { return locate(w.graphs.Head, outcome.Results) }); err != nil {
 			return nil, err
 		}
 	}

@@ -202,8 +202,11 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return err
 	}
 	options := revision.Options{
-		Options: graph, Timeline: o.changes.Timeline, Locate: o.changes.Locates(),
+		Options: graph, Timeline: o.changes.Timeline,
 		Warn: func(text string) { a.UI.Warning("%s", text) }, Note: func(text string) { announce("%s", text) },
+	}
+	if o.changes.Locates() {
+		options.Locate = checkout.Optional
 	}
 	results, timelines, failures := revision.All(ctx, base, head, paths, several, announce, options)
 	if n := checkout.Lacking(); n > 0 {
