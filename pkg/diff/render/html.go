@@ -51,7 +51,7 @@ func HTML(results []*diff.Result, c Comparison) (string, error) {
 		Script                    template.JS
 		Risks                     []string
 		Results                   []pageResult
-	}{Title: "Flux: " + counted(Sum(results)), Policy: policy(), Script: template.JS("\n" + script), Comparison: c.text(printable.Line), Risks: risks(results)}
+	}{Title: "Flux: " + counted(Sum(results)), Policy: policy(), Script: template.JS("\n" + script), Comparison: c.dated(), Risks: risks(results)}
 	for _, section := range Sections(results) {
 		title := section.Title()
 		for _, r := range section.Results {

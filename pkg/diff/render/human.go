@@ -26,7 +26,8 @@ type Comparison struct {
 	// Base and Head are the revisions, and Paths the directories of the clusters.
 	Base, Head string
 	Paths      []string
-	At         time.Time
+	// At is the time of the comparison. Comments do not show it, so that they are the same for the same changes.
+	At time.Time
 }
 
 // text returns a line with the names in a format.
@@ -38,7 +39,15 @@ func (c Comparison) text(name func(string) string) string {
 	for i, path := range c.Paths {
 		paths[i] = name(path)
 	}
-	return strings.Join(paths, ", ") + ": " + name(c.Head) + " compared with " + name(c.Base) + ", " + c.At.UTC().Format("2006-01-02 15:04 UTC")
+	return strings.Join(paths, ", ") + ": " + name(c.Head) + " compared with " + name(c.Base)
+}
+
+// dated returns a line with the time.
+func (c Comparison) dated() string {
+	if c.Base == "" {
+		return ""
+	}
+	return c.text(printable.Line) + ", " + c.At.UTC().Format("2006-01-02 15:04 UTC")
 }
 
 // footer returns the end of a comment.

@@ -66,7 +66,7 @@ func TestOrder(t *testing.T) {
 	at := render.Comparison{Base: "main", Head: "topic", Paths: []string{"clusters/a"}, At: time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)}
 	for format, said := range map[string]string{
 		"annotations": "::warning file=apps/a.yaml,line=7,title=privileged::", "brief": "", "html": "clusters/a: topic compared with main, 2026-11-01 10:00 UTC",
-		"github": "`clusters/a`: `topic` compared with `main`, 2026-11-01 10:00 UTC", "bitbucket": "`topic` compared with `main`",
+		"github": "`clusters/a`: `topic` compared with `main`\n", "bitbucket": "`topic` compared with `main`",
 		"sarif": `"uri": "apps/a.yaml"`, "junit": `file="apps/a.yaml" line="7"`, "json": `"file": "apps/a.yaml"`,
 	} {
 		text, err := render.Text(format, results, render.Style{Comparison: at})
