@@ -7,7 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
+	"io/fs"
 	"slices"
 	"strings"
 
@@ -51,44 +51,58 @@ func PushLayout(ctx context.Context, repository, folder string, access Access) e
 	return nil
 }
 
-// SelectLayout returns the selected artifact of an OCI layout and its layer as it is stored.
-func SelectLayout(folder string, wanted Wanted) (Artifact, []byte, error) {
-	index, err := layout.ImageIndexFromPath(folder)
+// SelectLayout returns the layer of the selected artifact in an OCI layout as it is stored. The digests are verified.
+func SelectLayout(files fs.FS, wanted Wanted) ([]byte, error) {
+	text, err := fs.ReadFile(files, "index.json")
 	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+		return nil, fmt.Errorf("reading the OCI layout: %w", err)
 	}
-	manifest, err := index.IndexManifest()
+	index, err := v1.ParseIndexManifest(bytes.NewReader(text))
 	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+		return nil, fmt.Errorf("reading the OCI layout: %w", err)
 	}
-	tags := map[string]v1.Hash{}
-	for _, m := range manifest.Manifests {
-		tags[m.Annotations[tagAnnotation]] = m.Digest
+	digests := map[string]v1.Hash{} // by tag, and by digest
+	var tags []string
+	for _, m := range index.Manifests {
+		tag := m.Annotations[tagAnnotation]
+		digests[tag], digests[m.Digest.String()], tags = m.Digest, m.Digest, append(tags, tag)
 	}
-	tag := cmp.Or(wanted.Tag, name.DefaultTag)
-	if wanted.SemVer != "" {
-		if tag, err = wanted.newest(slices.Collect(maps.Keys(tags))); err != nil && wanted.Digest == "" {
-			return Artifact{}, nil, err
+	name := cmp.Or(wanted.Digest, wanted.Tag, name.DefaultTag)
+	if wanted.Digest == "" && wanted.SemVer != "" {
+		if name, err = wanted.newest(tags); err != nil {
+			return nil, err
 		}
 	}
-	digest, ok := tags[tag]
-	if wanted.Digest != "" {
-		tag = ""
-		ok = slices.ContainsFunc(manifest.Manifests, func(m v1.Descriptor) bool { digest = m.Digest; return m.Digest.String() == wanted.Digest })
-	}
+	digest, ok := digests[name]
 	if !ok {
-		return Artifact{}, nil, fmt.Errorf("the OCI layout has no artifact with %s", cmp.Or(wanted.Digest, "the tag "+tag))
+		return nil, fmt.Errorf("the OCI layout has no artifact %s", name)
 	}
-	image, err := index.Image(digest)
+	if text, err = blobIn(files, digest); err != nil {
+		return nil, err
+	}
+	manifest, err := v1.ParseManifest(bytes.NewReader(text))
 	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+		return nil, fmt.Errorf("reading the manifest of %s: %w", name, err)
 	}
-	layer, err := layerOf(image, wanted.MediaType, wanted.MediaType == "")
+	for _, layer := range manifest.Layers {
+		if wanted.MediaType == "" || string(layer.MediaType) == wanted.MediaType {
+			return blobIn(files, layer.Digest)
+		}
+	}
+	return nil, fmt.Errorf("%s has no layer of the media type %q", name, wanted.MediaType)
+}
+
+// blobIn reads a blob of an OCI layout and verifies its digest.
+func blobIn(files fs.FS, digest v1.Hash) ([]byte, error) {
+	content, err := fs.ReadFile(files, LayoutBlob(digest.String()))
 	if err != nil {
-		return Artifact{}, nil, fmt.Errorf("reading the OCI layout: %w", err)
+		return nil, fmt.Errorf("reading the OCI layout: %w", err)
 	}
-	content, err := compressed(layer, nil)
-	return Artifact{Tag: tag, Digest: digest.String()}, content, err
+	got, _, err := v1.SHA256(bytes.NewReader(content))
+	if err == nil && got != digest {
+		err = fmt.Errorf("%s in the OCI layout has the digest %s", digest, got)
+	}
+	return content, err
 }
 
 // LayoutFile is the file that makes a directory an OCI layout (OCI image specification).

@@ -93,6 +93,32 @@ func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
 	return true
 }
 
+// Indistinct returns the source of a Kustomization or HelmRelease if its reference changes, and a directory has its files for
+// both references, so that the changes are not known.
+func (p Pair) Indistinct(base, head *unstructured.Unstructured) (controllers.ID, bool) {
+	source, was, from := directoryOf(p.Base, base)
+	_, is, to := directoryOf(p.Head, head)
+	return source, was != "" && was == is && !equality.Semantic.DeepEqual(from, to)
+}
+
+// directoryOf returns the source of an owner, and the directory and the reference if it is one for all references.
+func directoryOf(g *Graph, owner *unstructured.Unstructured) (source controllers.ID, directory string, reference map[string]any) {
+	if source = build.SourceOf(owner); build.IsHelmRelease(owner) {
+		c, ok := chartOf(g, owner)
+		if source = c.source; !ok {
+			return source, "", nil
+		}
+	}
+	_, _ = g.Content(source) // rendering reports the error
+	for key, found := range g.artifacts.foreign {
+		if key.source == source && key.object != nil && found.Directory != "" {
+			reference, _, _ = unstructured.NestedMap(key.object.Object, "spec", "ref")
+			return source, found.Directory, reference
+		}
+	}
+	return source, "", nil
+}
+
 // UnversionedChart returns the version of a chart in this repository whose files change while its version and the spec of
 // its HelmChart stay the same, or "". With the reconcile strategy ChartVersion, source-controller packages such a chart
 // again only when its version changes.

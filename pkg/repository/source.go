@@ -40,6 +40,8 @@ type Content struct {
 	Files fs.FS
 	// Artifact is set if the files are those of the artifact, so that no ignore rules apply.
 	Artifact bool
+	// Directory is set if a directory has the files for all references of the source.
+	Directory string
 }
 
 // Folder is a directory that is used as the content of a source.

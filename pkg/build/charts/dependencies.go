@@ -54,7 +54,7 @@ func (f *chartFinder) provide(c *Chart, folder string, seen map[string]bool) err
 		return err
 	}
 	have := Contained(c.Files, folder)
-	for _, d := range all {
+	for i, d := range all {
 		relative, inFiles := strings.CutPrefix(d.Repository, "file://")
 		switch {
 		case inFiles:
@@ -72,7 +72,8 @@ func (f *chartFinder) provide(c *Chart, folder string, seen map[string]bool) err
 		if err != nil {
 			return fmt.Errorf("dependency %s: %w", d.Name, err)
 		}
-		c.Files[path.Join(folder, "charts", path.Base(d.Name)+".tgz")] = packed
+		// Dependencies with an alias may be different versions of one chart.
+		c.Files[path.Join(folder, "charts", fmt.Sprintf("mapped-%d.tgz", i))] = packed
 	}
 	return nil
 }

@@ -88,22 +88,29 @@ func problems(results []*diff.Result) []problem {
 			found = append(found, of.is(notice, notCompared, "is not compared: "+r.NotCompared.Reason))
 		}
 		for _, c := range r.Changes {
-			of.object, of.file, of.line = c.Object, c.File, c.Line
-			if c.Action == diff.Failed {
-				found = append(found, of.is(failure, cannotApply, "cannot be applied: "+c.Reason))
-			}
-			found = append(found, of.dangers(c.Dangers)...)
-			for _, i := range c.Images {
-				switch rule, text := imageProblem(i); rule {
-				case noImage:
-					found = append(found, of.is(failure, rule, text))
-				case unknown:
-					found = append(found, of.is(warning, rule, text))
-				}
-			}
+			found = append(found, problemsOf(r, c)...)
 		}
 	}
 	slices.SortStableFunc(found, compareProblems)
+	return found
+}
+
+// problemsOf returns the problems of a change.
+func problemsOf(r *diff.Result, c diff.Change) []problem {
+	of := problem{object: c.Object, owner: r.Owner, cluster: r.Cluster, file: c.File, line: c.Line}
+	var found []problem
+	if c.Action == diff.Failed {
+		found = append(found, of.is(failure, cannotApply, "cannot be applied: "+c.Reason))
+	}
+	found = append(found, of.dangers(c.Dangers)...)
+	for _, i := range c.Images {
+		switch rule, text := imageProblem(i); rule {
+		case noImage:
+			found = append(found, of.is(failure, rule, text))
+		case unknown:
+			found = append(found, of.is(warning, rule, text))
+		}
+	}
 	return found
 }
 

@@ -62,6 +62,7 @@ func TestOrder(t *testing.T) {
 	changes[0].Dangers, changes[0].File, changes[0].Line = []diff.Danger{{Rule: "privileged"}}, "apps/a.yaml", 7
 	changes[1].Dangers, changes[1].File = []diff.Danger{{Rule: "namespace-removal"}}, "apps/b.yaml"
 	changes[2].Action, changes[2].Reason = diff.Failed, "invalid"
+	changes[3].Action, changes[3].Dangers = diff.Pruned, []diff.Danger{{Rule: "prune", Notice: true}}
 	want := []string{"object-2 cannot be applied: invalid", "object-1 is deleted with everything in it", "object-0 runs privileged"}
 	at := render.Comparison{Base: "main", Head: "topic", Paths: []string{"clusters/a"}, At: time.Date(2026, 11, 1, 10, 0, 0, 0, time.UTC)}
 	for format, said := range map[string]string{
@@ -86,7 +87,7 @@ func TestOrder(t *testing.T) {
 				t.Errorf("%s: %q is missing or too early:\n%s", format, line, text)
 			}
 		}
-		if found := strings.Contains(text, "object-3 is created"); found != (format == "sarif") {
+		if found := strings.Contains(text, "object-3 is deleted"); found != (format == "sarif") {
 			t.Errorf("%s has the change that is no problem: %t", format, found)
 		}
 	}

@@ -39,7 +39,7 @@ func sarif(results []*diff.Result) cireport.Sarif {
 func others(results []*diff.Result) []problem {
 	var found []problem
 	for r, c := range diff.Each(results) {
-		if c.Different() && c.Action != diff.Failed && len(c.Dangers) == 0 {
+		if c.Different() && len(problemsOf(r, *c)) == 0 {
 			of := problem{object: c.Object, owner: r.Owner, cluster: r.Cluster, file: c.File, line: c.Line}
 			found = append(found, of.is(notice, changes, "is "+verdict(*c)))
 		}

@@ -64,7 +64,7 @@ func (w *walker) sides(p pair) []side {
 // kustomization compares the objects of a Kustomization and follows the Kustomizations and HelmReleases among them.
 func (w *walker) kustomization(p pair, kept bool) {
 	w.followed++
-	if w.unavailable(p) {
+	if w.unavailable(p) || w.indistinct(p) {
 		return
 	}
 	if p.both() && !w.All {
@@ -105,6 +105,18 @@ func (w *walker) unavailable(p pair) bool {
 	same := p.both() && equality.Semantic.DeepEqual(p.base.Object, p.head.Object) && w.graphs.SameReferences(p.head) && w.graphs.SameSource(build.SourceOf(p.head))
 	w.omit(p.either(), reason, !same || !elsewhere && !(undefined && w.graphs.SameFiles(p.head)))
 	return true
+}
+
+// indistinct reports whether the reference of a source changes for which there is only one directory, and records it.
+func (w *walker) indistinct(p pair) bool {
+	if !p.both() {
+		return false
+	}
+	source, is := w.graphs.Indistinct(p.base, p.head)
+	if is {
+		w.omit(p.head, fmt.Sprintf("the reference of %s changes, and --map sets one directory for all references", source), true)
+	}
+	return is
 }
 
 // encryptedVariables records that the variables of a Kustomization change and are encrypted.
@@ -208,6 +220,9 @@ func pairs(before, after *repository.Rendering) []pair {
 // release compares the objects that a HelmRelease installs, and follows the Kustomizations and HelmReleases among them.
 func (w *walker) release(p pair, kept bool) {
 	w.followed++
+	if w.indistinct(p) {
+		return
+	}
 	if p.both() && !w.All && w.graphs.SameRelease(p.base, p.head) {
 		w.unchangedRelease(p)
 		return

@@ -56,7 +56,9 @@ func (s *Sources) Content(ctx context.Context, r repository.Request) (repository
 		case r.Source.Kind == controllers.OCIRepository:
 			found, err = s.artifact(ctx, m, r.Object, url)
 		case m.Serves(ctx, r.Source.Kind, url):
-			found.Files, err = m.files(ctx, r.Object)
+			if found.Files, err = m.files(ctx, r.Object); m.Ref == nil {
+				found.Directory = m.Path
+			}
 		default:
 			continue
 		}
@@ -139,7 +141,7 @@ func (s *Sources) artifact(ctx context.Context, m Mapping, o *unstructured.Unstr
 		if url != m.URL {
 			return none, build.ErrNotFound
 		}
-		_, layer, err := registry.SelectLayout(m.Path, upstream.RegistryReference(o))
+		layer, err := registry.SelectLayout(filetree.Folder(m.Path), upstream.RegistryReference(o))
 		if err != nil {
 			return none, err
 		}
@@ -158,13 +160,13 @@ func (s *Sources) artifact(ctx context.Context, m Mapping, o *unstructured.Unstr
 			continue
 		}
 		tree, err := sourcetree.Archive(bytes.NewReader(c.Packed))
-		return repository.Content{Files: unwrapped(tree), Artifact: true}, err
+		return repository.Content{Files: unwrapped(tree), Artifact: true, Directory: m.Path}, err
 	}
 	if len(found) > 0 || url != m.URL {
 		return none, build.ErrNotFound
 	}
 	files, err := m.files(ctx, o)
-	return repository.Content{Files: files}, err
+	return repository.Content{Files: files, Directory: m.Path}, err
 }
 
 // unwrapped returns the directory of a packed chart, and other trees as they are.

@@ -111,8 +111,8 @@ func TestContent(t *testing.T) {
 		"tag":                   {oci("tags", map[string]any{"tag": "1.0.0"}), "1.0.0"},
 		"range":                 {oci("tags", map[string]any{"semver": "1.x"}), "1.2.0"},
 		"digest":                {oci("tags", map[string]any{"digest": digest, "semver": "1.x"}), "latest"},
-		"missing tag":           {oci("tags", map[string]any{"tag": "3"}), "error: the OCI layout has no artifact with the tag 3"},
-		"missing digest":        {oci("tags", map[string]any{"digest": strings.ReplaceAll(digest, digest[7:9], "00")}), "error: the OCI layout has no artifact with sha256:"},
+		"missing tag":           {oci("tags", map[string]any{"tag": "3"}), "error: the OCI layout has no artifact 3"},
+		"missing digest":        {oci("tags", map[string]any{"digest": strings.ReplaceAll(digest, digest[7:9], "00")}), "error: the OCI layout has no artifact sha256:"},
 		"empty range":           {oci("tags", map[string]any{"semver": "4.x"}), "error: no tag is in the range"},
 		"below a layout":        {oci("tags/web", nil), ""},
 		"chart":                 {oci("charts/web", map[string]any{"semver": "*"}), "Chart.yaml"},
@@ -182,6 +182,35 @@ func TestChart(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(found), err)
 		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 			t.Errorf("%s: the error is %v, want %s", name, err, c.want)
+		}
+	}
+}
+
+// TestHostileLayout reads OCI layouts whose files are not what they claim, or lead elsewhere.
+func TestHostileLayout(t *testing.T) {
+	t.Parallel()
+	outside := filepath.Join(t.TempDir(), "index.json")
+	for name, c := range map[string]struct {
+		change func(layout, blob string) error
+		want   string
+	}{
+		"another content": {func(_, blob string) error { return os.WriteFile(blob, []byte("{}"), 0o600) }, "in the OCI layout has the digest sha256:"},
+		"a link to a device": {func(_, blob string) error {
+			return errors.Join(os.Remove(blob), os.Symlink(os.DevNull, blob))
+		}, "reading the OCI layout: "},
+		"a link out of it": {func(layout, _ string) error {
+			index := filepath.Join(layout, "index.json")
+			return errors.Join(os.Rename(index, outside), os.Symlink(outside, index))
+		}, "reading the OCI layout: "},
+	} {
+		directory, digest := ociLayout(t, "latest")
+		if err := c.change(directory, filepath.Join(directory, "blobs", "sha256", strings.TrimPrefix(digest, "sha256:"))); err != nil {
+			t.Fatal(err)
+		}
+		o := object(controllers.OCIRepository, map[string]any{"url": "oci://example.com/app"})
+		s := &Sources{Mappings: []Mapping{{URL: "oci://example.com/app", Path: directory}}}
+		if _, err := s.Content(t.Context(), repository.Request{Source: controllers.IDOf(o.Object), Object: o}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: the error is %v, want %q", name, err, c.want)
 		}
 	}
 }
