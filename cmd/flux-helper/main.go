@@ -1,7 +1,7 @@
 // Command flux-helper runs jobs for flux with libraries that would slow down the start of every
 // command, and in a process whose memory is limited: Helm, kustomize, SOPS, logins to the
-// registries of cloud providers, the validation of objects, CEL expressions, and signatures of
-// releases.
+// registries of cloud providers, the validation of objects, CEL expressions, templates of
+// ResourceSets, and signatures of releases.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -26,6 +26,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/sops/decrypt"
 	"github.com/fluxkit/flux/pkg/build/helm"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/build/operator/template"
 	"github.com/fluxkit/flux/pkg/validate/schema"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -62,7 +63,7 @@ func handlersOf(args []string) ([]helper.Handler, error) {
 		return isolated.Handlers(&helm.Renderer{Cache: args[1]}), nil
 	case len(args) != 1:
 	case job == string(isolated.KustomizeJob):
-		return []helper.Handler{isolated.KustomizeJob.AskingHandler(isolated.Kustomize)}, isolated.RestrictNetwork(os.Getenv)
+		return isolated.KustomizeHandlers(template.Execute), isolated.RestrictNetwork(os.Getenv)
 	case job == string(sops.Job):
 		return []helper.Handler{sops.Job.Handler(decrypt.New(os.Getenv))}, nil
 	case job == string(verdict.Job):

@@ -67,6 +67,8 @@ type Result struct {
 	Objects []Object
 	// SecretValues holds the values of variables that come from Secrets.
 	SecretValues []string
+	// Excluded are the objects that a ResourceSet contains and neither applies nor deletes.
+	Excluded []controllers.VersionedID
 }
 
 // Add adds the objects and the secret values of another build.
@@ -104,11 +106,13 @@ type Object struct {
 	// Unstable holds the paths of values that differ on every rendering. An empty path means that
 	// the identity of the object differs. See MarkUnstable.
 	Unstable [][]string
-	// Owner is the Kustomization or HelmRelease that applies the object.
+	// Owner is the Kustomization, HelmRelease, ResourceSet or FluxInstance that applies the object.
 	Owner controllers.ID
 	// InvalidLabels holds the keys of labels whose values are not strings. kustomize-controller removes
 	// all labels of such an object, and so does the build.
 	InvalidLabels []string
+	// Partial reports whether the object lacks the data that a ResourceSet copies into it.
+	Partial bool
 	// Ahead reports whether the object is applied before a release and is not part of it, like the
 	// CRDs in the directory crds of a chart. Helm never deletes such an object.
 	Ahead bool

@@ -24,6 +24,10 @@ type refusing struct{}
 
 var errRefused = errors.New("needs a process of its own")
 
+func (refusing) Execute(context.Context, []Template, []map[string]any) ([][]string, error) {
+	return nil, errors.New("refused")
+}
+
 func (refusing) Kustomize(context.Context, string, FileSystem) ([][]byte, error) {
 	return nil, errRefused
 }

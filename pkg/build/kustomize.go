@@ -32,10 +32,19 @@ type FileSystem interface {
 // Kustomizer runs kustomize in a process of its own, with a memory limit, and kills it when the
 // context ends.
 type Kustomizer interface {
+	// Execute executes each template of a ResourceSet with each set of inputs, and returns the texts of each template.
+	Execute(ctx context.Context, templates []Template, inputs []map[string]any) ([][]string, error)
 	// Kustomize returns the objects of a directory as JSON.
 	Kustomize(ctx context.Context, folder string, from FileSystem) ([][]byte, error)
 	// Allows reports whether bases may be fetched from a host.
 	Allows(host string) bool
+}
+
+// Template is a template of a ResourceSet.
+type Template struct {
+	// Name is the field with the template, for messages.
+	Name string `json:"name"`
+	Text string `json:"text"`
 }
 
 // Kustomize builds a directory in this process, without limits of its own. Clones of remote bases,

@@ -200,6 +200,36 @@ func (s *Shadow) Find(from func(context.Context, controllers.ID) (*unstructured.
 	}
 }
 
+// Objects returns a function that records the objects that it finds. The second build finds those that are derived from
+// secret values with other values.
+func (s *Shadow) Objects(from func(context.Context, controllers.ID) (*unstructured.Unstructured, error)) func(context.Context, controllers.ID) (*unstructured.Unstructured, error) {
+	type found struct {
+		object, twin *unstructured.Unstructured
+		err          error
+	}
+	known := map[controllers.ID]found{}
+	return func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		f, ok := known[object]
+		if !ok && s.Repeating {
+			return nil, ErrNotFound // a reference that differs in the second build
+		}
+		if !ok {
+			var noted read
+			f.object, f.err = from(context.WithValue(ctx, readKey{}, &noted), object)
+			if f.twin = noted.twin; f.twin != nil {
+				s.Secret, s.Indirect = true, true
+			}
+			known[object] = f
+		}
+		if s.Repeating && f.twin != nil {
+			return f.twin, f.err
+		}
+		return f.object, f.err
+	}
+}
+
 // foundTwin returns an object or a list as a template finds it in the second build: with
 // placeholders for the data of Secrets.
 func (s *Shadow) foundTwin(found map[string]any) map[string]any {

@@ -127,7 +127,7 @@ var Kinds = []Kind{
 		Columns:    []Column{revision(Path{"status.history[0].chartVersion", "status.lastAppliedRevision", "status.lastAttemptedRevision"}), suspended},
 		Suspension: suspendField, Done: "applied revision %s", Inventory: Path{inventory},
 		Result: Path{"status.history[0].chartVersion", "status.lastAppliedRevision"},
-		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller", Release: true, Actions: []string{"install", "upgrade"},
+		Drift:  Path{"spec.driftDetection.mode"}, Manager: "helm-controller", Release: true, Prunes: true, Actions: []string{"install", "upgrade"},
 		Keep: Setting{"helm.sh/resource-policy", "keep"},
 		Attempts: []Attempt{
 			{Of: "HelmChart", Path: Path{"status.lastAttemptedRevision"}},

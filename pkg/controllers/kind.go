@@ -86,6 +86,8 @@ type Kind struct {
 	// Keep is the annotation that prevents the deletion of an object when it is removed from the
 	// source.
 	Keep Setting
+	// Prunes is set if the controller deletes what is removed from an object of the kind, without a field that enables it.
+	Prunes bool
 	// Fetch names the fields of the spec with the address and the credentials
 	// of a server.
 	Fetch Fetch
@@ -214,15 +216,17 @@ func PortableAPIVersion(k Kind) string { return k.Group + "/" + cmp.Or(k.Portabl
 
 // FindKind returns the row with the given Kind, ignoring case.
 func FindKind(kind string) (Kind, bool) {
-	for _, k := range Kinds {
-		if strings.EqualFold(k.Kind, kind) {
-			return k, true
+	for _, rows := range [][]Kind{Kinds, Operator} {
+		for _, k := range rows {
+			if strings.EqualFold(k.Kind, kind) {
+				return k, true
+			}
 		}
 	}
 	return Kind{}, false
 }
 
-// KindOf returns the row with the given group and kind.
+// KindOf returns the row with the given group and kind, of Flux or of flux-operator.
 func KindOf(group, kind string) (Kind, bool) {
 	if k, ok := FindKind(kind); ok && k.Group == group {
 		return k, true

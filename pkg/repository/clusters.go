@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // maxClusters bounds the clusters that a pattern matches: it is matched with untrusted files.
@@ -96,8 +99,8 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the directories of clusters: those that a Kustomization in them applies, and those in which bootstrap has
-// begun. others are the other directories with Kustomizations.
+// Roots returns the directories of clusters: those that a Kustomization in them applies, those that a FluxInstance syncs,
+// and those in which bootstrap has begun. others are the other directories with Kustomizations.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
 	applied, elsewhere, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
@@ -109,6 +112,15 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 		elsewhere[at], synced[m.File] = true, true
 		if folder == at || folder == path.Dir(at) {
 			applied[folder] = true
+		}
+	}
+	instances, err := sourcetree.Search(ctx, tree, []string{controllers.FluxInstance, "sync"}, func(o *unstructured.Unstructured) bool { return syncs(o) != "" })
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, m := range instances {
+		if info, err := fs.Stat(tree, syncs(m.Unstructured)); err == nil && info.IsDir() {
+			applied[syncs(m.Unstructured)] = true
 		}
 	}
 	err = filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {

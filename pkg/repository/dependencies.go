@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -30,9 +31,12 @@ func (g *Graph) Dependencies() *Dependencies {
 		if d.Objects[id] == nil {
 			d.Objects[id] = n.owner
 		}
-		// A leaf is not rendered, and applies nothing that others depend on.
-		_, err := g.Content(build.SourceOf(n.owner))
-		d.Complete = d.Complete && n.err == nil && err == nil
+		d.Complete = d.Complete && n.err == nil
+		if !operator.Renders(n.owner) {
+			// A leaf is not rendered, and applies nothing that others depend on.
+			_, err := g.Content(build.SourceOf(n.owner))
+			d.Complete = d.Complete && err == nil
+		}
 	}
 	for id, o := range d.Objects {
 		if kind, ok := controllers.IDOf(o.Object).Flux(); ok {

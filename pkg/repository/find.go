@@ -4,6 +4,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -51,9 +52,11 @@ func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, e
 	return g.cycles == before, nil
 }
 
-// mayApply reports whether a Kustomization that is not rendered may apply an object with all of the words, or
-// Kustomizations that do.
+// mayApply reports whether an owner that is not rendered may apply an object with all of the words, or owners that do.
 func mayApply(g *Graph, n *node, words []string) bool {
+	if operator.Renders(n.owner) {
+		return true // its templates contain only parts of names
+	}
 	if !findInputs(g, n) {
 		return false
 	}
@@ -83,7 +86,7 @@ func Directory(g *Graph, ks *unstructured.Unstructured) (Tree, string, error) {
 // Files returns the files of its source that the build of a Kustomization may read.
 func Files(g *Graph, ks *unstructured.Unstructured) []string {
 	n := g.found.byID[controllers.IDOf(ks.Object)]
-	if n == nil || !findInputs(g, n) {
+	if n == nil || operator.Renders(n.owner) || !findInputs(g, n) {
 		return nil
 	}
 	return n.inputs.read

@@ -41,6 +41,11 @@ type Options struct {
 	// Find returns objects that the repository does not contain, such as those of the cluster. It may be nil.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
 
+	// Inputs are the inputs of ResourceSetInputProviders, in place of those that they export.
+	Inputs map[controllers.ID][]map[string]any
+	// Provider returns a ResourceSetInputProvider of a cluster, with the inputs in its status, or build.ErrNotFound. It may be
+	// nil.
+	Provider func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error)
 	// Build configures the builds of Kustomizations. Its Path, Ignore and Filter apply to the root only, and its Lookup
 	// is used for ConfigMaps and Secrets that the repository does not contain.
 	Build build.Options
@@ -104,8 +109,7 @@ func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()
 	if g.root == nil {
-		var err error
-		if g.root, g.assumed, err = rootOf(ctx, at.Tree, o.Path, o.Namespace); g.root == nil || err != nil {
+		if err := findRoot(g); g.root == nil || err != nil {
 			return g, err
 		}
 	}

@@ -7,13 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // index contains what a graph has found.
 type index struct {
-	// nodes are the known Kustomizations, parents first, and byID contains them by their ID.
+	// nodes are the known Kustomizations, ResourceSets and FluxInstances, parents first, and byID contains them by their ID.
 	nodes []*node
 	byID  map[controllers.ID]*node
 	// objects are the objects of all Kustomizations that were rendered, and the Flux objects of HelmReleases.
@@ -28,9 +29,9 @@ func newIndex() index {
 	return index{byID: map[controllers.ID]*node{}, objects: map[controllers.ID]applied{}, absent: map[controllers.ID]bool{}, lacking: map[controllers.ID][]Lack{}}
 }
 
-// Rendering contains the objects that a Kustomization or HelmRelease applies.
+// Rendering contains the objects that an owner applies.
 type Rendering struct {
-	// Owner is the Kustomization or HelmRelease.
+	// Owner is the Kustomization, HelmRelease, ResourceSet or FluxInstance.
 	Owner *unstructured.Unstructured
 	Build *build.Result
 	// Namespace is the namespace of objects without one, as in charts.
@@ -58,7 +59,7 @@ type applied struct {
 	by *node
 }
 
-// node is a Kustomization, or a HelmRelease that applies Flux objects.
+// node is a Kustomization, a ResourceSet, a FluxInstance, or a HelmRelease that applies Flux objects.
 type node struct {
 	owner *unstructured.Unstructured
 	state state
@@ -105,13 +106,13 @@ func folderOf(g *Graph, ks *unstructured.Unstructured) string {
 	return pathOf(ks)
 }
 
-// add adds a Kustomization unless it is known.
-func (i *index) add(ks *unstructured.Unstructured) *node {
-	id := controllers.IDOf(ks.Object)
+// add adds an owner unless it is known.
+func (i *index) add(owner *unstructured.Unstructured) *node {
+	id := controllers.IDOf(owner.Object)
 	if known := i.byID[id]; known != nil {
 		return known
 	}
-	n := &node{owner: ks}
+	n := &node{owner: owner}
 	i.byID[id] = n
 	i.nodes = append(i.nodes, n)
 	return n
@@ -124,7 +125,7 @@ func (i *index) take(n *node) {
 		if known := i.objects[id]; known.by == nil || known.by == n {
 			i.objects[id] = applied{o, n}
 		}
-		if build.IsKustomization(o.Unstructured) {
+		if build.IsKustomization(o.Unstructured) || operator.Renders(o.Unstructured) {
 			i.add(o.Unstructured)
 		}
 	}

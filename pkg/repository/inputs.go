@@ -16,6 +16,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // inputs follows the files that the build of a directory reads, as long as they are the same in both
@@ -140,7 +141,7 @@ var fluxMarkers = sync.OnceValue(func() *regexp.Regexp {
 // mayContainFlux reports whether a text may contain a Kustomization or HelmRelease. The expression
 // is slow, so texts without any of its parts are excluded first.
 func mayContainFlux(text []byte) bool {
-	for _, part := range []string{"toolkit.fluxcd.io/v", operatorGroup, "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
+	for _, part := range []string{"toolkit.fluxcd.io/v", controllers.OperatorGroup, "${", "\\", ": *", "/kind", "/apiVersion", "replacements"} {
 		if bytes.Contains(text, []byte(part)) {
 			return fluxMarkers().Match(text)
 		}

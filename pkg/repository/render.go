@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -29,9 +30,10 @@ func (g *Graph) take(n *node) {
 	}
 }
 
-// Kustomize renders a Kustomization and adds its objects to the graph.
-func (g *Graph) Kustomize(ks *unstructured.Unstructured) (*Rendering, error) {
-	return g.build(g.found.add(ks))
+// Render renders a Kustomization, ResourceSet or FluxInstance and adds its objects to the graph. It returns an
+// operator.UnknownError if only a cluster knows inputs of a ResourceSet.
+func (g *Graph) Render(owner *unstructured.Unstructured) (*Rendering, error) {
+	return g.build(g.found.add(owner))
 }
 
 // Adopt takes over the rendering of a Kustomization with the same inputs at another revision.
@@ -54,7 +56,13 @@ func (g *Graph) build(n *node) (*Rendering, error) {
 	}
 	n.state, n.attempts = building, n.attempts+1
 	before := g.cycles
-	result, err := g.kustomize(n.owner, &reader{graph: g, lookup: g.lookup(n)})
+	render, reads := g.kustomize, &reader{graph: g, lookup: g.lookup(n)}
+	if operator.Renders(n.owner) {
+		render = func(owner *unstructured.Unstructured, reads *reader) (*build.Result, error) {
+			return operate(g, owner, reads)
+		}
+	}
+	result, err := render(n.owner, reads)
 	n.state, n.err = done, err
 	if g.cycles != before && n.attempts < maxAttempts {
 		n.state = pending
@@ -110,6 +118,9 @@ func (g *Graph) lookup(n *node) build.Lookup {
 	return build.LookupFunc(func(ctx context.Context, object controllers.ID) (map[string][]byte, error) {
 		data, err := g.Data(ctx, object)
 		if n == nil || n.state != building || !errors.Is(err, build.ErrNotFound) {
+			return data, err
+		}
+		if own == nil && operator.Renders(n.owner) {
 			return data, err
 		}
 		if own == nil {

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -19,39 +21,74 @@ const (
 	SyncFile       = "gotk-sync.yaml"
 )
 
-// rootOf returns the Kustomization that applies a directory, or nil if there is no such directory: one in the directory
-// whose path is the directory, or else the one that bootstrap creates, which is assumed.
-func rootOf(ctx context.Context, tree Tree, folder, namespace string) (root *unstructured.Unstructured, assumed bool, err error) {
-	info, err := fs.Stat(tree, folder)
+// findRoot finds the Kustomization that applies the cluster's directory: one in the directory whose path is the directory,
+// or the one that flux-operator creates for a FluxInstance in the directory, or else the one that bootstrap creates, which
+// is assumed. It finds none if there is no such directory.
+func findRoot(g *Graph) error {
+	folder := g.Path
+	info, err := fs.Stat(g.Tree, folder)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false, nil
+		return nil
 	}
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	if !info.IsDir() {
-		return nil, false, &sourcetree.PathError{Path: folder, Problem: "not a directory"}
+		return &sourcetree.PathError{Path: folder, Problem: "not a directory"}
 	}
-	below, err := fs.Sub(tree, folder)
+	below, err := fs.Sub(g.Tree, folder)
 	if err != nil {
-		return nil, false, err
+		return err
 	}
 	// Every spelling of the path contains its last element.
-	found, err := sourcetree.Search(ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(g.ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
 		return build.IsKustomization(o) && pathOf(o) == folder
 	})
 	if err != nil {
-		return nil, false, err
+		return err
+	}
+	if len(found) > 0 {
+		g.root = found[0].Unstructured
+		if g.root.GetNamespace() == "" {
+			g.root.SetNamespace(g.Namespace)
+		}
+		return nil
+	}
+	if found, err = sourcetree.Search(g.ctx, below, []string{controllers.FluxInstance, path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+		return syncs(o) == folder
+	}); err != nil {
+		return err
 	}
 	if len(found) == 0 {
-		_, root = DefaultSync(namespace, folder, "main")
-		return root, true, nil
+		_, g.root = DefaultSync(g.Namespace, folder, "main")
+		g.assumed = true
+		return nil
 	}
-	root = found[0].Unstructured
-	if root.GetNamespace() == "" {
-		root.SetNamespace(namespace)
+	instance := found[0].Unstructured
+	if instance.GetNamespace() == "" {
+		instance.SetNamespace(g.Namespace)
 	}
-	return root, false, nil
+	synced, err := operator.Render(g.ctx, instance, operator.Options{Kustomizer: g.Build.Kustomizer})
+	if err != nil {
+		return err
+	}
+	for _, o := range synced.Objects {
+		if build.IsKustomization(o.Unstructured) {
+			g.root = o.Unstructured
+		}
+	}
+	return nil
+}
+
+// syncs returns the directory that a FluxInstance syncs, or "".
+func syncs(o *unstructured.Unstructured) string {
+	if !controllers.IDOf(o.Object).IsFluxInstance() {
+		return ""
+	}
+	if folder := text(o, "spec", "sync", "path"); folder != "" {
+		return sourcetree.Clean(folder)
+	}
+	return ""
 }
 
 // DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
@@ -113,6 +150,11 @@ func (g *Graph) begin() {
 	}
 	if _, err := g.build(g.found.add(g.root)); err != nil {
 		return // it is reported when the root is followed
+	}
+	for _, n := range slices.Clone(g.found.nodes) { // one of flux-operator may create the source
+		if controllers.IDOf(n.owner.Object).IsFluxInstance() {
+			_, _ = g.build(n)
+		}
 	}
 	g.artifacts.object = g.found.objects[build.SourceOf(g.root)].Unstructured
 	if g.artifacts.object == nil {

@@ -15,16 +15,15 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// operatorGroup is the API group of flux-operator, whose objects create Flux objects.
-const operatorGroup = "fluxcd.controlplane.io"
-
 // Unfollowed is an object that may create Flux objects, which the graph does not contain.
 type Unfollowed struct {
 	Object *unstructured.Unstructured
+	Reason string
 	// Directories are those of the repository that the Flux objects may read.
 	Directories []string
 }
@@ -33,23 +32,36 @@ type Unfollowed struct {
 func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 	all := map[controllers.ID]Unfollowed{}
 	for id, o := range g.found.objects {
-		if mayCreateFlux(o.Unstructured) {
-			all[id] = Unfollowed{o.Unstructured, mentioned(g, o.Unstructured)}
+		var unknown *operator.UnknownError
+		reason, n := "", g.found.byID[id]
+		switch {
+		case n != nil && errors.As(n.err, &unknown):
+			reason = unknown.Error()
+		case replacesRoot(g, n):
+			reason = "it syncs " + syncs(o.Unstructured) + ", which is another directory than that of the cluster"
+		case mayCreateFlux(o.Unstructured):
+			reason = "it may create Flux objects, which are not rendered"
+		default:
+			continue
 		}
+		all[id] = Unfollowed{o.Unstructured, reason, mentioned(g, o.Unstructured)}
 	}
 	return all
 }
 
-// mayCreateFlux reports whether an object of a kind that is neither of Kubernetes nor of Flux may create Flux objects: it is
-// of flux-operator, or contains their manifests.
+// replacesRoot reports whether a FluxInstance creates a Kustomization of the same name as the root, for another directory.
+func replacesRoot(g *Graph, n *node) bool {
+	return n != nil && n.built != nil && controllers.IDOf(n.owner.Object).IsFluxInstance() && syncs(n.owner) != g.Path &&
+		slices.ContainsFunc(n.built.Build.Objects, func(o build.Object) bool { return isRoot(g, o.Unstructured) })
+}
+
+// mayCreateFlux reports whether an object of a kind that is neither of Kubernetes nor of Flux may create Flux objects: it
+// contains their manifests.
 func mayCreateFlux(o *unstructured.Unstructured) bool {
 	gvk := o.GroupVersionKind()
 	_, builtIn := build.Scope(gvk)
 	if _, flux := controllers.KindOf(gvk.Group, gvk.Kind); flux || builtIn || gvk.Group == "apiextensions.k8s.io" {
 		return false
-	}
-	if gvk.Group == operatorGroup && (gvk.Kind == "FluxInstance" || gvk.Kind == "ResourceSet") {
-		return true
 	}
 	spec, err := json.Marshal(o.Object["spec"])
 	return err != nil || embeddedManifests().Match(spec)
@@ -78,9 +90,6 @@ func mentioned(g *Graph, o *unstructured.Unstructured) []string {
 			literal = path.Dir(literal[:at] + "x")
 		}
 		folder := sourcetree.Clean(strings.TrimSpace(literal))
-		if folder == sourcetree.Clean(g.Path) && o.GroupVersionKind().Kind == "FluxInstance" {
-			continue // it installs the root
-		}
 		if _, err := fs.Stat(g.Tree, folder); !errors.Is(err, fs.ErrNotExist) {
 			found[folder] = true
 		}

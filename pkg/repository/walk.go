@@ -11,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/placeholder"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
@@ -91,12 +92,21 @@ func (w *walker) kustomization(ks *unstructured.Unstructured) {
 		w.omit(Omitted{Reason: err.Error(), Err: err, Unavailable: true}, ks)
 		return
 	}
-	rendering, err := w.graph.Kustomize(ks)
-	if err != nil {
-		w.fail(ks, err)
-		return
+	w.render(ks)
+}
+
+// render renders a Kustomization, ResourceSet or FluxInstance.
+func (w *walker) render(owner *unstructured.Unstructured) {
+	rendering, err := w.graph.Render(owner)
+	var unknown *operator.UnknownError
+	switch {
+	case errors.As(err, &unknown):
+		w.omit(Omitted{Reason: err.Error(), Err: err, Unavailable: true}, owner)
+	case err != nil:
+		w.fail(owner, err)
+	default:
+		w.take(rendering, rendering)
 	}
-	w.take(rendering, rendering)
 }
 
 func (w *walker) release(hr *unstructured.Unstructured) {
@@ -126,18 +136,20 @@ func (w *walker) take(rendering, flux *Rendering) {
 func (w *walker) follow(flux *Rendering) {
 	for _, o := range flux.Build.Objects {
 		id := controllers.IDOf(o.Unstructured.Object)
-		follow := w.kustomization
-		if !build.IsKustomization(o.Unstructured) {
-			follow = w.release
-			if !build.IsHelmRelease(o.Unstructured) || w.graph.Charts.Renderer == nil {
-				continue
-			}
-		}
 		if w.seen[id] || w.graph.Err() != nil {
 			continue
 		}
-		w.seen[id] = true
-		follow(o.Unstructured)
+		switch {
+		case build.IsKustomization(o.Unstructured):
+			w.seen[id] = true
+			w.kustomization(o.Unstructured)
+		case operator.Renders(o.Unstructured):
+			w.seen[id] = true
+			w.render(o.Unstructured)
+		case build.IsHelmRelease(o.Unstructured) && w.graph.Charts.Renderer != nil:
+			w.seen[id] = true
+			w.release(o.Unstructured)
+		}
 	}
 }
 

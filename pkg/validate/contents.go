@@ -39,7 +39,7 @@ func contentsOf(c *cluster) *contents {
 		all.incomplete = true
 	}
 	for id := range c.graph.Unfollowed() {
-		all.incomplete = all.incomplete || id.Kind == "ResourceSet"
+		all.incomplete = all.incomplete || id.IsResourceSet()
 	}
 	for _, o := range c.objects {
 		if !controllers.IsRemote(o.side.Owner.Object) {

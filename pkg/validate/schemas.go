@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -67,14 +68,14 @@ func encryptedReason(o build.Object) string {
 	return "it is encrypted with SOPS, and no available key decrypts it"
 }
 
-// readable returns an object without what SOPS has encrypted in it. It returns false if that may be
+// readable returns an object without what SOPS has encrypted in it, and without rules about data that it lacks. It returns false if that may be
 // any field.
 func readable(o build.Object) (map[string]any, bool) {
-	if _, encrypted := o.Object["sops"]; !encrypted {
+	if _, encrypted := o.Object["sops"]; !encrypted && !o.Partial {
 		return o.Object, true
 	}
 	if !controllers.IDOf(o.Unstructured.Object).IsSecret() {
-		return nil, false
+		return o.Object, o.Partial
 	}
 	content := maps.Clone(o.Object)
 	delete(content, "sops")
@@ -129,11 +130,12 @@ func (c *cluster) judge(o *object, v verdict.Verdict) error {
 		}
 		c.add(o, f)
 	}
-	if v.Namespaced && o.ref.Namespace == "" && build.IsKustomization(o.side.Owner) {
-		c.add(o, Finding{
-			Severity: Invalid, Rule: RuleNamespace, Field: "metadata.namespace", Message: "namespace not specified",
-			Fix: "set metadata.namespace, or spec.targetNamespace of " + controllers.IDOf(o.side.Owner.Object).String(),
-		})
+	if v.Namespaced && o.ref.Namespace == "" && !build.IsHelmRelease(o.side.Owner) {
+		f := Finding{Severity: Invalid, Rule: RuleNamespace, Field: "metadata.namespace", Message: "namespace not specified", Fix: "set metadata.namespace"}
+		if build.IsKustomization(o.side.Owner) {
+			f.Fix += ", or spec.targetNamespace of " + controllers.IDOf(o.side.Owner.Object).String()
+		}
+		c.add(o, f)
 	}
 	return nil
 }
@@ -201,6 +203,7 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	lacking := c.graph.Lacking(controllers.IDOf(o.side.Owner.Object))
 	switch {
 	case len(lacking) == 0 || p.Rule == verdict.RuleUnknownField && build.IsKustomization(o.side.Owner):
+	case operator.Renders(o.side.Owner) && !o.Partial:
 	case !build.IsKustomization(o.side.Owner):
 		f.Severity, f.Rule = Unknown, RuleNotRendered
 	case substituted(valueAt(o.Object.Object, p)):

@@ -30,6 +30,8 @@ type Options struct {
 	Kubernetes string
 	// CRDs are the CustomResourceDefinitions of Flux, which those of the repository replace.
 	CRDs []*unstructured.Unstructured
+	// CRDsOf returns those of a version of Flux. With it, the version of a FluxInstance replaces an assumed one.
+	CRDsOf func(version string) ([]*unstructured.Unstructured, error)
 	// Supported returns the CustomResourceDefinitions of all supported versions of Flux. It may be nil.
 	Supported func() ([]*unstructured.Unstructured, error)
 	// Expressions compiles CEL expressions. If it is nil, they are not validated.
@@ -126,6 +128,9 @@ func (c *cluster) render(ctx context.Context, at repository.Revision) error {
 	if c.deployed, err = c.graph.Deploy(); err != nil {
 		return err
 	}
+	if err := c.selectVersion(); err != nil {
+		return err
+	}
 	for _, text := range c.graph.Assumptions() {
 		c.note(c.concealed.Text(text))
 	}
@@ -170,7 +175,8 @@ func (c *cluster) omissions() {
 func (c *cluster) conclusive(omitted repository.Omitted) bool {
 	ref := omitted.Owner
 	var remote *inspect.RemoteError
-	if ref.Kind != c.graph.Root().GetKind() || len(c.Charts.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.graph.Lacking(ref.ID)) > 0 {
+	kustomization := ref.GroupKind() == controllers.IDOf(c.graph.Root().Object).GroupKind()
+	if !kustomization && !ref.IsResourceSet() && !ref.IsFluxInstance() || len(c.Charts.Hosts) > 0 || errors.As(omitted.Err, &remote) || exceeded(omitted.Err) || len(c.graph.Lacking(ref.ID)) > 0 {
 		return false
 	}
 	definition := c.byRef[ref.ID]

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -77,13 +78,18 @@ func (c *cluster) lacking() {
 		}
 		owner, found := controllers.VersionedIDOf(side.Owner.Object), false
 		f := Finding{Severity: Unknown, Rule: RuleNotRendered, Object: owner, Owner: owner, Message: "rendered without its values in " + names(lacking)}
-		kustomization := build.IsKustomization(side.Owner)
-		if kustomization {
+		affected := func(*object) bool { return true }
+		switch {
+		case build.IsKustomization(side.Owner):
+			affected = func(o *object) bool { return substituted(o.Object.Object) }
 			f.Rule, f.Message = RuleVariable, "rendered without its variables in "+names(lacking)
 			f.Fix = "set the variables with --vars-file"
+		case operator.Renders(side.Owner):
+			affected = func(o *object) bool { return o.Partial }
+			f.Message = "rendered without the data that objects copy from " + names(lacking)
 		}
 		for _, o := range c.objects {
-			if o.side == side && (!kustomization || substituted(o.Object.Object)) {
+			if o.side == side && affected(o) {
 				o.unknown, found = true, true
 			}
 		}

@@ -16,6 +16,10 @@ import (
 // refusing is a Kustomizer that runs nothing: builds that need one end there.
 type refusing struct{}
 
+func (refusing) Execute(context.Context, []build.Template, []map[string]any) ([][]string, error) {
+	return nil, errors.New("refused")
+}
+
 func (refusing) Kustomize(context.Context, string, build.FileSystem) ([][]byte, error) {
 	return nil, errors.New("needs a process of its own")
 }

@@ -9,6 +9,8 @@ import (
 	"net/url"
 	"strings"
 
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/web/egress"
 	"github.com/fluxkit/flux/pkg/build"
@@ -85,6 +87,34 @@ func read(from build.FileSystem, question json.RawMessage) (any, error) {
 		r.Names, err = from.Glob(c.Name)
 	}
 	return r, err
+}
+
+// TemplateJob is a job of the same process as KustomizeJob. It executes the templates of a ResourceSet.
+const TemplateJob helper.Call[templates, [][]string] = "template"
+
+// templates is the input of TemplateJob.
+type templates struct {
+	Templates []build.Template `json:"templates"`
+	Inputs    []map[string]any `json:"inputs"`
+}
+
+// UnmarshalJSON keeps integers, which templates print without exponents.
+func (t *templates) UnmarshalJSON(text []byte) error {
+	type plain templates
+	return utiljson.Unmarshal(text, (*plain)(t))
+}
+
+// Execute implements build.Kustomizer.
+func (k *Kustomizer) Execute(ctx context.Context, all []build.Template, inputs []map[string]any) ([][]string, error) {
+	return TemplateJob.Do(ctx, k.process, "executing templates", templates{all, inputs})
+}
+
+// KustomizeHandlers returns the handlers of KustomizeJob and TemplateJob for flux-helper.
+func KustomizeHandlers(execute func(context.Context, []build.Template, []map[string]any) ([][]string, error)) []helper.Handler {
+	return []helper.Handler{
+		KustomizeJob.AskingHandler(Kustomize),
+		TemplateJob.Handler(func(ctx context.Context, t templates) ([][]string, error) { return execute(ctx, t.Templates, t.Inputs) }),
+	}
 }
 
 // Close stops the helper process and the proxy for remote bases.

@@ -105,7 +105,7 @@ func (d Pair) compare(moves map[controllers.ID]move, known scopes) *diff.Result 
 	result := diff.NewResult(d.owner())
 	result.Builds = true
 	before, after := objectsOf(d.Before), objectsOf(d.After)
-	c := &between{secrets: d.secrets(), renamed: renamed(before, after)}
+	c := &between{secrets: d.secrets(), renamed: renamed(before, after), policies: build.IsKustomization(d.owner())}
 	if d.After != nil {
 		for _, o := range d.After.Build.Objects {
 			ref := known.ref(d.After, o)
@@ -166,6 +166,8 @@ type between struct {
 	// renamed holds the kinds for which both builds have an object whose name differs on every
 	// rendering.
 	renamed map[schema.GroupKind]bool
+	// policies is set if the controller follows the annotations of kustomize-controller.
+	policies bool
 }
 
 func (c *between) desired(ref controllers.VersionedID, old build.Object, was bool, o build.Object, note string) diff.Change {
@@ -173,7 +175,10 @@ func (c *between) desired(ref controllers.VersionedID, old build.Object, was boo
 	if note != "" {
 		change.Notes = []string{note}
 	}
-	reason := policy.Excluded(o.Object)
+	reason := ""
+	if c.policies {
+		reason = policy.Excluded(o.Object)
+	}
 	switch {
 	case reason != "":
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: reason}
@@ -191,7 +196,7 @@ func (c *between) desired(ref controllers.VersionedID, old build.Object, was boo
 		return diff.Change{Object: ref, Action: diff.Unstable, Notes: change.Notes}
 	case apiequality.Semantic.DeepEqual(diff.Content(diff.Tidy(old.Object)), diff.Content(diff.Tidy(o.Object))):
 		return diff.Change{Object: ref, Action: diff.Unchanged}
-	case policy.Marked(o.Object, "ssa", "IfNotPresent"):
+	case c.policies && policy.Marked(o.Object, "ssa", "IfNotPresent"):
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: policy.IfNotPresent}
 	}
 	change.Action = diff.Changed
@@ -205,28 +210,31 @@ func (d Pair) removed(c *between, ref controllers.VersionedID, o build.Object) d
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: diff.UnstableName}
 	}
 	owner := d.owner().Object
+	kind, _ := controllers.IDOf(owner).Flux()
 	deletion := controllers.Path{"spec.deletionPolicy"}.String(owner)
-	prunes := controllers.Path{"spec.prune"}.String(owner) == "true"
+	prunes := kind.Prunes || controllers.Path{"spec.prune"}.String(owner) == "true"
 	if d.After == nil && (deletion == "Delete" || deletion == "WaitForTermination") {
 		prunes = true
 	}
-	switch reason := policy.Excluded(o.Object); {
+	reason := ""
+	if c.policies {
+		reason = policy.Excluded(o.Object)
+	}
+	switch {
 	case d.Kept:
 		change.Reason = "its owner stays on the cluster"
 	case o.Ahead:
 		change.Reason = policy.CRDsKept
-	case d.After == nil && controllers.Path{"spec.suspend"}.String(owner) == "true":
+	case d.After != nil && slices.Contains(d.After.Build.Excluded, ref):
+		change.Reason = controllers.OperatorGroup + "/reconcile: disabled"
+	case d.After == nil && kind.Suspension.Is(owner):
 		change.Reason, change.Orphaned = "the "+d.owner().GetKind()+" is deleted while it is suspended", true
-	case build.IsHelmRelease(d.owner()):
-		if policy.KeptByHelm(o.Object) {
-			change.Reason = policy.Kept
-			return change
-		}
+	case controllers.HasSetting(o.Object, kind.Keep.Key, kind.Keep.Value):
+		change.Reason = kind.Keep.String()
+	case kind.Release:
 		change.Action = diff.Pruned
 	case !prunes || d.After == nil && deletion == "Orphan":
 		change.Reason, change.Orphaned = "the Kustomization does not prune", true
-	case policy.Marked(o.Object, "prune", "disabled"):
-		change.Reason = policy.NotPruned
 	case reason != "":
 		change.Reason = reason
 	default:

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/builds"
@@ -77,14 +78,20 @@ func (w *walker) kustomization(p pair, kept bool) {
 			return
 		}
 	}
+	w.encryptedVariables(p)
+	w.compare(p, kept)
+}
+
+// compare renders an owner in both revisions and follows the owners among its objects.
+func (w *walker) compare(p pair, kept bool) {
 	before, beforeOK := w.kustomize(w.graphs.Base, p.base)
 	after, afterOK := w.kustomize(w.graphs.Head, p.head)
 	if !beforeOK || !afterOK {
 		return
 	}
-	w.encryptedVariables(p)
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
-	w.children(before, after, kept)
+	// flux-operator uninstalls Flux with a FluxInstance, and leaves what Flux has applied.
+	w.children(before, after, kept || after == nil && controllers.IDOf(before.Owner.Object).IsFluxInstance())
 }
 
 // unavailable reports whether the source of a Kustomization is not in this repository, and records it. A change does not
@@ -147,7 +154,11 @@ func (w *walker) kustomize(g *repository.Graph, ks *unstructured.Unstructured) (
 	if ks == nil || w.err() != nil {
 		return nil, w.err() == nil
 	}
-	built, err := g.Kustomize(ks)
+	built, err := g.Render(ks)
+	var unknown *operator.UnknownError
+	if errors.As(err, &unknown) {
+		return nil, false // checkUnfollowed reports it
+	}
 	if err != nil {
 		w.fail(g, ks, err)
 		return nil, false
@@ -158,8 +169,11 @@ func (w *walker) kustomize(g *repository.Graph, ks *unstructured.Unstructured) (
 // missing lets an owner be rendered without data that may exist only on the cluster.
 func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID, err error) bool {
 	what, remedy := "values", ""
-	if build.IsKustomization(owner) {
+	switch {
+	case build.IsKustomization(owner):
 		what, remedy = "variables", ": set them with --vars-file"
+	case operator.Renders(owner):
+		what = "data"
 	}
 	w.warn("%s of %s omitted: %s%s", what, object, err, remedy)
 	return true
@@ -176,9 +190,13 @@ func (w *walker) children(before, after *repository.Rendering, kept bool) {
 		w.seen[id] = true
 		w.withhold(before, after, p)
 		stays := kept || p.head == nil && after != nil && !prunes(after.Owner, p.base)
-		if build.IsKustomization(p.either()) {
+		switch {
+		case build.IsKustomization(p.either()):
 			w.kustomization(p, stays)
-		} else if w.Charts.Renderer != nil {
+		case operator.Renders(p.either()):
+			w.followed++
+			w.compare(p, stays)
+		case w.Charts.Renderer != nil:
 			w.release(p, stays)
 		}
 	}
@@ -188,7 +206,7 @@ func (w *walker) children(before, after *repository.Rendering, kept bool) {
 func prunes(owner, o *unstructured.Unstructured) bool {
 	k, _ := controllers.IDOf(owner.Object).Flux()
 	prune, _, _ := unstructured.NestedBool(owner.Object, "spec", "prune")
-	return (prune || k.Release) && o.GetAnnotations()[k.Keep.Key] != k.Keep.Value
+	return (prune || k.Prunes) && o.GetAnnotations()[k.Keep.Key] != k.Keep.Value
 }
 
 func pairs(before, after *repository.Rendering) []pair {
@@ -199,7 +217,7 @@ func pairs(before, after *repository.Rendering) []pair {
 			continue
 		}
 		for _, o := range rendering.Build.Objects {
-			if !build.IsKustomization(o.Unstructured) && !build.IsHelmRelease(o.Unstructured) {
+			if !build.IsKustomization(o.Unstructured) && !build.IsHelmRelease(o.Unstructured) && !operator.Renders(o.Unstructured) {
 				continue
 			}
 			id := controllers.IDOf(o.Unstructured.Object)

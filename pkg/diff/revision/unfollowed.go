@@ -28,8 +28,7 @@ func (w *walker) checkUnfollowed() {
 	both := maps.Clone(was)
 	maps.Copy(both, is)
 	for _, id := range slices.SortedFunc(maps.Keys(both), controllers.ID.Compare) {
-		object := both[id].Object
-		const reason = "it may create Flux objects, which are not rendered"
+		object, reason := both[id].Object, both[id].Reason
 		if was[id].Object == nil || is[id].Object == nil || !equality.Semantic.DeepEqual(was[id].Object.Object, is[id].Object.Object) {
 			w.omit(object, reason, true)
 			continue
@@ -38,7 +37,7 @@ func (w *walker) checkUnfollowed() {
 			return !slices.ContainsFunc(both[id].Directories, func(folder string) bool { return repository.Within(folder, name) })
 		})
 		if len(files) > 0 {
-			w.omit(object, fmt.Sprintf("%s, and they may read files that change: %s", reason, budget.List(files, budget.Directories)), true)
+			w.omit(object, fmt.Sprintf("%s, and it may read files that change: %s", reason, budget.List(files, budget.Directories)), true)
 			continue
 		}
 		w.omit(object, reason, false)

@@ -41,8 +41,9 @@ type Options struct {
 	Hosts egress.Hosts
 	// Provider is the cloud provider to log in with, "" for none.
 	Provider string
-	// Mappings are directories in place of sources.
+	// Mappings are directories in place of sources, and Inputs the inputs of ResourceSetInputProviders.
 	Mappings []mapped.Mapping
+	Inputs   map[controllers.ID][]map[string]any
 	// Untrusted is set if the author of the built files is not trusted: no Secret is read, and nothing is
 	// decrypted.
 	Untrusted bool
@@ -88,7 +89,7 @@ func (b *Builder) publicData(ctx context.Context, object controllers.ID) (map[st
 }
 
 // missing returns a handler that lets a build with Options.DryRun continue with a
-// warning, because ConfigMaps and Secrets may exist only on the cluster.
+// warning that names the flag as the remedy, if there is one, because ConfigMaps and Secrets may exist only on the cluster.
 func (b *Builder) missing(what, flag string) func(controllers.ID, error) bool {
 	if !b.DryRun && !b.Untrusted {
 		return nil
@@ -98,7 +99,11 @@ func (b *Builder) missing(what, flag string) func(controllers.ID, error) bool {
 		if !b.DryRun && !errors.Is(err, build.ErrUntrusted) {
 			return false
 		}
-		warn("the %s of %s are left out: %s; give them with %s", what, object, err, flag)
+		if flag == "" {
+			warn("the %s of %s is left out: %s", what, object, err)
+		} else {
+			warn("the %s of %s are left out: %s; give them with %s", what, object, err, flag)
+		}
 		return true
 	}
 }

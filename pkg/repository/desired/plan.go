@@ -42,12 +42,17 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	if err != nil {
 		return nil, err
 	}
-	plan := &Plan{Ks: ks, Work: work, mappings: b.Mappings, Options: build.Options{
+	plan := &Plan{Ks: ks, Work: work, mappings: b.Mappings, inputs: b.Inputs, lacking: b.missing("data", ""), Options: build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: b.Strict, Ignore: b.Ignore, Lookup: b.lookup(work),
 		Missing: b.missing("variables", "--vars-file"), Kustomizer: b.Kustomizer,
 	}}
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {
 		b.Warn("Kustomization %q has no spec.postBuild: no variables are substituted in its own objects", name)
+	}
+	if !b.DryRun {
+		plan.provider = func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error) {
+			return b.findSource(ctx, work, provider)
+		}
 	}
 	fetcher := &Fetcher{Builder: b, Work: work}
 	switch {
@@ -107,6 +112,11 @@ type Plan struct {
 	Work    git.Workspace
 
 	mappings []mapped.Mapping
+	inputs   map[controllers.ID][]map[string]any
+	// provider returns an input provider of the cluster. It is nil without a cluster.
+	provider func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error)
+	// lacking is called for data that a ResourceSet cannot copy. It may be nil.
+	lacking func(object controllers.ID, err error) bool
 	// deployed is what the Kustomization and its children apply.
 	deployed *repository.Deployed
 }
@@ -118,11 +128,16 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		return build.Kustomization(ctx, p.Tree, p.Ks, p.Options)
 	}
 	options := repository.Options{
-		Path: p.Options.Path, Root: p.Ks, Build: p.Options, Contents: &mapped.Sources{Mappings: p.mappings, Otherwise: stored(p.Sources)},
+		Path: p.Options.Path, Root: p.Ks, Inputs: p.inputs, Provider: p.provider, Build: p.Options, Contents: &mapped.Sources{Mappings: p.mappings, Otherwise: stored(p.Sources)},
 		Folders: map[controllers.ID]repository.Folder{build.SourceOf(p.Ks): {Tree: p.Tree, Artifact: true}},
 	}
 	if missing := p.Options.Missing; missing != nil {
-		options.Missing = func(_ *unstructured.Unstructured, object controllers.ID, err error) bool { return missing(object, err) }
+		options.Missing = func(owner *unstructured.Unstructured, object controllers.ID, err error) bool {
+			if controllers.IDOf(owner.Object).IsResourceSet() {
+				return p.lacking(object, err)
+			}
+			return missing(object, err)
+		}
 	}
 	options.Build.Budget = budget.New(budget.Default()) // all builds share one
 	graph, err := repository.Open(ctx, repository.Revision{Tree: filetree.From(p.Tree)}, options)

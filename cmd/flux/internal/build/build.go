@@ -99,7 +99,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
-	o.Mapped.Add(cmd)
+	o.AddLocal(cmd)
 	buildflags.AddHelm(fs, &o.helm)
 	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
@@ -119,13 +119,13 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 	if err != nil {
 		return err
 	}
-	builder, err := o.Builder(a)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	if builder.Mappings, err = o.Mapped.All(ctx); err != nil {
+	if err := o.ReadLocal(ctx, a); err != nil {
+		return err
+	}
+	builder, err := o.Builder(a)
+	if err != nil {
 		return err
 	}
 	plan, err := builder.NewPlan(ctx, namespace, names[0])

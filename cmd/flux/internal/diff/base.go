@@ -61,7 +61,8 @@ are masked; SOPS-encrypted values are decrypted for the comparison if a key is
 available.
 
 A GitRepository with another reference of the same URL is read from the clone at
-that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
+that reference. ExternalArtifacts are rendered from their ArtifactGenerator,
+ResourceSets as flux-operator does (see flux help flux-operator), and
 files that .sourceignore or spec.ignore excludes are excluded. What cannot be
 rendered, such as the content of another repository, is listed as not compared.
 
@@ -117,7 +118,7 @@ definition or its source changes.`
 	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*'")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
-	o.Mapped.Add(cmd)
+	o.AddLocal(cmd)
 	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
 	fs.BoolVar(&o.changes.Timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")
@@ -169,7 +170,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		return err
 	}
 	defer func() { err = errors.Join(err, checkout.Close()) }()
-	if o.Mappings, err = o.Mapped.All(ctx); err != nil {
+	if err := o.ReadLocal(ctx, a); err != nil {
 		return err
 	}
 	graph, err := o.Graph(ctx, a, checkout, namespace, o.helm)

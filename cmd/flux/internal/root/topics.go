@@ -203,6 +203,45 @@ Secret values are masked where they are only displayed; --mask-secrets and
   flux get ks my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
 }
 
+// operatorTopic returns the text about repositories of flux-operator.
+func operatorTopic() string {
+	return `flux-operator installs Flux from a FluxInstance and applies the objects of
+ResourceSets. flux diff --base, flux validate and flux build kustomization
+--recursive render both without a cluster, and follow the Kustomizations and
+HelmReleases among the objects.
+
+FluxInstance:
+
+  The directory of a cluster is spec.sync.path of a FluxInstance in it. The
+  source and the Kustomization that the operator creates are rendered with
+  spec.kustomize.patches and spec.commonMetadata; the controllers are not.
+  flux validate uses the CustomResourceDefinitions of
+  spec.distribution.version, unless --flux-version is set.
+
+ResourceSet:
+
+  The templates in spec.resources, spec.resourcesTemplate and spec.steps are
+  executed with each set of inputs: those in spec.inputs, and those of static
+  ResourceSetInputProviders in the repository.
+
+  A provider of another type gets its inputs from a Git host, a registry or a
+  service. Set them with a file: --inputs NAMESPACE/NAME=FILE. The file is a list
+  of inputs, or the provider with its status:
+
+    kubectl get resourcesetinputprovider NAME -n NAMESPACE -o yaml >FILE
+
+  Without them, the ResourceSet is listed as not rendered, and the exit code is
+  2 if a change may affect it.
+
+Values that differ on a cluster:
+
+  inputs.id of static providers, which the operator derives from their UID, and
+  the checksums that fluxcd.controlplane.io/checksumFrom requests. They are the
+  same as long as nothing changes. The data of a ConfigMap or Secret that is not
+  in the repository is left out of the objects that copy it.
+`
+}
+
 // selectorsTopic returns the text about the selection of objects, with the kinds of
 // the catalog.
 func selectorsTopic() string {

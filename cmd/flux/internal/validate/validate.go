@@ -66,10 +66,10 @@ readyExpr, labels that are not strings, and unknown fields of kustomization.yaml
 Findings have the file and the line.
 
 The CustomResourceDefinitions are those of the repository and its charts. If the
-repository has none of Flux, as with an operator, those of --flux-version are used;
-without the flag, a violation of them is listed as not validated, except for API
-versions that no supported version of Flux serves. Values of Secrets are never
-printed.
+repository has none of Flux, those of --flux-version are used, or of the version in
+a FluxInstance (see flux help flux-operator). Without either, a violation of them is
+listed as not validated, except for API versions that no supported version of Flux
+serves. Values of Secrets are never printed.
 
 Common rules of the API server that schemas do not contain are checked, for example
 that a label selector matches the labels of its template. With --sandbox, an empty
@@ -131,7 +131,7 @@ Services, autoscalers and disruption budgets.`,
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
 	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered, or only without variables or values")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
-	o.Mapped.Add(cmd)
+	o.AddLocal(cmd)
 	o.AddVariables(fs)
 	o.AddRemote(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
@@ -159,7 +159,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 		return err
 	}
 	defer func() { err = errors.Join(err, checkout.Close()) }()
-	if o.Mappings, err = o.Mapped.All(ctx); err != nil {
+	if err := o.ReadLocal(ctx, a); err != nil {
 		return err
 	}
 	base, err := o.Graph(ctx, a, checkout, namespace, o.helm)
@@ -181,7 +181,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	}
 	options := validate.Options{
 		Options: base, Schemas: schemas, Kubernetes: minor,
-		CRDs: crds, FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
+		CRDs: crds, CRDsOf: manifests.CRDs, FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
 		Supported: sync.OnceValues(supportedCRDs), Expressions: expression.New(a.Helpers),
 	}
 	clusters, err := options.Find(ctx, checkout, o.revision, o.paths)

@@ -21,8 +21,9 @@ import (
 // Options has the values of the flags.
 type Options struct {
 	desired.Options
-	// Mapped has the flags for directories in place of sources, which are added separately.
-	Mapped mapflags.Flags
+	// mapped and inputs have the values of the flags of AddLocal.
+	mapped mapflags.Flags
+	inputs []string
 }
 
 // Add adds the flags for building Kustomizations to fs.

@@ -35,7 +35,7 @@ func OpenRepository(a *app.App) (*git.Clone, error) {
 // Graph returns the options for following what revisions of a clone deploy to a cluster, without a cluster.
 func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespace string, helm desired.HelmOptions) (repository.Options, error) {
 	options := repository.Options{
-		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{},
+		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{}, Inputs: o.Inputs,
 		Contents: &clone.Contents{Clone: at}, Submodules: clone.Submodules(ctx, at),
 	}
 	builder, err := o.Builder(a)

@@ -1,0 +1,71 @@
+package buildflags
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// AddLocal adds the flags for what is used in place of other systems: directories of sources, and inputs of ResourceSets.
+func (o *Options) AddLocal(cmd *cobra.Command) {
+	o.mapped.Add(cmd)
+	cmd.Flags().StringArrayVar(&o.inputs, "inputs", nil, "file with the inputs of a ResourceSetInputProvider, NAMESPACE/NAME=FILE: a list of inputs, or the provider with its status, as JSON or YAML (repeatable)")
+}
+
+// ReadLocal reads the values of the flags into the options.
+func (o *Options) ReadLocal(ctx context.Context, a *app.App) (err error) {
+	if o.Mappings, err = o.mapped.All(ctx); err != nil {
+		return err
+	}
+	for _, text := range o.inputs {
+		name, file, _ := strings.Cut(text, "=")
+		namespace, name, ok := strings.Cut(name, "/")
+		if !ok || namespace == "" || name == "" || strings.Contains(name, "/") || file == "" {
+			return hint.Errorf("use the form NAMESPACE/NAME=FILE", "invalid value %q of --inputs", text)
+		}
+		content, err := app.ReadInput(ctx, a, file)
+		if err != nil {
+			return err
+		}
+		inputs, err := parseInputs(content)
+		if err != nil {
+			return hint.Errorf("write a list of inputs, or use the output of kubectl get resourcesetinputprovider "+hint.Quote(name)+" -o yaml", "reading the inputs in %s: %w", file, err)
+		}
+		if o.Inputs == nil {
+			o.Inputs = map[controllers.ID][]map[string]any{}
+		}
+		o.Inputs[controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.InputProvider, Namespace: namespace, Name: name}] = inputs
+	}
+	return nil
+}
+
+// parseInputs returns the inputs in a file: a list, or the status of a provider.
+func parseInputs(text []byte) ([]map[string]any, error) {
+	var content any
+	if err := budget.Unmarshal("", text, &content); err != nil {
+		return nil, err
+	}
+	if provider, ok := content.(map[string]any); ok {
+		exported, found, _ := unstructured.NestedSlice(provider, "status", "exportedInputs")
+		if !found {
+			return nil, fmt.Errorf("it has neither a list nor status.exportedInputs")
+		}
+		content = exported
+	}
+	list, ok := content.([]any)
+	if !ok {
+		return nil, fmt.Errorf("it has neither a list nor status.exportedInputs")
+	}
+	inputs := []map[string]any{}
+	err := build.Decode(list, &inputs)
+	return inputs, err
+}
