@@ -24,14 +24,11 @@ import (
 
 // schemas validates the objects with their schemas.
 func (c *cluster) schemas(ctx context.Context) error {
-	request := verdict.Request{Kubernetes: c.Kubernetes}
-	for _, crd := range c.CRDs {
-		text, err := json.Marshal(crd.Object)
-		if err != nil {
-			return err
-		}
-		request.CRDs = append(request.CRDs, text)
+	crds, err := encoded(c.CRDs)
+	if err != nil {
+		return err
 	}
+	request := verdict.Request{Kubernetes: c.Kubernetes, CRDs: crds}
 	var asked []*object
 	for _, o := range c.objects {
 		content, ok := readable(o.Object)
@@ -52,8 +49,12 @@ func (c *cluster) schemas(ctx context.Context) error {
 	if len(verdicts) != len(asked) {
 		return fmt.Errorf("validating objects: %d results for %d objects", len(verdicts), len(asked))
 	}
+	everywhere, err := c.violations(ctx, request, verdicts)
+	if err != nil {
+		return err
+	}
 	for i, v := range verdicts {
-		if err := c.judge(asked[i], v); err != nil {
+		if err := c.judge(asked[i], v, everywhere[i]); err != nil {
 			return err
 		}
 	}
@@ -97,8 +98,8 @@ func readable(o build.Object) (map[string]any, bool) {
 	return content, true
 }
 
-// judge records the findings of a verdict.
-func (c *cluster) judge(o *object, v verdict.Verdict) error {
+// judge records the findings of a verdict. everywhere are the problems with all supported versions of Flux.
+func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]bool) error {
 	if v.Unknown != "" {
 		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown}
 		if v.MissingSchema {
@@ -111,7 +112,7 @@ func (c *cluster) judge(o *object, v verdict.Verdict) error {
 	}
 	for _, p := range v.Problems {
 		f := c.finding(o, p)
-		if v.Assumed && c.Assumed && f.Severity == Invalid {
+		if v.Assumed && c.Assumed && f.Severity == Invalid && !everywhere[problemOf(p)] {
 			old, err := outdated(c, o, p)
 			if err != nil {
 				return err

@@ -26,6 +26,8 @@ type Options struct {
 	repository.Options
 	// Schemas validates objects with schemas.
 	Schemas verdict.Schemas
+	// Versions validates with the CustomResourceDefinitions of other versions of Flux. Nil does not.
+	Versions verdict.Schemas
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string
 	// CRDs are the CustomResourceDefinitions of Flux, which those of the repository replace.

@@ -1,10 +1,17 @@
 package validate
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
 	"github.com/Masterminds/semver/v3"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
 // selectVersion uses the CustomResourceDefinitions of the version of Flux that a FluxInstance installs, unless the user has
@@ -49,4 +56,69 @@ func sameMinor(constraint *semver.Constraints, version *semver.Version) bool {
 		}
 	}
 	return false
+}
+
+// problem identifies a violation that several versions of a CustomResourceDefinition have.
+type problem struct{ rule, field string }
+
+func problemOf(p verdict.Problem) problem { return problem{p.Rule, p.Field} }
+
+// violations returns the problems of each object that the CustomResourceDefinitions of all supported versions of Flux have in
+// common with the assumed ones: every cluster rejects such an object. An unknown field is not among them, because a later
+// version may have it.
+func (c *cluster) violations(ctx context.Context, r verdict.Request, verdicts []verdict.Verdict) (map[int]map[problem]bool, error) {
+	all := map[int]map[problem]bool{}
+	var asked []int
+	objects := r.Objects
+	r.Objects = nil
+	for i, v := range verdicts {
+		for _, p := range v.Problems {
+			if v.Assumed && c.Assumed && (p.Rule == verdict.RuleSchema || p.Rule == verdict.RuleCEL) {
+				if all[i] == nil {
+					all[i], asked, r.Objects = map[problem]bool{}, append(asked, i), append(r.Objects, objects[i])
+				}
+				all[i][problemOf(p)] = true
+			}
+		}
+	}
+	if len(asked) == 0 || c.Versions == nil || c.CRDsOf == nil {
+		return nil, nil
+	}
+	for _, version := range controllers.EmbeddedVersions() {
+		crds, err := c.CRDsOf(version)
+		if err != nil {
+			return nil, err
+		}
+		if r.CRDs, err = encoded(crds); err != nil {
+			return nil, err
+		}
+		verdicts, err := c.Versions.Validate(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if len(verdicts) != len(asked) {
+			return nil, fmt.Errorf("validating objects: %d results for %d objects", len(verdicts), len(asked))
+		}
+		for n, v := range verdicts {
+			found := map[problem]bool{}
+			for _, p := range v.Problems {
+				found[problemOf(p)] = true
+			}
+			maps.DeleteFunc(all[asked[n]], func(p problem, _ bool) bool { return !found[p] })
+		}
+	}
+	return all, nil
+}
+
+// encoded returns the JSON of objects.
+func encoded(objects []*unstructured.Unstructured) ([]json.RawMessage, error) {
+	all := make([]json.RawMessage, len(objects))
+	for i, o := range objects {
+		text, err := json.Marshal(o.Object)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = text
+	}
+	return all, nil
 }

@@ -67,9 +67,9 @@ Findings have the file and the line.
 
 The CustomResourceDefinitions are those of the repository and its charts. If the
 repository has none of Flux, those of --flux-version are used, or of the version in
-a FluxInstance (see flux help flux-operator). Without either, a violation of them is
-listed as not validated, except for API versions that no supported version of Flux
-serves. Values of Secrets are never printed.
+a FluxInstance (see flux help flux-operator). Without either, only what all supported
+versions of Flux reject is an error: other violations, and unknown fields, are listed
+as not validated. Values of Secrets are never printed.
 
 Common rules of the API server that schemas do not contain are checked, for example
 that a label selector matches the labels of its template. With --sandbox, an empty
@@ -181,7 +181,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err
 	}
 	options := validate.Options{
 		Options: base, Schemas: schemas, Kubernetes: minor,
-		CRDs: crds, CRDsOf: manifests.CRDs, FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
+		CRDs: crds, CRDsOf: manifests.CRDs, Versions: verdict.New(a.Helpers), FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
 		Supported: sync.OnceValues(supportedCRDs), Expressions: expression.New(a.Helpers),
 	}
 	clusters, err := options.Find(ctx, checkout, o.revision, o.paths)
