@@ -191,8 +191,15 @@ func (p *Plan) namespaceTarget() Target {
 	return Target{kube.BuiltIn("v1", "Namespace"), p.namespaceObject}
 }
 
-// Allowed returns an error for a plan that would remove more than Flux.
+// Allowed returns an error for a plan that would remove more than Flux, or what flux-operator installs again.
 func (p *Plan) Allowed() error {
+	for _, t := range p.Components {
+		if name := kube.Label(t.Object, controllers.OperatorGroup+"/name"); t.Resource.Kind == "Deployment" && name != "" {
+			instance := controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.FluxInstance, Namespace: kube.Label(t.Object, controllers.OperatorGroup+"/namespace"), Name: name}
+			return hint.Errorf(fmt.Sprintf("delete the FluxInstance, which keeps what Flux has deployed: kubectl delete fluxinstances.%s %s --namespace %s", instance.Group, hint.Quote(name), hint.Quote(instance.Namespace)),
+				"flux-operator installs Flux in namespace %q for %s, and would install it again", p.Namespace, instance)
+		}
+	}
 	if p.RemovesNamespace() && protected(p.Namespace) {
 		return hint.Errorf("remove only Flux with --keep-namespace", "namespace %q cannot be removed: it is a system namespace", p.Namespace)
 	}

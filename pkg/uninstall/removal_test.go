@@ -105,3 +105,23 @@ func TestAppliedAgain(t *testing.T) {
 		t.Errorf("uninstall left %q", left)
 	}
 }
+
+// TestOperated checks that what flux-operator would install again is not removed: only its own labels on a Deployment count.
+func TestOperated(t *testing.T) {
+	t.Parallel()
+	target := func(kind, key string) Target {
+		return Target{Resource: kube.Resource{Kind: kind}, Object: controllers.Object{"metadata": map[string]any{
+			"name": "source-controller", "namespace": "flux-system",
+			"labels": map[string]any{key + "/name": "flux", key + "/namespace": "flux-system", "app.kubernetes.io/managed-by": "flux-operator"},
+		}}}
+	}
+	for _, other := range []Target{target("Deployment", "kustomize.toolkit.fluxcd.io"), target("ServiceAccount", controllers.OperatorGroup)} {
+		if err := (&Plan{Namespace: "flux-system", Components: []Target{other}}).Allowed(); err != nil {
+			t.Errorf("%s: %v", other, err)
+		}
+	}
+	err := (&Plan{Namespace: "flux-system", Components: []Target{target("Deployment", controllers.OperatorGroup)}}).Allowed()
+	if err == nil || err.Error() != `flux-operator installs Flux in namespace "flux-system" for FluxInstance/flux-system/flux, and would install it again` {
+		t.Error(err)
+	}
+}
