@@ -63,10 +63,10 @@ type applied struct {
 type node struct {
 	owner *unstructured.Unstructured
 	state state
-	// attempts is the number of builds.
-	attempts int
-	built    *Rendering
-	err      error
+	// attempts is the number of builds, and depth the number of owners on the way from the root.
+	attempts, depth int
+	built           *Rendering
+	err             error
 	// leaf is set if nothing that the Kustomization applies has to be followed. It is known once inputs is set.
 	leaf   bool
 	inputs *inputs
@@ -126,7 +126,9 @@ func (i *index) take(n *node) {
 			i.objects[id] = applied{o, n}
 		}
 		if build.IsKustomization(o.Unstructured) || operator.Renders(o.Unstructured) {
-			i.add(o.Unstructured)
+			if i.byID[id] == nil {
+				i.add(o.Unstructured).depth = n.depth + 1
+			}
 		}
 	}
 }

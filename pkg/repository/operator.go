@@ -3,19 +3,25 @@ package repository
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// operate renders the objects of a ResourceSet or FluxInstance.
+// operate renders the objects of a ResourceSet or FluxInstance. ResourceSets could create each other without an end.
 func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.Result, error) {
+	if g.found.byID[controllers.IDOf(owner.Object)].depth > budget.TreeDepth {
+		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("ResourceSets create each other more than %d levels deep", budget.TreeDepth)}
+		return nil, g.err
+	}
 	o := operator.Options{
 		Kustomizer: g.Build.Kustomizer, Inputs: g.Inputs, Twin: g.found.objects[controllers.IDOf(owner.Object)].Twin,
 		Lookup: reads, Missing: reads.missing(owner),
