@@ -185,24 +185,12 @@ func (s *Shadow) Finder(from Finder) Finder {
 	}
 }
 
-// Find returns a function that records whether an object that it finds is derived from a secret value.
+// Find returns a function that records the objects that it finds. The second build finds those that are derived from secret
+// values with other values. Nil remains nil.
 func (s *Shadow) Find(from func(context.Context, controllers.ID) (*unstructured.Unstructured, error)) func(context.Context, controllers.ID) (*unstructured.Unstructured, error) {
 	if from == nil {
 		return nil
 	}
-	return func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error) {
-		var noted read
-		found, err := from(context.WithValue(ctx, readKey{}, &noted), object)
-		if noted.twin != nil {
-			s.Secret, s.Indirect = true, true
-		}
-		return found, err
-	}
-}
-
-// Objects returns a function that records the objects that it finds. The second build finds those that are derived from
-// secret values with other values.
-func (s *Shadow) Objects(from func(context.Context, controllers.ID) (*unstructured.Unstructured, error)) func(context.Context, controllers.ID) (*unstructured.Unstructured, error) {
 	type found struct {
 		object, twin *unstructured.Unstructured
 		err          error

@@ -269,8 +269,9 @@ func (r *Result) Different() bool {
 // NewResult returns the result for an owner, without changes.
 func NewResult(owner *unstructured.Unstructured) *Result {
 	folder, _, _ := unstructured.NestedString(owner.Object, "spec", "path")
-	suspended, _, _ := unstructured.NestedBool(owner.Object, "spec", "suspend")
-	return &Result{Owner: controllers.VersionedIDOf(owner.Object), Path: strings.TrimPrefix(path.Clean("/"+folder), "/"), Suspended: suspended}
+	ref := controllers.VersionedIDOf(owner.Object)
+	kind, _ := ref.Flux()
+	return &Result{Owner: ref, Path: strings.TrimPrefix(path.Clean("/"+folder), "/"), Suspended: kind.Suspension.Is(owner.Object)}
 }
 
 // Owners returns the Kustomizations and HelmReleases that are pruned. Their finalizers delete or

@@ -31,7 +31,12 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 					return o, err
 				}
 			}
-			return reads.find(ctx, wanted)
+			o, err := reads.find(ctx, wanted)
+			if err == nil && o.Object["status"] != nil { // in a file, it is not that of the cluster
+				o = o.DeepCopy()
+				delete(o.Object, "status")
+			}
+			return o, err
 		},
 		Select: func(_ context.Context, namespace string, selector *metav1.LabelSelector) ([]controllers.ID, error) {
 			return inputProviders(g, namespace, selector)
@@ -40,10 +45,19 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 	return operator.Render(g.ctx, owner, o)
 }
 
-// Instance returns the FluxInstance of the cluster, or nil if the graph contains none.
+// RenderAgain renders a ResourceSet or FluxInstance without adding its objects to the graph, to find values that differ on
+// every rendering.
+func RenderAgain(g *Graph, owner *unstructured.Unstructured) (*Rendering, error) {
+	result, err := operate(g, owner, &reader{graph: g, lookup: g.lookup(nil)})
+	return &Rendering{Owner: owner, Build: result}, err
+}
+
+// Instance returns the FluxInstance of the cluster, or nil if the graph contains none. One that is applied to another cluster
+// is not.
 func Instance(g *Graph) *unstructured.Unstructured {
 	for _, n := range g.found.nodes {
-		if controllers.IDOf(n.owner.Object).IsFluxInstance() {
+		id := controllers.IDOf(n.owner.Object)
+		if by := g.found.objects[id].by; id.IsFluxInstance() && (by == nil || !controllers.IsRemote(by.owner.Object)) {
 			return n.owner
 		}
 	}

@@ -36,9 +36,9 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 		reason, n := "", g.found.byID[id]
 		switch {
 		case n != nil && errors.As(n.err, &unknown):
-			reason = unknown.Error()
+			reason = n.err.Error()
 		case replacesRoot(g, n):
-			reason = "it syncs " + syncs(o.Unstructured) + ", which is another directory than that of the cluster"
+			reason = "it syncs " + syncs(o.Unstructured) + ", not the directory of the cluster"
 		case mayCreateFlux(o.Unstructured):
 			reason = "it may create Flux objects, which are not rendered"
 		default:

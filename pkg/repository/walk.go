@@ -136,20 +136,20 @@ func (w *walker) take(rendering, flux *Rendering) {
 func (w *walker) follow(flux *Rendering) {
 	for _, o := range flux.Build.Objects {
 		id := controllers.IDOf(o.Unstructured.Object)
+		follow := w.render
+		switch {
+		case build.IsKustomization(o.Unstructured):
+			follow = w.kustomization
+		case build.IsHelmRelease(o.Unstructured) && w.graph.Charts.Renderer != nil:
+			follow = w.release
+		case !operator.Renders(o.Unstructured):
+			continue
+		}
 		if w.seen[id] || w.graph.Err() != nil {
 			continue
 		}
-		switch {
-		case build.IsKustomization(o.Unstructured):
-			w.seen[id] = true
-			w.kustomization(o.Unstructured)
-		case operator.Renders(o.Unstructured):
-			w.seen[id] = true
-			w.render(o.Unstructured)
-		case build.IsHelmRelease(o.Unstructured) && w.graph.Charts.Renderer != nil:
-			w.seen[id] = true
-			w.release(o.Unstructured)
-		}
+		w.seen[id] = true
+		follow(o.Unstructured)
 	}
 }
 

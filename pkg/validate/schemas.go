@@ -69,14 +69,13 @@ func encryptedReason(o build.Object) string {
 	return "it is encrypted with SOPS, and no available key decrypts it"
 }
 
-// readable returns an object without what SOPS has encrypted in it, and without rules about data that it lacks. It returns false if that may be
-// any field.
+// readable returns an object without what SOPS has encrypted in it, and a Secret without the type whose rules are about data
+// that it lacks. It returns false if any field may be encrypted.
 func readable(o build.Object) (map[string]any, bool) {
-	if _, encrypted := o.Object["sops"]; !encrypted && !o.Partial {
-		return o.Object, true
-	}
-	if !controllers.IDOf(o.Unstructured.Object).IsSecret() {
-		return o.Object, o.Partial
+	_, encrypted := o.Object["sops"]
+	secret := controllers.IDOf(o.Unstructured.Object).IsSecret()
+	if !secret || !encrypted && !o.Partial {
+		return o.Object, !encrypted
 	}
 	content := maps.Clone(o.Object)
 	delete(content, "sops")

@@ -85,6 +85,9 @@ func (c *cluster) violations(ctx context.Context, r verdict.Request, verdicts []
 		return nil, nil
 	}
 	for _, version := range controllers.EmbeddedVersions() {
+		if version == c.FluxVersion {
+			continue
+		}
 		crds, err := c.CRDsOf(version)
 		if err != nil {
 			return nil, err

@@ -91,6 +91,20 @@ func fifo(t *testing.T, folder string) {
 	}
 }
 
+// resourceSet returns a build of a ResourceSet with a template.
+func resourceSet(template string) map[string]string {
+	return with("", "kustomization.yaml", "resources: [set.yaml]\n", "set.yaml", "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: set, namespace: apps}\n"+
+		"spec:\n  resourcesTemplate: |\n    # "+template+"\n")
+}
+
+// selfCreating returns a build of a ResourceSet that creates another one, with the next number and the same template.
+func selfCreating() map[string]string {
+	template := `{"apiVersion": "fluxcd.controlplane.io/v1", "kind": "ResourceSet", "metadata": {"name": "set-<< add inputs.num 1 >>", "namespace": "apps"}, "spec": ` +
+		`{"inputs": [{"num": << add inputs.num 1 >>, "template": << inputs.template | toJson >>}], "resourcesTemplate": << inputs.template | toJson >>}}`
+	return with("", "kustomization.yaml", "resources: [set.yaml]\n", "set.yaml", "apiVersion: fluxcd.controlplane.io/v1\nkind: ResourceSet\nmetadata: {name: set-0, namespace: apps}\n"+
+		"spec:\n  inputs: [{num: 0, template: '"+template+"'}]\n  resourcesTemplate: '"+template+"'\n")
+}
+
 func repositories() []row {
 	const images = "images: [{name: none, newTag: x}]\n"
 	generator := "configMapGenerator: [{name: g, files: [data]}]\n"
@@ -121,6 +135,12 @@ func repositories() []row {
 		{name: "a kustomization that includes itself", files: with("", "kustomization.yaml", "resources: [.]\n"), want: "cycle detected"},
 		{name: "two kustomizations that include each other", files: map[string]string{"kustomization.yaml": "resources: [a]\n", "a/kustomization.yaml": "resources: [../b]\n", "b/kustomization.yaml": "resources: [../a]\n"}, want: "cycle detected"},
 		{name: "a base that is included 2^20 times", files: pyramid(), want: "the file is read more than 1000 times"},
+		{name: "a ResourceSet with a text of 100 MB", files: resourceSet("<< repeat 100000000 `x` >>"), flags: []string{"--recursive"}, want: "the templates result in more than 64 MiB"},
+		{name: "a ResourceSet with a list of 1 billion numbers", files: resourceSet("<< range until 1000000000 >><< end >>"), flags: []string{"--recursive"}, want: "executing templates: more than 512 MiB of memory are needed"},
+		{name: "a ResourceSet that loops 10^14 times, with --timeout 1s", files: resourceSet("<< range until 100000 >><< range until 100000 >><< range until 10000 >><< end >><< end >><< end >>"), flags: []string{"--recursive", "--timeout", "1s"}, want: "timed out after 1s"},
+		{name: "a ResourceSet whose template includes itself", files: resourceSet("<< define `a` >><< template `a` >><< end >><< template `a` >>"), flags: []string{"--recursive"}, want: "exceeded maximum template depth"},
+		{name: "a ResourceSet that reads the environment", files: resourceSet("<< env `CANARY` >>"), flags: []string{"--recursive"}, want: `function "env" not defined`},
+		{name: "a ResourceSet that creates another one with its own template", files: selfCreating(), flags: []string{"--recursive"}, want: "ResourceSets create each other more than 100 levels deep"},
 		{name: "replacements that double two values 100 times", files: with(doubling()), want: memory},
 		{name: "a JSON patch that copies the object into itself 40 times", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", copies()), want: "kustomize: "},
 		{name: "a JSON patch with a path of 400 KB", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", "- {op: replace, path: /"+strings.Repeat("a/", 200_000)+", value: x}\n"), want: "kustomization.yaml: replace operation does not apply: doc is missing path: /a/"},

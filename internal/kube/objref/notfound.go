@@ -6,10 +6,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstallHint returns the controller of a kind and the command to install it.
+// InstallHint returns the controller of a kind, and the command to install it if it is one of Flux.
 func InstallHint(k controllers.Kind) string {
 	command := "flux install"
-	if c, ok := controllers.Find(k.Controller); ok && c.Extra {
+	c, ok := controllers.Find(k.Controller)
+	if !ok {
+		return "it comes with " + k.Controller
+	}
+	if c.Extra {
 		command += " --components-extra=" + c.Name
 	}
 	return fmt.Sprintf("it comes with the %s: %s", k.Controller, command)

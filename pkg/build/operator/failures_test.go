@@ -31,7 +31,7 @@ func many(n int) string { return "[" + strings.Repeat("{a: b},", n-1) + "{a: b}]
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ manifests, want string }{
-		"a missing provider":      {setHead + "  inputsFrom: [{name: none}]\n" + configMap, "the inputs of ResourceSetInputProvider/apps/none (not found) are not in the repository: set them with --inputs apps/none=FILE"},
+		"a missing provider":      {setHead + "  inputsFrom: [{name: none}]\n" + configMap, "ResourceSetInputProvider/apps/none is not in the repository: set its inputs with --inputs apps/none=FILE"},
 		"a provider of tags":      {providerHead + "  type: OCIArtifactTag\n---\n" + setHead + "  inputsFrom: [{name: tags}]\n" + configMap, "the inputs of ResourceSetInputProvider/apps/tags (OCIArtifactTag) are not in the repository: set them with --inputs apps/tags=FILE"},
 		"a selected provider":     {providerHead + "  type: GitHubTag\n---\n" + setHead + "  inputsFrom: [{selector: {matchLabels: {app: web}}}]\n" + configMap, "the inputs of ResourceSetInputProvider/apps/tags (GitHubTag) are not in the repository"},
 		"no selected provider":    {providerHead + "  type: Static\n---\n" + setHead + "  inputsFrom: [{selector: {matchLabels: {app: other}}}]\n" + configMap, "no ResourceSetInputProvider in the repository matches the selector in spec.inputsFrom"},
@@ -50,7 +50,7 @@ func TestFailures(t *testing.T) {
 		"an object without name":  {setHead + "  resources: [{apiVersion: v1, kind: ConfigMap}]", "an object of spec.resources[0] lacks apiVersion, kind or name: ConfigMap/"},
 		"data that is missing":    {setHead + "  resources: [{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/none}}}]", "Secret/apps/a: reading Secret/apps/none: not found"},
 		"data without namespace":  {setHead + "  resources: [{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: none}}}]", `Secret/apps/a: "none" does not have the form NAMESPACE/NAME`},
-		"data of another kind":    {setHead + "  resources: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/b}}}]", "Pod/apps/a: data is copied only from and to ConfigMaps and Secrets"},
+		"data of another kind":    {setHead + "  resources: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/b}}}]", "Pod/apps/a: only a ConfigMap or Secret can copy data, from an object of its kind"},
 		"another kind of source":  {instanceHead + "  sync: {kind: HelmRepository, url: https://example.com, path: a}", `building FluxInstance/flux-system/flux: spec.sync.kind is "HelmRepository": it must be GitRepository, OCIRepository or Bucket`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -82,7 +82,7 @@ func (r *rendering) providers(from reference) ([]provider, error) {
 			return nil, err
 		}
 		if len(selected) == 0 {
-			return nil, &UnknownError{controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.InputProvider, Namespace: namespace}, ""}
+			return nil, &UnknownError{Provider: controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.InputProvider, Namespace: namespace}}
 		}
 	}
 	var all []provider
@@ -103,7 +103,7 @@ func (r *rendering) exported(id controllers.ID) ([]map[string]any, error) {
 	}
 	o, err := r.options.Find(r.ctx, id)
 	if errors.Is(err, build.ErrNotFound) {
-		return nil, &UnknownError{id, "not found"}
+		return nil, &UnknownError{Provider: id}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding %s: %w", id, err)

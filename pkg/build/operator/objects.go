@@ -90,8 +90,9 @@ func (r *rendering) finish(objects []build.Object, s *spec) error {
 			return fmt.Errorf("%s: %w", controllers.IDOf(objects[i].Unstructured.Object), err)
 		}
 	}
+	own := (&build.Result{Objects: objects}).Lookup(build.DataOf)
 	for _, o := range objects {
-		if err := r.sum(o.Object, objects); err != nil {
+		if err := r.sum(o.Object, own); err != nil {
 			return fmt.Errorf("%s: %w", controllers.IDOf(o.Unstructured.Object), err)
 		}
 		r.label(o.Unstructured, s.CommonMetadata.Labels, s.CommonMetadata.Annotations)
@@ -184,17 +185,17 @@ func (r *rendering) convert(o *build.Object, from string) error {
 
 // sum sets the checksum of ConfigMaps and Secrets beside each annotation that requests one, anywhere in an object. The
 // operator computes it in another way: only changes of it are the same.
-func (r *rendering) sum(value any, objects []build.Object) error {
+func (r *rendering) sum(value any, own build.Lookup) error {
 	switch value := value.(type) {
 	case []any:
 		for _, inner := range value {
-			if err := r.sum(inner, objects); err != nil {
+			if err := r.sum(inner, own); err != nil {
 				return err
 			}
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			if err := r.sum(value[key], objects); err != nil {
+			if err := r.sum(value[key], own); err != nil {
 				return err
 			}
 		}
@@ -204,7 +205,7 @@ func (r *rendering) sum(value any, objects []build.Object) error {
 		if from == "" {
 			return nil
 		}
-		sum, err := r.sumOf(from, objects)
+		sum, err := r.sumOf(from, own)
 		if err == nil && sum != "" {
 			annotations[sumAnnotation] = sum
 		}
@@ -214,7 +215,7 @@ func (r *rendering) sum(value any, objects []build.Object) error {
 }
 
 // sumOf returns the checksum of a list of ConfigMaps and Secrets, those of the ResourceSet first. It is "" without one.
-func (r *rendering) sumOf(list string, objects []build.Object) (string, error) {
+func (r *rendering) sumOf(list string, own build.Lookup) (string, error) {
 	hash := sha256.New()
 	for reference := range strings.SplitSeq(list, ",") {
 		kind, from, _ := strings.Cut(strings.TrimSpace(reference), "/")
@@ -222,10 +223,8 @@ func (r *rendering) sumOf(list string, objects []build.Object) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		data := map[string][]byte(nil)
-		if contains(objects, source) {
-			data, err = (&build.Result{Objects: objects}).Lookup(build.DataOf).Data(r.ctx, source)
-		} else {
+		data, err := own.Data(r.ctx, source)
+		if errors.Is(err, build.ErrNotFound) {
 			data, err = r.read(source)
 		}
 		if err != nil || data == nil {
@@ -245,7 +244,7 @@ func named(kind, reference string) (controllers.ID, error) {
 		return controllers.ID{}, fmt.Errorf("%q does not have the form NAMESPACE/NAME", reference)
 	}
 	if kind != controllers.ConfigMap && kind != controllers.Secret {
-		return controllers.ID{}, errors.New("data is copied only from and to ConfigMaps and Secrets")
+		return controllers.ID{}, errors.New("only a ConfigMap or Secret can copy data, from an object of its kind")
 	}
 	return controllers.ID{Kind: kind, Namespace: namespace, Name: name}, nil
 }
@@ -264,9 +263,4 @@ func (r *rendering) read(object controllers.ID) (map[string][]byte, error) {
 		return nil, fmt.Errorf("reading %s: %w", object, err)
 	}
 	return data, nil
-}
-
-// contains reports whether the objects have one with an ID.
-func contains(objects []build.Object, id controllers.ID) bool {
-	return slices.ContainsFunc(objects, func(o build.Object) bool { return controllers.IDOf(o.Unstructured.Object) == id })
 }

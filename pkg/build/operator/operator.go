@@ -50,15 +50,19 @@ func Renders(o *unstructured.Unstructured) bool {
 type UnknownError struct {
 	// Provider is the provider of the inputs. Without a name, a selector in the namespace selects none.
 	Provider controllers.ID
-	// Type is the type of the provider.
+	// Type is the type of the provider, or "" if it was not found.
 	Type string
 }
 
 func (e *UnknownError) Error() string {
-	if e.Provider.Name == "" {
+	remedy := "with --inputs " + hint.Quote(e.Provider.Namespace+"/"+e.Provider.Name) + "=FILE"
+	switch {
+	case e.Provider.Name == "":
 		return "no ResourceSetInputProvider in the repository matches the selector in spec.inputsFrom"
+	case e.Type == "":
+		return fmt.Sprintf("%s is not in the repository: set its inputs %s", e.Provider, remedy)
 	}
-	return fmt.Sprintf("the inputs of %s (%s) are not in the repository: set them with --inputs %s=FILE", e.Provider, e.Type, hint.Quote(e.Provider.Namespace+"/"+e.Provider.Name))
+	return fmt.Sprintf("the inputs of %s (%s) are not in the repository: set them %s", e.Provider, e.Type, remedy)
 }
 
 // spec is the part of the spec of a ResourceSet that determines its objects.
@@ -95,7 +99,7 @@ type reference struct {
 func Render(ctx context.Context, owner *unstructured.Unstructured, o Options) (*build.Result, error) {
 	shadow := build.NewShadow(o.Twin)
 	first := &rendering{ctx: ctx, owner: owner, options: o, shadow: shadow}
-	first.options.Lookup, first.options.Find = shadow.Lookup(o.Lookup), shadow.Objects(o.Find)
+	first.options.Lookup, first.options.Find = shadow.Lookup(o.Lookup), shadow.Find(o.Find)
 	result, err := first.run()
 	if shadow.Secret && ctx.Err() == nil {
 		twin, failed := first.repeat()

@@ -89,6 +89,12 @@ func (w *walker) compare(p pair, kept bool) {
 	if !beforeOK || !afterOK {
 		return
 	}
+	if operator.Renders(p.either()) {
+		w.markUnstable(p, before, after, func(g *repository.Graph, owner *unstructured.Unstructured) (*repository.Rendering, bool) {
+			again, err := repository.RenderAgain(g, owner)
+			return again, err == nil
+		})
+	}
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept})
 	// flux-operator uninstalls Flux with a FluxInstance, and leaves what Flux has applied.
 	w.children(before, after, kept || after == nil && controllers.IDOf(before.Owner.Object).IsFluxInstance())
@@ -254,9 +260,9 @@ func (w *walker) release(p pair, kept bool) {
 	if !beforeOK || !afterOK {
 		return
 	}
-	if before != nil && after != nil {
-		w.markUnstable(p, before, after, revision)
-	}
+	w.markUnstable(p, before, after, func(g *repository.Graph, hr *unstructured.Unstructured) (*repository.Rendering, bool) {
+		return w.render(g, hr, revision, repository.Second)
+	})
 	w.found = append(w.found, builds.Pair{Before: before, After: after, Kept: kept, Warning: w.unversioned(p)})
 	w.installed(before, after, kept)
 }
@@ -297,16 +303,16 @@ func (w *walker) installed(before, after *repository.Rendering, kept bool) {
 	w.children(w.graphs.Base.Installed(before), w.graphs.Head.Installed(after), kept)
 }
 
-// markUnstable renders a release that changes again, to find values that differ on every rendering.
-func (w *walker) markUnstable(p pair, before, after *repository.Rendering, revision int) {
-	if equality.Semantic.DeepEqual(before.Build.Unstructured(), after.Build.Unstructured()) {
+// markUnstable renders an owner that changes again, to find values that differ on every rendering.
+func (w *walker) markUnstable(p pair, before, after *repository.Rendering, render func(*repository.Graph, *unstructured.Unstructured) (*repository.Rendering, bool)) {
+	if before == nil || after == nil || equality.Semantic.DeepEqual(before.Build.Unstructured(), after.Build.Unstructured()) {
 		return
 	}
-	again, ok := w.render(w.graphs.Head, p.head, revision, repository.Second)
+	again, ok := render(w.graphs.Head, p.head)
 	if !ok || !build.MarkUnstable(after.Build, again.Build) {
 		return
 	}
-	if again, ok = w.render(w.graphs.Base, p.base, revision, repository.Second); ok {
+	if again, ok = render(w.graphs.Base, p.base); ok {
 		build.MarkUnstable(before.Build, again.Build)
 	}
 }

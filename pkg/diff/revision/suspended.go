@@ -2,15 +2,14 @@ package revision
 
 import (
 	"k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// withhold records that a Kustomization or HelmRelease is created, changed or removed by a
-// Kustomization that is suspended, or that is withheld itself. One whose spec stays the same is
+// withhold records that a Kustomization or HelmRelease is created, changed or removed by an
+// owner that is suspended, or that is withheld itself. One whose spec stays the same is
 // reconciled as before, whatever is suspended above it.
 func (w *walker) withhold(before, after *repository.Rendering, p pair) {
 	parent := after
@@ -20,7 +19,7 @@ func (w *walker) withhold(before, after *repository.Rendering, p pair) {
 	by := controllers.VersionedIDOf(parent.Owner.Object)
 	if above := w.withheld[by.ID]; above != nil {
 		by = above.By
-	} else if suspended, _, _ := unstructured.NestedBool(parent.Owner.Object, "spec", "suspend"); !suspended {
+	} else if kind, _ := by.Flux(); !kind.Suspension.Is(parent.Owner.Object) {
 		return
 	}
 	action := diff.Changed

@@ -37,7 +37,7 @@ func (w *walker) checkUnfollowed() {
 			return !slices.ContainsFunc(both[id].Directories, func(folder string) bool { return repository.Within(folder, name) })
 		})
 		if len(files) > 0 {
-			w.omit(object, fmt.Sprintf("%s, and it may read files that change: %s", reason, budget.List(files, budget.Directories)), true)
+			w.omit(object, fmt.Sprintf("%s; files that it may read change: %s", reason, budget.List(files, budget.Directories)), true)
 			continue
 		}
 		w.omit(object, reason, false)

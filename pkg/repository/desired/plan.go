@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/inspect"
@@ -51,7 +52,12 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	}
 	if !b.DryRun {
 		plan.provider = func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error) {
-			return b.findSource(ctx, work, provider)
+			found, err := b.findSource(ctx, work, provider)
+			var missing *kube.MissingKindError
+			if errors.As(err, &missing) {
+				return nil, build.ErrNotFound
+			}
+			return found, err
 		}
 	}
 	fetcher := &Fetcher{Builder: b, Work: work}

@@ -61,10 +61,10 @@ are masked; SOPS-encrypted values are decrypted for the comparison if a key is
 available.
 
 A GitRepository with another reference of the same URL is read from the clone at
-that reference. ExternalArtifacts are rendered from their ArtifactGenerator,
-ResourceSets as flux-operator does (see flux help flux-operator), and
-files that .sourceignore or spec.ignore excludes are excluded. What cannot be
-rendered, such as the content of another repository, is listed as not compared.
+that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
+files that .sourceignore or spec.ignore excludes are excluded. ResourceSets are
+rendered as by flux-operator (see flux help flux-operator). What cannot be rendered,
+such as the content of another repository, is listed as not compared.
 
 With --timeline, everything is rendered, and the report is the order in which the
 controllers are expected to make the changes, by dependsOn, wait and the objects

@@ -135,8 +135,8 @@ func commands() []subcommand {
 		{name: "dangers", group: groupTopics, make: newTopic("dangers", "Changes that flux diff warns about", diff.DangersTopic)},
 		{name: "environment", group: groupTopics, make: newTopic("environment", "Environment variables and the configuration file", environmentTopic)},
 		{name: "exit-codes", group: groupTopics, make: newExitCodes, needsAll: true},
-		{name: "formatting", group: groupTopics, make: newTopic("formatting", "Output formats, tables and colors", formattingTopic)},
 		{name: "flux-operator", group: groupTopics, make: newTopic("flux-operator", "Repositories with FluxInstances and ResourceSets", operatorTopic)},
+		{name: "formatting", group: groupTopics, make: newTopic("formatting", "Output formats, tables and colors", formattingTopic)},
 		{name: "selectors", group: groupTopics, make: newTopic("selectors", "Selection of objects by name, kind, label and status", selectorsTopic)},
 	}
 }

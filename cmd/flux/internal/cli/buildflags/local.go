@@ -2,6 +2,7 @@ package buildflags
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -57,15 +57,23 @@ func parseInputs(text []byte) ([]map[string]any, error) {
 	if provider, ok := content.(map[string]any); ok {
 		exported, found, _ := unstructured.NestedSlice(provider, "status", "exportedInputs")
 		if !found {
-			return nil, fmt.Errorf("it has neither a list nor status.exportedInputs")
+			return nil, errNoInputs
 		}
 		content = exported
 	}
 	list, ok := content.([]any)
 	if !ok {
-		return nil, fmt.Errorf("it has neither a list nor status.exportedInputs")
+		return nil, errNoInputs
 	}
 	inputs := []map[string]any{}
-	err := build.Decode(list, &inputs)
-	return inputs, err
+	for i, input := range list {
+		set, ok := input.(map[string]any)
+		if !ok {
+			return nil, fmt.Errorf("input %d is not a map", i+1)
+		}
+		inputs = append(inputs, set)
+	}
+	return inputs, nil
 }
+
+var errNoInputs = errors.New("the file contains neither a list nor status.exportedInputs")
