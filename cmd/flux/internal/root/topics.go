@@ -225,8 +225,8 @@ ResourceSet:
   ResourceSetInputProviders in the repository.
 
   A provider of another type gets its inputs from a Git host, a registry or a
-  service. Set them with a file: --inputs NAMESPACE/NAME=FILE. The file is a list
-  of inputs, or the provider with its status:
+  service. Set them with a file: --inputs NAMESPACE/NAME=FILE. The file is a
+  list of inputs, or the provider with its status:
 
     kubectl get resourcesetinputprovider NAME -n NAMESPACE -o yaml >FILE
 

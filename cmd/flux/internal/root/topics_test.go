@@ -34,6 +34,21 @@ func topic(t *testing.T, name string) string {
 	return out
 }
 
+// TestTopics checks the width of all topics, and that they are sorted by name.
+func TestTopics(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, c := range commands() {
+		if c.group == groupTopics && c.name != "help" {
+			names = append(names, c.name)
+			topic(t, c.name)
+		}
+	}
+	if len(names) < 6 || !slices.IsSorted(names) {
+		t.Errorf("topics %v", names)
+	}
+}
+
 // readVariable matches the names of variables in source code: those of flux, and
 // those that a function reads from the environment.
 var readVariable = regexp.MustCompile(`"((?:FLUX|FLUXCD)_[A-Z_]+[A-Z])"|(?:[eE]nv|Getenv|LookupEnv)\("([A-Z_]+)"\)|(?:tokenEnv: +|actions\w+ += |vaultAllowlist += )"([A-Z_]+)"`)
