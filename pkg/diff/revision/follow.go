@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -195,7 +196,7 @@ func (w *walker) children(before, after *repository.Rendering, kept bool) {
 		}
 		w.seen[id] = true
 		w.withhold(before, after, p)
-		stays := kept || p.head == nil && after != nil && !prunes(after.Owner, p.base)
+		stays := kept || p.head == nil && after != nil && !prunes(after, p.base)
 		switch {
 		case build.IsKustomization(p.either()):
 			w.kustomization(p, stays)
@@ -208,10 +209,13 @@ func (w *walker) children(before, after *repository.Rendering, kept bool) {
 	}
 }
 
-// prunes reports whether an object that its owner no longer has is pruned.
-func prunes(owner, o *unstructured.Unstructured) bool {
-	k, _ := controllers.IDOf(owner.Object).Flux()
-	prune, _, _ := unstructured.NestedBool(owner.Object, "spec", "prune")
+// prunes reports whether an object that its owner no longer applies is pruned.
+func prunes(by *repository.Rendering, o *unstructured.Unstructured) bool {
+	if slices.Contains(by.Build.Excluded, controllers.VersionedIDOf(o.Object)) {
+		return false
+	}
+	k, _ := controllers.IDOf(by.Owner.Object).Flux()
+	prune, _, _ := unstructured.NestedBool(by.Owner.Object, "spec", "prune")
 	return (prune || k.Prunes) && o.GetAnnotations()[k.Keep.Key] != k.Keep.Value
 }
 
