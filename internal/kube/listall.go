@@ -8,11 +8,22 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ListAll lists the objects of all Flux kinds concurrently, and returns them in the order of the
+// Lacks reports whether the cluster does not serve the API group of a kind of flux-operator. The API server refuses a
+// request for a group that it does not serve to users without permissions for it.
+func Lacks(ctx context.Context, c *Client, k controllers.Kind) bool {
+	if _, ofFlux := controllers.Find(k.Controller); ofFlux {
+		return false
+	}
+	_, err := c.served.group(ctx, c.raw, k.Group)
+	return apierrors.IsNotFound(err)
+}
+
+// ListAll lists the objects of all kinds of Flux and flux-operator concurrently, and returns them in the order of the
 // catalog. Kinds that the cluster does not serve are omitted. If bearable returns true for an
 // error, such as a missing permission, the error is returned in missed under the kind; any other
 // error fails the call. If shape is not nil, its result replaces each object, and a nil result
@@ -20,11 +31,11 @@ import (
 func (c *Client) ListAll(
 	ctx context.Context, s Selection, bearable func(error) bool, shape func(controllers.Kind, controllers.Object) controllers.Object,
 ) (objects []controllers.Object, missed map[string]error, err error) {
-	found := make([][]controllers.Object, len(controllers.Kinds))
+	found := make([][]controllers.Object, len(controllers.Known))
 	missed = map[string]error{}
 	var mu sync.Mutex
 	g, ctx := errgroup.WithContext(ctx)
-	for i, k := range controllers.Kinds {
+	for i, k := range controllers.Known {
 		g.Go(func() error {
 			err := c.WithServedVersion(ctx, k, func(r Resource) error {
 				found[i] = nil
@@ -41,7 +52,7 @@ func (c *Client) ListAll(
 			})
 			var absent *MissingKindError
 			switch {
-			case errors.As(err, &absent):
+			case errors.As(err, &absent), apierrors.IsForbidden(err) && Lacks(ctx, c, k):
 				return nil
 			case err != nil && bearable(err):
 				mu.Lock()

@@ -136,6 +136,9 @@ func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, nam
 // olderOf returns the older versions of a kind that the server has for its group. Only a request
 // shows whether it serves the kind in them.
 func (v *versions) olderOf(ctx context.Context, raw rest.Interface, k controllers.Kind) ([]string, error) {
+	if len(k.Older) == 0 {
+		return nil, nil
+	}
 	group, err := v.group(ctx, raw, k.Group)
 	if apierrors.IsNotFound(err) {
 		return nil, nil

@@ -52,7 +52,7 @@ func Words() []string {
 	for _, b := range builtinWords {
 		words = append(words, strings.Fields(b.words)[0])
 	}
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		words = append(words, strings.ToLower(k.Kind))
 	}
 	return words

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Verb is a set of verbs that a kind supports.
@@ -78,6 +79,8 @@ type Kind struct {
 	Result Path
 	// Attempts lists the fields with the attempted revision, for each kind of source.
 	Attempts []Attempt
+	// Schedule names the annotations with the interval and the timeout of a kind whose spec has neither.
+	Schedule Schedule
 	// Inventory holds the list of objects that an object of the kind manages.
 	Inventory Path
 	// Recreate is the annotation whose value "enabled" allows the controller to delete and recreate
@@ -102,6 +105,8 @@ type Kind struct {
 	// Recorded is set if status.history lists every reconciliation. The history of a HelmRelease
 	// lists releases, which do not determine the next reconciliation.
 	Recorded bool
+	// Reported is set if the controller writes the spec. The generation of an object then says nothing about its status.
+	Reported bool
 	// Actions are the names of the actions in messages of Reconciling during which Ready is Unknown.
 	Actions []string
 	// Release is set if the kind manages a Helm release. The release storage then holds the desired
@@ -117,6 +122,8 @@ type Kind struct {
 	Server string
 	// Manager is the field manager of the controller.
 	Manager string
+	// Label is the prefix of the owner labels of objects that the controller applies, if it is not Group.
+	Label string
 }
 
 // Examples holds the names of two objects of a kind and a revision of one of them. Without a
@@ -173,6 +180,35 @@ type Suspension struct {
 	Annotation, Value string
 }
 
+// Schedule names the annotations with the interval of reconciliations and the timeout of one, with the values of objects
+// without them.
+type Schedule struct {
+	Interval, Timeout               string
+	DefaultInterval, DefaultTimeout time.Duration
+}
+
+// IntervalOf returns the interval in which the controller reconciles an object, or zero if it has none.
+func IntervalOf(k Kind, o Object) time.Duration {
+	if k.Schedule.Interval == "" {
+		return span(Path{"spec.interval"}.String(o), 0)
+	}
+	return span(Annotation(o, k.Schedule.Interval), k.Schedule.DefaultInterval)
+}
+
+// AnnotatedTimeout returns the timeout of a reconciliation of a kind that has it in an annotation, and zero for other kinds.
+func AnnotatedTimeout(k Kind, o Object) time.Duration {
+	return span(Annotation(o, k.Schedule.Timeout), k.Schedule.DefaultTimeout)
+}
+
+// span parses a duration. The controllers use the default instead of an invalid value.
+func span(text string, otherwise time.Duration) time.Duration {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return otherwise
+	}
+	return d
+}
+
 // Is reports whether the object is suspended.
 func (s Suspension) Is(o Object) bool {
 	if s.Annotation != "" {
@@ -207,6 +243,12 @@ func (k Kind) Noun() string { return strings.TrimSpace(k.Family + " " + k.Word) 
 // CRD returns the name of the CustomResourceDefinition.
 func (k Kind) CRD() string { return k.Resource + "." + k.Group }
 
+// OwnerLabels returns the names of the labels with the name and the namespace of the object that applied an object.
+func OwnerLabels(k Kind) (name, namespace string) {
+	prefix := cmp.Or(k.Label, k.Group)
+	return prefix + "/name", prefix + "/namespace"
+}
+
 // APIVersion returns the group and version, as in manifests.
 func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
@@ -216,11 +258,9 @@ func PortableAPIVersion(k Kind) string { return k.Group + "/" + cmp.Or(k.Portabl
 
 // FindKind returns the row with the given Kind, ignoring case.
 func FindKind(kind string) (Kind, bool) {
-	for _, rows := range [][]Kind{Kinds, Operator} {
-		for _, k := range rows {
-			if strings.EqualFold(k.Kind, kind) {
-				return k, true
-			}
+	for _, k := range Known {
+		if strings.EqualFold(k.Kind, kind) {
+			return k, true
 		}
 	}
 	return Kind{}, false

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // RequestAnnotation is the annotation that requests a reconciliation:
@@ -14,18 +15,23 @@ const RequestAnnotation = "reconcile.fluxcd.io/requestedAt"
 // mark them with owner labels.
 func (k Kind) Applies() bool { return k.Manager != "" }
 
+// appliers returns the kinds whose objects apply objects, Kustomizations first.
+var appliers = sync.OnceValue(func() []Kind {
+	rows := slices.Clone(Kinds)
+	slices.Reverse(rows)
+	return slices.DeleteFunc(append(rows, Operator...), func(k Kind) bool { return !k.Applies() })
+})
+
 // Owners returns the Flux objects in the owner labels of an object. With several
 // of them, Kustomizations come first, as in `flux trace`.
 func Owners(o Object) []ID {
 	v, _ := Path{"metadata.labels"}.Lookup(o)
 	labels, _ := v.(map[string]any)
 	var owners []ID
-	for _, k := range slices.Backward(Kinds) {
-		if !k.Applies() {
-			continue
-		}
-		name, _ := labels[k.Group+"/name"].(string)
-		namespace, _ := labels[k.Group+"/namespace"].(string)
+	for _, k := range appliers() {
+		ofName, ofNamespace := OwnerLabels(k)
+		name, _ := labels[ofName].(string)
+		namespace, _ := labels[ofNamespace].(string)
 		if name != "" && namespace != "" {
 			owners = append(owners, k.ID(namespace, name))
 		}
@@ -49,9 +55,10 @@ func Manager(o Object) (ID, bool) {
 func RemoveOwner(o Object) {
 	meta, _ := o["metadata"].(Object)
 	labels, _ := meta["labels"].(Object)
-	for _, k := range Kinds {
-		delete(labels, k.Group+"/name")
-		delete(labels, k.Group+"/namespace")
+	for _, k := range Known {
+		name, namespace := OwnerLabels(k)
+		delete(labels, name)
+		delete(labels, namespace)
 	}
 	if labels[managedBy] == "Helm" {
 		delete(labels, managedBy)

@@ -117,7 +117,7 @@ func FieldOf(k Kind, relation string) string {
 // kind. It omits includes, which are rare: a list of all sources is not worth them.
 func (k Kind) Dependents() []Kind {
 	var kinds []Kind
-	for _, row := range Kinds {
+	for _, row := range Known {
 		if slices.ContainsFunc(row.AllRefs(), func(r Ref) bool { return r.Waits() && r.Relation != "include" && slices.Contains(r.Kinds, k.Kind) }) {
 			kinds = append(kinds, row)
 		}

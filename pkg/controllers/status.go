@@ -73,7 +73,7 @@ func (k Kind) HasConditions() bool { return k.Static == nil || k.Done != "" }
 // IsReady reports whether an object is ready at its current generation. The Ready condition may
 // refer to an earlier one.
 func (k Kind) IsReady(o Object) bool {
-	return k.Ready(o).Status == "True" && (k.Static != nil && k.Static(o) || Observed(o))
+	return k.Ready(o).Status == "True" && (k.Static != nil && k.Static(o) || k.Reported || Observed(o))
 }
 
 // staticNoun returns the kind as in messages of Flux: "Helm repository" for

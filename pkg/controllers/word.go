@@ -38,7 +38,7 @@ func (k Kind) Words() []string {
 func KindsNamed(word string) []Kind {
 	word = strings.ToLower(strings.TrimSpace(word))
 	var rows []Kind
-	for _, k := range Kinds {
+	for _, k := range Known {
 		family := k.Family != "" && (word == k.Family || word == k.Family+"s")
 		if family || slices.Contains(k.Words(), word) {
 			rows = append(rows, k)

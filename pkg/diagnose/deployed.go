@@ -49,7 +49,7 @@ func (d Diagnoser) Deployed(ctx context.Context, word, namespace, name string) (
 // findApplier searches the inventories for an object without owner labels. If an inventory contains the object, its owner becomes
 // the applier of the trace. Otherwise Flux does not manage the object.
 func (s *diagnosis) findApplier(ctx context.Context, r *Result, trace *tree.Trace) (found bool) {
-	owners, unknown := s.cluster.Appliers(ctx, controllers.Kinds, nil, controllers.IDOf(trace.Applied))
+	owners, unknown := s.cluster.Appliers(ctx, controllers.Known, nil, controllers.IDOf(trace.Applied))
 	if len(owners) > 0 {
 		trace.Applier.Object = owners[0].ID()
 		return true
@@ -151,7 +151,7 @@ func (s *diagnosis) addGone(ctx context.Context, r *Result, word, namespace, nam
 	if resource.ClusterScoped {
 		t.Namespace = ""
 	}
-	owners, unknown := s.cluster.Appliers(ctx, controllers.Kinds, nil, t)
+	owners, unknown := s.cluster.Appliers(ctx, controllers.Known, nil, t)
 	if len(owners) > 0 {
 		r.Causes = append(r.Causes, s.lost(t, owners[0]))
 		return true

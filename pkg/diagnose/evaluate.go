@@ -215,7 +215,7 @@ func (e *evaluation) chain(t controllers.ID) []rules.Finding {
 // returned. A ready source may block an object that reports that it waits: the source is suspended at an earlier revision, or its
 // artifact is unavailable because its controller is down.
 func (e *evaluation) awaited(t controllers.ID, reported bool) (controllers.ID, bool) {
-	for _, relation := range []string{"source", "include", "image", "dependency", "provider"} {
+	for _, relation := range []string{"source", "include", "image", "dependency", "input", "provider"} {
 		for _, edge := range e.snapshot.Graph.From(t) {
 			if edge.Relation != relation {
 				continue

@@ -62,6 +62,9 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 		in.unread = in.empty()
 		return nil
 	}
+	if found[controllers.OperatorName] != nil { // it may also run in another namespace
+		names = append(names, controllers.OperatorName)
+	}
 	for _, name := range names {
 		in.scopes[name] = scopesOf(name, found)
 		switch d := found[name]; {

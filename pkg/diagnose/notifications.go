@@ -43,7 +43,7 @@ func providerOf(k controllers.Kind, o controllers.Object) (controllers.ID, bool)
 
 // isProvider reports whether a kind sends the notifications of other objects.
 func isProvider(kind string) bool {
-	return slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool {
+	return slices.ContainsFunc(controllers.Known, func(k controllers.Kind) bool {
 		return slices.ContainsFunc(k.Refs, func(r controllers.Ref) bool { return r.Relation == "provider" && slices.Contains(r.Kinds, kind) })
 	})
 }

@@ -56,7 +56,7 @@ func manager(containers any) (string, bool) {
 		c, _ := item.(map[string]any)
 		name, _ := c["name"].(string)
 		image, _ := c["image"].(string)
-		if _, known := controllers.Find(imageName(image)); known {
+		if _, known := controllers.Find(imageName(image)); known || imageName(image) == controllers.OperatorName {
 			return name, true
 		}
 		if first == "" || name == "manager" {

@@ -16,7 +16,7 @@ import (
 // flux records the Flux objects.
 func (s *run) flux(ctx context.Context) error {
 	installed := false
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		s.Reading(k.Resource)
 		s.whole[schema.GroupResource{Group: k.Group, Resource: k.Resource}] = true
 		for _, namespace := range s.namespaces() {

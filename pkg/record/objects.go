@@ -158,9 +158,9 @@ func (s *run) part(ctx context.Context, r kube.Resource, namespace string) error
 // Flux, and those of the storage of Helm.
 func selectors(r kube.Resource) []string {
 	var all []string
-	for _, k := range controllers.Kinds {
-		if k.Manager != "" && len(k.Inventory) > 0 && !slices.Contains(all, k.Group+"/name") {
-			all = append(all, k.Group+"/name")
+	for _, k := range controllers.Known {
+		if label, _ := controllers.OwnerLabels(k); k.Applies() && len(k.Inventory) > 0 && !slices.Contains(all, label) {
+			all = append(all, label)
 		}
 	}
 	if r == secrets() {

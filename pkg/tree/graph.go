@@ -244,8 +244,8 @@ func named(targets []controllers.ID) []controllers.ID {
 }
 
 func (g *Graph) sort() {
-	ranks := make(map[string]int, len(controllers.Kinds))
-	for i, k := range controllers.Kinds {
+	ranks := make(map[string]int, len(controllers.Known))
+	for i, k := range controllers.Known {
 		ranks[k.Kind] = i
 	}
 	rank := func(o controllers.ID) int { return ranks[o.Kind] }

@@ -31,7 +31,7 @@ func (l Link) Schedule() Schedule {
 		}
 		return d
 	}
-	s := Schedule{Interval: span("spec.interval"), Retry: span("spec.retryInterval")}
+	s := Schedule{Interval: controllers.IntervalOf(l.Kind, l.Live), Retry: span("spec.retryInterval")}
 	for _, run := range l.History() {
 		if run.At.After(s.Last.At) {
 			s.Last = run

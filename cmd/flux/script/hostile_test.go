@@ -3,6 +3,7 @@ package script_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/root"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"
 	"github.com/fluxkit/flux/test/support/testterminal"
@@ -61,6 +63,9 @@ func hostileObjects() string {
 	object("source.extensions.fluxcd.io/v1beta1", "ArtifactGenerator", `sources: [{alias: a, kind: GitRepository, name: app}], artifacts: [{name: x, copy: [{from: "@a/**", to: "@artifact/"}]}]`,
 		`observedSourcesDigest: `+text+`, `+conditions("False"))
 	object("source.toolkit.fluxcd.io/v1", "ExternalArtifact", `sourceRef: {kind: ArtifactGenerator, name: app}`, artifact+`, `+conditions("False"))
+	for _, k := range controllers.Operator {
+		object(k.APIVersion(), k.Kind, `distribution: {version: `+text+`}`, `lastAppliedRevision: `+text+`, lastExportedRevision: `+text+`, `+conditions("False"))
+	}
 	for i, kind := range []string{"Kustomization", "HelmRelease", "GitRepository"} {
 		version := map[string]string{"Kustomization": "kustomize.toolkit.fluxcd.io/v1", "HelmRelease": "helm.toolkit.fluxcd.io/v2", "GitRepository": "source.toolkit.fluxcd.io/v1"}[kind]
 		fmt.Fprintf(&b, "---\napiVersion: v1\nkind: Event\nmetadata: {name: event-%d, namespace: flux-system}\ninvolvedObject: {apiVersion: %s, kind: %s, name: app, namespace: flux-system, fieldPath: %s}\nreason: %s\nmessage: %s\ntype: Warning\nsource: {component: %s}\nlastTimestamp: \"2026-11-01T10:00:00Z\"\nfirstTimestamp: \"2026-11-01T10:00:00Z\"\ncount: 2\n", i, version, kind, text, text, text, text)
@@ -148,7 +153,7 @@ var forged = regexp.MustCompile(`(?m)^✔ all is well`)
 func TestHostileObjects(t *testing.T) {
 	t.Parallel()
 	cluster := sandboxes.Acquire(t, testcluster.Whole)
-	if err := cluster.InstallCRDs(t.Context()); err != nil {
+	if err := errors.Join(cluster.InstallCRDs(t.Context()), cluster.InstallOperator(t.Context())); err != nil {
 		t.Fatal(err)
 	}
 	namespace := "apiVersion: v1\nkind: Namespace\nmetadata: {name: flux-system}\n"

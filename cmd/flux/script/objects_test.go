@@ -158,6 +158,16 @@ func makeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	write("id_locked", block, err)
 }
 
+// useOperator lets the cluster serve the kinds of flux-operator until the script ends: operator
+func useOperator(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: operator")
+	}
+	ctx := context.Background()
+	ts.Defer(func() { ts.Check(cluster.RemoveOperator(ctx)) })
+	ts.Check(cluster.InstallOperator(ctx))
+}
+
 // outdate makes the cluster serve only older versions until the script ends:
 // the ones before the shipped ones, or the oldest: outdate last|oldest
 func outdate(ts *testscript.TestScript, cluster *testcluster.Cluster, neg bool, args []string) {

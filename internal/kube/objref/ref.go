@@ -75,7 +75,7 @@ func (r Ref) Kind() (controllers.Kind, error) {
 func (r Ref) NamespaceOr(namespace string) string { return cmp.Or(r.Namespace, namespace) }
 
 // UnknownWord returns the error for a word that is not the name of a Flux kind.
-func UnknownWord(word string) error { return UnknownKind(word, controllers.Kinds) }
+func UnknownWord(word string) error { return UnknownKind(word, controllers.Known) }
 
 // DidYouMean returns the hint with the Flux kind that an unknown word resembles, or "".
 func DidYouMean(word string) string {

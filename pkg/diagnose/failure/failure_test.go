@@ -186,7 +186,7 @@ func corpus(t *testing.T) []string {
 	t.Helper()
 	marks := regexp.MustCompile(`«(?:\[[nut]\])?|»`)
 	var all []string
-	for _, name := range []string{"../rules/messages_test.go", "../rules/messagesapply_test.go", "../rules/messagesbuild_test.go"} {
+	for _, name := range []string{"../rules/messages_test.go", "../rules/messagesapply_test.go", "../rules/messagesbuild_test.go", "../rules/messagesoperator_test.go"} {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
 		if err != nil {
 			t.Fatal(err)

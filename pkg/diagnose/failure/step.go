@@ -47,6 +47,8 @@ const (
 	Walk        Step = "walk"        // looking for the files to update
 	SigningKey  Step = "signing-key" // reading the key that signs commits
 	Sparse      Step = "sparse"      // a sparse checkout
+	Fill        Step = "fill"        // the template of a ResourceSet
+	Copy        Step = "copy"        // the data of a Secret or ConfigMap by a ResourceSet
 )
 
 // prefix is a text that a controller or one of its libraries adds to an error.
@@ -66,7 +68,7 @@ const (
 
 // prefixes are the prefixes of kustomize-controller, helm-controller,
 // source-controller, the image controllers, and their libraries ssa, git,
-// kustomize, chartutil and Helm.
+// kustomize, chartutil and Helm, and of flux-operator.
 var prefixes = []prefix{
 	{Apply, objectPart + ` dry-run failed(?: \(\w+\))?: `},
 	{Apply, objectPart + ` apply failed: `},
@@ -129,6 +131,10 @@ var prefixes = []prefix{
 	{Rollback, `Helm rollback to previous release \S+ with chart \S+ failed: `},
 	{Uninstall, `Helm uninstall (?:remediation )?(?:failed )?for release \S+ with chart \S+(?: failed)?: `},
 	{Test, `Helm test failed for release \S+ with chart \S+: `},
+	{Fill, `build failed: (?:step "[^"\n]*": )?failed to build resources(?:\[\d+\])?: `},
+	{Copy, `failed to copy data from ` + objectPart + `: `},
+	{Pull, `pulling artifact \S+ failed: `},
+	{Clone, `failed to call Git provider: `},
 	{Apply, `unable to build kubernetes objects from (?:new |current )?release manifest: `},
 	{Apply, `failed to create resource: `},
 	{Apply, `cannot patch "(?P<name>[^"\n]*)" with kind (?P<kind>` + kindPart + `): `},

@@ -43,10 +43,15 @@ func (s *Snapshot) Unread(t controllers.ID) error { return s.unread[t] }
 
 // AllRefused returns an error if no kind could be listed.
 func (s *Snapshot) AllRefused() error {
-	if len(s.refused) < len(controllers.Kinds) {
+	if !everyKind(func(kind string) bool { return s.refused[kind] != nil }) {
 		return nil
 	}
 	return s.refused[controllers.Kinds[0].Kind]
+}
+
+// everyKind reports whether holds is true for all kinds of Flux. A cluster may be without those of flux-operator.
+func everyKind(holds func(kind string) bool) bool {
+	return !slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool { return !holds(k.Kind) })
 }
 
 // unreadShown is the maximum number of unread objects to name.
@@ -75,7 +80,7 @@ func byReason(errs map[string]error, reason func(error) string) []string {
 	}
 	var lines []string
 	for _, reason := range slices.Sorted(maps.Keys(kinds)) {
-		if len(kinds[reason]) == len(controllers.Kinds) {
+		if everyKind(func(kind string) bool { return slices.Contains(kinds[reason], kind) }) {
 			kinds[reason] = []string{"all Flux resources"}
 		}
 		lines = append(lines, reason+": "+strings.Join(kinds[reason], ", "))

@@ -11,7 +11,7 @@ var appliers = kindsWith(controllers.Kind.Applies) //nolint:gochecknoglobals // 
 // kindsWith returns the names of the kinds in the catalog that keep accepts.
 func kindsWith(keep func(controllers.Kind) bool) []string {
 	var names []string
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		if keep(k) {
 			names = append(names, k.Kind)
 		}

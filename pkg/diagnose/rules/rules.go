@@ -37,7 +37,7 @@ type rule struct {
 
 // tables returns the rules in the order in which they are tried.
 func tables() [][]rule {
-	return [][]rule{imageRules, sourceRules, expressionRules, applyRules, buildRules, releaseRules}
+	return [][]rule{operatorRules, imageRules, sourceRules, expressionRules, applyRules, buildRules, releaseRules}
 }
 
 // matches reports whether the rule matches the failure of a subject.

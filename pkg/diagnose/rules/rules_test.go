@@ -13,7 +13,7 @@ import (
 )
 
 func examples() []example {
-	return slices.Concat(sourceExamples, applyExamples, buildExamples, referenceExamples)
+	return slices.Concat(sourceExamples, applyExamples, buildExamples, referenceExamples, operatorExamples)
 }
 
 // slot matches a variable part of an example.

@@ -3,12 +3,13 @@ package rules
 import (
 	"strings"
 
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
 // fetchers lists the kinds that fetch from a server, gitKinds the kinds that use Git.
 var (
-	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation"}
+	fetchers = []string{"GitRepository", "OCIRepository", "Bucket", "HelmRepository", "HelmChart", "ImageRepository", "ImagePolicy", "ImageUpdateAutomation", controllers.InputProvider}
 	gitKinds = []string{"GitRepository", "ImageUpdateAutomation"}
 )
 
@@ -201,12 +202,12 @@ var sourceRules = []rule{
 	{
 		code: "source-rate-limit", kinds: fetchers, types: []failure.Type{failure.RateLimited},
 		message: "{address} limits the rate of requests",
-		fixes:   []string{"raise .spec.interval of {object}, or use credentials with a higher limit"},
+		fixes:   []string{"raise {interval} of {object}, or use credentials with a higher limit"},
 	},
 	{
 		code: "source-server-error", kinds: fetchers, types: []failure.Type{failure.ServerFailed}, upstream: true,
 		message: "{address} returned {detail}",
-		fixes:   []string{"check the server or its status page; {controller} retries at .spec.interval of {object}"},
+		fixes:   []string{"check the server or its status page; {controller} retries at {interval} of {object}"},
 	},
 	{
 		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,

@@ -85,7 +85,7 @@ func (s Subject) progress() (Finding, bool) {
 		if doing, ok := controllers.FindCondition(s.Object, "Reconciling"); ok && doing.Message != "" {
 			message = doing.Message
 		}
-		f = Finding{Object: f.Object, Code: "progressing", Message: "reconciling: " + failure.OneLine(failure.WithoutTempDirs(message)), Since: s.since("Reconciling", "Ready"), Within: waitingTime(message)}
+		f = Finding{Object: f.Object, Code: "progressing", Message: "reconciling: " + failure.OneLine(failure.WithoutTempDirs(message)), Since: s.since("Reconciling", "Ready"), Within: max(waitingTime(message), controllers.AnnotatedTimeout(s.Kind, s.Object))}
 	default:
 		return Finding{}, false
 	}
@@ -161,7 +161,9 @@ func (s Subject) lastFailure() string {
 		}
 	}
 	status := s.Text("status.history[0].lastReconciledStatus")
-	if slices.Contains(upstreamReasons, status) || status == "ReconciliationSucceeded" || s.Text("status.lastAttemptedRevision") == s.Text("status.lastAppliedRevision") {
+	attempted := s.Text("status.lastAttemptedRevision")
+	applied := attempted == s.Text("status.lastAppliedRevision") && (attempted != "" || s.Kind.Attempts != nil)
+	if slices.Contains(upstreamReasons, status) || status == "ReconciliationSucceeded" || applied {
 		return ""
 	}
 	return fmt.Sprintf("the last attempt ended with %s at %s", status, s.Text("status.history[0].lastReconciled"))

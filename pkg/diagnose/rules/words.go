@@ -25,6 +25,11 @@ var words = map[string]func(Subject) string{
 	"build":                buildCommand,
 	"helm history":         helmHistory,
 	"image repositories":   func(s Subject) string { return hint.Command("flux get image repository -n %s", s.namespace()) },
+	"template":             templateOf,
+	"copied":               copiedObject,
+	"needed":               func(s Subject) string { return neededObject(s, "") },
+	"distribution":         func(s Subject) string { return strconv.Quote(s.Text("spec.distribution.version")) },
+	"interval":             intervalField,
 	// The failure.
 	"message":  func(s Subject) string { return failure.OneLine(s.failed.Message) },
 	"detail":   func(s Subject) string { return failure.OneLine(cmp.Or(s.failure.Detail, s.failed.Message)) },
@@ -97,6 +102,14 @@ func prefixed(prefix, text string) string {
 // dependencyOf returns the object of the same kind that the message names.
 func dependencyOf(s Subject) string {
 	return s.Kind.ID(cmp.Or(s.failure.Named.Namespace, s.namespace()), s.failure.Named.Name).String()
+}
+
+// intervalField returns the field or annotation with the interval of the object.
+func intervalField(s Subject) string {
+	if annotation := s.Kind.Schedule.Interval; annotation != "" {
+		return "annotation " + annotation
+	}
+	return ".spec.interval"
 }
 
 // decryptionSecret returns the Secret with the decryption keys of a Kustomization, or "".

@@ -39,6 +39,20 @@ func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) s
 	return c.apply(ctx, crds)
 }
 
+// InstallOperator installs CRDs of flux-operator, which accept every field.
+func (c *Cluster) InstallOperator(ctx context.Context) error {
+	var crds []*unstructured.Unstructured
+	for _, k := range controllers.Operator {
+		crds = append(crds, definition(k, k.Version))
+	}
+	return c.apply(ctx, crds)
+}
+
+// RemoveOperator removes the CRDs of flux-operator with their objects.
+func (c *Cluster) RemoveOperator(ctx context.Context) error {
+	return c.removeCRDs(ctx, controllers.Operator)
+}
+
 // definition returns a CRD with one version. It accepts every field, because the
 // schemas of old versions are not embedded.
 func definition(k controllers.Kind, version string) *unstructured.Unstructured {
@@ -60,9 +74,11 @@ func definition(k controllers.Kind, version string) *unstructured.Unstructured {
 
 // RemoveCRDs deletes the CRDs of Flux with their objects, because a stored
 // version cannot be removed from a CRD.
-func (c *Cluster) RemoveCRDs(ctx context.Context) error {
+func (c *Cluster) RemoveCRDs(ctx context.Context) error { return c.removeCRDs(ctx, controllers.Kinds) }
+
+func (c *Cluster) removeCRDs(ctx context.Context, rows []controllers.Kind) error {
 	g, ctx := errgroup.WithContext(ctx)
-	for _, k := range controllers.Kinds {
+	for _, k := range rows {
 		g.Go(func() error {
 			if err := c.Client.Remove(ctx, definitions(), "", k.CRD()); err != nil {
 				return fmt.Errorf("removing the CRD of %s: %w", k.Kind, err)

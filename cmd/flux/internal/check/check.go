@@ -116,6 +116,9 @@ func (c *checkup) run(ctx context.Context, pre bool) (passed string, err error) 
 	}
 	ui.Action("checking version in cluster")
 	c.distribution()
+	if err := c.operator(ctx); err != nil {
+		return "", err
+	}
 	ui.Action("checking controllers")
 	if err := c.controllers(ctx); err != nil {
 		return "", err

@@ -89,14 +89,14 @@ func NewCommand(a *app.App) *cobra.Command {
 			return get(cmd, kinds.Selection{Kinds: listedByAll(), Every: true, Word: "Flux"})
 		})
 	cmd.AddCommand(everything)
-	o.addKinds(cmd, controllers.Kinds)
-	o.addKinds(everything, controllers.Kinds)
+	o.addKinds(cmd, controllers.Known)
+	o.addKinds(everything, controllers.Known)
 	o.complete(cmd)
 	return cmd
 }
 
 // showsSource reports whether the kind has the flag --show-source, as in Flux 2.9.
-func showsSource(k controllers.Kind) bool { return k.Applies() }
+func showsSource(k controllers.Kind) bool { return k.Applies() && k.Source != nil }
 
 const help = `List objects and their status, of one kind, of several kinds such as ks,hr, of a
 family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME or
@@ -144,8 +144,8 @@ func allCommand(short, words string, run func(*cobra.Command) error) *cobra.Comm
 	}
 }
 
-// listedByAll returns the kinds of `get all`, without ArtifactGenerator as in Flux
-// 2.9: `get artifacts generators` and --kind list these.
+// listedByAll returns the kinds of `get all`, without ArtifactGenerator and the kinds of flux-operator, as in Flux
+// 2.9: their own commands and --kind list these.
 func listedByAll() []controllers.Kind {
 	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return k.Family == "artifact" })
 }
@@ -177,7 +177,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if len(o.kinds) > 0 {
 		rows := s.Kinds
 		if s.Word == "Flux" {
-			rows = controllers.Kinds
+			rows = controllers.Known
 		}
 		picked, err := kinds.Pick(rows, o.kinds)
 		if err != nil {
@@ -337,8 +337,8 @@ func (o *options) complete(cmd *cobra.Command) {
 
 // sortCompletion completes the columns of the listed kind, or of all kinds.
 func sortCompletion(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	q := &query{kinds: controllers.Kinds, several: true, options: &options{}}
-	for _, k := range controllers.Kinds {
+	q := &query{kinds: controllers.Known, several: true, options: &options{}}
+	for _, k := range controllers.Known {
 		if cmd.Name() == k.Plural && (k.Family == "" || cmd.Parent().HasAlias(k.Family)) {
 			q.kinds, q.several = []controllers.Kind{k}, false
 		}

@@ -96,7 +96,7 @@ connections and follows replacement pods without losing or repeating lines.`,
 
 func kindNames() []string {
 	var names []string
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		names = append(names, k.Kind)
 	}
 	return names

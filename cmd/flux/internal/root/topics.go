@@ -233,6 +233,18 @@ ResourceSet:
   Without them, the ResourceSet is listed as not rendered, and the exit code is
   2 if a change may affect it.
 
+On a cluster:
+
+  FluxInstance, ResourceSet (rset), ResourceSetInputProvider (rsip) and
+  FluxReport are kinds like those of Flux in get, export, tree, status, why,
+  deps, trace, events, suspend, resume, reconcile and wait:
+
+    flux get rset -A --not-ready
+    flux why rset/NAMESPACE/NAME
+
+  Name them: "all" selects the kinds of Flux only. flux why without arguments
+  includes them. flux check reports whether the FluxInstance is ready.
+
 Values that differ on a cluster:
 
   inputs.id of static providers, which the operator derives from their UID, and
@@ -246,7 +258,7 @@ Values that differ on a cluster:
 // the catalog.
 func selectorsTopic() string {
 	var kinds strings.Builder
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		words := slices.DeleteFunc(k.Words(), func(word string) bool { return strings.ContainsAny(word, "./ ") })
 		slices.Sort(words)
 		kinds.WriteString("\n  " + fit.Fold(k.Kind+": "+strings.Join(slices.Compact(words), ", "), 6, helpWidth-2))

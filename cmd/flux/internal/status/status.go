@@ -86,7 +86,7 @@ type subject struct {
 // common first.
 func statusKinds() []controllers.Kind {
 	kinds := objref.ApplicationKinds()
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		if !slices.ContainsFunc(kinds, func(first controllers.Kind) bool { return first.Kind == k.Kind }) {
 			kinds = append(kinds, k)
 		}
@@ -153,7 +153,7 @@ func completeStatus(a *app.App) cobra.CompletionFunc {
 			names, _ := complete.Names(a, k)(cmd, nil, toComplete)
 			all = append(all, names...)
 		}
-		return append(all, complete.KindWords(controllers.Kinds, toComplete)...), cobra.ShellCompDirectiveNoFileComp
+		return append(all, complete.KindWords(controllers.Known, toComplete)...), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 

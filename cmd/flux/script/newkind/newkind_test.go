@@ -42,6 +42,7 @@ var sandboxes = testcluster.NewPool()
 
 func TestMain(m *testing.M) {
 	controllers.Kinds = append(controllers.Kinds, promotion)
+	controllers.Known = append(controllers.Known, promotion)
 	testscript.Main(testtemp.M{Tests: sandboxes.Around(m)}, map[string]func(){"flux": func() { os.Exit(runFlux()) }})
 }
 

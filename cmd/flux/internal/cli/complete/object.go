@@ -135,7 +135,7 @@ func OfSubcommands(a *app.App) cobra.CompletionFunc {
 }
 
 // FluxObjects completes a flag that takes a Flux object as KIND/NAME.
-func FluxObjects(a *app.App) cobra.CompletionFunc { return KindAndName(a, controllers.Kinds) }
+func FluxObjects(a *app.App) cobra.CompletionFunc { return KindAndName(a, controllers.Known) }
 
 // Object completes KIND NAME and KIND/NAME.
 func Object(a *app.App) cobra.CompletionFunc {
@@ -144,7 +144,7 @@ func Object(a *app.App) cobra.CompletionFunc {
 		case len(args) == 0 && strings.Contains(prefix, "/"):
 			return NameAfterKind(a)(cmd, args, prefix)
 		case len(args) == 0:
-			return KindWords(controllers.Kinds, prefix), cobra.ShellCompDirectiveNoFileComp
+			return KindWords(controllers.Known, prefix), cobra.ShellCompDirectiveNoFileComp
 		case len(args) > 1 || strings.Contains(args[0], "/") || len(controllers.KindsNamed(args[0])) > 1:
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -170,10 +170,10 @@ func KindWords(rows []controllers.Kind, prefix string) []string {
 func Subjects(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 && strings.Contains(prefix, ",") && !strings.Contains(prefix, "/") {
-			return List(objref.KindWords(controllers.Kinds))(cmd, args, prefix)
+			return List(objref.KindWords(controllers.Known))(cmd, args, prefix)
 		}
 		if len(args) > 0 && strings.Contains(args[0], "/") {
-			return KindAndName(a, controllers.Kinds)(cmd, args, prefix)
+			return KindAndName(a, controllers.Known)(cmd, args, prefix)
 		}
 		if len(args) > 0 && !strings.Contains(args[0], ",") {
 			words, directive := Object(a)(cmd, args[:1], prefix)

@@ -87,8 +87,8 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 	for _, f := range Families {
 		root.AddCommand(familyCommand(a, v, f.Word, f.plural, f.Short)...)
 	}
-	for _, k := range controllers.Family("") {
-		if k.Has(v.Applies) {
+	for _, k := range v.rows() {
+		if k.Family == "" {
 			root.AddCommand(kindCommand(a, v, k))
 		}
 	}

@@ -95,8 +95,10 @@ func (s Selection) One() string {
 }
 
 // rows returns the kinds that the verb applies to.
-func (v Verb) rows() []controllers.Kind {
-	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return !k.Has(v.Applies) })
+func (v Verb) rows() []controllers.Kind { return v.among(controllers.Known) }
+
+func (v Verb) among(rows []controllers.Kind) []controllers.Kind {
+	return slices.DeleteFunc(slices.Clone(rows), func(k controllers.Kind) bool { return !k.Has(v.Applies) })
 }
 
 // selected parses the arguments of a verb that are not a subcommand: all,
@@ -123,12 +125,13 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 	return v.ofObjects(cmd, words)
 }
 
-// everyRow returns the kinds that "all" selects.
+// everyRow returns the kinds that "all" selects: those of Flux, as in Flux 2.9. Objects of flux-operator are selected by
+// their kinds.
 func (v Verb) everyRow() []controllers.Kind {
 	if v.Every != nil {
 		return v.Every()
 	}
-	return v.rows()
+	return v.among(controllers.Kinds)
 }
 
 // ofKinds parses KIND[,KIND…] [NAME…] and selects each name in each kind.

@@ -44,7 +44,7 @@ func Command(cmd *cobra.Command, word string) string {
 func commandWords(cmd *cobra.Command) []string {
 	words := append([]string{cmd.Name()}, cmd.Aliases...)
 	family := append([]string{cmd.Parent().Name()}, cmd.Parent().Aliases...)
-	for _, k := range controllers.Kinds {
+	for _, k := range controllers.Known {
 		below := k.Family == "" && !cmd.Parent().Parent().HasParent() || slices.Contains(family, k.Family)
 		if below && slices.Contains(words, k.Word) && !cmd.HasSubCommands() {
 			return append(words, k.Words()...)
