@@ -32,9 +32,52 @@ func buildFetched(f *fixture) {
 	} {
 		comparePulled(f, strings.Fields(source), file[0], file[1])
 	}
+	compareArtifacts(f)
 	index := strings.TrimSpace(f.shell.run("flux", "pull", "source", "helm", "app", "--namespace=apps", "--list"))
 	if !strings.HasPrefix(index, "index-") || !strings.HasSuffix(index, ".yaml") {
 		f.t.Errorf("the artifact of the HelmRepository has the files %q", index)
+	}
+}
+
+// compareArtifacts compares what build and diff artifact-generator print with the artifacts that source-watcher stores.
+func compareArtifacts(f *fixture) {
+	f.t.Helper()
+	outside := f.shell.in(f.t.TempDir()) // of a Git clone
+	if out, stderr, err := outside.try("flux", "diff", "artifact-generator", "parts", "--namespace=apps"); err != nil || out != "" || !strings.Contains(stderr, "no changes detected") {
+		f.t.Errorf("the artifacts differ from those of the same sources: %v\n%s%s", err, out, stderr)
+	}
+	built := filepath.Join(f.t.TempDir(), "built")
+	outside.run("flux", "build", "artifact-generator", "parts", "--namespace=apps", "--output="+built)
+	for _, name := range []string{"manifests", "chart"} {
+		pulled := filepath.Join(f.t.TempDir(), name)
+		outside.run("flux", "pull", "source", "external", name, "--namespace=apps", "--output="+pulled)
+		outside.run("diff", "--recursive", filepath.Join(built, name), pulled)
+	}
+	changed := f.t.TempDir()
+	for name, content := range map[string]string{
+		"external/app.yaml": "changed: true\n", "external/more.yaml": "more: true\n", "app/Chart.yaml": chart, "app/templates/app.yaml": releaseTemplate, "other.yaml": "in: none\n",
+	} {
+		writeFile(f.t, changed, name, content)
+	}
+	local := "--local-sources=GitRepository/apps/app=" + changed
+	out, stderr, err := outside.try("flux", "diff", "artifact-generator", "parts", "--namespace=apps", local)
+	want := "► ExternalArtifact/apps/manifests changed\n± external/app.yaml\n+ external/more.yaml\n► ExternalArtifact/apps/chart changed\n- app/values.yaml\n"
+	if err == nil || out != want {
+		f.t.Errorf("changed files: %v\n%s%s, want\n%s", err, out, stderr, want)
+	}
+	generator := tempFile(f.t, "generator.yaml", `apiVersion: source.extensions.fluxcd.io/v1beta1
+kind: ArtifactGenerator
+metadata: {name: parts, namespace: apps}
+spec:
+  sources: [{alias: git, kind: GitRepository, name: app}]
+  artifacts:
+  - {name: chart, copy: [{from: "@git/app/**", to: "@artifact/app/"}]}
+  - {name: renamed, copy: [{from: "@git/external/**", to: "@artifact/external/"}]}
+`)
+	out, stderr, err = outside.try("flux", "diff", "artifact-generator", "parts", "--namespace=apps", "--generator-file="+generator)
+	want = "► ExternalArtifact/apps/renamed created\n+ external/app.yaml\n► ExternalArtifact/apps/manifests deleted\n- external/app.yaml\n"
+	if err == nil || out != want {
+		f.t.Errorf("a changed generator: %v\n%s%s, want\n%s", err, out, stderr, want)
 	}
 }
 

@@ -138,15 +138,33 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 	return filetree.Of(s.files)
 }
 
+// Names returns the names of the ExternalArtifacts that the generator produces.
+func (g *Generator) Names(sources Sources) ([]string, error) {
+	all, err := g.all(sources)
+	var names []string
+	for _, a := range all {
+		names = append(names, a.Name)
+	}
+	return names, err
+}
+
+// all returns the specifications of all artifacts.
+func (g *Generator) all(sources Sources) ([]artifact, error) {
+	if g.pathPattern == "" {
+		return g.artifacts, nil
+	}
+	expanded, err := g.expand(sources)
+	if err != nil {
+		return nil, fmt.Errorf("%s: expanding pathPattern %q: %w", g.name, g.pathPattern, err)
+	}
+	return expanded, nil
+}
+
 // artifact returns the specification of an artifact.
 func (g *Generator) artifact(name string, sources Sources) (artifact, error) {
-	artifacts := g.artifacts
-	if g.pathPattern != "" {
-		expanded, err := g.expand(sources)
-		if err != nil {
-			return artifact{}, fmt.Errorf("%s: expanding pathPattern %q: %w", g.name, g.pathPattern, err)
-		}
-		artifacts = expanded
+	artifacts, err := g.all(sources)
+	if err != nil {
+		return artifact{}, err
 	}
 	var found []artifact
 	for _, a := range artifacts {

@@ -64,7 +64,7 @@ func (f *Fetcher) fetch(ctx context.Context, source controllers.ID) (fs.FS, erro
 			return f.pull(ctx, &unstructured.Unstructured{Object: t.Object}, nil)
 		}
 	}
-	return nil, f.fetchError(source, err)
+	return nil, FetchError(source, err)
 }
 
 // fetchFromWorkTree fetches a source that is defined only in the work tree.
@@ -81,7 +81,7 @@ func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source controllers.ID) 
 	case "GitRepository":
 		return nil, build.ErrNotFound
 	}
-	return nil, f.fetchError(source, errors.New("only source-controller can fetch it, and it is not on the cluster or --dry-run is set"))
+	return nil, FetchError(source, errors.New("only source-controller can fetch it, and it is not on the cluster or --dry-run is set"))
 }
 
 // pull pulls the artifact of an OCIRepository from its registry. A nil restrict
@@ -91,12 +91,13 @@ func (f *Fetcher) pull(ctx context.Context, repository *unstructured.Unstructure
 		Lookup: f.lookup(f.Work), Missing: f.missing("credentials", "docker login"), Login: f.Login.For(f.Provider), Restrict: restrict,
 	})
 	if err != nil {
-		return nil, f.fetchError(controllers.IDOf(repository.Object), err)
+		return nil, FetchError(controllers.IDOf(repository.Object), err)
 	}
 	return got.Tree, nil
 }
 
-func (f *Fetcher) fetchError(source controllers.ID, err error) error {
+// FetchError adds the remedy to the error of a source that cannot be fetched.
+func FetchError(source controllers.ID, err error) error {
 	remedy := fmt.Sprintf("set its directory with --local-sources %s=PATH", hint.Quote(source.String()))
 	var hinted *hint.Error
 	if errors.As(err, &hinted) {

@@ -62,6 +62,13 @@ func (b *Builder) objectFor(ctx context.Context, want wanted, work git.Workspace
 	return b.LiveObject(ctx, want.kind, namespace, name)
 }
 
+// Object returns an object of another kind like [Builder.RenderRelease] finds a HelmRelease. flag sets its file.
+func (b *Builder) Object(
+	ctx context.Context, kind, flag string, is func(*unstructured.Unstructured) bool, work git.Workspace, namespace, name string,
+) (*unstructured.Unstructured, error) {
+	return b.objectFor(ctx, wanted{kind, flag, is}, work, namespace, name)
+}
+
 // findSource returns the object of a source from the cluster, or from the work
 // tree with Options.DryRun.
 func (b *Builder) findSource(ctx context.Context, work git.Workspace, source controllers.ID) (*unstructured.Unstructured, error) {
@@ -161,10 +168,10 @@ func findManifest(ctx context.Context, want wanted, work git.Workspace, namespac
 	}
 	switch len(found) {
 	case 0:
-		return nil, hint.Errorf(remedy, "no file in %s has a %s %q in namespace %q", work.Root, want.kind, name, namespace)
+		return nil, hint.Errorf(remedy, "no file in %s has %s %q in namespace %q", work.Root, controllers.Indefinite(want.kind), name, namespace)
 	case 1:
 		return found[0].Unstructured, nil
 	default:
-		return nil, hint.Errorf(remedy, "several files have a %s %q: %s", want.kind, name, strings.Join(files, ", "))
+		return nil, hint.Errorf(remedy, "several files have %s %q: %s", controllers.Indefinite(want.kind), name, strings.Join(files, ", "))
 	}
 }

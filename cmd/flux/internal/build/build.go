@@ -25,7 +25,7 @@ import (
 // NewCommand returns the build command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.ObjectGroup("build", "Build the manifests that Flux would apply",
-		newArtifact(a), newHelmRelease(a), newKustomization(a))
+		newArtifact(a), newGenerator(a), newHelmRelease(a), newKustomization(a))
 	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	return cmd
 }

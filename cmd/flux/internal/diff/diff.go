@@ -20,7 +20,7 @@ import (
 // NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.ObjectGroup("diff", "Diff desired state against the cluster, or two revisions",
-		artifact.NewCommand(a), newHelmRelease(a), newKustomization(a))
+		artifact.NewCommand(a), artifact.NewGeneratorCommand(a), newHelmRelease(a), newKustomization(a))
 	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	return addBase(a, cmd)
 }

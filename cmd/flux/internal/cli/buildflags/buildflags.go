@@ -72,6 +72,13 @@ func (o *Options) AddRelease(fs *pflag.FlagSet) {
 	o.AddRemote(fs)
 }
 
+// AddGenerator adds the flags that select an ArtifactGenerator and its sources to fs.
+func (o *Options) AddGenerator(fs *pflag.FlagSet) {
+	fs.StringVar(&o.File, "generator-file", "", "file with the ArtifactGenerator to use instead of the live object, - for standard input")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
+	o.AddProvider(fs, "OCI sources")
+}
+
 // AddHelm adds the flags for rendering HelmReleases to fs.
 func AddHelm(fs *pflag.FlagSet, h *desired.HelmOptions) {
 	AddCapabilities(fs, h)

@@ -60,11 +60,11 @@ func kindOf(cmd *cobra.Command) string {
 
 // kindNamed returns the kind with a subcommand of this name.
 func kindNamed(name string) (controllers.Kind, bool) {
-	i := slices.IndexFunc(controllers.Kinds, func(k controllers.Kind) bool { return k.Family == "" && (k.Word == name || k.Plural == name) })
+	i := slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Family == "" && (k.Word == name || k.Plural == name) })
 	if i < 0 {
 		return controllers.Kind{}, false
 	}
-	return controllers.Kinds[i], true
+	return controllers.Known[i], true
 }
 
 // ObjectGroup is Group for a command whose subcommands are kinds. KIND/NAME is an argument as well, see WithKind.
@@ -91,10 +91,14 @@ func WithKind(root *cobra.Command, args []string) []string {
 		if afterFlag || !ok || len(ref.Kinds) != 1 || !strings.Contains(arg, "/") {
 			continue
 		}
-		if !slices.ContainsFunc(group.Commands(), func(child *cobra.Command) bool { return child.Name() == ref.Kinds[0].Word }) {
+		kind := ref.Kinds[0]
+		at := slices.IndexFunc(group.Commands(), func(child *cobra.Command) bool {
+			return child.Name() == kind.Word || child.HasAlias(strings.ToLower(kind.Kind))
+		})
+		if at < 0 {
 			continue
 		}
-		words := slices.Concat(args[:i], []string{ref.Kinds[0].Word, ref.Name}, args[i+1:])
+		words := slices.Concat(args[:i], []string{group.Commands()[at].Name(), ref.Name}, args[i+1:])
 		if ref.Namespace != "" {
 			words = append(words, "--namespace="+ref.Namespace) // the last one takes precedence
 		}

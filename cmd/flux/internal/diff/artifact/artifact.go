@@ -1,13 +1,10 @@
-// Package artifact implements flux diff artifact.
+// Package artifact implements flux diff artifact and flux diff artifact-generator.
 package artifact
 
 import (
 	"bytes"
 	"context"
 	"fmt"
-	"io/fs"
-	"maps"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -18,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/repository/artifacts"
 )
 
 type options struct {
@@ -67,7 +65,7 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	here, err := filesOf(packed)
+	here, err := filesOf(ctx, packed)
 	if err != nil {
 		return err
 	}
@@ -75,55 +73,27 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	if err != nil {
 		return registry.Explain(ctx, o.access, err)
 	}
-	there, err := filesOf(archive)
+	there, err := filesOf(ctx, archive)
 	if err != nil {
 		return fmt.Errorf("unpacking %s: %w", args[0], err)
 	}
-	lines := differences(there, here)
-	if len(lines) == 0 {
+	changes := artifacts.Changes(there, here)
+	if len(changes) == 0 {
 		a.UI.Success("no changes detected")
 		return nil
 	}
-	for _, line := range lines {
-		a.UI.Line("%s", line)
+	for _, change := range changes {
+		a.UI.Line("%s %s", change.Action.Sign(), change.Path)
 	}
 	a.UI.Warning("%s differs from %s", args[0], o.Path)
 	return &clierr.ExitCodeError{Code: 1}
 }
 
 // filesOf returns the files of an archive by path.
-func filesOf(archive []byte) (map[string][]byte, error) {
+func filesOf(ctx context.Context, archive []byte) (map[string][]byte, error) {
 	tree, err := sourcetree.Archive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err
 	}
-	files := map[string][]byte{}
-	err = fs.WalkDir(tree, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		files[path], err = tree.ReadFile(path)
-		return err
-	})
-	return files, err
-}
-
-// differences returns a line for each file that differs.
-func differences(there, here map[string][]byte) []string {
-	names := maps.Clone(there)
-	maps.Copy(names, here)
-	var lines []string
-	for _, name := range slices.Sorted(maps.Keys(names)) {
-		old, was := there[name]
-		young, is := here[name]
-		switch {
-		case !was:
-			lines = append(lines, "+ "+name)
-		case !is:
-			lines = append(lines, "- "+name)
-		case !bytes.Equal(old, young):
-			lines = append(lines, "± "+name)
-		}
-	}
-	return lines
+	return artifacts.Files(ctx, tree)
 }
