@@ -40,6 +40,7 @@ var serverErrors = []prototype{
 	{Type: Status, pattern: `request failed with status code (?P<code>\d{3})(?:: (?P<detail>[^\n]*))?`},
 	{Type: Status, pattern: `RESPONSE (?P<code>\d{3})(?:: (?P<detail>[^\n]*))?`},
 	{Type: Status, pattern: `(?:GET|POST) https?://\S+: (?P<code>\d{3})(?: (?P<detail>[^\n]*))?`},
+	{Type: Status, pattern: `external service '[^'\n]*' returned HTTP (?P<code>\d{3})`},
 	{Type: Status, pattern: `googleapi: Error (?P<code>\d{3}): (?P<detail>[^\n]*)`},
 	{Type: Unauthenticated, pattern: `(?P<code>UNAUTHORIZED|DENIED): (?P<detail>[^\n]*)`},
 	{Type: Provider, pattern: `invalid (?:AWS|Azure|GCP) registry: (?P<detail>'[^'\n]*')`},

@@ -1,6 +1,7 @@
 package rules
 
-// operatorExamples are messages of flux-operator v0.59, seen in a sandbox.
+// operatorExamples are messages of flux-operator v0.59, seen in a sandbox, except for the status of the Git host, which is in the
+// form of its client library.
 var operatorExamples = []example{
 	{
 		kind: "ResourceSet", reason: "BuildFailed", code: "template",
@@ -76,10 +77,18 @@ var operatorExamples = []example{
 	},
 	{
 		kind: "FluxInstance", reason: "BuildFailed", code: "distribution",
-		message: `build failed: kustomize build failed: trouble applying patch: remove operation does not apply: doc is missing path: "/spec/nope": missing value`,
+		message: `build failed: error in remove for path: '«[u]/spec/nope»': Unable to remove nonexistent key: «[u]nope»: missing value`,
 		near: []near{
-			{"Kustomization", "BuildFailed", `kustomize build failed: trouble applying patch: remove operation does not apply: doc is missing path: "/spec/nope": missing value`, "build"},
-			{"ResourceSet", "BuildFailed", `build failed: failed to build resources[0]: failed to parse template: template: resourceset:4: function "kustomize" not defined`, "template"},
+			{"Kustomization", "BuildFailed", `kustomize build failed: trouble applying patch: error in remove for path: '/spec/nope': Unable to remove nonexistent key: nope: missing value`, "build"},
+			{"ResourceSet", "BuildFailed", `build failed: failed to build resources[0]: failed to parse template: template: resourceset:4: function "remove" not defined, missing value`, "template"},
+		},
+	},
+	{
+		kind: "ResourceSetInputProvider", reason: "ReconciliationFailed", code: "source-server-error", spec: `{"url": "http://service.example.com/inputs"}`,
+		message: `failed to call ExternalService provider: external service 'http://service.example.com/inputs' returned HTTP 503`,
+		near: []near{
+			{"ResourceSetInputProvider", "ReconciliationFailed", `failed to call ExternalService provider: external service 'http://503.example.com/inputs' returned HTTP 404`, "source-not-found"},
+			{"ResourceSetInputProvider", "ReconciliationFailed", `failed to call ExternalService provider: external service 'http://service.example.com/503' response does not contain an 'inputs' field`, ""},
 		},
 	},
 	{

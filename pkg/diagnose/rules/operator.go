@@ -52,7 +52,7 @@ var operatorRules = []rule{
 	},
 	{
 		code: "distribution", kinds: []string{controllers.FluxInstance}, reasons: []string{"BuildFailed"},
-		message: "the manifests of Flux do not build: {detail}",
+		message: "the manifests of Flux do not build: {text}",
 		fixes:   []string{"correct .spec.kustomize.patches and .spec.distribution of {object}"},
 	},
 }
