@@ -72,6 +72,8 @@ func (s apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "]}")
 	case len(items) == 1:
 		_, _ = w.Write(items[0])
+	case strings.HasPrefix(r.URL.Path, "/apis/"+controllers.OperatorGroup+"/"):
+		http.NotFound(w, r) // as for a group that is not served
 	default:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404,"message":"%s not found"}`, r.URL.Path)
