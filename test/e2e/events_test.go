@@ -17,7 +17,9 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -63,6 +65,12 @@ func (e event1) version() uint64 {
 
 // compareEvents compares events with those of the API, at the end while the API server is down.
 func compareEvents(f *fixture) {
+	// A source without a new revision has an event without one.
+	f.shell.run("flux", "reconcile", "source", "git", "app", "--namespace=apps")
+	f.eventually("an event about an unchanged source", kube.ResourceFor(schema.GroupVersionKind{Version: "v1", Kind: "Event"}), kube.Selection{Namespace: "apps"}, func(e kube.Event) bool {
+		return text(e.Object, "involvedObject.kind") == "GitRepository" && text(e.Object, "type") == "Normal" &&
+			controllers.Annotation(e.Object, "source.toolkit.fluxcd.io/revision") == ""
+	})
 	routine := 0 // events of a source that concern no revision of a release
 	for release, chain := range map[string][]string{
 		"hr-oci": {"HelmRelease/hr-oci", "OCIRepository/chart"}, "hr-chart": {"HelmRelease/hr-chart", "HelmChart/own", "HelmRepository/app"},
