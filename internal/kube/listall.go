@@ -8,20 +8,9 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 )
-
-// Lacks reports whether the cluster does not serve the API group of a kind of flux-operator. The API server refuses a
-// request for a group that it does not serve to users without permissions for it.
-func Lacks(ctx context.Context, c *Client, k controllers.Kind) bool {
-	if _, ofFlux := controllers.Find(k.Controller); ofFlux {
-		return false
-	}
-	_, err := c.served.group(ctx, c.raw, k.Group)
-	return apierrors.IsNotFound(err)
-}
 
 // ListAll lists the objects of all kinds of Flux and flux-operator concurrently, and returns them in the order of the
 // catalog. Kinds that the cluster does not serve are omitted. If bearable returns true for an
@@ -52,7 +41,7 @@ func (c *Client) ListAll(
 			})
 			var absent *MissingKindError
 			switch {
-			case errors.As(err, &absent), apierrors.IsForbidden(err) && Lacks(ctx, c, k):
+			case errors.As(err, &absent):
 				return nil
 			case err != nil && bearable(err):
 				mu.Lock()

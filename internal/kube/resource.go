@@ -51,6 +51,9 @@ type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
 	served map[string]string
+
+	operator   sync.Once
+	noOperator bool
 }
 
 func (v *versions) of(k controllers.Kind) (string, bool) {
@@ -85,7 +88,9 @@ func (e *MissingKindError) Error() string {
 
 // WithServedVersion calls do with the newest version of a kind and, if the server does not serve
 // it, with the newest served one. It caches that version. For a kind that supported versions of
-// Flux serve in two versions, the first request that do sends reads both at the same time.
+// Flux serve in two versions, the first request that do sends reads both at the same time. A cluster may be without
+// flux-operator, and an API server refuses requests for a group that it does not serve to users without permissions: a
+// forbidden kind of flux-operator exists only if its group does.
 func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
 	r := Of(k)
 	version, known := c.served.of(k)
@@ -97,6 +102,9 @@ func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do f
 		defer r.both.discard()
 	}
 	err := do(r)
+	if apierrors.IsForbidden(err) && k.Controller == controllers.OperatorName && c.served.withoutOperator(ctx, c.raw) {
+		return &MissingKindError{k}
+	}
 	if !NotServed(err) {
 		if r.both != nil && (err == nil || apierrors.IsNotFound(err)) {
 			c.served.remember(k, r.Version)
@@ -149,6 +157,15 @@ func (v *versions) olderOf(ctx context.Context, raw rest.Interface, k controller
 	return slices.DeleteFunc(slices.Clone(k.Older), func(version string) bool {
 		return !slices.ContainsFunc(group.Versions, func(served metav1.GroupVersionForDiscovery) bool { return served.Version == version })
 	}), nil
+}
+
+// withoutOperator reports whether the server does not serve the kinds of flux-operator. It is false if that is unknown.
+func (v *versions) withoutOperator(ctx context.Context, raw rest.Interface) bool {
+	v.operator.Do(func() {
+		_, err := v.group(ctx, raw, controllers.OperatorGroup)
+		v.noOperator = apierrors.IsNotFound(err)
+	})
+	return v.noOperator
 }
 
 func (v *versions) group(ctx context.Context, raw rest.Interface, name string) (metav1.APIGroup, error) {

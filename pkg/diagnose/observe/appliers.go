@@ -76,7 +76,7 @@ func (c *Cluster) eachApplier(ctx context.Context, k controllers.Kind, namespace
 		return c.eachOf(ctx, k, kube.Selection{Namespace: namespace, Without: without}, each)
 	}
 	switch err := list(""); {
-	case err == nil, isAbsent(err), apierrors.IsForbidden(err) && kube.Lacks(ctx, c.Client, k):
+	case err == nil, isAbsent(err):
 		return nil
 	case !apierrors.IsForbidden(err):
 		return []string{Unread("inventories of kind "+k.Kind, err)}

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -24,11 +25,12 @@ func (c *checkup) operator(ctx context.Context) error {
 		})
 		return err
 	})
+	var absent *kube.MissingKindError
 	switch {
 	case apierrors.IsForbidden(err):
 		c.check(result{Name: controllers.OperatorName, Status: checkWarning, Message: "no permission to list FluxInstances"}, "no permission to list FluxInstances")
 		return nil
-	case err != nil && !kube.NotServed(err):
+	case err != nil && !errors.As(err, &absent):
 		return fmt.Errorf("listing the FluxInstances: %w", err)
 	case len(instances) == 0:
 		r := result{Name: controllers.OperatorName, Status: checkWarning, Message: "no FluxInstance found"}
