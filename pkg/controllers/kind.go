@@ -195,12 +195,16 @@ func IntervalOf(k Kind, o Object) time.Duration {
 	return span(Annotation(o, k.Schedule.Interval), k.Schedule.DefaultInterval)
 }
 
+// RetryIntervalOf returns the interval in which the controller retries a failed reconciliation, or zero if it has none.
+func RetryIntervalOf(o Object) time.Duration { return span(Path{"spec.retryInterval"}.String(o), 0) }
+
 // AnnotatedTimeout returns the timeout of a reconciliation of a kind that has it in an annotation, and zero for other kinds.
 func AnnotatedTimeout(k Kind, o Object) time.Duration {
 	return span(Annotation(o, k.Schedule.Timeout), k.Schedule.DefaultTimeout)
 }
 
-// span parses a duration. The controllers use the default instead of an invalid value.
+// span parses a duration. The API server rejects an invalid field, and flux-operator uses the default instead of an invalid
+// annotation.
 func span(text string, otherwise time.Duration) time.Duration {
 	d, err := time.ParseDuration(text)
 	if err != nil {

@@ -24,14 +24,7 @@ type Schedule struct {
 
 // Schedule returns the times in spec and history.
 func (l Link) Schedule() Schedule {
-	span := func(field string) time.Duration {
-		d, err := time.ParseDuration(controllers.Path{field}.String(l.Live))
-		if err != nil {
-			return 0 // the API server rejects other values
-		}
-		return d
-	}
-	s := Schedule{Interval: controllers.IntervalOf(l.Kind, l.Live), Retry: span("spec.retryInterval")}
+	s := Schedule{Interval: controllers.IntervalOf(l.Kind, l.Live), Retry: controllers.RetryIntervalOf(l.Live)}
 	for _, run := range l.History() {
 		if run.At.After(s.Last.At) {
 			s.Last = run

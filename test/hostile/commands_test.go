@@ -51,6 +51,7 @@ func keys(t *testing.T, folder string) {
 func others() []other {
 	release := []string{"build", "helmrelease", "app", "-n", "apps", "--dry-run", "--helmrelease-file", "$FOLDER/hr.yaml", "--chart", "$FOLDER/chart"}
 	limited := append(release[:len(release):len(release)], "--timeout", "1s")
+	generated := []string{"build", "artifact-generator", "app", "-n", "apps", "--dry-run", "--generator-file", "$FOLDER/generator.yaml", "--local-sources", "GitRepository/apps/app=$FOLDER/source", "--output", "$FOLDER/out"}
 	keyed := []string{"build", "kustomization", "app", "--dry-run", "--kustomization-file", "$FOLDER/ks", "--path", "$FOLDER/app"}
 	return []other{
 		{row{name: "a chart that renders without end, with --timeout 1s", files: chart(endless("")), want: "timed out after 1s"}, limited},
@@ -58,9 +59,33 @@ func others() []other {
 		{row{name: "a chart with output without end", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "more than 512 MiB of memory are needed"}, release},
 		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
 		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
+		{row{name: "build artifact-generator, an artifact with the name ../../out", files: artifactGenerator("", "../../out", 1), want: "invalid name"}, generated},
+		{row{name: "the same, a pattern that makes 20,000 artifacts", files: artifactGenerator("@app/x/{a}", "{a}", 1), make: directories(20_000), want: "the generator has more than 10000 artifacts"}, generated},
+		{row{name: "the same, an artifact with 20,000 copies of 100 files", files: artifactGenerator("", "app", 20_000), make: directories(100), want: "the artifacts have more than 200000 files"}, generated},
 		{row{name: "diff --base, 2,000 Kustomizations that include each other", make: circular(2000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
 		{row{name: "diff --base, a chart that installs itself under other names", files: recursiveChart(), make: commit, dir: true, exit: 2, want: "charts install HelmReleases more than 100 levels deep"}, []string{"diff", "--base", "HEAD", "--path", "cluster"}},
 		{row{name: "diff --base, 98,000 Kustomizations that include each other, with --timeout 5s", make: circular(98_000), dir: true, nightly: true, exit: 2, want: "timed out after 5s"}, []string{"diff", "--base", "HEAD~1", "--path", "a", "--timeout", "5s"}},
+	}
+}
+
+// artifactGenerator returns an ArtifactGenerator with one artifact, which copies the source a number of times.
+func artifactGenerator(pattern, name string, copies int) map[string]string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "apiVersion: source.extensions.fluxcd.io/v1beta1\nkind: ArtifactGenerator\nmetadata: {name: app, namespace: apps}\n"+
+		"spec:\n  pathPattern: %q\n  sources: [{alias: app, kind: GitRepository, name: app}]\n  artifacts:\n  - name: %q\n    copy:\n", pattern, name)
+	for i := range copies {
+		fmt.Fprintf(&b, "    - {from: \"@app/**\", to: \"@artifact/%d/\"}\n", i)
+	}
+	return map[string]string{"generator.yaml": b.String(), "source/file": ""}
+}
+
+// directories writes a number of directories with one file.
+func directories(number int) func(t *testing.T, folder string) {
+	return func(t *testing.T, folder string) {
+		t.Helper()
+		for i := range number {
+			write(t, filepath.Join(folder, "source", "x", fmt.Sprintf("d%d", i), "file"), "")
+		}
 	}
 }
 

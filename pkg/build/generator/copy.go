@@ -27,6 +27,8 @@ const (
 type staging struct {
 	files   map[string]filetree.File
 	folders map[string]bool
+	// count counts the files of all artifacts of the generator.
+	count *int64
 }
 
 // copying is one copy operation.
@@ -244,6 +246,9 @@ func (s *staging) put(name string, file filetree.File) error {
 	}
 	if err := s.enter(path.Dir(name)); err != nil {
 		return err
+	}
+	if *s.count++; *s.count > budget.Default().Files {
+		return &budget.ExceededError{Name: name, Fact: fmt.Sprintf("the artifacts have more than %d files", budget.Default().Files)}
 	}
 	s.files[name] = file
 	return nil

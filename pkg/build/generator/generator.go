@@ -39,7 +39,19 @@ type Generator struct {
 	sources     map[string]controllers.ID
 	pathPattern string
 	artifacts   []artifact
+	// files counts the files of all artifacts.
+	files int64
 }
+
+// Produced is an ExternalArtifact that a generator produces.
+type Produced struct {
+	Name  string
+	Files *filetree.Tree
+}
+
+// maxArtifacts limits the artifacts of a generator, which a pathPattern can multiply. The files of all of them have the limit of
+// a build.
+const maxArtifacts = 10_000
 
 type artifact struct {
 	Name string      `json:"name"`
@@ -117,10 +129,41 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 	if err != nil {
 		return nil, err
 	}
+	return g.render(ctx, wanted, sources)
+}
+
+// Artifacts returns all ExternalArtifacts, in the order of the spec.
+func (g *Generator) Artifacts(ctx context.Context, sources Sources) ([]Produced, error) {
+	all, err := g.all(sources)
+	if err != nil {
+		return nil, err
+	}
+	var produced []Produced
+	names := map[string]bool{}
+	for _, a := range all {
+		if names[a.Name] {
+			return nil, g.twice(a.Name)
+		}
+		names[a.Name] = true
+		tree, err := g.render(ctx, a, sources)
+		if err != nil {
+			return nil, err
+		}
+		produced = append(produced, Produced{a.Name, tree})
+	}
+	return produced, nil
+}
+
+func (g *Generator) twice(name string) error {
+	return fmt.Errorf("%s has two artifacts with the name %q", g.name, name)
+}
+
+// render returns the files of an artifact.
+func (g *Generator) render(ctx context.Context, wanted artifact, sources Sources) (*filetree.Tree, error) {
 	if g.disabled {
 		return nil, fmt.Errorf("the reconciliation of %s is disabled by annotation: the content of its artifacts is unknown", g.name)
 	}
-	s := &staging{files: map[string]filetree.File{}, folders: map[string]bool{".": true}}
+	s := &staging{count: &g.files, files: map[string]filetree.File{}, folders: map[string]bool{".": true}}
 	for _, o := range wanted.Copy {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -136,16 +179,6 @@ func (g *Generator) Artifact(ctx context.Context, name string, sources Sources) 
 		}
 	}
 	return filetree.Of(s.files)
-}
-
-// Names returns the names of the ExternalArtifacts that the generator produces.
-func (g *Generator) Names(sources Sources) ([]string, error) {
-	all, err := g.all(sources)
-	var names []string
-	for _, a := range all {
-		names = append(names, a.Name)
-	}
-	return names, err
 }
 
 // all returns the specifications of all artifacts.
@@ -178,7 +211,7 @@ func (g *Generator) artifact(name string, sources Sources) (artifact, error) {
 	case 1:
 		return found[0], nil
 	default:
-		return artifact{}, fmt.Errorf("%s has two artifacts with the name %q", g.name, name)
+		return artifact{}, g.twice(name)
 	}
 }
 

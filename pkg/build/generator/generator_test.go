@@ -188,6 +188,43 @@ func TestPathPattern(t *testing.T) {
 	}
 }
 
+// TestArtifacts checks that all artifacts are rendered in order, those of a pattern too.
+func TestArtifacts(t *testing.T) {
+	t.Parallel()
+	for spec, want := range map[string]string{
+		`  artifacts: [{name: two, copy: [{from: "@repo/README.md", to: "@artifact/"}]}, {name: one, copy: [{from: "@repo/apps/base/web/**", to: "@artifact/"}]}]`: "two: README.md; one: README.md,cm.yaml",
+		"  pathPattern: \"@repo/envs/{env}\"\n  artifacts: [{name: \"{env}\", copy: [{from: \"@repo/envs/{env}/**\", to: \"@artifact/\"}]}]":                       "blue: x.yaml; green: deep/y.yaml,x.yaml",
+		`  artifacts: [{name: one, copy: [{from: "@repo/README.md", to: "@artifact/"}]}, {name: one, copy: [{from: "@repo/README.md", to: "@artifact/"}]}]`:        `error: ArtifactGenerator/apps/g has two artifacts with the name "one"`,
+		`  artifacts: [{name: one, copy: [{from: "@repo/none/**", to: "@artifact/"}]}]`:                                                                            "error: ArtifactGenerator/apps/g: copying @repo/none/** to @artifact/: no file matches",
+	} {
+		g, err := generator.New(object(t, sources+spec))
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := g.Artifacts(t.Context(), func(controllers.ID) (fs.FS, error) { return repository(t), nil })
+		var got []string
+		for _, p := range all {
+			var names []string
+			err := fs.WalkDir(p.Files, ".", func(name string, entry fs.DirEntry, err error) error {
+				if err == nil && !entry.IsDir() {
+					names = append(names, name)
+				}
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, p.Name+": "+strings.Join(names, ","))
+		}
+		if err != nil {
+			got = []string{"error: " + err.Error()}
+		}
+		if text := strings.Join(got, "; "); text != want {
+			t.Errorf("%s\ngot  %s\nwant %s", spec, text, want)
+		}
+	}
+}
+
 // TestUnavailable checks that a source is read only for the artifacts that copy from it.
 func TestUnavailable(t *testing.T) {
 	t.Parallel()

@@ -40,6 +40,9 @@ func (g *Generator) expand(sources Sources) ([]artifact, error) {
 			captured[key] = values[i+1]
 		}
 		for _, a := range g.artifacts {
+			if len(all) == maxArtifacts {
+				return &budget.ExceededError{Name: name, Fact: fmt.Sprintf("the generator has more than %d artifacts", maxArtifacts)}
+			}
 			filled, err := a.fill(captured)
 			if err != nil {
 				return fmt.Errorf("artifact %q for %s: %w", a.Name, name, err)

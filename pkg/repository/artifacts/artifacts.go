@@ -1,4 +1,5 @@
-// Package artifacts renders the ExternalArtifacts of an ArtifactGenerator from a work tree, directories and what a cluster has.
+// Package artifacts renders the ExternalArtifacts of an ArtifactGenerator from local copies of its sources, and compares them with
+// those on a cluster.
 package artifacts
 
 import (
@@ -43,63 +44,55 @@ func Of(ctx context.Context, b *desired.Builder, namespace, name string) ([]Arti
 	if err != nil {
 		return nil, err
 	}
-	sources := func(source controllers.ID) (fs.FS, error) { return contents(ctx, source) }
-	names, err := g.Names(sources)
+	produced, err := g.Artifacts(ctx, func(source controllers.ID) (fs.FS, error) { return contents(ctx, source) })
 	if err != nil {
 		return nil, err
 	}
 	var all []Artifact
-	for _, artifact := range names {
-		if problems := validation.IsDNS1123Subdomain(artifact); len(problems) > 0 { // the API server refuses it, and it becomes a directory
-			return nil, fmt.Errorf("%s has an artifact with the invalid name %q: %s", controllers.IDOf(object.Object), artifact, problems[0])
+	for _, p := range produced {
+		// The API server rejects other names, and a command uses the name as a directory.
+		if problems := validation.IsDNS1123Subdomain(p.Name); len(problems) > 0 {
+			return nil, fmt.Errorf("%s has an artifact with the invalid name %q: %s", controllers.IDOf(object.Object), p.Name, problems[0])
 		}
-		tree, err := g.Artifact(ctx, artifact, sources)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, Artifact{controllers.FluxID(generator.Artifact, object.GetNamespace(), artifact), tree})
+		all = append(all, Artifact{controllers.FluxID(generator.Artifact, namespace, p.Name), p.Files})
 	}
 	return all, nil
 }
 
-// sourcesOf returns the files of the sources of ArtifactGenerators: directories, the work tree, the artifacts of other
-// generators in it, and what the cluster or a registry has.
+// sourcesOf returns the files of sources: directories, the work tree, without a cluster the artifacts of the generators in it, and
+// otherwise what the cluster or a registry has.
 func sourcesOf(b *desired.Builder, work git.Workspace) (build.Sources, error) {
-	fetcher := &desired.Fetcher{Builder: b, Work: work}
 	local, err := b.SourcesWithRemotes(work, nil)
 	if err != nil {
 		return nil, err
 	}
-	stored := fetcher.WithFetched(local)
 	var contents build.Sources
+	generated := func(ctx context.Context, source controllers.ID) (fs.FS, error) {
+		tree, err := local(ctx, source)
+		if !errors.Is(err, build.ErrNotFound) || source.Kind != generator.Artifact || !b.DryRun {
+			return tree, err
+		}
+		generators, err := generatorsIn(ctx, work, source.Namespace)
+		if err != nil {
+			return nil, err
+		}
+		return generator.Find(ctx, source, generators, func(of controllers.ID) (fs.FS, error) { return contents(ctx, of) })
+	}
+	otherwise := (&desired.Fetcher{Builder: b, Work: work}).WithFetched(generated)
 	beneath := map[controllers.ID]bool{}
 	contents = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
-		if source.Kind != generator.Artifact || !b.DryRun {
-			return found(source)(stored(ctx, source))
-		}
 		if beneath[source] {
 			return nil, fmt.Errorf("%s is produced from itself", source)
 		}
 		beneath[source] = true
 		defer delete(beneath, source)
-		generators, err := generatorsIn(ctx, work, source.Namespace)
-		if err != nil {
-			return nil, err
-		}
-		tree, err := generator.Find(ctx, source, generators, func(of controllers.ID) (fs.FS, error) { return contents(ctx, of) })
-		return found(source)(tree, err)
-	}
-	return contents, nil
-}
-
-// found names the source in the error that it was not found.
-func found(source controllers.ID) func(fs.FS, error) (fs.FS, error) {
-	return func(tree fs.FS, err error) (fs.FS, error) {
+		tree, err := otherwise(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
 			return nil, desired.FetchError(source, err)
 		}
 		return tree, err
 	}
+	return contents, nil
 }
 
 // generatorsIn returns the ArtifactGenerators of a namespace in the work tree.

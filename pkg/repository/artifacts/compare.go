@@ -1,9 +1,9 @@
 package artifacts
 
 import (
-	"bytes"
-	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"slices"
@@ -16,6 +16,29 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
+
+// File is a file of an artifact. Size is in bytes, and Digest has the form sha256:HEX.
+type File struct {
+	Path   string `json:"path"`
+	Size   int    `json:"size"`
+	Digest string `json:"digest"`
+}
+
+// Files returns the files of a tree, sorted by path. It reads them one by one.
+func Files(ctx context.Context, tree fs.FS) ([]File, error) {
+	files := []File{}
+	err := filetree.Walk(ctx, tree, func(name string, entry fs.DirEntry) error {
+		if entry.IsDir() {
+			return nil
+		}
+		content, err := fs.ReadFile(tree, name)
+		sum := sha256.Sum256(content)
+		files = append(files, File{name, len(content), "sha256:" + hex.EncodeToString(sum[:])})
+		return err
+	})
+	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Path, b.Path) })
+	return files, err
+}
 
 // Action is what happens to a file or artifact.
 type Action string
@@ -45,18 +68,46 @@ type Change struct {
 	Action Action `json:"action"`
 }
 
+// Changes returns the files that differ, sorted by path. Modes are not compared.
+func Changes(before, after []File) []Change {
+	changes := []Change{}
+	digests := map[string]string{}
+	for _, f := range before {
+		digests[f.Path] = f.Digest
+	}
+	for _, f := range after {
+		switch digest, there := digests[f.Path]; {
+		case !there:
+			changes = append(changes, Change{f.Path, Created})
+		case digest != f.Digest:
+			changes = append(changes, Change{f.Path, Changed})
+		}
+		delete(digests, f.Path)
+	}
+	for path := range digests {
+		changes = append(changes, Change{path, Deleted})
+	}
+	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
+	return changes
+}
+
 // Difference is an ExternalArtifact that an ArtifactGenerator would produce, change or delete, with the files in which it differs
 // from the stored artifact.
 type Difference struct {
-	ID     controllers.ID
-	Action Action
-	Files  []Change
+	Name      string   `json:"name"`
+	Namespace string   `json:"namespace"`
+	Action    Action   `json:"action"`
+	Files     []Change `json:"files"`
 }
 
-// Compare compares the ExternalArtifacts that [Of] renders with those that source-watcher stores. It returns the artifacts that
-// differ, and those that the generator has produced and would not produce any more.
+// Compare compares the files of the ExternalArtifacts that [Of] renders with those that source-watcher stores. It returns the
+// artifacts that differ, and those that the generator has produced and would not produce any more.
 func Compare(ctx context.Context, b *desired.Builder, namespace, name string) ([]Difference, error) {
 	all, err := Of(ctx, b, namespace, name)
+	if err != nil {
+		return nil, err
+	}
+	former, err := produced(ctx, b, namespace, name)
 	if err != nil {
 		return nil, err
 	}
@@ -64,106 +115,60 @@ func Compare(ctx context.Context, b *desired.Builder, namespace, name string) ([
 	if err != nil {
 		return nil, err
 	}
-	stored := &upstream.StoredSources{Client: client, Home: b.FluxNamespace}
-	former, err := produced(ctx, b, namespace, name)
-	if err != nil {
-		return nil, err
+	sources := &upstream.StoredSources{Client: client, Home: b.FluxNamespace}
+	differences := []Difference{}
+	add := func(id controllers.ID, action Action, files []Change) {
+		differences = append(differences, Difference{id.Name, id.Namespace, action, files})
 	}
-	var differences []Difference
 	for _, artifact := range all {
 		former = slices.DeleteFunc(former, func(id controllers.ID) bool { return id == artifact.ID })
-		files, err := Files(ctx, artifact.Files)
+		before, exists, err := stored(ctx, sources, artifact.ID)
 		if err != nil {
 			return nil, err
 		}
-		d, err := compare(ctx, stored, artifact.ID, files)
+		after, err := Files(ctx, artifact.Files)
 		if err != nil {
 			return nil, err
 		}
-		differences = append(differences, d)
+		switch changes := Changes(before, after); {
+		case !exists:
+			add(artifact.ID, Created, changes)
+		case len(changes) > 0:
+			add(artifact.ID, Changed, changes)
+		}
 	}
 	for _, id := range former {
-		d, err := compare(ctx, stored, id, nil)
+		before, exists, err := stored(ctx, sources, id)
 		if err != nil {
 			return nil, err
 		}
-		if d.Action == Changed {
-			d.Action = Deleted
+		if exists {
+			add(id, Deleted, Changes(before, nil))
 		}
-		differences = append(differences, d)
 	}
-	return slices.DeleteFunc(differences, func(d Difference) bool { return d.Action == "" }), nil
+	return differences, nil
+}
+
+// stored returns the files of an ExternalArtifact of the cluster, and false if it does not exist.
+func stored(ctx context.Context, sources *upstream.StoredSources, id controllers.ID) (files []File, exists bool, err error) {
+	tree, err := sources.Tree(ctx, id)
+	var missing *objref.NotFoundError
+	if errors.As(err, &missing) {
+		return nil, false, nil
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	files, err = Files(ctx, tree)
+	return files, true, err
 }
 
 // produced returns the ExternalArtifacts that an ArtifactGenerator of the cluster has produced.
 func produced(ctx context.Context, b *desired.Builder, namespace, name string) ([]controllers.ID, error) {
-	id := controllers.FluxID(generator.Kind, namespace, name)
-	live, err := b.LiveOrNil(ctx, id)
+	live, err := b.LiveOrNil(ctx, controllers.FluxID(generator.Kind, namespace, name))
 	if err != nil || live == nil {
 		return nil, err
 	}
-	var all []controllers.ID
-	list, _ := controllers.Path{"status.inventory"}.Lookup(live.Object)
-	entries, _ := list.([]any)
-	for _, entry := range entries {
-		if e, ok := entry.(map[string]any); ok {
-			text := func(field string) string { return controllers.Path{field}.String(e) }
-			all = append(all, controllers.FluxID(generator.Artifact, cmp.Or(text("namespace"), namespace), text("name")))
-		}
-	}
-	return all, nil
-}
-
-// compare compares files with a stored artifact.
-func compare(ctx context.Context, stored *upstream.StoredSources, id controllers.ID, files map[string][]byte) (Difference, error) {
-	d := Difference{ID: id}
-	tree, err := stored.Tree(ctx, id)
-	var missing *objref.NotFoundError
-	if errors.As(err, &missing) {
-		d.Files = Changes(nil, files)
-		if files != nil {
-			d.Action = Created
-		}
-		return d, nil
-	}
-	if err != nil {
-		return d, err
-	}
-	before, err := Files(ctx, tree)
-	if d.Files = Changes(before, files); len(d.Files) > 0 {
-		d.Action = Changed
-	}
-	return d, err
-}
-
-// Files returns the contents of the files of a tree, by path.
-func Files(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
-	files := map[string][]byte{}
-	err := filetree.Walk(ctx, tree, func(name string, entry fs.DirEntry) (err error) {
-		if !entry.IsDir() {
-			files[name], err = fs.ReadFile(tree, name)
-		}
-		return err
-	})
-	return files, err
-}
-
-// Changes returns the files that differ, sorted by path.
-func Changes(before, after map[string][]byte) []Change {
-	var changes []Change
-	for path, content := range after {
-		switch old, there := before[path]; {
-		case !there:
-			changes = append(changes, Change{path, Created})
-		case !bytes.Equal(old, content):
-			changes = append(changes, Change{path, Changed})
-		}
-	}
-	for path := range before {
-		if _, there := after[path]; !there {
-			changes = append(changes, Change{path, Deleted})
-		}
-	}
-	slices.SortFunc(changes, func(a, b Change) int { return strings.Compare(a.Path, b.Path) })
-	return changes
+	inventory := controllers.Ref{Path: controllers.Path{"status.inventory[]"}, Kinds: []string{generator.Artifact}, CrossNamespace: true}
+	return inventory.Targets(live.Object), nil
 }

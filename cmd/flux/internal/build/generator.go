@@ -2,14 +2,10 @@ package build
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -34,13 +30,14 @@ func newGenerator(a *app.App) *cobra.Command {
 		Long: `List the files of the ExternalArtifacts that an ArtifactGenerator produces, with
 their sizes and digests, or write them to a directory.
 
-A GitRepository of the clone in the current directory is read from the work tree,
-without files that it ignores. Other sources are read from the directories of
---local-sources, or from the artifact in source-controller.
+A GitRepository whose clone is the current directory is read from the work tree,
+without the files that spec.ignore and .sourceignore exclude. Other sources are
+read from the directories in --local-sources, or from the artifact in
+source-controller.
 
 With --output DIR, the files of each artifact are written to DIR/NAME, which must
 not exist. With --dry-run, no cluster is accessed: the ArtifactGenerator, its
-sources and the generators that these need are read from the work tree.`,
+sources and the generators of these sources are read from the work tree.`,
 		Example: `  # List the files of the artifacts
   flux build artifact-generator my-app
 
@@ -68,16 +65,9 @@ sources and the generators that these need are read from the work tree.`,
 
 // artifactReport lists the files of an artifact.
 type artifactReport struct {
-	Name      string       `json:"name"`
-	Namespace string       `json:"namespace"`
-	Files     []fileReport `json:"files"`
-}
-
-// fileReport describes a file of an artifact. Size is in bytes.
-type fileReport struct {
-	Path   string `json:"path"`
-	Size   int    `json:"size"`
-	Digest string `json:"digest"`
+	Name      string           `json:"name"`
+	Namespace string           `json:"namespace"`
+	Files     []artifacts.File `json:"files"`
 }
 
 func runGenerator(a *app.App, cmd *cobra.Command, o *options, to string, names []string) error {
@@ -103,26 +93,16 @@ func runGenerator(a *app.App, cmd *cobra.Command, o *options, to string, names [
 	}
 	reports := []artifactReport{}
 	for _, artifact := range all {
-		report, err := reportOf(ctx, artifact)
+		files, err := artifacts.Files(ctx, artifact.Files)
 		if err != nil {
 			return err
 		}
-		reports = append(reports, report)
+		reports = append(reports, artifactReport{artifact.ID.Name, artifact.ID.Namespace, files})
 	}
 	if to != "" {
 		return a.Encode(to, reports)
 	}
 	return listArtifacts(a, reports)
-}
-
-func reportOf(ctx context.Context, artifact artifacts.Artifact) (artifactReport, error) {
-	r := artifactReport{Name: artifact.ID.Name, Namespace: artifact.ID.Namespace, Files: []fileReport{}}
-	files, err := artifacts.Files(ctx, artifact.Files)
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		sum := sha256.Sum256(files[name])
-		r.Files = append(r.Files, fileReport{name, len(files[name]), "sha256:" + hex.EncodeToString(sum[:])})
-	}
-	return r, err
 }
 
 func listArtifacts(a *app.App, reports []artifactReport) error {
@@ -138,7 +118,7 @@ func listArtifacts(a *app.App, reports []artifactReport) error {
 	return a.Table(t, app.TableStyle{})
 }
 
-// writeArtifacts writes each artifact to a new directory below dir. After an error, none of them is left there.
+// writeArtifacts writes each artifact to a new directory below dir. They are moved there when all of them are complete.
 func writeArtifacts(ctx context.Context, a *app.App, all []artifacts.Artifact, dir string) (err error) {
 	for _, artifact := range all {
 		if _, err := os.Lstat(filepath.Join(dir, artifact.ID.Name)); err == nil {

@@ -91,14 +91,11 @@ func WithKind(root *cobra.Command, args []string) []string {
 		if afterFlag || !ok || len(ref.Kinds) != 1 || !strings.Contains(arg, "/") {
 			continue
 		}
-		kind := ref.Kinds[0]
-		at := slices.IndexFunc(group.Commands(), func(child *cobra.Command) bool {
-			return child.Name() == kind.Word || child.HasAlias(strings.ToLower(kind.Kind))
-		})
-		if at < 0 {
+		child := suggest.OfKind(group, ref.Kinds[0])
+		if child == nil {
 			continue
 		}
-		words := slices.Concat(args[:i], []string{group.Commands()[at].Name(), ref.Name}, args[i+1:])
+		words := slices.Concat(args[:i], []string{child.Name(), ref.Name}, args[i+1:])
 		if ref.Namespace != "" {
 			words = append(words, "--namespace="+ref.Namespace) // the last one takes precedence
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/suggest"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -126,8 +127,7 @@ func NameAfterKind(a *app.App) cobra.CompletionFunc {
 func OfSubcommands(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ref, _ := objref.CutKind(strings.Split(prefix, "/"))
-		isKind := func(child *cobra.Command) bool { return len(ref.Kinds) == 1 && child.Name() == ref.Kinds[0].Word }
-		if len(args) > 0 || !slices.ContainsFunc(cmd.Commands(), isKind) {
+		if len(args) > 0 || len(ref.Kinds) != 1 || suggest.OfKind(cmd, ref.Kinds[0]) == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return NameAfterKind(a)(cmd, args, prefix)

@@ -40,6 +40,16 @@ func Command(cmd *cobra.Command, word string) string {
 	return near.Best()
 }
 
+// OfKind returns the subcommand for a kind, or nil.
+func OfKind(cmd *cobra.Command, k controllers.Kind) *cobra.Command {
+	for _, child := range cmd.Commands() {
+		if child.Name() == k.Word || child.HasAlias(strings.ToLower(k.Kind)) {
+			return child
+		}
+	}
+	return nil
+}
+
 // commandWords returns the names of a command, and those of its kind if it has one.
 func commandWords(cmd *cobra.Command) []string {
 	words := append([]string{cmd.Name()}, cmd.Aliases...)

@@ -89,8 +89,8 @@ func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	return &clierr.ExitCodeError{Code: 1}
 }
 
-// filesOf returns the files of an archive by path.
-func filesOf(ctx context.Context, archive []byte) (map[string][]byte, error) {
+// filesOf returns the files of an archive.
+func filesOf(ctx context.Context, archive []byte) ([]artifacts.File, error) {
 	tree, err := sourcetree.Archive(bytes.NewReader(archive))
 	if err != nil {
 		return nil, err

@@ -29,13 +29,14 @@ func NewGeneratorCommand(a *app.App) *cobra.Command {
 		Short:   "Diff the artifacts of an ArtifactGenerator against the cluster",
 		Long: `List the files that the ExternalArtifacts of an ArtifactGenerator gain (+) and lose
 (-), and those whose content changes (±), compared with the artifacts that
-source-watcher stores.
+source-watcher stores. File modes and the metadata of the artifacts are not
+compared.
 
-The sources are read as by flux build artifact-generator: a GitRepository of the
-clone in the current directory from the work tree, others from the directories of
+Sources are read as by flux build artifact-generator: a GitRepository whose clone
+is the current directory from the work tree, others from the directories in
 --local-sources or from source-controller.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "the artifacts are equal", clierr.ExitFailed: "artifacts differ",
+			clierr.ExitSuccess: "the files of the artifacts are equal", clierr.ExitFailed: "files differ, or artifacts are created or deleted",
 			clierr.ExitUndetermined: "the comparison failed, or the command line is invalid",
 		}.Annotations(),
 		Example: `  # List what the files of the work tree change
@@ -56,14 +57,6 @@ clone in the current directory from the work tree, others from the directories o
 	command.AddOutput(fs, &o.format, "print a report", "json", "yaml")
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	return cmd
-}
-
-// report is a difference in JSON and YAML.
-type report struct {
-	Name      string             `json:"name"`
-	Namespace string             `json:"namespace"`
-	Action    artifacts.Action   `json:"action"`
-	Files     []artifacts.Change `json:"files"`
 }
 
 func runGenerator(a *app.App, cmd *cobra.Command, o *generatorOptions, names []string) error {
@@ -95,19 +88,15 @@ func runGenerator(a *app.App, cmd *cobra.Command, o *generatorOptions, names []s
 
 // show prints the differences.
 func show(a *app.App, format string, differences []artifacts.Difference) error {
-	if format != "" {
-		reports := []report{}
-		for _, d := range differences {
-			reports = append(reports, report{d.ID.Name, d.ID.Namespace, d.Action, append([]artifacts.Change{}, d.Files...)})
-		}
-		return a.Encode(format, reports)
-	}
-	if len(differences) == 0 {
-		a.UI.Success("no changes detected")
+	switch {
+	case format != "":
+		return a.Encode(format, differences)
+	case len(differences) == 0:
+		a.UI.Success("no changes detected in the files of the artifacts")
 		return nil
 	}
 	for _, d := range differences {
-		if err := a.Printf("► %s %s\n", d.ID, d.Action); err != nil {
+		if err := a.Printf("► %s %s\n", controllers.FluxID(generator.Artifact, d.Namespace, d.Name), d.Action); err != nil {
 			return err
 		}
 		for _, f := range d.Files {
