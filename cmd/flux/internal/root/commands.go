@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/artifact"
+	"github.com/fluxkit/flux/cmd/flux/internal/audit"
 	"github.com/fluxkit/flux/cmd/flux/internal/bisect"
 	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap"
 	"github.com/fluxkit/flux/cmd/flux/internal/build"
@@ -128,10 +129,12 @@ func commands() []subcommand {
 		{name: "trigger", group: groupOperate, make: trigger.NewCommand},
 		{name: "uninstall", group: groupInstall, make: uninstall.NewCommand},
 		{name: "validate", group: groupAuthor, make: validate.NewCommand},
+		{name: "audit", group: groupAuthor, make: audit.NewCommand},
 		{name: "version", group: groupTools, make: version.NewCommand},
 		{name: "wait", group: groupOperate, make: wait.NewCommand},
 		{name: "why", group: groupInspect, make: why.NewCommand},
 
+		{name: "audit-rules", group: groupTopics, make: newTopic("audit-rules", "Rules of flux audit and how to exclude them", audit.Topic)},
 		{name: "dangers", group: groupTopics, make: newTopic("dangers", "Changes that flux diff warns about", diff.DangersTopic)},
 		{name: "environment", group: groupTopics, make: newTopic("environment", "Environment variables and the configuration file", environmentTopic)},
 		{name: "exit-codes", group: groupTopics, make: newExitCodes, needsAll: true},

@@ -4,43 +4,27 @@ package validate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/checks"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/terminal/output"
-	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/build/isolated"
-	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/validate"
 	"github.com/fluxkit/flux/pkg/validate/render"
 	"github.com/fluxkit/flux/pkg/validate/server"
-	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
 // options has the values of the flags.
 type options struct {
-	buildflags.Options
-	helm        desired.HelmOptions
-	paths       []string
-	revision    string
-	fluxVersion string
-	format      string
-	withHelm    bool
-	// noSchemas and noSources accept objects without a schema, and what was not rendered.
-	noSchemas, noSources bool
+	checks.Options
+	format string
+	// noSchemas accepts objects without a schema.
+	noSchemas bool
 	// sandbox asks an API server, too.
 	sandbox bool
 }
@@ -116,111 +100,38 @@ Services, autoscalers and disruption budgets.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: the directories that a Kustomization in them applies)")
-	fs.StringVar(&o.revision, "revision", "", "revision to validate: branch, tag or commit (default: the work tree)")
-	complete.Revisions(cmd, "revision")
-	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version of the schemas and for chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
-	complete.Flag(cmd, "kube-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return verdict.KubernetesVersions(), cobra.ShellCompDirectiveNoFileComp
-	})
-	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
-	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of CustomResourceDefinitions that the repository does not have: "+strings.Join(controllers.EmbeddedVersions(), ", "))
-	command.CompleteEmbeddedVersion(cmd, "flux-version")
-	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and validate the charts of HelmReleases")
+	o.Add(a, cmd, "validate")
 	fs.BoolVar(&o.sandbox, "sandbox", false, "also ask the API server of a temporary sandbox, which takes some seconds for each cluster")
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
-	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered, or only without variables or values")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
-	o.AddLocal(cmd)
-	o.AddVariables(fs)
-	o.AddRemote(fs)
-	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	command.AddOutput(fs, &o.format, "output format", render.Formats()...)
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err error) {
-	minor, err := verdict.Minor(o.helm.KubeVersion)
-	if err != nil {
-		return hint.Errorf("use --kube-version "+verdict.KubernetesVersions()[0], "%w", err)
-	}
-	crds, err := fluxCRDs(o.fluxVersion)
-	if err != nil {
-		return err
-	}
-	namespace, err := a.Namespace(cmd)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	checkout, err := buildflags.OpenRepository(a)
+	r, err := o.Open(ctx, a, cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, checkout.Close()) }()
-	if err := o.ReadLocal(ctx, a); err != nil {
-		return err
-	}
-	base, err := o.Graph(ctx, a, checkout, namespace, o.helm)
-	if err != nil {
-		return err
-	}
-	if o.withHelm {
-		if base.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
-			return err
-		}
-	}
-	var schemas verdict.Schemas = verdict.New(a.Helpers)
+	defer func() { err = errors.Join(err, r.Close()) }()
 	if o.sandbox {
 		if err := asked.Find(a.Build.Version); err != nil {
 			return err
 		}
-		asked.Schemas, asked.Announce = schemas, a.UI.Action
-		schemas = asked
+		asked.Schemas, asked.Announce = r.Options.Schemas, a.UI.Action
+		r.Options.Schemas = asked
 	}
-	options := validate.Options{
-		Options: base, Schemas: schemas, Kubernetes: minor,
-		CRDs: crds, CRDsOf: manifests.CRDs, Versions: verdict.New(a.Helpers), FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
-		Supported: sync.OnceValues(supportedCRDs), Expressions: expression.New(a.Helpers),
-	}
-	clusters, err := options.Find(ctx, checkout, o.revision, o.paths)
+	results, err := r.Each(ctx, a, "validating", func(ctx context.Context, o validate.Options) (*validate.Result, error) {
+		return validate.Run(ctx, r.Clusters.Revision, o)
+	})
 	if err != nil {
 		return err
 	}
-	results, err := validateAll(ctx, a, clusters, options)
-	if err != nil {
-		return err
-	}
-	if n := checkout.Lacking(); n > 0 {
-		return hint.Errorf("fetch them: git checkout, or a clone without --filter", "this partial clone does not have %d of the files", n)
-	}
-	if err := write(a, o.format, minor, results); err != nil {
+	if err := write(a, o.format, r.Kubernetes, results); err != nil {
 		return err
 	}
 	return conclude(a, o, results)
-}
-
-// fluxCRDs returns the CustomResourceDefinitions of a version of Flux.
-func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
-	d, err := command.EmbeddedVersion("--flux-version", version)
-	if err != nil {
-		return nil, err
-	}
-	return manifests.CRDs(d.Version)
-}
-
-// supportedCRDs returns the CustomResourceDefinitions of all supported versions of Flux.
-func supportedCRDs() ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	for _, version := range controllers.EmbeddedVersions() {
-		crds, err := manifests.CRDs(version)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, crds...)
-	}
-	return all, nil
 }
 
 // write prints the results.
@@ -228,33 +139,7 @@ func write(a *app.App, format, kubernetes string, results []*validate.Result) er
 	if format == "json" || format == "yaml" {
 		return a.Encode(format, render.AnswerOf(kubernetes, results))
 	}
-	return render.Write(a.Answer(format), format, results)
-}
-
-// validateAll validates all clusters.
-func validateAll(ctx context.Context, a *app.App, clusters validate.Clusters, o validate.Options) ([]*validate.Result, error) {
-	noted := map[string]bool{}
-	var results []*validate.Result
-	for _, path := range clusters.Paths {
-		line := a.UI.Progress(a.Now, "validating %s", path)
-		o.Path = path
-		o.Note = func(text string) {
-			if !noted[text] {
-				a.UI.Action("%s", text)
-			}
-			noted[text] = true
-		}
-		result, err := validate.Run(ctx, clusters.Revision, o)
-		line.Done()
-		if err != nil && len(clusters.Paths) > 1 {
-			err = fmt.Errorf("validating %s: %w", path, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, result)
-	}
-	return results, nil
+	return render.Write(a.Answer(format), format, render.Validation(), results)
 }
 
 // conclude prints the totals, and returns the exit code.
@@ -275,8 +160,8 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 		set        bool
 	}{
 		{validate.RuleMissingSchema, "--allow-missing-schemas", o.noSchemas},
-		{validate.RuleNotRendered, "--allow-missing-sources", o.noSources},
-		{validate.RuleVariable, "--allow-missing-sources", o.noSources},
+		{validate.RuleNotRendered, "--allow-missing-sources", o.NoSources},
+		{validate.RuleVariable, "--allow-missing-sources", o.NoSources},
 	} {
 		switch {
 		case accept.set:
