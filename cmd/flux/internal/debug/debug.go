@@ -79,7 +79,7 @@ func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
 		Short: "Show the " + what + ", the status or the history of a " + k.Kind,
 		Long: "Show the final " + what + ", the status or the history of a " + k.Kind + `.
 
-With --show-` + inputs + `, secret values are masked on a terminal. Elsewhere, where masked
+With --show-` + inputs + `, secret values are masked on a terminal. In files and pipes, where masked
 values could be mistaken for real ones, the command fails unless --reveal or
 --mask-secrets is set.`,
 		Example:           example,
@@ -93,7 +93,7 @@ values could be mistaken for real ones, the command fails unless --reveal or
 	fs.BoolVar(&o.status, "show-status", false, "show the status")
 	fs.BoolVar(&o.history, "show-history", false, "show the history of reconciliations")
 	fs.BoolVar(&o.reveal, "reveal", false, "print secret values (only with --show-"+inputs+")")
-	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values also where standard output is not a terminal (only with --show-"+inputs+")")
+	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values even if standard output is not a terminal (only with --show-"+inputs+")")
 	fs.BoolVar(&o.origin, "origin", false, "also show the object that each value comes from (only with --show-"+inputs+")")
 	command.AddOutput(fs, &o.format, "output format", "json", "yaml")
 	return cmd

@@ -74,7 +74,7 @@ func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
 	}
 	switch {
 	case k.HasUpstream():
-		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile the upstream objects first, up to the repository")
+		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile the upstream sources first, up to the repository")
 	case k.Family == "source" && k.Word == "git":
 		fs.BoolVar(&o.WithSource, "with-source", false, "accepted for compatibility: a GitRepository has no source")
 	}
