@@ -22,7 +22,7 @@ registry. Builds are reproducible: the same files give the same bytes.`,
 		Example: `  # Build an artifact from the manifests of a directory
   flux build artifact --path ./deploy --output ./artifact.tgz
 
-  # Exclude other files
+  # Exclude additional files
   flux build artifact --path ./deploy --add-ignore-paths='*.md,tests/'
 
   # Build an artifact from the output of another command

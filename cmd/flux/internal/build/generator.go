@@ -41,7 +41,7 @@ Sources:
 		Example: `  # List the files of the artifacts
   flux build artifact-generator my-app
 
-  # Write them to a directory
+  # Write the files to a directory
   flux build artifact-generator my-app --output ./artifacts
 
   # Build without cluster access

@@ -39,7 +39,7 @@ func kustomization() creation.Builder {
 				syntax.Rules{Kinds: creation.ManifestSources, Default: "GitRepository"}).Required(),
 			creation.Directory("path", "path", "./", "path to the directory in the source"),
 			creation.Switch("prune", "", "delete objects that are no longer in the source").Replaces("prune"),
-			creation.Switch("wait", "wait", "health checks for all applied objects"),
+			creation.Switch("wait", "wait", "check the health of all applied objects"),
 			creation.List("health-check", "", "workloads to health check as KIND/NAME.NAMESPACE; kinds: HelmRelease, Deployment, DaemonSet, StatefulSet").Replaces("healthChecks"),
 			creation.Duration("health-check-timeout", "", "timeout of the health checks").Default(2 * time.Minute).Replaces("timeout"),
 			creation.Dependencies("Kustomizations that must be ready first, as [NAMESPACE/]NAME", "Kustomization"),

@@ -36,7 +36,7 @@ type options struct {
 // NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.ObjectGroup("debug", "Show the final values or variables, the status and the history of a resource",
-		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
+		newKind(a, "HelmRelease", "values", `  # Show the final chart values
   flux debug hr my-app --show-values
 
   # Show the object that each value comes from
@@ -70,9 +70,9 @@ func NewCommand(a *app.App) *cobra.Command {
 func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
 	o := &options{}
 	k, _ := controllers.FindKind(kind)
-	what, usage := "values", "show the values that the chart is rendered with"
+	what, usage := "values", "show the final chart values"
 	if inputs == "vars" {
-		what, usage = "variables", "show the variables of post-build substitutions"
+		what, usage = "variables", "show the post-build substitution variables"
 	}
 	cmd := &cobra.Command{
 		Use: k.Word + " [name]", Aliases: []string{k.Short},

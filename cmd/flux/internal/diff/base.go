@@ -61,13 +61,13 @@ Output:
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
 
-  # Show only the changes since the branch left main
+  # Show only the changes since the branch was created from main
   flux diff --base main --merge-base --path clusters/production
 
   # Show the changes of a pull request in a CI system
   flux diff --base auto --path clusters/production
 
-  # Show in which order the controllers make the changes
+  # Show the expected order of the changes
   flux diff --base main --path clusters/production --timeline
 
   # Show the changes on all clusters

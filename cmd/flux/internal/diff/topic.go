@@ -31,8 +31,7 @@ Accept dangers:
   # Fail a pull request only for dangers, and accept major versions of images
   flux diff --base auto --path clusters/production --fail-on=danger --allow major-image-update
 
-Rules:
-` + list.String()
+Rules:` + list.String()
 }
 
 // Indentation and width of the rules in the help topic.

@@ -28,7 +28,7 @@ that is installed already is replaced.`,
   # Install a version
   flux plugin install operator@0.46.0
 
-  # Install the download with a digest
+  # Install a plugin by digest
   flux plugin install operator@sha256:febc30806053d028f9e10f5572966ed28ede07c4912ff998936f724d1f693909
 
   # Install from a directory, without access to the internet

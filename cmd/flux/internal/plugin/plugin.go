@@ -118,7 +118,7 @@ or all of them.`,
 		Example: `  # List all plugins
   flux plugin search
 
-  # Find plugins by a word
+  # Search plugins by keyword
   flux plugin search schema`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -44,7 +44,7 @@ Output:
 		Example: `  # Explain what was not ready
   flux replay cluster.flux.gz -- flux why
 
-  # Look around in a shell
+  # Explore the recording in a shell
   flux replay cluster.flux.gz -- $SHELL
 
   # Serve the recording for other programs

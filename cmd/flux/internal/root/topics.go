@@ -79,8 +79,8 @@ Credentials:
       Socket of the SSH agent for flux bootstrap git.
   SOPS_AGE_KEY, SOPS_AGE_KEY_FILE
       age keys for flux build and flux diff, or the file with them. Default:
-      sops/age/keys.txt in the configuration directory of the user, as sops has
-      it: XDG_CONFIG_HOME, else ~/.config, on macOS ~/Library/Application
+      sops/age/keys.txt in the configuration directory of the user, as in
+      sops: XDG_CONFIG_HOME, else ~/.config, on macOS ~/Library/Application
       Support; on Windows %AppData%.
   VAULT_ADDR, SOPS_HC_VAULT_ALLOWLIST
       Address of the Vault server that decrypts SOPS documents, and the
@@ -215,13 +215,13 @@ ResourceSet:
   executed with each set of inputs: those in spec.inputs, and those of static
   ResourceSetInputProviders in the repository.
 
-  A provider of another type gets its inputs from a Git host, a registry or a
-  service. Set them with a file: --inputs NAMESPACE/NAME=FILE. The file is a
+  Providers of other types read their inputs from a Git host, a registry or a
+  service. Set them in a file: --inputs NAMESPACE/NAME=FILE. The file contains a
   list of inputs, or the provider with its status:
 
     kubectl get resourcesetinputprovider NAME -n NAMESPACE -o yaml >FILE
 
-  Without them, the ResourceSet is listed as not rendered, and the exit code is
+  Without inputs, the ResourceSet is listed as not rendered, and the exit code is
   2 if a change may affect it.
 
 On a cluster:
@@ -232,14 +232,14 @@ On a cluster:
     flux get rset -A --not-ready
     flux why rset/NAMESPACE/NAME
 
-  Name them: "all" selects the kinds of Flux only. flux why without arguments
+  Specify these kinds: "all" selects Flux kinds only. flux why without arguments
   includes them. flux check reports whether the FluxInstance is ready.
 
 Values that differ on a cluster:
   inputs.id of static providers, which the operator derives from their UID, and
-  the checksums that fluxcd.controlplane.io/checksumFrom requests. They are the
-  same as long as nothing changes. The data of a ConfigMap or Secret that is not
-  in the repository is left out of the objects that copy it.
+  the checksums that fluxcd.controlplane.io/checksumFrom requests. Both stay the
+  same until something changes. Objects that copy a ConfigMap or Secret that is
+  not in the repository are rendered without its data.
 `
 }
 
@@ -271,7 +271,6 @@ Commands that change objects, and wait, require names or one of these flags:
                                     reconcile)
 
 flux get also filters by status. An object is listed if it matches all filters:
-
   --not-ready                       objects that are not ready for any reason
   --stalled                         objects that are not retried until a change
   --suspended                       suspended objects

@@ -49,7 +49,8 @@ Output:
 			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
 			clierr.ExitUndetermined: "undetermined: the resource does not exist, relevant objects could not be read, or the command line is invalid",
 		}.Annotations(),
-		Example: `  flux status my-app
+		Example: `  # Show a resource
+  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
 

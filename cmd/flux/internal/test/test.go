@@ -68,7 +68,7 @@ Output:
   # Test a cluster of a commit, with charts and artifacts from directories
   flux test --path clusters/production --revision HEAD --map https://charts.example.com=./charts --map oci://ghcr.io/acme/apps=./apps
 
-  # Test a pull request as an upgrade of what main deploys
+  # Test a pull request as an upgrade from main
   flux test --path clusters/production --base origin/main
 
   # Fetch all sources, then test without a network

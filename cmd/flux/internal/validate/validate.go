@@ -70,7 +70,7 @@ Output:
 			clierr.ExitUndetermined: "undetermined: a schema is unknown (accepted by --allow-missing-schemas), a Kustomization or HelmRelease could not be fully " +
 				"rendered because a source, variables or values are missing (accepted by --allow-missing-sources), or the command line is invalid",
 		}.Annotations(),
-		Example: `  # Validate what is deployed to production
+		Example: `  # Validate the production cluster
   flux validate --path clusters/production
 
   # Validate all clusters of a commit

@@ -35,7 +35,7 @@ modes and the metadata of the artifacts are not compared.`,
 			clierr.ExitSuccess: "the files of the artifacts are equal", clierr.ExitFailed: "files differ, or artifacts are created or deleted",
 			clierr.ExitUndetermined: "the comparison failed, or the command line is invalid",
 		}.Annotations(),
-		Example: `  # List what the files of the work tree change
+		Example: `  # Show the changes of the files in the work tree
   flux diff artifact-generator my-app
 
   # Compare a changed ArtifactGenerator

@@ -52,7 +52,7 @@ Output:
 		Example: `  # Fetch the sources of the only cluster into .fluxtest
   flux test vendor
 
-  # Fetch the sources of a cluster, also those that main uses, for a test with --base
+  # Fetch the sources of a cluster in the work tree and on main, for a test with --base
   flux test vendor vendored --path clusters/production --base origin/main
   flux test --vendor vendored --path clusters/production --base origin/main`,
 		Args:              cobra.MaximumNArgs(1),
