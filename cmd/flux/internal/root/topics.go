@@ -221,8 +221,8 @@ ResourceSet:
 
     kubectl get resourcesetinputprovider NAME -n NAMESPACE -o yaml >FILE
 
-  Without inputs, the ResourceSet is listed as not rendered, and the exit code is
-  2 if a change may affect it.
+  Without inputs, the ResourceSet is listed as not rendered, and the exit code
+  is 2 if a change may affect it.
 
 On a cluster:
   FluxInstance, ResourceSet (rset), ResourceSetInputProvider (rsip) and

@@ -58,13 +58,13 @@ nothing is downloaded if they exist.
 
 Signature:
   The release workflow signs the checksums. The signature is verified before the
-  download: the certificate must be issued by Sigstore to the release workflow
-  at the tag of the version, and the transparency log must contain the
-  signature. The archive is unpacked after its SHA-256 checksum is verified. A
-  failed or interrupted download leaves no files behind. Sandboxes without a
-  verified signature are downloaded again. The trusted root of Sigstore is read
-  from tuf-repo-cdn.sigstore.dev and cached for a day; without network access,
-  set --trusted-root to a copy of trusted_root.json.
+  archive is downloaded: the certificate must be issued by Sigstore to the
+  release workflow at the tag of the version, and the transparency log must
+  contain the signature. The archive is unpacked after its SHA-256 checksum is
+  verified. A failed or interrupted download leaves no files behind. Sandboxes
+  without a verified signature are downloaded again. The trusted root of
+  Sigstore is read from tuf-repo-cdn.sigstore.dev and cached for a day; without
+  network access, set --trusted-root to a copy of trusted_root.json.
 
 Versions:
   Builds of flux that are not releases use the newest downloaded sandbox.

@@ -97,15 +97,13 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 
 // Help is the part of the help of a verb about the selection of objects.
 const Help = `Selection:
-  Select objects by KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME, all objects of
-  kinds such as ks,hr, or all kinds with "all". See "flux help selectors".`
+  Select objects by KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME, or all objects
+  of kinds such as ks,hr, or all kinds with "all". See "flux help selectors".`
 
 // help returns the part of the help about the selection of objects, without "all" for a verb that rejects it.
 func (v Verb) help() string {
 	if v.Explicit || v.Single {
-		return `Selection:
-  Select objects by KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME, or all objects
-  of kinds such as ks,hr. See "flux help selectors".`
+		return strings.Replace(Help, `, or all kinds with "all"`, "", 1)
 	}
 	return Help
 }
