@@ -22,51 +22,6 @@ import (
 // AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas.
 const AllowAnnotation = "fluxkit.dev/allow-audit"
 
-// Rule is a kind of finding.
-type Rule struct {
-	// ID identifies the rule on the command line, in annotations and in reports.
-	ID string
-	// Severity is how much a finding matters, unless the rule decides otherwise for an object.
-	Severity validate.Severity
-	// Summary says in a sentence what is wrong.
-	Summary string
-	// Reason says why it matters, and what to do about it.
-	Reason string
-	// Offline is set if the rule needs what the objects of a repository have and those of a cluster do not.
-	Offline bool
-
-	find func(*state, *Object) []hit
-}
-
-// hit is an occurrence of what a rule is about.
-type hit struct {
-	// severity replaces that of the rule.
-	severity            validate.Severity
-	field, message, fix string
-	// value is the value of the field, if it may differ between the files that define the object.
-	value string
-}
-
-// Object is an object with what applies it.
-type Object = validate.Object
-
-// state is what the rules know.
-type state struct {
-	validate.Deployment
-	byID map[controllers.ID]*Object
-	// live is set for the objects of a cluster, which do not include objects of other kinds than those of Flux.
-	live bool
-	// crds are the owners of the CustomResourceDefinitions of each kind.
-	crds map[kind][]controllers.ID
-	// appliers are the objects that apply an object, and tenants the namespaces with the label of a tenant.
-	appliers map[controllers.ID][]controllers.ID
-	tenants  map[string]bool
-	// impersonates is set if the controllers use a service account for objects that name none.
-	impersonates bool
-}
-
-type kind struct{ group, kind string }
-
 // Options configure an audit.
 type Options struct {
 	validate.Options
@@ -166,45 +121,6 @@ func Live(objects []controllers.Object, namespace string, allow []string) *valid
 	return result
 }
 
-func newState(d validate.Deployment, live bool) *state {
-	s := &state{
-		Deployment: d, live: live, byID: map[controllers.ID]*Object{}, crds: map[kind][]controllers.ID{},
-		appliers: map[controllers.ID][]controllers.ID{}, tenants: map[string]bool{},
-	}
-	for i := range d.Objects {
-		o := &d.Objects[i]
-		s.byID[o.ID] = o
-		owner := controllers.IDOf(o.Owner.Object)
-		s.appliers[o.ID] = append(s.appliers[o.ID], owner)
-		switch {
-		case o.ID.IsCRD():
-			k := kind{text(o, "spec.group"), text(o, "spec.names.kind")}
-			s.crds[k] = append(s.crds[k], owner)
-		case o.ID.IsNamespace():
-			s.tenants[o.ID.Name] = o.GetLabels()["toolkit.fluxcd.io/tenant"] != "" || o.GetLabels()["toolkit.fluxcd.io/role"] == "tenant"
-		case o.ID.Kind == "Deployment" && s.ofFlux(o):
-			s.impersonates = s.impersonates || impersonates(o)
-		case o.ID.IsFluxInstance():
-			s.impersonates = s.impersonates || text(o, "spec.cluster.multitenant") == "true"
-		}
-	}
-	return s
-}
-
-// impersonates reports whether a controller uses a service account for objects that name none.
-func impersonates(deployment *Object) bool {
-	for _, pod := range controllers.PodSpecs(deployment.Unstructured.Object) {
-		for _, container := range controllers.Containers(pod) {
-			if slices.ContainsFunc(controllers.Path{"args[]"}.Strings(container.Object), func(arg string) bool {
-				return strings.HasPrefix(strings.TrimLeft(arg, "-"), "default-service-account=")
-			}) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // check applies the rules to all objects. It returns the findings, and the number of those that are allowed.
 func check(s *state, allow []string, exceptions []Exception, path string) (found []validate.Found, allowed int) {
 	for i := range s.Objects {
@@ -242,11 +158,6 @@ func allows(allow []string, exceptions []Exception, rule, path string, o *Object
 	return slices.ContainsFunc(exceptions, func(e Exception) bool { return e.matches(rule, path, id) })
 }
 
-// Rank returns the position of a severity: 0 is the most severe.
-func Rank(s validate.Severity) int {
-	return slices.Index([]validate.Severity{validate.Invalid, validate.Unknown, validate.Warning, validate.Note}, s)
-}
-
 // Find returns the rule with an ID.
 func Find(id string) (Rule, bool) {
 	for _, r := range Rules() {
@@ -255,13 +166,4 @@ func Find(id string) (Rule, bool) {
 		}
 	}
 	return Rule{}, false
-}
-
-// text returns a field of an object, or "".
-func text(o *Object, path string) string { return controllers.Path{path}.String(o.Unstructured.Object) }
-
-// has reports whether an object has a field.
-func has(o *Object, path string) bool {
-	_, ok := controllers.Path{path}.Lookup(o.Unstructured.Object)
-	return ok
 }

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -162,26 +161,4 @@ func standing(r review.Rule) Rule {
 			return found
 		},
 	}
-}
-
-// ofFlux reports whether an object is a part of Flux itself, whose controllers need permissions.
-func (s *state) ofFlux(o *Object) bool {
-	return o.GetLabels()["app.kubernetes.io/part-of"] == "flux" && (o.ID.Namespace == "" || o.ID.Namespace == s.Namespace)
-}
-
-// ofChart returns the severity of a finding about an object that a chart contains, or "" for another one: its values may not
-// be able to change it.
-func ofChart(o *Object) validate.Severity {
-	if build.IsHelmRelease(o.Owner) && o.Owner != o.Unstructured {
-		return validate.Note
-	}
-	return ""
-}
-
-// when returns an occurrence if a condition is true.
-func when(occurs bool, h hit) []hit {
-	if !occurs {
-		return nil
-	}
-	return []hit{h}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -115,4 +117,11 @@ func wildcardRules(o controllers.Object) []Occurrence {
 
 func hasWildcard(rule controllers.Part, key string) bool {
 	return slices.ContainsFunc(controllers.Path{key}.Strings(rule.Object), func(s string) bool { return strings.TrimSpace(s) == "*" })
+}
+
+func field(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }
+
+func groupOf(o controllers.Object) string {
+	u := unstructured.Unstructured{Object: o}
+	return u.GroupVersionKind().Group
 }

@@ -3,8 +3,6 @@ package review
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -180,8 +178,6 @@ func withheld(r *diff.Result) []string {
 	return []string{fmt.Sprintf("%s until %s is resumed", kept[r.Withheld.Action], r.Withheld.By)}
 }
 
-func field(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }
-
 func loadBalancer(c change) []string {
 	if !c.is("", "Service") || field(c.before, "spec.type") != "LoadBalancer" {
 		return nil
@@ -215,11 +211,6 @@ func switched(group, kind, path, from, to string) func(change) []string {
 func suspended(o controllers.Object) bool {
 	k, ok := controllers.KindOf(groupOf(o), field(o, "kind"))
 	return ok && k.Suspension.Is(o)
-}
-
-func groupOf(o controllers.Object) string {
-	u := unstructured.Unstructured{Object: o}
-	return u.GroupVersionKind().Group
 }
 
 func scaledToZero(c change) []string {

@@ -53,9 +53,9 @@ Exceptions:
   rules for an object, and the file ` + audit.File + ` for patterns of objects.
   See flux help audit-rules for the rules.
 
-Exit codes:
-  By default, only errors fail the command. With --fail-on=warning, warnings do, too.
-  Values of Secrets are never printed.`,
+Output:
+  By default, only errors exit with 1; see --fail-on. Values of Secrets are never
+  printed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "nothing was found with the severity of `--fail-on` or a higher one",
 			clierr.ExitFailed:  "something was found",

@@ -35,44 +35,26 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Validate the manifests of a repository",
-		Long: `Validate what the Git repository in the current directory deploys, without
-cluster access.
+		Long: `Validate the objects that the Git repository in the current directory deploys,
+without cluster access. The Kustomizations and HelmReleases in the cluster
+directory (--path) are built as in "flux diff --base", and each object is
+checked.
 
-The command builds the Kustomizations and HelmReleases of a cluster's directory
-(--path) as flux diff --base does, and validates each object: unknown fields and
-values against the schemas of Kubernetes and of CustomResourceDefinitions,
-validation rules (CEL), references to sources and other Flux objects, dependsOn,
-missing namespaces, variables without a value, and deprecated API versions. It
-also reports objects that two Kustomizations apply, encrypted Secrets that are not
-decrypted, custom resources in the Kustomization that installs their
-CustomResourceDefinition with a chart, invalid expressions in healthCheckExprs and
-readyExpr, labels that are not strings, and unknown fields of kustomization.yaml.
-Findings have the file and the line.
+Checks:
+  Schemas, validation rules (CEL), references, dependencies, variables, owners
+  and API versions; --sandbox adds those of an API server.
+  See "flux help validation".
 
-The CustomResourceDefinitions are those of the repository and its charts. If the
-repository has none of Flux, those of --flux-version are used, or of the version in
-a FluxInstance (see flux help flux-operator). Without either, only what all supported
-versions of Flux reject is an error: other violations, and unknown fields, are listed
-as not validated. Values of Secrets are never printed.
-
-Common rules of the API server that schemas do not contain are checked, for example
-that a label selector matches the labels of its template. With --sandbox, an empty
-API server is started (see flux sandbox), dry-runs each object, and is removed
-afterwards. It has the default feature gates and no admission webhooks.
-
-What cannot be validated is listed: objects without a known schema, and
-Kustomizations and HelmReleases whose source, chart, variables or values are not
-available. Objects that are not in Git are noted, because they may be created on the
-cluster: namespaces, Secrets, ConfigMaps, ServiceAccounts, roles, and the pods of
-Services, autoscalers and disruption budgets.`,
+Output:
+  Findings have the file and the line. Objects that cannot be validated are
+  listed; Secret values are never printed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "all objects were validated and are valid; warnings and notes do not change the exit code",
 			clierr.ExitFailed:  "an object is invalid",
-			clierr.ExitUndetermined: "something could not be validated: the schema of a kind is unknown (accepted by --allow-missing-schemas), a Kustomization or " +
-				"HelmRelease could not be rendered, or only without variables or values that are not in Git (accepted by --allow-missing-sources), or the " +
-				"command line is invalid",
+			clierr.ExitUndetermined: "undetermined: a schema is unknown (accepted by --allow-missing-schemas), a Kustomization or HelmRelease could not be fully " +
+				"rendered because a source, variables or values are missing (accepted by --allow-missing-sources), or the command line is invalid",
 		}.Annotations(),
-		Example: `  # Validate what is deployed to production
+		Example: `  # Validate the production cluster
   flux validate --path clusters/production
 
   # Validate all clusters of a commit
@@ -81,7 +63,7 @@ Services, autoscalers and disruption budgets.`,
   # Validate with all rules of an API server
   flux validate --path clusters/production --sandbox
 
-  # Accept custom resources whose definition is not in the repository
+  # Accept custom resources whose CRD is not in the repository
   flux validate --path clusters/production --allow-missing-schemas
 
   # Annotate the files of a pull request on GitHub
@@ -101,8 +83,8 @@ Services, autoscalers and disruption budgets.`,
 	}
 	fs := cmd.Flags()
 	o.Add(a, cmd, "validate")
-	fs.BoolVar(&o.sandbox, "sandbox", false, "also ask the API server of a temporary sandbox, which takes some seconds for each cluster")
-	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
+	fs.BoolVar(&o.sandbox, "sandbox", false, "also run a server-side dry run in a temporary sandbox (adds a few seconds per cluster)")
+	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "accept objects without a known schema")
 	command.AddOutput(fs, &o.format, "output format", render.Formats()...)
 	return cmd
 }

@@ -41,19 +41,19 @@ type Options struct {
 // Add adds the flags to a command, which does what doing says, such as "validate".
 func (o *Options) Add(a *app.App, cmd *cobra.Command, doing string) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: the directories that a Kustomization in them applies)")
+	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: detected cluster directories)")
 	fs.StringVar(&o.revision, "revision", "", "revision to "+doing+": branch, tag or commit (default: the work tree)")
 	complete.Revisions(cmd, "revision")
-	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version of the schemas and for chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
+	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version for schemas and chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
 	complete.Flag(cmd, "kube-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return verdict.KubernetesVersions(), cobra.ShellCompDirectiveNoFileComp
 	})
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
-	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of CustomResourceDefinitions that the repository does not have: "+strings.Join(controllers.EmbeddedVersions(), ", "))
+	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of the CRDs if the repository does not contain them: "+strings.Join(controllers.EmbeddedVersions(), ", "))
 	command.CompleteEmbeddedVersion(cmd, "flux-version")
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and "+doing+" the charts of HelmReleases")
-	fs.BoolVar(&o.NoSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered, or only without variables or values")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
+	fs.BoolVar(&o.NoSources, "allow-missing-sources", false, "accept Kustomizations and HelmReleases that cannot be fully rendered")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddLocal(cmd)
 	o.AddVariables(fs)
 	o.AddRemote(fs)
