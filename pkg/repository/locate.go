@@ -1,10 +1,15 @@
 package repository
 
 import (
+	"fmt"
 	"io/fs"
+	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build"
@@ -19,6 +24,8 @@ type Wanted struct {
 	Applier *unstructured.Unstructured
 	// Field is a field of the object, such as spec.ports[0].port, or "".
 	Field string
+	// Value is the value of the field, which patches may set in other files, or "".
+	Value string
 }
 
 // Place is a position in a file of the repository.
@@ -74,7 +81,10 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 	files := map[controllers.ID]map[string]bool{}
 	for i, w := range wanted {
 		if all := positions[w.Object.WithoutNamespace()]; w.defined() && len(all) > 0 {
-			places[i] = w.choose(filesOf(g, w.Applier, files), all)
+			within := filesOf(g, w.Applier, files)
+			if places[i] = w.transformed(g, within, all); places[i].File == "" {
+				places[i] = w.choose(within, all)
+			}
 		}
 	}
 	return places, nil
@@ -95,6 +105,44 @@ func filesOf(g *Graph, ks *unstructured.Unstructured, known map[controllers.ID]m
 	return known[id]
 }
 
+// transformed returns the place of the image of a container that the images in a kustomization.yaml select, if no file of the
+// object contains it.
+func (w Wanted) transformed(g *Graph, files map[string]bool, all []position) Place {
+	if !strings.HasSuffix(w.Field, ".image") || w.Value == "" || slices.ContainsFunc(all, func(p position) bool { text, _ := p.document.Text(w.Field); return text == w.Value }) {
+		return Place{}
+	}
+	var found []Place
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
+			continue
+		}
+		text, err := fs.ReadFile(g.Tree, name)
+		if err != nil || budget.YAML(name, text) != nil {
+			continue
+		}
+		for _, document := range sourcetree.Positions(text) {
+			for i := 0; ; i++ {
+				at := fmt.Sprintf("images[%d]", i)
+				image, ok := document.Text(at + ".name")
+				if !ok {
+					break
+				}
+				if renamed, ok := document.Text(at + ".newName"); ok {
+					image = renamed
+				}
+				if tag, ok := document.Text(at + ".newTag"); ok && w.Value == image+":"+tag {
+					line, _ := document.Line(at + ".newTag")
+					found = append(found, Place{name, line})
+				}
+			}
+		}
+	}
+	if len(found) == 1 {
+		return found[0]
+	}
+	return Place{}
+}
+
 // choose returns the place of an object. Several documents may have its name: those of other clusters and namespaces, and
 // patches.
 func (w Wanted) choose(files map[string]bool, all []position) Place {
@@ -102,6 +150,7 @@ func (w Wanted) choose(files map[string]bool, all []position) Place {
 		func(p position) bool { return files[p.file] },
 		func(p position) bool { return p.document.ID().Namespace == w.Object.Namespace },
 		func(p position) bool { _, whole := p.document.Line(w.Field); return whole },
+		func(p position) bool { text, _ := p.document.Text(w.Field); return w.Value != "" && text == w.Value },
 	} {
 		if kept := slices.DeleteFunc(slices.Clone(all), func(p position) bool { return !keep(p) }); len(kept) > 0 {
 			all = kept

@@ -58,6 +58,10 @@ type Finding struct {
 	Message string `json:"message"`
 	// Fix is the remedy, or "".
 	Fix string `json:"fix,omitempty"`
+	// Value is the value of the field, with which the file that sets it is found, or "".
+	Value string `json:"-"`
+	// Assumed is set if the cluster may have another version of Flux, for which the finding is wrong.
+	Assumed bool `json:"-"`
 }
 
 // Result is the result for a cluster.
@@ -69,6 +73,8 @@ type Result struct {
 	Owners    int `json:"owners"`
 	Objects   int `json:"objects"`
 	Validated int `json:"validated"`
+	// Allowed is the number of findings of an audit that are allowed.
+	Allowed int `json:"allowed,omitempty"`
 	// Findings are sorted by severity.
 	Findings []Finding `json:"findings"`
 }

@@ -10,7 +10,7 @@ import (
 func (c *cluster) locate() error {
 	wanted := make([]repository.Wanted, len(c.findings))
 	for i, f := range c.findings {
-		wanted[i] = repository.Wanted{Object: f.Object.ID, Applier: applierOf(c, &c.findings[i]), Field: f.Field}
+		wanted[i] = repository.Wanted{Object: f.Object.ID, Applier: applierOf(c, &c.findings[i]), Field: f.Field, Value: f.Value}
 	}
 	places, err := repository.Locate(c.graph, wanted)
 	if err != nil {

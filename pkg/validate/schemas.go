@@ -184,6 +184,7 @@ func text(o *unstructured.Unstructured, fields ...string) string {
 
 // qualify adds to a finding that the cluster may have another version of Flux.
 func (c *cluster) qualify(f *Finding) {
+	f.Assumed = true
 	f.Message += "; in the CustomResourceDefinition of Flux " + c.FluxVersion + ", which the cluster may not have"
 	f.Fix = "set the version of Flux on the cluster with --flux-version"
 }

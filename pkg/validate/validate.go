@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/kube/expression"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/inspect"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -45,6 +46,32 @@ type Options struct {
 	FluxVersion string
 	// Note is called for each assumption. It may be nil.
 	Note func(text string)
+	// Rules finds more about the objects. Nil finds nothing.
+	Rules func(Deployment) []Found
+}
+
+// Deployment is what a revision deploys to a cluster.
+type Deployment struct {
+	// Namespace is that of Flux.
+	Namespace string
+	Objects   []Object
+	// Complete is set if everything was rendered.
+	Complete bool
+}
+
+// Object is an object of a deployment.
+type Object struct {
+	build.Object
+	ID controllers.ID
+	// Owner is the Kustomization, HelmRelease, ResourceSet or FluxInstance that applies the object.
+	Owner *unstructured.Unstructured
+}
+
+// Found is a finding about an object of a deployment.
+type Found struct {
+	// Index is the position of the object in the deployment.
+	Index int
+	Finding
 }
 
 // Run renders what a revision deploys to a cluster, and validates it.
@@ -95,7 +122,22 @@ func check(ctx context.Context, c *cluster) error {
 	c.variables()
 	checkKustomizations(c)
 	checkWorkloads(c)
+	checkRules(c)
 	return nil
+}
+
+// checkRules adds what Options.Rules finds.
+func checkRules(c *cluster) {
+	if c.Rules == nil {
+		return
+	}
+	d := Deployment{Namespace: c.Namespace, Complete: c.deployed.Complete, Objects: make([]Object, len(c.objects))}
+	for i, o := range c.objects {
+		d.Objects[i] = Object{o.Object, o.ref.ID, o.side.Owner}
+	}
+	for _, f := range c.Rules(d) {
+		c.add(c.objects[f.Index], f.Finding)
+	}
 }
 
 // cluster validates the objects of a cluster.

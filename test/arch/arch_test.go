@@ -25,11 +25,11 @@ var (
 	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
 	frames = []string{
 		"suggest", "clierr", "command", "app", "complete", "diagram", "report", "kinds", "sequence", "treeview",
-		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags",
+		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags", "checks",
 	}
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{
-		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "record", "replay", "bootstrap", "validate",
+		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "record", "replay", "bootstrap", "validate", "audit",
 		"testrun", "rehearse",
 	}
 	// rooms are the packages below internal.

@@ -19,7 +19,7 @@ const (
 )
 
 // objects are the types that are an object with facts about it, and are read like one.
-var objects = []string{module + "pkg/build.Object", module + "pkg/build/sourcetree.Manifest", module + "pkg/diff/dryrun.item", module + "pkg/repository.applied", module + "pkg/validate.object"}
+var objects = []string{module + "pkg/build.Object", module + "pkg/build/sourcetree.Manifest", module + "pkg/diff/dryrun.item", module + "pkg/repository.applied", module + "pkg/validate.object", module + "pkg/validate.Object"}
 
 // methodSet is what a type or an interface declares.
 type methodSet struct {

@@ -37,10 +37,16 @@ func (d Document) ID() controllers.ID {
 }
 
 func (d Document) text(field string) string {
+	text, _ := d.Text(field)
+	return text
+}
+
+// Text returns the scalar value of a field, and false if the document does not contain it.
+func (d Document) Text(field string) (text string, ok bool) {
 	if _, value, rest := d.find(field); rest == "" && value.Kind == goyaml.ScalarNode {
-		return value.Value
+		return value.Value, true
 	}
-	return ""
+	return "", false
 }
 
 // Line returns the line of a field such as spec.ports[0].port, or of its innermost part that the document contains. Whole

@@ -1,99 +1,75 @@
 package review
 
 import (
-	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// added finds what the new object has and the present one does not. names returns the occurrences
-// in an object.
-func added(names func(controllers.Object) []string) func(change) []string {
+// Occurrence is something in an object that a rule is about.
+type Occurrence struct {
+	// Detail continues the effect of the rule, or is empty.
+	Detail string
+	// Field is the path of the field that causes it, and Value its value.
+	Field, Value string
+}
+
+// added finds what the new object has and the present one does not. occurrences returns those in an object.
+func added(occurrences func(controllers.Object) []Occurrence) func(change) []string {
 	return func(c change) []string {
 		if c.Action == diff.Pruned || c.after == nil {
 			return nil
 		}
-		var before []string
+		var before []Occurrence
 		if c.before != nil {
-			before = names(c.before)
+			before = occurrences(c.before)
 		}
 		var found []string
-		for _, name := range names(c.after) {
-			if !slices.Contains(before, name) && !slices.Contains(found, name) {
-				found = append(found, name)
+		for _, now := range occurrences(c.after) {
+			known := slices.ContainsFunc(before, func(was Occurrence) bool { return was.Detail == now.Detail })
+			if !known && !slices.Contains(found, now.Detail) {
+				found = append(found, now.Detail)
 			}
 		}
 		return found
 	}
 }
 
-// podSpecs returns the pod specs in an object: maps with a list of containers, at any depth, as
-// custom resources have them too.
-func podSpecs(v any) []map[string]any {
-	var found []map[string]any
-	switch v := v.(type) {
-	case map[string]any:
-		if _, ok := v["containers"].([]any); ok {
-			found = append(found, v)
-		}
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			found = append(found, podSpecs(v[key])...)
-		}
-	case []any:
-		for _, below := range v {
-			found = append(found, podSpecs(below)...)
-		}
-	}
-	return found
-}
-
-// elements returns the maps in a list of a map.
-func elements(m map[string]any, key string) []map[string]any {
-	list, _ := m[key].([]any)
-	var found []map[string]any
-	for _, item := range list {
-		if element, ok := item.(map[string]any); ok {
-			found = append(found, element)
-		}
-	}
-	return found
-}
-
-func privilegedContainers(o controllers.Object) []string {
-	var found []string
-	for _, pod := range podSpecs(o) {
-		for _, list := range []string{"containers", "initContainers", "ephemeralContainers"} {
-			for _, c := range elements(pod, list) {
-				if field(c, "securityContext.privileged") == "true" {
-					found = append(found, "container "+field(c, "name"))
-				}
+func privilegedContainers(o controllers.Object) []Occurrence {
+	const privileged = "securityContext.privileged"
+	var found []Occurrence
+	for _, pod := range controllers.PodSpecs(o) {
+		for _, c := range controllers.Containers(pod) {
+			if c.Text(privileged) == "true" {
+				found = append(found, Occurrence{"container " + c.Text("name"), c.Field + "." + privileged, "true"})
 			}
 		}
 	}
 	return found
 }
 
-func hostPaths(o controllers.Object) []string {
-	var found []string
-	for _, pod := range podSpecs(o) {
-		for _, volume := range elements(pod, "volumes") {
-			if path := field(volume, "hostPath.path"); path != "" {
-				found = append(found, path)
+func hostPaths(o controllers.Object) []Occurrence {
+	var found []Occurrence
+	for _, pod := range controllers.PodSpecs(o) {
+		for _, volume := range pod.Elements("volumes") {
+			if path := volume.Text("hostPath.path"); path != "" {
+				found = append(found, Occurrence{path, volume.Field + ".hostPath.path", path})
 			}
 		}
 	}
 	return found
 }
 
-func hostNamespaces(o controllers.Object) []string {
-	var found []string
-	for _, pod := range podSpecs(o) {
+func hostNamespaces(o controllers.Object) []Occurrence {
+	var found []Occurrence
+	for _, pod := range controllers.PodSpecs(o) {
 		for _, name := range []string{"hostNetwork", "hostPID", "hostIPC"} {
-			if pod[name] == true {
-				found = append(found, name)
+			if pod.Text(name) == "true" {
+				found = append(found, Occurrence{name, strings.TrimPrefix(pod.Field+"."+name, "."), "true"})
 			}
 		}
 	}
@@ -103,43 +79,49 @@ func hostNamespaces(o controllers.Object) []string {
 const rbac = "rbac.authorization.k8s.io"
 
 // of limits a search to objects of some kinds.
-func of(group string, find func(change) []string, kinds ...string) func(change) []string {
-	return func(c change) []string {
-		if c.Object.Group != group || !slices.Contains(kinds, c.Object.Kind) {
+func of(group string, find func(controllers.Object) []Occurrence, kinds ...string) func(controllers.Object) []Occurrence {
+	return func(o controllers.Object) []Occurrence {
+		if groupOf(o) != group || !slices.Contains(kinds, field(o, "kind")) {
 			return nil
 		}
-		return find(c)
+		return find(o)
 	}
 }
 
 // adminSubjects returns the subjects of a binding to cluster-admin.
-func adminSubjects(o controllers.Object) []string {
+func adminSubjects(o controllers.Object) []Occurrence {
 	if field(o, "roleRef.kind") != "ClusterRole" || field(o, "roleRef.name") != "cluster-admin" {
 		return nil
 	}
-	var subjects []string
-	for _, s := range elements(o, "subjects") {
-		name := field(s, "name")
-		if namespace := field(s, "namespace"); namespace != "" {
+	var subjects []Occurrence
+	for _, s := range (controllers.Part{Object: o}).Elements("subjects") {
+		name := s.Text("name")
+		if namespace := s.Text("namespace"); namespace != "" {
 			name = namespace + "/" + name
 		}
-		subjects = append(subjects, "to "+field(s, "kind")+" "+name)
+		subjects = append(subjects, Occurrence{"to " + s.Text("kind") + " " + name, s.Field, ""})
 	}
 	return subjects
 }
 
 // wildcardRules returns an occurrence for each rule of a role with all verbs on all resources.
-func wildcardRules(o controllers.Object) []string {
-	var found []string
-	for _, rule := range elements(o, "rules") {
+func wildcardRules(o controllers.Object) []Occurrence {
+	var found []Occurrence
+	for _, rule := range (controllers.Part{Object: o}).Elements("rules") {
 		if hasWildcard(rule, "verbs") && hasWildcard(rule, "resources") && hasWildcard(rule, "apiGroups") {
-			found = append(found, "")
+			found = append(found, Occurrence{Field: rule.Field})
 		}
 	}
 	return found
 }
 
-func hasWildcard(rule map[string]any, key string) bool {
-	list, _ := rule[key].([]any)
-	return slices.ContainsFunc(list, func(v any) bool { s, _ := v.(string); return strings.TrimSpace(s) == "*" })
+func hasWildcard(rule controllers.Part, key string) bool {
+	return slices.ContainsFunc(controllers.Path{key}.Strings(rule.Object), func(s string) bool { return strings.TrimSpace(s) == "*" })
+}
+
+func field(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }
+
+func groupOf(o controllers.Object) string {
+	u := unstructured.Unstructured{Object: o}
+	return u.GroupVersionKind().Group
 }

@@ -30,11 +30,18 @@ type Rule struct {
 	// Notice marks a rule that is reported, but does not fail a pipeline with --fail-on=danger.
 	Notice bool
 
-	// find returns a detail for each occurrence in a change, and owner one for each in the result
-	// of an owner. A detail may be empty. One of the two functions is nil.
+	// find returns a detail for each occurrence in a change, state the occurrences in an object, of which a change adds some,
+	// and owner one for each in the result of an owner. A detail may be empty. Two of the functions are nil.
 	find  func(change) []string
+	state func(controllers.Object) []Occurrence
 	owner func(*diff.Result) []string
 }
+
+// About reports whether the rule is about objects, and not only about their changes.
+func (r Rule) About() bool { return r.state != nil }
+
+// In returns the occurrences in an object. It must be a rule about objects.
+func (r Rule) In(o controllers.Object) []Occurrence { return r.state(o) }
 
 // change is a change with its objects.
 type change struct {
@@ -109,10 +116,14 @@ func dangers(r *diff.Result, c diff.Change, allow []string) []diff.Danger {
 	}
 	var found []diff.Danger
 	for _, rule := range Rules() {
-		if rule.find == nil {
+		find := rule.find
+		if rule.state != nil {
+			find = added(rule.state)
+		}
+		if find == nil {
 			continue
 		}
-		for _, detail := range rule.find(subject) {
+		for _, detail := range find(subject) {
 			found = append(found, diff.Danger{Rule: rule.ID, Detail: detail, Notice: rule.Notice, Allowed: allowance(rule.ID, allow, subject.before)})
 		}
 	}

@@ -3,8 +3,6 @@ package review
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 )
@@ -102,27 +100,27 @@ var rules = []Rule{
 	{
 		ID: "cluster-admin", Effect: "grants cluster-admin",
 		Explanation: "The subject gets all permissions in the cluster, or in the namespace of a RoleBinding.",
-		find:        of(rbac, added(adminSubjects), "ClusterRoleBinding", "RoleBinding"),
+		state:       of(rbac, adminSubjects, "ClusterRoleBinding", "RoleBinding"),
 	},
 	{
 		ID: "wildcard-permissions", Effect: "grants all verbs on all resources",
 		Explanation: "The role is equivalent to cluster-admin in its scope.",
-		find:        of(rbac, added(wildcardRules), "ClusterRole", "Role"),
+		state:       of(rbac, wildcardRules, "ClusterRole", "Role"),
 	},
 	{
 		ID: "privileged", Effect: "runs privileged",
 		Explanation: "A privileged container has access to all devices of its node, and thereby to all pods on it.",
-		find:        added(privilegedContainers),
+		state:       privilegedContainers,
 	},
 	{
 		ID: "host-path", Effect: "mounts a directory of the node",
 		Explanation: "A hostPath volume gives access to the file system of the node.",
-		find:        added(hostPaths),
+		state:       hostPaths,
 	},
 	{
 		ID: "host-namespace", Effect: "shares a namespace of the node",
 		Explanation: "With hostNetwork, hostPID or hostIPC, the pod sees the network or the processes of its node.",
-		find:        added(hostNamespaces),
+		state:       hostNamespaces,
 	},
 	{
 		ID: "major-image-update", Effect: "updates an image to another major version",
@@ -180,8 +178,6 @@ func withheld(r *diff.Result) []string {
 	return []string{fmt.Sprintf("%s until %s is resumed", kept[r.Withheld.Action], r.Withheld.By)}
 }
 
-func field(o controllers.Object, path string) string { return controllers.Path{path}.String(o) }
-
 func loadBalancer(c change) []string {
 	if !c.is("", "Service") || field(c.before, "spec.type") != "LoadBalancer" {
 		return nil
@@ -215,11 +211,6 @@ func switched(group, kind, path, from, to string) func(change) []string {
 func suspended(o controllers.Object) bool {
 	k, ok := controllers.KindOf(groupOf(o), field(o, "kind"))
 	return ok && k.Suspension.Is(o)
-}
-
-func groupOf(o controllers.Object) string {
-	u := unstructured.Unstructured{Object: o}
-	return u.GroupVersionKind().Group
 }
 
 func scaledToZero(c change) []string {

@@ -44,36 +44,59 @@ func AnswerOf(kubernetes string, results []*validate.Result) Answer {
 	}), results}
 }
 
+// Report is what a report is about.
+type Report struct {
+	// Unknown is the heading of what could not be checked, and Checked what was done with the objects.
+	Unknown, Checked string
+	// Failed are the severities of the findings that fail a test in JUnit.
+	Failed []validate.Severity
+	// Describe returns what a rule finds, and the reason for it.
+	Describe func(rule string) (summary, reason string)
+	// Rules is set if findings have the ID of their rule.
+	Rules bool
+}
+
+// Validation returns the report about a validation.
+func Validation() Report {
+	return Report{
+		Unknown: "Not validated", Checked: "validated", Failed: []validate.Severity{validate.Invalid},
+		Describe: func(rule string) (summary, reason string) { return descriptions[rule], descriptions[rule] },
+	}
+}
+
 // Write writes the results in a format other than JSON and YAML.
-func Write(w io.Writer, format string, results []*validate.Result) error {
-	write := text
+func Write(w io.Writer, format string, about Report, results []*validate.Result) error {
 	switch format {
 	case github:
-		write = annotations
+		_, err := io.WriteString(w, annotations(results))
+		return err
 	case junit:
-		return report(results).Write(w)
+		return about.suites(results).Write(w)
 	case sarif:
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
-		return encoder.Encode(scan(results))
+		return encoder.Encode(about.scan(results))
 	}
-	_, err := io.WriteString(w, write(results))
+	_, err := io.WriteString(w, about.text(results))
 	return err
 }
 
-// headings are the headings of the severities, in their order.
-var headings = []struct {
+// heading is the heading of a severity.
+type heading struct {
 	severity validate.Severity
 	text     string
-}{
-	{validate.Invalid, "Errors"}, {validate.Unknown, "Not validated"}, {validate.Warning, "Warnings"}, {validate.Note, "Notes"},
+}
+
+// headings returns the headings of the severities, in their order.
+func (about Report) headings() []heading {
+	return []heading{{validate.Invalid, "Errors"}, {validate.Unknown, about.Unknown}, {validate.Warning, "Warnings"}, {validate.Note, "Notes"}}
 }
 
 // text returns the findings by cluster, severity and object.
-func text(results []*validate.Result) string {
+func (about Report) text(results []*validate.Result) string {
 	var b strings.Builder
 	for _, r := range results {
-		for _, h := range headings {
+		for _, h := range about.headings() {
 			if r.Count(h.severity) == 0 {
 				continue
 			}
@@ -85,14 +108,14 @@ func text(results []*validate.Result) string {
 				b.WriteString(" in " + printable.Line(r.Path))
 			}
 			b.WriteString(":\n")
-			writeFindings(&b, r, h.severity)
+			about.writeFindings(&b, r, h.severity)
 		}
 	}
 	return b.String()
 }
 
 // writeFindings writes the findings of a severity. Those of an object in a file follow its name.
-func writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
+func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
 	type place struct {
 		object controllers.VersionedID
 		file   string
@@ -119,7 +142,7 @@ func writeFindings(b *strings.Builder, r *validate.Result, severity validate.Sev
 				if other.Line > 0 {
 					line = fmt.Sprintf("line %d: ", other.Line)
 				}
-				b.WriteString("    " + line + printable.Line(sentence(other)) + "\n")
+				b.WriteString("    " + line + printable.Line(sentence(other)) + about.suffix(other) + "\n")
 				if other.Fix != "" {
 					b.WriteString("      " + printable.Line(other.Fix) + "\n")
 				}
@@ -145,6 +168,14 @@ func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severi
 	for _, message := range order {
 		fmt.Fprintf(b, "  %s: %s\n", output.Amount(counts[message], "object"), printable.Line(message))
 	}
+}
+
+// suffix returns the ID of the rule of a finding, if the report has it.
+func (about Report) suffix(f validate.Finding) string {
+	if !about.Rules {
+		return ""
+	}
+	return " [" + f.Rule + "]"
 }
 
 // sentence returns the field and the message of a finding.
@@ -175,9 +206,9 @@ func annotations(results []*validate.Result) string {
 	return b.String()
 }
 
-// report returns a test suite for each cluster with a test for each object that has findings, and one
+// suites returns a test suite for each cluster with a test for each object that has findings, and one
 // for the others.
-func report(results []*validate.Result) *cireport.Suites {
+func (about Report) suites(results []*validate.Result) *cireport.Suites {
 	var all cireport.Suites
 	for _, r := range results {
 		suite := cireport.Suite{Name: printable.Line(r.Path)}
@@ -194,7 +225,7 @@ func report(results []*validate.Result) *cireport.Suites {
 				p.Place = fmt.Sprintf("%s:%d", printable.Line(f.File), f.Line)
 			}
 			switch {
-			case f.Severity == validate.Invalid:
+			case slices.Contains(about.Failed, f.Severity):
 				c.Failures = append(c.Failures, p)
 			case f.Severity == validate.Unknown && c.Failures == nil:
 				c.Skipped = &p
@@ -203,11 +234,14 @@ func report(results []*validate.Result) *cireport.Suites {
 		for _, ref := range order {
 			suite.Add(*cases[ref])
 		}
-		suite.Add(cireport.Case{Name: fmt.Sprintf("%d of %d objects validated", r.Validated, r.Objects)})
+		suite.Add(cireport.Case{Name: fmt.Sprintf("%d of %d objects %s", r.Validated, r.Objects, about.Checked)})
 		all.Add(suite)
 	}
 	return &all
 }
+
+// Describe returns what a rule of a validation finds, or "".
+func Describe(rule string) string { return descriptions[rule] }
 
 // descriptions describe the rules.
 var descriptions = map[string]string{
@@ -225,7 +259,7 @@ var descriptions = map[string]string{
 }
 
 // scan returns the findings for code scanning. A finding without a file is in the directory of the cluster.
-func scan(results []*validate.Result) cireport.Sarif {
+func (about Report) scan(results []*validate.Result) cireport.Sarif {
 	used := map[string]bool{}
 	var found []cireport.SarifResult
 	for _, r := range results {
@@ -242,8 +276,8 @@ func scan(results []*validate.Result) cireport.Sarif {
 	}
 	var rules []cireport.SarifRule
 	for _, id := range slices.Sorted(maps.Keys(used)) {
-		text := cireport.SarifText{Text: descriptions[id]}
-		rules = append(rules, cireport.SarifRule{ID: id, ShortDescription: text, FullDescription: text})
+		summary, reason := about.Describe(id)
+		rules = append(rules, cireport.SarifRule{ID: id, ShortDescription: cireport.SarifText{Text: summary}, FullDescription: cireport.SarifText{Text: reason}})
 	}
 	return cireport.NewSarif(rules, found)
 }

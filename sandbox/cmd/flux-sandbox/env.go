@@ -17,8 +17,8 @@ func newEnvCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "env",
 		Short: "Print shell commands that point kubectl, flux and git at the sandbox",
-		Long: `Env prints export commands for a shell to evaluate. They set KUBECONFIG, put the
-folder with kubectl and flux first on PATH, and set the addresses of the
+		Long: `Print export commands for a shell to evaluate. They set KUBECONFIG, put the
+directory with kubectl and flux first on PATH, and set the addresses of the
 sandbox's Git server and OCI registry.`,
 		Example: `  # Use the sandbox in this shell
   eval "$(flux-sandbox env)"`,

@@ -18,9 +18,8 @@ func newFaultCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "fault",
 		Short: "Make the Git server or the registry fail",
-		Long: `The fault commands make requests to the Git server over HTTP and HTTPS, or to
-the registry, fail. Pushes to the Git server are not affected. Changes take
-effect at once.`,
+		Long: `Make requests to the Git server over HTTP and HTTPS, or to the registry, fail.
+Pushes to the Git server are not affected. Changes take effect immediately.`,
 		Example: `  # Let the registry answer 429 for 20 seconds
   flux-sandbox fault set registry --status=429 --for=20s`,
 	}
@@ -48,8 +47,8 @@ func newFaultSetCommand(folder func() (state.Folder, error)) *cobra.Command {
 	var during time.Duration
 	cmd := &cobra.Command{
 		Use:   "set git|registry",
-		Short: "Begin a fault",
-		Long:  "Set begins a fault of a server, and replaces the present one.",
+		Short: "Start a fault",
+		Long:  "Start a fault of a server. It replaces the current fault.",
 		Example: `  # Close all connections of the Git server
   flux-sandbox fault set git --down
 
@@ -70,10 +69,10 @@ func newFaultSetCommand(folder func() (state.Folder, error)) *cobra.Command {
 			return fault.Set(root, f)
 		},
 	}
-	cmd.Flags().BoolVar(&f.Down, "down", false, "close connections without an answer")
-	cmd.Flags().IntVar(&f.Status, "status", 0, "HTTP status of all answers")
-	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "time before each answer")
-	cmd.Flags().DurationVar(&during, "for", 0, "time after which the fault ends (default never)")
+	cmd.Flags().BoolVar(&f.Down, "down", false, "close connections without a response")
+	cmd.Flags().IntVar(&f.Status, "status", 0, "HTTP status of all responses")
+	cmd.Flags().DurationVar(&f.Delay, "delay", 0, "delay of each response")
+	cmd.Flags().DurationVar(&during, "for", 0, "duration of the fault (default: until it is cleared)")
 	cmd.MarkFlagsMutuallyExclusive("down", "status", "delay")
 	cmd.MarkFlagsOneRequired("down", "status", "delay")
 	return cmd
@@ -83,7 +82,7 @@ func newFaultClearCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "clear git|registry",
 		Short:   "End a fault",
-		Long:    "Clear ends the fault of a server. It does nothing if there is none.",
+		Long:    "End the fault of a server, if there is one.",
 		Example: "  # Let the Git server answer again\n  flux-sandbox fault clear git",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -100,7 +99,7 @@ func newRestartCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "restart kube-apiserver",
 		Short:   "Restart the API server",
-		Long:    "Restart stops the API server, starts it again, and returns when it is ready. Its clients lose their connections.",
+		Long:    "Stop the API server, start it again, and wait until it is ready. Its clients lose their connections.",
 		Example: "  # Restart the API server\n  flux-sandbox restart kube-apiserver",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -120,8 +119,8 @@ func newReachCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reach 127.0.0.1:PORT",
 		Short: "Make a program of this machine available in an isolated sandbox",
-		Long: `Reach lets the parts of a sandbox that is up with --untrusted connect to an
-address of this machine, and returns when they can. They reach no other program.`,
+		Long: `Allow the parts of a sandbox with --untrusted to connect to an address of this
+machine, and wait until they can. Other addresses remain unreachable.`,
 		Example: "  # Let the controllers fetch charts from a server on this machine\n  flux-sandbox reach 127.0.0.1:8879",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {

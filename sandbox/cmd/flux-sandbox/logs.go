@@ -12,9 +12,9 @@ func newLogsCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs [PART|CONTROLLER]",
 		Short: "Show the logs of a part or a controller",
-		Long: `Logs prints the output of one part of the sandbox, or of the newest pod of a
-controller. Without a name it prints the log of the supervisor. Status lists the
-names of parts and controllers.`,
+		Long: `Print the output of a part of the sandbox, or of the newest pod of a controller.
+Without a name, print the log of the supervisor. The names are listed by
+"flux-sandbox status".`,
 		Example: `  # Show the logs of the API server
   flux-sandbox logs kube-apiserver
 

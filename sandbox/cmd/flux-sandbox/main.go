@@ -69,10 +69,10 @@ func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "flux-sandbox",
 		Short: "A real Kubernetes API and the real Flux controllers, without containers",
-		Long: `flux-sandbox runs etcd, the Kubernetes API server, its controller manager and
-scheduler, a fake kubelet, a Git server, an OCI registry and the Flux
-controllers as plain processes on this machine. Everything listens on loopback
-only, and all state is in one folder, so several sandboxes can run side by side.`,
+		Long: `Run etcd, the Kubernetes API server, its controller manager and scheduler, a
+fake kubelet, a Git server, an OCI registry and the Flux controllers as plain
+processes on this machine. Everything listens on loopback only. All state is in
+one directory, so that several sandboxes can run at the same time.`,
 		Example: `  # Start a sandbox and use it
   flux-sandbox up
   eval "$(flux-sandbox env)"
@@ -83,7 +83,7 @@ only, and all state is in one folder, so several sandboxes can run side by side.
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "folder with the state of the sandbox")
+	root.PersistentFlags().StringVar(&dir, "dir", defaultDir(), "directory with the state of the sandbox")
 	// The Kubernetes libraries register this flag in every program that links them.
 	if version := pflag.CommandLine.Lookup("version"); version != nil {
 		version.Hidden = true
@@ -130,7 +130,7 @@ func newPartCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "part NAME",
 		Short:   "Run one part of the sandbox",
-		Long:    "Part runs one process of a sandbox. The supervisor calls it; users do not need it.",
+		Long:    "Run one process of a sandbox. The supervisor calls this command; users do not need it.",
 		Example: "  flux-sandbox part etcd --dir DIR",
 		Hidden:  true,
 		Args:    cobra.ExactArgs(1),

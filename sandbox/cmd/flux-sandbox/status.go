@@ -22,9 +22,9 @@ func newStatusCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the status of the sandbox",
-		Long: `Status lists the parts of the sandbox and the controllers that run as processes,
-with process IDs, ports and resident memory. It exits with 1 when the sandbox is
-not up or one of its parts has exited, and prints the last output of that part.`,
+		Long: `List the parts of the sandbox and the controllers that run as processes, with
+process IDs, ports and resident memory. The exit code is 1 if the sandbox is not
+running or a part has exited; the last output of that part is printed.`,
 		Example: `  # Show the parts
   flux-sandbox status
 

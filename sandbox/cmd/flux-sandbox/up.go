@@ -31,23 +31,24 @@ func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox",
-		Long: `Up starts the sandbox and returns when it is ready. Objects, repositories and
-ports of an earlier run are kept, also after a crash. Ctrl-C before the sandbox
-is ready stops everything that was started.
+		Long: `Start the sandbox and wait until it is ready. Objects, repositories and ports of
+an earlier run are kept, also after a crash. Ctrl-C before the sandbox is ready
+stops all processes.
 
-A Flux controller selected by --controllers runs as a real process while a pod
-with its image is in the cluster; the pods of other controllers are simulated
-like any other pod.
+Controllers:
+  A Flux controller selected by --controllers runs as a real process while a pod
+  with its image is in the cluster. The pods of other controllers are simulated
+  like any other pod.
 
-With --flux, an embedded version of Flux is installed with flux, which must be
-beside flux-sandbox or on PATH: its CRDs, RBAC, arguments and network policies.
-The controllers run in the versions that could be built; up reports those that
-differ.
+  --flux installs an embedded version of Flux with flux, which must be in the
+  directory of flux-sandbox or on PATH: its CRDs, RBAC, arguments and network
+  policies. Controllers of another version are reported.
 
-With --untrusted, the author of the objects in the sandbox is not trusted: all
-parts run in a network namespace without any connection to other machines or
-other programs of this machine, and the Git server and the registry require the
-credentials that 'flux-sandbox env' prints.`,
+Isolation:
+  With --untrusted, the author of the objects in the sandbox is not trusted: all
+  parts run in a network namespace without connections to other machines or to
+  other programs of this machine, and the Git server and the registry require
+  the credentials that "flux-sandbox env" prints.`,
 		Example: `  # Start a sandbox with all Flux controllers
   flux-sandbox up
 
@@ -66,11 +67,11 @@ credentials that 'flux-sandbox env' prints.`,
 		},
 	}
 	cmd.Flags().StringVar(&o.controllers, "controllers", o.controllers, "controllers that run as real processes: all, none, or a comma-separated list of names")
-	cmd.Flags().StringVar(&o.flux, "flux", "", "version of Flux to install, e.g. 2.10.0 or 2.10 (default none)")
+	cmd.Flags().StringVar(&o.flux, "flux", "", "Flux version to install, e.g. 2.10.0 or 2.10 (default: none)")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "maximum time to wait until the sandbox is ready, and then until Flux is installed")
 	cmd.Flags().BoolVar(&o.untrusted, "untrusted", false, "protect this machine from the objects in the sandbox")
-	cmd.Flags().BoolVar(&o.allowNetwork, "allow-network", false, "with --untrusted: let the controllers connect to other machines and to all programs of this machine")
-	cmd.Flags().StringVar(&o.namespace, "namespace", "", "namespace of the controllers that run as processes (default any)")
+	cmd.Flags().BoolVar(&o.allowNetwork, "allow-network", false, "with --untrusted: allow the controllers to connect to other machines and to all programs of this machine")
+	cmd.Flags().StringVar(&o.namespace, "namespace", "", "namespace of the controllers that run as processes (default: any)")
 	cmd.Flags().IntVar(&o.parent, "parent", 0, parentUsage)
 	_ = cmd.Flags().MarkHidden("parent")                         // for programs
 	_ = cmd.RegisterFlagCompletionFunc("flux", completeVersions) // fails for unknown flags only
@@ -135,9 +136,9 @@ func newDownCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "down",
 		Short: "Stop the sandbox",
-		Long: `Down stops every process of the sandbox and returns when all have exited. The
-data is kept for the next up, unless --purge is given. Down succeeds when the
-sandbox is not up.`,
+		Long: `Stop all processes of the sandbox and wait until they have exited. The data is
+kept for the next start unless --purge is set. The command succeeds if the
+sandbox is not running.`,
 		Example: `  # Stop the sandbox and keep its data
   flux-sandbox down
 
@@ -154,7 +155,7 @@ sandbox is not up.`,
 			return lifecycle.Down(ctx, f, purge, cmd.ErrOrStderr())
 		},
 	}
-	cmd.Flags().BoolVar(&purge, "purge", false, "also delete the folder of the sandbox")
+	cmd.Flags().BoolVar(&purge, "purge", false, "also delete the directory of the sandbox")
 	cmd.Flags().DurationVar(&timeout, "timeout", timeout, "maximum time to wait until every process has exited")
 	return cmd
 }

@@ -20,8 +20,8 @@ func (g command) credentials() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "credentials",
 		Short: "Set or clear passwords and tokens",
-		Long: `The credentials commands configure who may clone and push over HTTP and HTTPS. As soon as a password, a token or an
-SSH key is configured, the server asks for credentials on every protocol.`,
+		Long: `Configure who may clone and push over HTTP and HTTPS. When a password, a token
+or an SSH key is configured, the server requires credentials for every protocol.`,
 		Example: `  # Require a password
   printf %s "$PASSWORD" | flux-sandbox git credentials set --username ada --password-stdin`,
 	}
@@ -35,9 +35,10 @@ func (g command) credentialsSet() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set",
 		Short: "Set a user's password, or the bearer token",
-		Long: `Set adds a user or replaces the password, or sets the bearer token; there is one token for read-write and one for
-		read-only access. The secret is read from standard input, so that it does not appear in process lists, and only its digest
-		is stored.`,
+		Long: `Add a user, replace the password of a user, or set the bearer token. There is
+one token for read-write and one for read-only access. The secret is read from
+standard input, so that it does not appear in process lists, and only its digest
+is stored.`,
 		Example: `  # Add a user who may push
   printf %s "$PASSWORD" | flux-sandbox git credentials set --username ada --password-stdin
 
@@ -81,7 +82,7 @@ func (g command) credentialsClear() *cobra.Command {
 	return &cobra.Command{
 		Use:   "clear",
 		Short: "Remove all passwords and tokens",
-		Long:  "Clear removes all passwords and tokens. SSH keys are kept; without keys, the server requires no credentials.",
+		Long:  "Remove all passwords and tokens. SSH keys are kept; without keys, the server requires no credentials.",
 		Example: `  # Remove all credentials
   flux-sandbox git credentials clear
   flux-sandbox git keys remove --all`,
@@ -116,8 +117,8 @@ func (g command) keys() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "keys",
 		Short: "Manage the authorized SSH keys",
-		Long: `The keys commands configure who may clone and push over SSH. As soon as a password, a token or an SSH key is
-configured, the server asks for credentials on every protocol.`,
+		Long: `Configure who may clone and push over SSH. When a password, a token or an SSH
+key is configured, the server requires credentials for every protocol.`,
 		Example: `  # Authorize your own key
   flux-sandbox git keys add ~/.ssh/id_ed25519.pub`,
 	}
@@ -130,8 +131,8 @@ func (g command) keysAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add FILE",
 		Short: "Authorize the public keys of a file",
-		Long: `Add authorizes every public key of a file in the format of authorized_keys; - reads standard input. Adding an
-		authorized key again changes its access.`,
+		Long: `Authorize all public keys in a file in the authorized_keys format, or on
+standard input (-). Adding an authorized key again changes its access.`,
 		Example: `  # Authorize a deploy key with read-only access
   flux-sandbox git keys add identity.pub --read-only`,
 		Args: cobra.ExactArgs(1),
@@ -158,7 +159,7 @@ func (g command) keysList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the authorized keys",
-		Long:  "List prints the fingerprint, type, access and comment of each authorized SSH key.",
+		Long:  "Print the fingerprint, type, access and comment of each authorized SSH key.",
 		Example: `  # List all keys
   flux-sandbox git keys list`,
 		Args: cobra.NoArgs,
@@ -189,7 +190,7 @@ func (g command) keysRemove() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "remove FINGERPRINT|FILE...",
 		Short: "Remove authorized keys",
-		Long:  "Remove removes SSH keys, named by fingerprint or by the file of the public key.",
+		Long:  "Remove SSH keys by fingerprint or by the file of the public key.",
 		Example: `  # Remove a key by its file
   flux-sandbox git keys remove identity.pub
 

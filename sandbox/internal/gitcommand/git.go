@@ -27,9 +27,10 @@ func New(dir func() string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "git",
 		Short: "Manage the sandbox's Git server",
-		Long: `The git commands manage the repositories of the sandbox's Git server, its credentials, and its protected branches.
-		The server listens for HTTP, HTTPS and SSH on this machine only. It requires no credentials until some are configured, and
-		then requires them on all three protocols. Changes take effect at once.`,
+		Long: `Manage the repositories of the sandbox's Git server, its credentials and its
+protected branches. The server listens for HTTP, HTTPS and SSH on this machine
+only. It requires no credentials until some are configured, and then for all
+three protocols. Changes take effect immediately.`,
 		Example: `  # Create a repository and clone it
   flux-sandbox git create demo
   git clone "$(flux-sandbox git url demo)"`,
@@ -72,8 +73,8 @@ func (g command) create() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME",
 		Short: "Create an empty repository",
-		Long: `Create creates an empty repository with the default branch main, or the one of --branch. An existing repository is
-		kept, so the command can be repeated.`,
+		Long: `Create an empty repository with the default branch main or --branch. An existing
+repository is kept, so that the command can be repeated.`,
 		Example: `  # Create a repository
   flux-sandbox git create demo
 
@@ -110,7 +111,7 @@ func (g command) list() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List the repositories",
-		Long:  "List prints each repository with its default branch, whether it is empty, and its protected branches.",
+		Long:  "Print each repository with its default branch, whether it is empty, and its protected branches.",
 		Example: `  # List all repositories
   flux-sandbox git list
 
@@ -147,8 +148,8 @@ func (g command) protect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "protect NAME BRANCH...",
 		Short: "Protect branches from pushes",
-		Long: `Protect makes the server reject pushes to branches of a repository, as Git hosts do; other branches in the same
-		push are accepted. The branch need not exist, and * in a name matches any text.`,
+		Long: `Reject pushes to branches of a repository, like Git hosts; other branches in the
+same push are accepted. The branch need not exist; * in a name matches any text.`,
 		Example: `  # Protect main and all release branches
   flux-sandbox git protect demo main 'release/*'`,
 		Args: cobra.MinimumNArgs(2),
@@ -167,7 +168,7 @@ func (g command) unprotect() *cobra.Command {
 	return &cobra.Command{
 		Use:   "unprotect NAME BRANCH...",
 		Short: "Allow pushes to branches again",
-		Long:  "Unprotect removes the protection of branches. Give a pattern exactly as it was given to protect.",
+		Long:  `Remove the protection of branches. Patterns must be the same as in "protect".`,
 		Example: `  # Allow pushes to main again
   flux-sandbox git unprotect demo main`,
 		Args: cobra.MinimumNArgs(2),
@@ -202,7 +203,7 @@ func (g command) url() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "url NAME",
 		Short: "Print the URL of a repository",
-		Long:  "Url prints the clone URL of a repository of the running sandbox, for HTTP unless a flag selects another protocol.",
+		Long:  "Print the clone URL of a repository of the running sandbox, for HTTP unless a flag selects another protocol.",
 		Example: `  # Clone over HTTP
   git clone "$(flux-sandbox git url demo)"
 
@@ -247,7 +248,7 @@ func (g command) knownHosts() *cobra.Command {
 	return &cobra.Command{
 		Use:   "known-hosts",
 		Short: "Print the known_hosts line of the server",
-		Long:  "Known-hosts prints the SSH host key of the running server in the format of a known_hosts file.",
+		Long:  "Print the SSH host key of the running server in the known_hosts format.",
 		Example: `  # Clone over SSH with a verified host key
   flux-sandbox git known-hosts > known_hosts
   GIT_SSH_COMMAND="ssh -o UserKnownHostsFile=known_hosts" git clone "$(flux-sandbox git url demo --ssh)"`,
@@ -271,8 +272,9 @@ func (g command) ca() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ca",
 		Short: "Print the path of the server's CA certificate",
-		Long: `Ca prints the path of the CA certificate that verifies the server over HTTPS, and creates it if the sandbox was
-		never started. The CA is constrained to loopback names.`,
+		Long: `Print the path of the CA certificate that verifies the server over HTTPS, and
+create it if the sandbox was never started. The CA is constrained to loopback
+names.`,
 		Example: `  # Clone over HTTPS with a verified certificate
   GIT_SSL_CAINFO="$(flux-sandbox git ca)" git clone "$(flux-sandbox git url demo --https)"
 

@@ -48,7 +48,7 @@ and revisions. Signatures and attestations of cosign are not listed.`,
 	}
 	flags := cmd.Flags()
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVar(&o.semver, "filter-semver", "", "range of versions, e.g. '>=1.0.0 <2.0.0'")
+	flags.StringVar(&o.semver, "filter-semver", "", "semver range, e.g. '>=1.0.0 <2.0.0'")
 	flags.StringVar(&o.regexp, "filter-regex", "", "regular expression for tags")
 	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	return cmd

@@ -14,7 +14,7 @@ import (
 
 // NewPull returns the command pull.
 func NewPull(a *app.App) *cobra.Command {
-	return command.Group("pull", "Unpack artifacts of registries and sources into a directory", newPullArtifact(a), newPullSource(a))
+	return command.Group("pull", "Unpack artifacts from registries and sources into a directory", newPullArtifact(a), newPullSource(a))
 }
 
 type pullOptions struct {

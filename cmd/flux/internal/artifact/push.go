@@ -37,12 +37,13 @@ func newPushArtifact(a *app.App) *cobra.Command {
 		Use:   "artifact [oci://address:tag]",
 		Short: "Push a directory of manifests to an OCI registry",
 		Long: `Pack a directory into an artifact and push it to an OCI registry, from which an
-OCIRepository fetches it. The credentials are those of 'docker login' unless
---creds or --provider is set.
+OCIRepository fetches it.
 
-With --provider, the registry is one of AWS, Azure or Google Cloud, and the
-credentials are issued to the identity of the environment, such as variables, a
-workload identity or the role of the machine: see 'flux help environment'.`,
+Credentials:
+  The credentials are those of "docker login", unless --creds or --provider is
+  set. --provider aws, azure or gcp requests credentials with the identity in
+  the environment, such as variables, a workload identity or the role of the
+  machine: see "flux help environment".`,
 		Example: `  # Push a directory of manifests with its commit
   flux push artifact oci://ghcr.io/org/manifests:$(git rev-parse --short HEAD) \
     --path ./deploy \
@@ -71,8 +72,8 @@ workload identity or the role of the machine: see 'flux help environment'.`,
 	flags := cmd.Flags()
 	o.Add(flags)
 	oci.AddAccess(a, flags, &o.access)
-	flags.StringVarP(&o.Path, "path", "f", "", "directory or file to push, - for standard input")
-	flags.StringVar(&o.source, "source", "", "address of the source of the files, e.g. of the Git repository")
+	flags.StringVarP(&o.Path, "path", "f", "", "directory or file to push, '-' for standard input")
+	flags.StringVar(&o.source, "source", "", "URL of the source, e.g. of the Git repository")
 	flags.StringVar(&o.revision, "revision", "", "revision of the files, e.g. main@sha1:6f9a1b2c")
 	flags.StringArrayVarP(&o.annotations, "annotations", "a", nil, "annotation for the artifact as key=value; can be repeated")
 	flags.BoolVar(&o.reproducible, "reproducible", false, "set the time of the artifact to 1970-01-01, so that equal files have the same digest")

@@ -44,13 +44,13 @@ func newPullKind(a *app.App, k controllers.Kind) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   k.Word + " [name]",
 		Short: "Unpack the artifact of " + kind + " into a directory",
-		Long: `Unpack the artifact of ` + kind + ` into a directory, which is created if it does
-not exist: the files that the controllers use. Existing files are kept unless the
-artifact replaces them.
+		Long: `Unpack the artifact of ` + kind + `, the files that the controllers use, into a
+directory. The directory is created if it does not exist; existing files are kept
+unless the artifact replaces them.
 
-The artifact is read from the controller that serves it, through the API server.
-Its digest is verified before the directory is changed. No files are written
-outside of the directory.`,
+The artifact is read from its controller through the API server. The digest is
+verified before the directory is changed. No files are written outside the
+directory.`,
 		Example: `  # Unpack the artifact
   flux pull source ` + k.Word + ` my-app --output ./my-app
 

@@ -28,22 +28,24 @@ func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "bisect --good REVISION [-- FLAG...]",
-		Short: "Find the commit after which the controllers no longer become ready",
-		Long: `Find the first commit whose Flux resources do not become ready, by a binary search
-in the history of first parents between a good and a bad commit. Each commit is
-tested with 'flux test' in a temporary sandbox; the flags after -- are passed to
-it. --timeout limits the time of each test.
+		Short: "Find the first commit whose Flux resources do not become ready",
+		Long: `Find the first commit whose Flux resources do not become ready, with a binary
+search in the first-parent history between a good and a bad commit. Each commit
+is tested with "flux test" in a temporary sandbox; the flags after -- are passed
+to it. --timeout limits each test.
 
-The good and the bad commit are tested first. Commits whose result could not be
-determined (exit code 2 of 'flux test') are skipped; if the first bad commit is
-among them, all candidates are reported.
+Search:
+  The good and the bad commit are tested first. Commits whose result could not
+  be determined (exit code 2 of "flux test") are skipped; if the first bad
+  commit is among them, all candidates are reported.
 
-JSON and YAML have the fields first (the commit), files (changed by it), good
-(the commit before it), causes (root causes of the first bad commit), candidates
-(skipped commits, one of which or first is the first bad one) and tested.`,
+Output:
+  JSON and YAML have the fields first (the commit), files (changed by it), good
+  (the commit before it), causes (root causes of the first bad commit),
+  candidates (skipped commits that can be the first bad commit instead), tested.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "the first bad commit was found",
-			clierr.ExitFailed:  "it was not found: the good commit is bad, the bad one is good, skipped commits leave several candidates, or bisect failed",
+			clierr.ExitFailed:  "the first bad commit was not found: the good commit is bad, the bad one is good, skipped commits leave several candidates, or bisect failed",
 		}.Annotations(),
 		Example: `  # Find the commit that broke the cluster since the last release
   flux bisect --good v1.4.0

@@ -54,17 +54,23 @@ func NewCommand(a *app.App) *cobra.Command {
 		cmd.AddCommand(newHosted(a, o, row))
 	}
 	cmd.Long = `Commit the Flux manifests to a Git repository, install them on the cluster and
-configure the cluster to sync from the repository. Run it again to upgrade Flux, to
-resume an interrupted bootstrap or to change flags.
+configure the cluster to sync from the repository. Run the command again to
+upgrade Flux, to resume an interrupted bootstrap or to change flags.
 
-The preflight checks run before anything is changed; --preflight runs only the
-checks, and --dry-run prints the changes. If the branch does not accept pushes,
---pull-request opens a pull request: run the same command again after the merge
-to install Flux on the cluster.`
+Changes:
+  The preflight checks run before anything is changed; --preflight runs only
+  them. --dry-run prints the changes. If the branch does not accept pushes,
+  --pull-request opens a pull request: run the same command again after the
+  merge to install Flux on the cluster.`
+	cmd.Example = `  # Bootstrap a cluster from any Git repository over SSH
+  flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
+
+  # Check whether bootstrap from a repository on GitHub would succeed
+  GITHUB_TOKEN=… flux bootstrap github --owner=acme --repository=fleet --path=clusters/production --preflight`
 	cmd.Annotations = command.Exits{
-		clierr.ExitSuccess: "Flux is bootstrapped; with --preflight bootstrap would succeed, with --dry-run also if it would change something, and with " +
-			"--pull-request the pull request is open",
-		clierr.ExitFailed: "failure, or with --preflight bootstrap would fail",
+		clierr.ExitSuccess: "Flux is bootstrapped, the changes of --dry-run are printed, the checks of --preflight succeeded, or the pull request of " +
+			"--pull-request is open",
+		clierr.ExitFailed: "failure, or a check of --preflight failed",
 	}.Annotations()
 	o.add(cmd.PersistentFlags())
 	return cmd
@@ -77,17 +83,17 @@ func (o *flags) add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.caFile, "ca-file", "", "path to CA certificates to trust in addition to those of the system")
 	fs.StringVar(&o.secretName, "secret-name", app.DefaultNamespace, "name of the Secret with the Git credentials")
 	fs.BoolVar(&o.recurseSubmodules, "recurse-submodules", false, "fetch the submodules of the repository recursively")
-	fs.StringSliceVar(&o.sparseCheckout, "sparse-checkout", nil, "directories of the repository to check out (default all)")
+	fs.StringSliceVar(&o.sparseCheckout, "sparse-checkout", nil, "directories of the repository to check out (default: all)")
 	fs.StringVar(&o.author, "author-name", "Flux", "name of the commit author")
 	fs.StringVar(&o.email, "author-email", "", "e-mail address of the commit author")
 	fs.StringVar(&o.appendix, "commit-message-appendix", "", "text appended to commit messages, e.g. '[ci skip]'")
-	fs.StringVar(&o.privateKeyFile, "private-key-file", "", "path to the SSH private key for the repository, used here and by the cluster")
-	fs.StringVar(&o.sshHostname, "ssh-hostname", "", "SSH host and optional port of the repository (default the host of the repository URL)")
+	fs.StringVar(&o.privateKeyFile, "private-key-file", "", "path to the SSH private key for this command and the cluster")
+	fs.StringVar(&o.sshHostname, "ssh-hostname", "", "SSH host and optional port of the repository (default: the host of the repository URL)")
 	fs.Var(command.Choice{Value: &o.key.Algorithm, Allowed: sshkey.Algorithms}, "ssh-key-algorithm", "algorithm of the generated SSH key: "+strings.Join(sshkey.Algorithms, ", "))
 	fs.Var(command.Choice{Value: &o.key.Curve, Allowed: sshkey.Curves}, "ssh-ecdsa-curve", "curve of a generated ECDSA key: "+strings.Join(sshkey.Curves, ", "))
 	fs.Var((*command.KeyBits)(&o.key.Bits), "ssh-rsa-bits", "size of a generated RSA key in bits, a multiple of 8")
 	fs.StringSliceVar(&o.hostKeyAlgos, "ssh-hostkey-algos", nil, "accepted SSH host key algorithms, in order of preference")
-	fs.StringVar(&o.knownHostsFile, "ssh-known-hosts-file", "", "path to a known_hosts file with the only trusted SSH host keys")
+	fs.StringVar(&o.knownHostsFile, "ssh-known-hosts-file", "", "path to the known_hosts file with the trusted SSH host keys")
 	o.sign.Add(fs)
 	o.mode.Add(fs)
 }

@@ -33,9 +33,9 @@ func newGit(a *app.App, common *flags) *cobra.Command {
 		Use:   "git",
 		Short: "Bootstrap Flux on a cluster from a Git repository on any server",
 		Long: `Commit the Flux manifests to a Git repository, install them on the cluster and
-configure the cluster to sync from the repository. Nothing is changed if the preflight
-checks of the repository and the cluster fail, and the cluster is changed only after
-the commits were pushed.`,
+configure the cluster to sync from the repository. Nothing is changed if a
+preflight check of the repository or the cluster fails, and the cluster is
+changed only after the commits are pushed.`,
 		Example: `  # Use SSH with the keys of the SSH agent and generate a deploy key for the cluster
   flux bootstrap git --url=ssh://git@example.com/org/fleet --path=clusters/production
 
@@ -55,10 +55,10 @@ the commits were pushed.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.url, "url", "", "URL of the repository")
-	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default the root)")
+	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default: the root)")
 	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
 	fs.StringVarP(&o.username, "username", "u", "git", "user name for HTTPS and SSH")
-	fs.StringVarP(&o.password, "password", "p", "", "password or token for HTTPS, or passphrase of the SSH key; '-' for standard input (default $GIT_PASSWORD)")
+	fs.StringVarP(&o.password, "password", "p", "", "password or token for HTTPS, or passphrase of the SSH key; '-' for standard input (default: $GIT_PASSWORD)")
 	fs.BoolVar(&o.bearer, "with-bearer-token", false, "send the password as a bearer token")
 	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// URLs, which send credentials unencrypted")
 	command.AddYes(fs, &o.silent, "skip the deploy key confirmation")

@@ -63,11 +63,11 @@ func newHosted(a *app.App, common *flags, row hostRow) *cobra.Command {
 func (row hostRow) long() string {
 	return paragraph(fmt.Sprintf(`Create the repository on %s if it does not exist,
 commit the Flux manifests to it, install them on the cluster and configure the cluster
-to sync from the repository. Run it again to upgrade Flux, to resume an interrupted
-bootstrap or to change flags. Nothing is changed if the preflight checks of the token,
-the repository and the cluster fail.`, row.name)) + "\n\n" +
-		paragraph(fmt.Sprintf(`The token is read from %s (--token-from). Without one, the
-command prompts for it. %s`, row.tokenPlaces(), row.scopes))
+to sync from the repository. Run the command again to upgrade Flux, to resume an
+interrupted bootstrap or to change flags. Nothing is changed if a preflight check of
+the token, the repository or the cluster fails.`, row.name), 0) + "\n\nToken:\n" +
+		paragraph(fmt.Sprintf(`The token is read from %s (--token-from); otherwise, the
+command prompts for it. %s`, row.tokenPlaces(), row.scopes), 2)
 }
 
 // tokenPlaces names the sources of the token.
@@ -78,13 +78,15 @@ func (row hostRow) tokenPlaces() string {
 	return fmt.Sprintf("%s, standard input or the %s CLI", row.tokenEnv, row.tokenCLI)
 }
 
-// paragraph wraps a text at 79 columns.
-func paragraph(text string) string { return fit.Fold(strings.Join(strings.Fields(text), " "), 0, 79) }
+// paragraph wraps a text at 79 columns, with an indent.
+func paragraph(text string, indent int) string {
+	return fit.Fold(strings.Repeat(" ", indent)+strings.Join(strings.Fields(text), " "), indent, 79)
+}
 
 func (o *hostedFlags) add(fs *pflag.FlagSet, row hostRow) {
 	fs.StringVar(&o.owner, "owner", "", row.owner)
 	fs.StringVar(&o.repository, "repository", "", "name of the repository")
-	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default the root)")
+	fs.Var(&o.path, "path", "path to the directory of this cluster in the repository (default: the root)")
 	fs.DurationVar(&o.interval, "interval", time.Minute, "sync interval of the cluster, e.g. 1m or 10m")
 	fs.StringVar(&o.hostname, "hostname", row.hostname, "host and optional port of "+row.name)
 	fs.BoolVar(&o.allowHTTP, "allow-insecure-http", false, "allow http:// in --hostname, which sends the token unencrypted")

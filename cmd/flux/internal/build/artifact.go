@@ -22,7 +22,7 @@ registry. Builds are reproducible: the same files give the same bytes.`,
 		Example: `  # Build an artifact from the manifests of a directory
   flux build artifact --path ./deploy --output ./artifact.tgz
 
-  # Exclude other files
+  # Exclude additional files
   flux build artifact --path ./deploy --add-ignore-paths='*.md,tests/'
 
   # Build an artifact from the output of another command
@@ -32,7 +32,7 @@ registry. Builds are reproducible: the same files give the same bytes.`,
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
-	fs.StringVarP(&o.Path, "path", "p", "", "directory or file to pack, - for standard input")
+	fs.StringVarP(&o.Path, "path", "p", "", "directory or file to pack, '-' for standard input")
 	fs.StringVarP(&output, "output", "o", output, "path of the artifact file")
 	fs.BoolVar(&o.Resolve, "resolve-symlinks", false, "pack the targets of symbolic links instead of skipping the links")
 	return cmd

@@ -55,24 +55,24 @@ func newKustomization(a *app.App) *cobra.Command {
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},
 		Short:   "Render the objects that a Kustomization applies",
-		Long: `Render the objects that a Kustomization applies, like kustomize-controller:
-its spec (patches, images, components, targetNamespace, ...) is applied to the
-directory, variables are substituted, and owner labels are added.
+		Long: `Render the objects that a Kustomization applies, like kustomize-controller: its
+spec (patches, images, components, targetNamespace, ...) is applied to the
+directory, variables are substituted, and owner labels are added. The build runs
+in memory and does not modify the directory.
 
-The build runs in memory and does not modify the directory.
+Sources:
+  Without --path, spec.path in the Git work tree of the current directory is
+  built. With --recursive, Kustomizations with another source are built from a
+  directory in --local-sources or the artifact in source-controller; an
+  OCIRepository that is not on the cluster is pulled from its registry.
+  With --dry-run, no cluster is accessed: the Kustomization is read from
+  --kustomization-file or the work tree, its ConfigMaps and Secrets from the
+  work tree.
 
-On a terminal, the values of Secrets and variables substituted from them are
-masked; --show-secrets prints them. Other outputs have the values unless
---mask-secrets is set. SOPS-encrypted values are always masked.
-
-Without --path, the build uses spec.path in the Git work tree of the current
-directory. With --dry-run, no cluster is accessed: the Kustomization is read from
---kustomization-file, or the work tree, and the ConfigMaps and
-Secrets with its variables are read from the work tree.
-
-With --recursive, children with another source are built from the
-artifact in source-controller, unless --local-sources sets a directory; an
-OCIRepository that is not on the cluster is pulled from its registry.`,
+Secrets:
+  On a terminal, the values of Secrets and of variables from Secrets are masked
+  unless --show-secrets is set. Files and pipes contain the values unless
+  --mask-secrets is set. SOPS-encrypted values are always masked.`,
 		Example: `  # Build the local files
   flux build kustomization my-app
 
@@ -101,7 +101,7 @@ OCIRepository that is not on the cluster is pulled from its registry.`,
 	o.Add(fs)
 	o.AddLocal(cmd)
 	buildflags.AddHelm(fs, &o.helm)
-	fs.BoolVar(&withHelm, "with-helm", false, "also render the HelmReleases in the build")
+	fs.BoolVar(&withHelm, "with-helm", false, "also render nested HelmReleases")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
 	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 	o.secrets.Add(fs)

@@ -27,21 +27,21 @@ func newGenerator(a *app.App) *cobra.Command {
 		Use:     "artifact-generator [name]",
 		Aliases: []string{"ag", "artifactgenerator"},
 		Short:   "List or write the artifacts of an ArtifactGenerator",
-		Long: `List the files of the ExternalArtifacts that an ArtifactGenerator produces, with
-their sizes and digests, or write them to a directory.
+		Long: `List the files in the ExternalArtifacts that an ArtifactGenerator produces, with
+their sizes and digests. --output DIR writes the files of each artifact to
+DIR/NAME, which must not exist.
 
-A GitRepository whose clone is the current directory is read from the work tree,
-without the files that spec.ignore and .sourceignore exclude. Other sources are
-read from the directories in --local-sources, or from the artifact in
-source-controller.
-
-With --output DIR, the files of each artifact are written to DIR/NAME, which must
-not exist. With --dry-run, no cluster is accessed: the ArtifactGenerator, its
-sources and the generators of these sources are read from the work tree.`,
+Sources:
+  A GitRepository whose clone is the current directory is read from the work
+  tree, without files that spec.ignore or .sourceignore excludes. Other sources
+  are read from directories in --local-sources or from the artifact in
+  source-controller. With --dry-run, no cluster is accessed: the
+  ArtifactGenerator, its sources and their generators are read from the work
+  tree.`,
 		Example: `  # List the files of the artifacts
   flux build artifact-generator my-app
 
-  # Write them to a directory
+  # Write the files to a directory
   flux build artifact-generator my-app --output ./artifacts
 
   # Build without cluster access

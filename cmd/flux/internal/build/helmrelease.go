@@ -19,16 +19,17 @@ func newHelmRelease(a *app.App) *cobra.Command {
 		Aliases: []string{"hr"},
 		Short:   "Render the objects that a HelmRelease installs",
 		Long: `Render the objects that a HelmRelease installs, like helm-controller: its chart
-with spec.valuesFrom and spec.values, patched by spec.postRenderers, with owner labels.
+with spec.valuesFrom and spec.values, patched by spec.postRenderers, with owner
+labels. The chart is rendered for the Kubernetes version, the APIs and the
+objects of the cluster.
 
-The chart comes from the source of the HelmRelease: a Helm or OCI repository,
-or, for a Git repository, the work tree of the current directory or a directory
-set with --local-sources. Charts are cached in the user's cache directory.
-Charts use the version, the APIs and the objects of the cluster.
-
-With --dry-run, no cluster is accessed: the HelmRelease is read from
---helmrelease-file, or the work tree, and its source, ConfigMaps
-and Secrets are read from the work tree; lookups in charts return no objects.`,
+Sources:
+  The chart comes from the source of the HelmRelease: a Helm or OCI repository,
+  or for a GitRepository the work tree of the current directory or a directory
+  in --local-sources. Charts are cached in the user's cache directory.
+  With --dry-run, no cluster is accessed: the HelmRelease is read from
+  --helmrelease-file or the work tree, its source, ConfigMaps and Secrets from
+  the work tree. Lookups in charts return no objects.`,
 		Example: `  # Render the chart with the values of the HelmRelease
   flux build helmrelease my-app
 

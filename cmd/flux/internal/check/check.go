@@ -34,19 +34,19 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "check",
 		Short: "Check prerequisites, controllers and CRDs",
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "no problem was found; there may be warnings, such as a controller that is scaled to zero",
-			clierr.ExitFailed:  "a problem was found, or with --strict a warning",
+			clierr.ExitSuccess: "there are no problems, but possibly warnings, such as a controller that is scaled to zero",
+			clierr.ExitFailed:  "there is a problem, or with --strict a warning",
 		}.Annotations(),
-		Long: `Check prerequisites, controllers and CRDs.
+		Long: `Check the prerequisites, controllers and CRDs of Flux. The command waits up to
+--timeout for controllers that are starting, and reports other problems
+immediately with their causes. A controller that is scaled to zero is a warning;
+with --strict, warnings are failures.
 
-Controllers that are starting are waited for within --timeout. All other problems
-are reported immediately, with their causes. A controller that is scaled to zero
-is a warning; with --strict, warnings are failures.
-
-With -o json or yaml, the report on standard output has the fields status (ok,
-warning or failed), checks and crds (each with name, status, version, message),
-and controllers (also with namespace and images).`,
-		Example: `# Check the prerequisites of an installation
+Output:
+  -o json and -o yaml print a report with the fields status (ok, warning or
+  failed), checks and crds (each with name, status, version, message), and
+  controllers (also with namespace and images).`,
+		Example: `  # Check the prerequisites of an installation
   flux check --pre
 
   # Check an installation

@@ -39,7 +39,7 @@ func kustomization() creation.Builder {
 				syntax.Rules{Kinds: creation.ManifestSources, Default: "GitRepository"}).Required(),
 			creation.Directory("path", "path", "./", "path to the directory in the source"),
 			creation.Switch("prune", "", "delete objects that are no longer in the source").Replaces("prune"),
-			creation.Switch("wait", "wait", "health checks for all applied objects"),
+			creation.Switch("wait", "wait", "check the health of all applied objects"),
 			creation.List("health-check", "", "workloads to health check as KIND/NAME.NAMESPACE; kinds: HelmRelease, Deployment, DaemonSet, StatefulSet").Replaces("healthChecks"),
 			creation.Duration("health-check-timeout", "", "timeout of the health checks").Default(2 * time.Minute).Replaces("timeout"),
 			creation.Dependencies("Kustomizations that must be ready first, as [NAMESPACE/]NAME", "Kustomization"),
@@ -48,7 +48,7 @@ func kustomization() creation.Builder {
 			creation.ObjectName("decryption-secret", "decryption.secretRef.name", "name of the Secret with the decryption keys", "Secret"),
 			creation.ObjectName("target-namespace", "targetNamespace", "namespace override for all applied objects"),
 			creation.ObjectName("kubeconfig-secret-ref", "kubeConfig.secretRef.name", "name of the Secret with the kubeconfig of the cluster to apply to", "Secret").Replaces("kubeConfig"),
-			creation.Duration("retry-interval", "retryInterval", "interval between attempts after a failure, e.g. 1m (default --interval)"),
+			creation.Duration("retry-interval", "retryInterval", "interval between attempts after a failure, e.g. 1m (default: --interval)"),
 			creation.Interval(),
 		},
 		OtherFlags: func(fs *pflag.FlagSet) {
@@ -105,7 +105,7 @@ func helmRelease() creation.Builder {
   # Take values from a Secret and install into another namespace
   flux create helmrelease podinfo --chart-ref=OCIRepository/podinfo --values-from=Secret/podinfo-values --target-namespace=web --create-target-namespace`,
 		Flags: []creation.Flag{
-			creation.ObjectName("release-name", "releaseName", "name of the Helm release (default [TARGET-NAMESPACE-]NAME)"),
+			creation.ObjectName("release-name", "releaseName", "name of the Helm release (default: [TARGET-NAMESPACE-]NAME)"),
 			creation.Text("source", "", "source of the chart as KIND/NAME[.NAMESPACE]; kinds: "+strings.Join(creation.ChartSources, ", ")).
 				Completes(creation.ChartSources...).Replaces("chart.spec.sourceRef", "chartRef"),
 			creation.Text("chart", "", "name of the chart, or its path in a GitRepository or Bucket").Replaces("chart.spec.chart", "chartRef"),
@@ -113,14 +113,14 @@ func helmRelease() creation.Builder {
 			creation.Reference("chart-ref", "chartRef", "chart as KIND/NAME[.NAMESPACE], instead of --source and --chart; kinds: "+strings.Join(creation.ChartRefKinds, ", "),
 				syntax.Rules{Kinds: creation.ChartRefKinds}).Replaces("chartRef", "chart"),
 			creation.Dependencies("HelmReleases that must be ready first, as [NAMESPACE/]NAME", "HelmRelease"),
-			creation.ObjectName("target-namespace", "targetNamespace", "namespace of the Helm release (default the namespace of the HelmRelease)").Replaces("targetNamespace", "storageNamespace"),
-			creation.ObjectName("storage-namespace", "storageNamespace", "namespace of the Helm storage (default --target-namespace)").
+			creation.ObjectName("target-namespace", "targetNamespace", "namespace of the Helm release (default: the namespace of the HelmRelease)").Replaces("targetNamespace", "storageNamespace"),
+			creation.ObjectName("storage-namespace", "storageNamespace", "namespace of the Helm storage (default: --target-namespace)").
 				As(func(c *creation.Creation) any { return cmp.Or(c.Text("storage-namespace"), c.Text("target-namespace")) }),
 			creation.Switch("create-target-namespace", "install.createNamespace", "create the target namespace if it does not exist"),
 			creation.ObjectName("service-account", "serviceAccountName", "ServiceAccount to impersonate when installing", "ServiceAccount"),
 			creation.OneOf("reconcile-strategy", "", "change that produces a new chart artifact: "+strings.Join(creation.ReconcileStrategies, ", "), creation.ReconcileStrategies...).
 				Default(creation.ReconcileStrategies[0]).Replaces("chart.spec.reconcileStrategy"),
-			creation.Duration("chart-interval", "", "interval between checks for a new chart, e.g. 10m (default --interval)").Replaces("chart.spec.interval"),
+			creation.Duration("chart-interval", "", "interval between checks for a new chart, e.g. 10m (default: --interval)").Replaces("chart.spec.interval"),
 			creation.List("values", "", "values files, later files take precedence; '-' for standard input").Replaces("values"),
 			creation.List("values-from", "valuesFrom", "objects with values as KIND/NAME; kinds: Secret, ConfigMap").Completes("Secret", "ConfigMap").As(valuesFrom),
 			creation.Choice("crds", "upgrade.crds", "policy for the CRDs of the chart on upgrades: Skip, Create, CreateReplace", "Skip", "Create", "CreateReplace").Replaces("install.crds", "upgrade.crds"),

@@ -24,14 +24,18 @@ import (
 func NewCommand(a *app.App) *cobra.Command {
 	o := &creation.Flags{}
 	root := command.Group("create", "Create or update resources, or export them as YAML")
-	root.Long = `Create or update resources and wait until they are ready. With --export they are
-printed as YAML to be committed to Git, without access to a cluster.
-Nothing is written if any input is invalid. Fields of an existing resource that are
-not given keep their value. With --from, the spec of another resource is copied first.
+	root.Long = `Create or update resources and wait until they are ready, or with --export print
+them as YAML without access to a cluster. Nothing is written if any input is
+invalid.
 
-With -f, manifests of files are applied: Flux resources, and the Namespaces, Secrets,
-ConfigMaps, ServiceAccounts and RoleBindings that they need. The API server validates all
-of them before the first is written.`
+Fields:
+  Fields of an existing resource keep their value unless their flag is set.
+  --from copies the spec of another resource first.
+
+Files:
+  -f applies manifests: Flux resources, and the Namespaces, Secrets, ConfigMaps,
+  ServiceAccounts and RoleBindings that they require. The API server validates
+  all of them before the first is written.`
 	root.Example = `  # Apply a source and a Kustomization from a file, and wait until they are ready
   flux create -f app.yaml
 

@@ -29,7 +29,7 @@ func imageRepository() creation.Builder {
 			creation.Text("image", "image", "image repository without a tag, e.g. ghcr.io/org/app").Required().Checked(checkImage),
 			creation.ObjectName("secret-ref", "secretRef.name", "name of the Secret with the registry credentials", "Secret"),
 			creation.ObjectName("cert-ref", "certSecretRef.name", "name of the Secret with TLS certificates", "Secret"),
-			creation.Duration("scan-timeout", "timeout", "timeout of a scan, e.g. 30s (default --interval)"),
+			creation.Duration("scan-timeout", "timeout", "timeout of a scan, e.g. 30s (default: --interval)"),
 			creation.Interval(),
 		},
 	}
@@ -54,12 +54,12 @@ func imagePolicy() creation.Builder {
   flux create image policy app --image-ref=app --select-alpha=asc --filter-regex='^latest$' --reflect-digest=Always --interval=1h`,
 		Flags: []creation.Flag{
 			creation.ObjectName("image-ref", "imageRepositoryRef.name", "name of the ImageRepository to select tags from", "ImageRepository").Required(),
-			creation.Text("select-semver", "policy.semver.range", "semver range to select the newest version of").Replaces("policy").Checked((*creation.Creation).Versions),
+			creation.Text("select-semver", "policy.semver.range", "semver range from which the newest version is selected").Replaces("policy").Checked((*creation.Creation).Versions),
 			creation.OneOf("select-alpha", "policy.alphabetical.order", "alphabetical order: asc selects the last tag, desc the first", orders...).Replaces("policy"),
 			creation.OneOf("select-numeric", "policy.numerical.order", "numerical order: asc selects the highest tag, desc the lowest", orders...).Replaces("policy"),
 			creation.Text("filter-regex", "", "regular expression that tags must match").Replaces("filterTags"),
 			creation.Text("filter-extract", "", "sort key of a tag built from the capture groups of --filter-regex, e.g. '$ts'").Replaces("filterTags"),
-			creation.OneOf("reflect-digest", "digestReflectionPolicy", "policy for storing the digest of the selected tag: Always, IfNotPresent, Never (default Never)", digestPolicies...).
+			creation.OneOf("reflect-digest", "digestReflectionPolicy", "policy for storing the digest of the selected tag: Always, IfNotPresent, Never (default: Never)", digestPolicies...).
 				Replaces("digestReflectionPolicy", "interval"),
 			creation.Duration("interval", "interval", "interval between digest lookups, e.g. 1h (only with --reflect-digest=Always)").Replaces("digestReflectionPolicy", "interval"),
 		},
@@ -115,14 +115,14 @@ func imageUpdate() creation.Builder {
     --author-name=flux --author-email=flux@example.com --signing-key-secret=flux-gpg`,
 		Flags: []creation.Flag{
 			creation.ObjectName("git-repo-ref", "sourceRef.name", "name of the GitRepository to update", "GitRepository").Required().Replaces("sourceRef.name"),
-			creation.ObjectName("git-repo-namespace", "sourceRef.namespace", "namespace of the GitRepository (default the namespace of the ImageUpdateAutomation)"),
-			creation.Text("git-repo-path", "", "path to the directory with the manifests to update (default the repository root)").Replaces("update"),
+			creation.ObjectName("git-repo-namespace", "sourceRef.namespace", "namespace of the GitRepository (default: the namespace of the ImageUpdateAutomation)"),
+			creation.Text("git-repo-path", "", "path to the directory with the manifests to update (default: the repository root)").Replaces("update"),
 			creation.Text("checkout-branch", "git.checkout.ref.branch", "branch to check out").Required().Replaces("git.checkout.ref"),
-			creation.Text("push-branch", "git.push.branch", "branch to push to (default --checkout-branch)"),
+			creation.Text("push-branch", "git.push.branch", "branch to push to (default: --checkout-branch)"),
 			creation.Text("commit-template", "git.commit.messageTemplate", "Go template of the commit message").Checked(checkTemplate),
 			creation.Text("author-name", "git.commit.author.name", "name of the commit author").Required(),
 			creation.Text("author-email", "git.commit.author.email", "e-mail address of the commit author").Required(),
-			creation.ObjectName("signing-key-secret", "git.commit.signingKey.secretRef.name", "name of the Secret with the key to sign commits with", "Secret").Replaces("git.commit.signingKey"),
+			creation.ObjectName("signing-key-secret", "git.commit.signingKey.secretRef.name", "name of the Secret with the commit signing key", "Secret").Replaces("git.commit.signingKey"),
 			creation.OneOf("signing-key-type", "git.commit.signingKey.type", "type of the signing key: gpg, ssh", "gpg", "ssh").Replaces("git.commit.signingKey"),
 			creation.Duration("policy-change-delay", "policyChangeDelay", "time to wait for further ImagePolicy changes before a run, e.g. 5m (requires Flux 2.10)"),
 			creation.Interval(),

@@ -73,7 +73,7 @@ func alert() creation.Builder {
   flux create alert app --provider-ref=slack --event-source=Kustomization/app.apps`,
 		Flags: []creation.Flag{
 			creation.ObjectName("provider-ref", "providerRef.name", "name of the Provider that receives the alerts", "Provider").Required(),
-			creation.OneOf("event-severity", "eventSeverity", "minimum severity of the events: info, error (default info)", "info", "error"),
+			creation.OneOf("event-severity", "eventSeverity", "minimum severity of the events: info, error (default: info)", "info", "error"),
 			events("event-source", "eventSources", "objects to send events for, as KIND/NAME[.NAMESPACE]; '*' for all names"),
 		},
 	}
@@ -130,7 +130,7 @@ func receiver() creation.Builder {
 		Flags: []creation.Flag{
 			creation.Choice("type", "type", "type of the webhook sender: "+strings.Join(creation.ReceiverTypes, ", "), creation.ReceiverTypes...).Required(),
 			creation.ObjectName("secret-ref", "secretRef.name", "name of the Secret with the token, created with 'flux create secret receiver'", "Secret").Required(),
-			creation.List("event", "events", "event types to handle (default all)"),
+			creation.List("event", "events", "event types to handle (default: all)"),
 			events("resource", "resources", "objects to reconcile, as KIND/NAME[.NAMESPACE]"),
 		},
 	}

@@ -36,7 +36,7 @@ type options struct {
 // NewCommand returns the debug command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.ObjectGroup("debug", "Show the final values or variables, the status and the history of a resource",
-		newKind(a, "HelmRelease", "values", `  # Show the values that the chart is rendered with
+		newKind(a, "HelmRelease", "values", `  # Show the final chart values
   flux debug hr my-app --show-values
 
   # Show the object that each value comes from
@@ -70,16 +70,16 @@ func NewCommand(a *app.App) *cobra.Command {
 func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
 	o := &options{}
 	k, _ := controllers.FindKind(kind)
-	what, usage := "values", "show the values that the chart is rendered with"
+	what, usage := "values", "show the final chart values"
 	if inputs == "vars" {
-		what, usage = "variables", "show the variables of post-build substitutions"
+		what, usage = "variables", "show the post-build substitution variables"
 	}
 	cmd := &cobra.Command{
 		Use: k.Word + " [name]", Aliases: []string{k.Short},
 		Short: "Show the " + what + ", the status or the history of a " + k.Kind,
 		Long: "Show the final " + what + ", the status or the history of a " + k.Kind + `.
 
-With --show-` + inputs + `, secret values are masked on a terminal. Elsewhere, where masked
+With --show-` + inputs + `, secret values are masked on a terminal. In files and pipes, where masked
 values could be mistaken for real ones, the command fails unless --reveal or
 --mask-secrets is set.`,
 		Example:           example,
@@ -93,7 +93,7 @@ values could be mistaken for real ones, the command fails unless --reveal or
 	fs.BoolVar(&o.status, "show-status", false, "show the status")
 	fs.BoolVar(&o.history, "show-history", false, "show the history of reconciliations")
 	fs.BoolVar(&o.reveal, "reveal", false, "print secret values (only with --show-"+inputs+")")
-	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values also where standard output is not a terminal (only with --show-"+inputs+")")
+	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values even if standard output is not a terminal (only with --show-"+inputs+")")
 	fs.BoolVar(&o.origin, "origin", false, "also show the object that each value comes from (only with --show-"+inputs+")")
 	command.AddOutput(fs, &o.format, "output format", "json", "yaml")
 	return cmd

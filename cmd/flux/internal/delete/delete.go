@@ -31,16 +31,16 @@ func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	return kinds.NewCommand(a, kinds.Verb{
 		Name: "delete", Applies: controllers.Delete, Explicit: true,
-		Short: "Delete resources after showing what is pruned with them",
-		Of:    "Delete %s objects after showing what is pruned with them",
+		Short: "Delete resources after showing the objects that are pruned with them",
+		Of:    "Delete %s objects after showing the objects that are pruned with them",
 		OfKind: []kinds.Example{
-			{For: controllers.Kind.Applies, Text: `  # Show what is pruned with an object and ask for confirmation
+			{For: controllers.Kind.Applies, Text: `  # Show the objects that are pruned with an object, and ask for confirmation
   flux delete %[1]s %[2]s`},
 			{For: controllers.Kind.Applies, Text: `  # Keep the resources that it manages
   flux delete %[1]s %[2]s --suspend-first`},
 			{For: kinds.Unless(controllers.Kind.Applies), Text: `  # Delete an object after confirmation
   flux delete %[1]s %[2]s`},
-			{Text: `  # Delete several without a prompt and wait until they are deleted
+			{Text: `  # Delete several objects without a prompt and wait until they are deleted
   flux delete %[1]s %[2]s %[3]s --yes --wait`},
 			{Text: `  # Delete objects by label
   flux delete %[1]s -l team=blue -n apps`},

@@ -22,7 +22,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
@@ -149,23 +148,9 @@ func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one boo
 	defer cancel()
 	g, gaps, err := tree.Dependencies(ctx, client, namespace)
 	if err == nil && len(g.Vertices) == 0 && len(gaps) == 0 {
-		err = checkInstalled(ctx, client, namespace)
+		err = kinds.CheckInstalled(ctx, client, namespace)
 	}
 	return g, gaps, err
-}
-
-// checkInstalled returns an error if the cluster does not serve the Flux
-// kinds.
-func checkInstalled(ctx context.Context, client *kube.Client, namespace string) error {
-	source := controllers.Kinds[0]
-	err := client.WithServedVersion(ctx, source, func(r kube.Resource) error {
-		return client.Metadata(ctx, r, kube.Selection{Namespace: namespace}, func(controllers.Object) {})
-	})
-	var missing *kube.MissingKindError
-	if errors.As(err, &missing) {
-		return kinds.NotServed(controllers.Kinds)
-	}
-	return err
 }
 
 // graphOfFolder reads manifests and sets namespace on objects without one.

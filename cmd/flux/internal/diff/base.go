@@ -37,73 +37,43 @@ type baseOptions struct {
 // repository; without --base, it prints its help.
 func addBase(a *app.App, cmd *cobra.Command) *cobra.Command {
 	o := &baseOptions{}
-	cmd.Long = `Preview changes without applying them.
+	cmd.Long = `Preview changes before they are applied. With --base, flux diff compares two
+revisions of the Git repository in the current directory without cluster access;
+the subcommands compare the desired state with a cluster.
 
-The subcommands compare with the cluster. With --base, flux diff compares
-two revisions of the Git repository in the current directory instead, without
-cluster access, for pull requests: it builds the Kustomizations and HelmReleases
-in the directory of the cluster (--path), uses the repository for each source
-whose URL is one of its remotes, renders the affected objects at both
-revisions, and compares them object by object.
+Comparison:
+  --path selects the cluster directory; repeat it or quote a pattern to compare
+  several clusters. --base auto selects the merge base with the target branch of
+  the pull request. The other revision is the work tree unless --head is set.
+  Sources that cannot be rendered are listed as not compared.
+  See "flux help pull-requests".
 
-Several clusters are compared at once if --path is repeated or a pattern, which
-has to be quoted. What they have in common is rendered once. The report is
-grouped by cluster, with the changes that are the same in several clusters first.
-
-With --base auto, the base is the merge base with the target branch of the pull
-request, which CI systems pass in environment variables, or with the default
-branch of origin.
-
-The repository is only read, unless --fetch lets git fetch what a shallow or partial
-clone does not have. The new revision is the work tree, including
-uncommitted files, unless --head sets a revision. Secret values
-are masked; SOPS-encrypted values are decrypted for the comparison if a key is
-available.
-
-A GitRepository with another reference of the same URL is read from the clone at
-that reference. ExternalArtifacts are rendered from their ArtifactGenerator, and
-files that .sourceignore or spec.ignore excludes are excluded. ResourceSets are
-rendered as by flux-operator (see flux help flux-operator). What cannot be rendered,
-such as the content of another repository, is listed as not compared.
-
-With --timeline, everything is rendered, and the report is the order in which the
-controllers are expected to make the changes, by dependsOn, wait and the objects
-that define each other: what is restarted, recreated, deleted before its
-replacement exists, released by Helm, and what fails because a field is immutable.
-Changes of the same step are made in any order. What depends on timing is marked.
-Defaults of the API server, webhooks, health checks and drift are not known;
-'flux test --base' observes them in a sandbox.
-
-With --comment, the result is a comment on the pull request of the CI system, which
-later runs update, also when the comparison fails. With --status, it is the status
-of the commit. The token is read from the environment only: GITHUB_TOKEN,
-GITLAB_TOKEN, GITEA_TOKEN or BITBUCKET_TOKEN. For a pull request from a fork, whose
-token may not write, that is a warning.
-
-A Kustomization or HelmRelease that is not compared counts as changed if its
-definition or its source changes.`
+Output:
+  Secret values are masked. --comment and --status publish the result on the
+  pull request. --timeline lists the changes in the expected order: see
+  "flux help timeline".`
 	cmd.Annotations = command.Exits{
-		clierr.ExitSuccess: "there are no changes, or with --fail-on=danger no dangerous ones; --fail-on=error and --exit-code=false accept all changes",
-		clierr.ExitFailed:  "there are changes, or with --fail-on=danger dangerous ones",
-		clierr.ExitUndetermined: "the comparison failed, the controller would fail, the command line is invalid, the comment or the status of --comment and " +
-			"--status could not be written, or something that the change may affect, with --strict anything, was not compared",
+		clierr.ExitSuccess: "there are no changes, or --fail-on accepts them",
+		clierr.ExitFailed:  "there are changes (with --fail-on=danger: dangers), or an image does not exist (--verify-images)",
+		clierr.ExitUndetermined: "undetermined: the comparison failed, the controller would fail, the command line is invalid, --comment or --status failed, " +
+			"or something that the change may affect (with --strict: anything) was not compared",
 	}.Annotations()
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
 
-  # Show only the changes since the branch left main
+  # Show only the changes since the branch was created from main
   flux diff --base main --merge-base --path clusters/production
 
   # Show the changes of a pull request in a CI system
   flux diff --base auto --path clusters/production
 
-  # Show in which order the controllers make the changes
+  # Show the expected order of the changes
   flux diff --base main --path clusters/production --timeline
 
   # Show the changes on all clusters
   flux diff --base main --path 'clusters/*'
 
-  # Fail only for dangers, and write a comment and a report for code scanning
+  # Fail only for dangers, and write a comment and a code scanning report
   flux diff --base auto --path clusters/production --fail-on=danger -o github=comment.md -o sarif=flux.sarif
 
   # Comment on the pull request of a CI system, and set the status of its commit
@@ -112,16 +82,16 @@ definition or its source changes.`
   # Write a pull request comment to a file without failing the pipeline
   flux diff --base origin/main --head HEAD --path clusters/production -o github=comment.md --exit-code=false`
 	fs := cmd.Flags()
-	fs.StringVar(&o.base, "base", "", "branch, tag or commit of the Git repository to compare with, or auto for the merge base with the target of the pull request")
+	fs.StringVar(&o.base, "base", "", "branch, tag or commit to compare with, or auto for the merge base with the target branch of the pull request")
 	fs.StringVar(&o.head, "head", "", "revision to compare (default: the work tree)")
 	fs.BoolVar(&o.mergeBase, "merge-base", false, "compare with the merge base of --head and --base")
-	fs.BoolVar(&o.fetch, "fetch", false, "fetch commits and files that a shallow or partial clone does not have from origin, with git")
+	fs.BoolVar(&o.fetch, "fetch", false, "fetch missing commits and files of a shallow or partial clone from origin")
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern, e.g. 'clusters/*'")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
 	o.AddLocal(cmd)
 	o.AddVariables(fs)
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render the charts of HelmReleases")
-	fs.BoolVar(&o.changes.Timeline, "timeline", false, "report only the order in which the controllers are expected to make the changes, with -o human or json")
+	fs.BoolVar(&o.changes.Timeline, "timeline", false, "report only the expected order of the changes, with -o human or json")
 	fs.BoolVar(&o.complete, "strict", false, "exit with 2 if anything is not compared")
 	fs.StringVar(&o.helm.KubeVersion, "kube-version", desired.AssumedKubernetes, "Kubernetes version for chart capabilities")
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")

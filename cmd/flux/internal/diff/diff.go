@@ -32,26 +32,23 @@ func newKustomization(a *app.App) *cobra.Command {
 		Use:     "kustomization [name]",
 		Aliases: []string{"ks"},
 		Short:   "Diff a Kustomization against the cluster",
-		Long: `Diff a Kustomization against the cluster: list the objects that it would create,
-change, recreate and prune, field by field. The diff uses a server-side dry
-run of each object as kustomize-controller applies it, so that it includes
-defaults, webhooks and the fields of other managers.
+		Long: `Compare a Kustomization with the cluster: list the objects that it would create,
+change, recreate and prune, field by field. Each object is sent to the API
+server as a server-side apply dry run, as kustomize-controller applies it, so
+that the result includes defaults, webhooks and the fields of other managers.
 
-Without --path, it compares the artifact of the source with the live objects, to
-show drift. With --path, it compares a local directory, such as a branch to
-merge. With --revision or --branch, it compares another revision of the source:
-a branch, tag, reference or commit of a GitRepository, or a tag or digest of an
-OCIRepository. The revision is fetched from its server with the credentials of
-the source: those of its Secret, also of a GitHub App, or, with --provider, the
-identity of the environment for sources with this spec.provider. In a clone of the
-repository, a commit that the clone has, and a revision that only the clone has, are
-read from the clone.
+Selection:
+  By default, the artifact of the source is compared, to show drift. --path
+  compares a local directory, --revision or --branch another revision of the
+  source: it is fetched with the credentials of the source (its Secret, a GitHub
+  App, or --provider). In a clone of the source, commits, and revisions that
+  only the clone has, are read from the clone.
 
-Dry runs impersonate the ServiceAccount of the Kustomization if you have
-permission to impersonate it, on the cluster of spec.kubeConfig. The diff
-includes the objects that are deleted with a pruned Kustomization or
-HelmRelease. Neither the cluster nor the directory is modified, and secret
-values are masked.`,
+Output:
+  The report includes objects that are deleted with a pruned Kustomization or
+  HelmRelease. Secret values are masked. The cluster and the directory are not
+  modified. Dry runs use the cluster in spec.kubeConfig, and impersonate the
+  ServiceAccount of the Kustomization if you have the permission.`,
 		Example: `  # Show drift from the artifact of the source
   flux diff kustomization my-app
 
@@ -78,10 +75,10 @@ values are masked.`,
 	fs := cmd.Flags()
 	o.Add(fs)
 	buildflags.AddCapabilities(fs, &o.helm)
-	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff the HelmReleases in the build")
+	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff nested HelmReleases")
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
 	addRevision(cmd, o)
-	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new if a file is set, and as unchanged otherwise")
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new with --kustomization-file, else as unchanged")
 	o.add(cmd)
 	return cmd
 }

@@ -19,21 +19,20 @@ func newHelmRelease(a *app.App) *cobra.Command {
 		Use:     "helmrelease [name]",
 		Aliases: []string{"hr"},
 		Short:   "Diff a HelmRelease against the cluster",
-		Long: `Diff a HelmRelease against the cluster: list the objects that the next upgrade of
-its release would create, change and remove, field by field. The chart is
-rendered like helm-controller does, and the diff uses a server-side dry run of
-each object.
+		Long: `Compare a HelmRelease with the cluster: list the objects that the next upgrade
+would create, change and remove, field by field. The chart is rendered as in
+helm-controller, and each object is sent to the API server as a dry run.
 
-helm-controller upgrades a release when its chart has another version, or when
-its values, post-renderers or common metadata change. If none of them changed,
-the diff shows drift from the deployed release. The controller corrects drift
-only if spec.driftDetection.mode is enabled; otherwise there are no changes to
-apply, and the objects that differ are listed as not corrected.
+Drift:
+  helm-controller upgrades a release if the chart version, the values, the
+  post-renderers or the common metadata change. Otherwise the diff shows drift.
+  The controller corrects drift only if spec.driftDetection.mode is enabled;
+  if not, the objects are listed as not corrected and are not changes.
 
-Without --chart, the diff uses the chart artifact of the source; if
---helmrelease-file sets another chart, that chart is fetched. Hooks are not part
-of the release: they are listed, but not compared. Secret values are masked in
-all objects.`,
+Charts:
+  The chart is the artifact of the source, the one that --helmrelease-file
+  specifies, or --chart. Hooks are not part of the release: they are listed but
+  not compared. Secret values are masked.`,
 		Example: `  # Show the changes of the next reconciliation
   flux diff helmrelease my-app
 
@@ -54,7 +53,7 @@ all objects.`,
 	buildflags.AddChart(fs, &o.chart)
 	o.AddRelease(fs)
 	fs.StringVar(&o.chart.Chart, "path", "", "alias of --chart")
-	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new if a file is set, and as unchanged otherwise")
+	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new with --helmrelease-file, else as unchanged")
 	buildflags.AddCapabilities(fs, &o.helm)
 	o.add(cmd)
 	return cmd

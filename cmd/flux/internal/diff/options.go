@@ -34,7 +34,7 @@ type options struct {
 // addRevision adds the flags that select a revision of the source.
 func addRevision(cmd *cobra.Command, o *options) {
 	fs := cmd.Flags()
-	fs.StringVar(&o.revision, "revision", "", "revision of the source to compare: Git branch, tag, reference or commit; tag or digest of an OCIRepository")
+	fs.StringVar(&o.revision, "revision", "", "source revision to compare: branch, tag, reference or commit of a GitRepository; tag or digest of an OCIRepository")
 	fs.StringVar(&o.branch, "branch", "", "branch of the source to compare")
 	complete.Revisions(cmd, "revision", "branch")
 }

@@ -17,25 +17,21 @@ func DangersTopic() string {
 		}
 		list.WriteString("\n  " + name + "\n      " + fit.Fold(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
 	}
-	return `Changes that flux diff warns about.
-
-A danger is a change that deserves a decision before it is merged. flux diff warns
+	return `A danger is a change that can lose data or interrupt a service. flux diff warns
 about dangers on standard error, and reports them in all output formats. With
 --fail-on=danger, only dangers exit with 1; other changes and notices do not.
 
-A danger can be accepted:
-
+Accept dangers:
   --allow RULE,…
       for all objects of the comparison.
   ` + review.AllowAnnotation + `: RULE,…
-      for an object with this annotation. Only the annotation of the present
+      for an object with this annotation. Only the annotation of the current
       object counts: a change cannot allow itself.
 
-  # Fail a pull request only if it is dangerous, and accept major versions
+  # Fail a pull request only for dangers, and accept major versions of images
   flux diff --base auto --path clusters/production --fail-on=danger --allow major-image-update
 
-Rules:
-` + list.String()
+Rules:` + list.String()
 }
 
 // Indentation and width of the rules in the help topic.

@@ -47,19 +47,20 @@ func NewCommand(a *app.App) *cobra.Command {
 		Annotations: command.Exits{
 			clierr.ExitFailed: "failure, or neither the object of --for nor an event about it exists",
 		}.Annotations(),
-		Long: `Show the Kubernetes events of Flux resources, the oldest first.
+		Long: `Show the Kubernetes events of Flux resources, the oldest first. By default,
+Kubernetes keeps events for one hour.
 
---for shows the events of one object, of Flux or of any other resource type. For
-a Flux resource, it includes relevant events of its upstream objects (the source
-of a Kustomization, the chart and the repository of a HelmRelease, the Provider
-of an Alert): Warnings, and the events of revisions that the object has attempted;
-with --watch also those of newer revisions. For all events of a source, use
---for GitRepository/NAME.
+Selection:
+  --for shows the events of one object, of Flux or of any other resource type.
+  For a Flux resource, it includes relevant events of its upstream objects (the
+  source of a Kustomization, the chart and the repository of a HelmRelease, the
+  Provider of an Alert): Warnings, and the events of revisions that the object
+  has attempted; with --watch also those of newer revisions. For all events of
+  a source, use --for GitRepository/NAME.
 
---watch streams new events until it is interrupted; it reconnects after lost
-connections, and --timeout does not apply to it.
-
-By default, Kubernetes keeps events for one hour.`,
+Watch:
+  --watch streams new events until it is interrupted. It reconnects after lost
+  connections; --timeout does not apply to it.`,
 		Example: `  # Show the events of a namespace
   flux events -n apps
 

@@ -54,12 +54,12 @@ func NewCommand(a *app.App) *cobra.Command {
 	})
 	cmd.Long = `Print objects as manifests that can be applied.
 
-The output excludes the status, the annotations of reconciliation requests and
-the annotation of kubectl. It includes all labels, also the owner labels of
-controllers. Secrets are printed as they are stored.
-
-Objects are printed while they are listed. With --with-credentials, each Secret is
-printed once, after the first object that refers to it.
+Output:
+  The manifests exclude the status, the annotations of reconciliation requests
+  and the annotation of kubectl. They include all labels, also the owner labels
+  of controllers. Objects are printed while they are listed. Secrets are printed
+  as they are stored; with --with-credentials, each Secret is printed once,
+  after the first object that refers to it.
 
 ` + kinds.Help
 	return cmd

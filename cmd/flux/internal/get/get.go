@@ -98,28 +98,28 @@ func NewCommand(a *app.App) *cobra.Command {
 // showsSource reports whether the kind has the flag --show-source, as in Flux 2.9.
 func showsSource(k controllers.Kind) bool { return k.Applies() && k.Source != nil }
 
-const help = `List objects and their status, of one kind, of several kinds such as ks,hr, of a
-family ("sources", "images") or of all. Select objects by KIND NAME, KIND/NAME or
-KIND/NAMESPACE/NAME.
+const help = `List Flux resources and their status: of one kind, of several kinds such as
+ks,hr, of a family ("sources", "images") or of all kinds.
 
-An object is listed if it matches all filters. --not-ready lists every object that
-is not ready; --failed omits objects that are not reconciled yet or are being
-reconciled.
+Selection:
+  Select objects by KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME. An object is
+  listed if it matches all filters. --not-ready includes objects that are still
+  reconciling; --failed does not. See "flux help selectors".
 
---watch lists the objects and then shows a row for every change, until it is
-interrupted. It reconnects after lost connections; --timeout bounds only the first
-list. On a terminal the table changes in place; elsewhere a row is printed only if it differs
-from the previous row of the object. A deleted object has the message "deleted",
-in JSON and YAML a metadata.deletionTimestamp. An object that no longer matches
-the filters is shown once more. -o json prints one object per line, -o yaml one
-document per object.
+Output:
+  On a narrow terminal, messages are truncated and less important columns are
+  omitted, unless --no-trunc is set. Colors mark objects that are not ready;
+  NO_COLOR disables them. -o json, yaml and name print objects while they are
+  listed, unless --sort-by is set. Templates keep all objects in memory.
 
-Objects are printed while they are listed with -o json, yaml and name, unless
---sort-by is given. Templates keep all objects in memory.
-
-On a narrow terminal, messages are truncated and less important columns omitted
-(--no-trunc keeps everything). Colors mark objects that are not ready; NO_COLOR
-turns them off.`
+Watch:
+  --watch lists the objects, then prints a row for each change until it is
+  interrupted. It reconnects after lost connections; --timeout limits only the
+  first list. On a terminal, the table is updated in place; elsewhere, a row is
+  printed if it differs from the previous row of the object. -o json prints one
+  object per line, -o yaml one document per object. Deleted objects have the
+  message "deleted" or a metadata.deletionTimestamp. Objects that no longer
+  match the filters are shown once more.`
 
 // familyWord returns the family of the kinds of a command.
 func familyWord(c *cobra.Command) string {
@@ -155,9 +155,9 @@ func (o *options) add(fs *pflag.FlagSet) {
 	fs.StringVarP(&o.labels, "label-selector", "l", "", "list the objects with these labels, such as 'team=blue,env in (dev,test)'")
 	fs.StringVar(&o.status, "status-selector", "", "list only objects with a condition, e.g. ready=false or ready!=true")
 	fs.BoolVar(&o.suspended, "suspended", false, "list only suspended objects; -o wide shows the reason and the author")
-	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready for any reason, also those being reconciled")
+	fs.BoolVar(&o.notReady, "not-ready", false, "list only objects that are not ready, including those still reconciling")
 	fs.BoolVar(&o.failed, "failed", false, "list only objects whose last reconciliation failed")
-	fs.BoolVar(&o.stalled, "stalled", false, "list only objects that their controller does not retry until they or their source change")
+	fs.BoolVar(&o.stalled, "stalled", false, "list only stalled objects, which are not retried until the spec or source changes")
 	fs.StringVar(&o.sortBy, "sort-by", "", "sort by a column, such as ready or age, or by a JSONPath, such as .metadata.creationTimestamp")
 	fs.BoolVar(&o.noHeader, "no-header", false, "omit the header of the table")
 	fs.BoolVar(&o.noTrunc, "no-trunc", false, "do not truncate lines or omit columns on a terminal")

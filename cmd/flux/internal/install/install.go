@@ -40,13 +40,16 @@ func NewCommand(a *app.App) *cobra.Command {
 ready. The flags, the Kubernetes version and your permissions are checked before
 the cluster is changed.
 
---version selects the version of Flux. Those of flux version --embedded are part
-of this program. The manifests of others are downloaded from the releases of the
-Flux project and compared with the published checksum; latest is the newest
-release. Without access to the releases, --manifests takes rendered manifests.
+Versions:
+  --version selects the Flux version. The versions that "flux version
+  --embedded" lists are part of this program. Manifests of other versions are
+  downloaded from the releases of the Flux project, and their checksum is
+  verified; latest is the newest release. Without access to the releases,
+  --manifests installs rendered manifests.
 
-With -o json or yaml, standard output has a list of all objects with kind,
-namespace, name and result: created, configured or unchanged.`,
+Output:
+  -o json and -o yaml print a list of all objects with kind, namespace, name and
+  result: created, configured or unchanged.`,
 		Example: `  # Install or upgrade Flux
   flux install
 

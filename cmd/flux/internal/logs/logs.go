@@ -49,12 +49,14 @@ func NewCommand(a *app.App) *cobra.Command {
 		Long: `Show the logs of all Flux controller pods, merged by time: the records about
 objects in a namespace, or with -A all records.
 
---for shows the records about an object and the objects that it manages: nested
-Kustomizations, HelmReleases and sources. Unstructured lines, such as the stack
-trace of a panic, are shown unless objects or kinds are selected.
+Selection:
+  --for shows records about an object and the objects that it manages: nested
+  Kustomizations, HelmReleases and sources. Unstructured lines, such as the
+  stack trace of a panic, are shown unless objects or kinds are selected.
 
---follow streams new records until it is interrupted. It reconnects after lost
-connections and follows replacement pods without losing or repeating lines.`,
+Watch:
+  --follow streams new records until it is interrupted. It reconnects after lost
+  connections and follows replacement pods without losing or repeating lines.`,
 		Example: `  # Show the errors of the last hour in all namespaces
   flux logs -A --level error --since 1h
 
@@ -73,7 +75,7 @@ connections and follows replacement pods without losing or repeating lines.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return run(a, cmd, o, args) },
 	}
 	fs := cmd.Flags()
-	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the records of all namespaces and those without an object")
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "show the records of all namespaces, including those not tied to an object")
 	fs.StringVar(&o.fluxNamespace, "flux-namespace", a.FluxNamespace(), "namespace of the Flux controllers")
 	fs.BoolVarP(&o.follow, "follow", "f", false, "stream new records until interrupted")
 	fs.StringVar(&o.kind, "kind", "", "show records of objects of this kind, e.g. GitRepository or ks")
@@ -81,10 +83,10 @@ connections and follows replacement pods without losing or repeating lines.`,
 	fs.Var(o.level, "level", "show lines of this level or above: "+strings.Join(logs.Levels(), ", "))
 	fs.DurationVar(&o.since, "since", 0, "show records newer than a duration, e.g. 10m; 0 for all")
 	fs.StringVar(&o.sinceTime, "since-time", "", "show records after a time (RFC 3339), e.g. 2026-11-01T10:00:00Z")
-	fs.Int64Var(&o.tail, "tail", -1, "number of recent lines to show per pod, of those that the other flags select; -1 for all")
+	fs.Int64Var(&o.tail, "tail", -1, "number of recent matching lines per pod, -1 for all")
 	fs.StringVar(&o.subject, "for", "", "show records of an object and the objects that it manages: KIND/NAME")
 	fs.IntVar(&o.streams, "max-log-requests", 50, "maximum number of concurrent log requests")
-	command.AddOutput(fs, &o.format, "output format, a line with its pod for each record", "json")
+	command.AddOutput(fs, &o.format, "output format, one line per record with its pod", "json")
 	complete.Flag(cmd, "for", complete.FluxObjects(a))
 	complete.Flag(cmd, "kind", cobra.FixedCompletions(kindNames(), cobra.ShellCompDirectiveNoFileComp))
 	complete.Flag(cmd, "name", completeNamed(a, &o.kind))

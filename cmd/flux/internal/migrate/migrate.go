@@ -36,24 +36,27 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate",
 		Short: "Migrate Flux resources or manifests to the current API versions",
-		Long: `Migrate the Flux resources that a cluster stores, or with --path the manifests in
-files, to the current API versions. Do both before an upgrade that no longer
-serves older versions.
+		Long: `Migrate the Flux resources that a cluster stores to the current API versions, or
+with --path the manifests in files. Run both before upgrading to a Flux version
+that no longer serves the old API versions.
 
-On a cluster, each object that may be stored at an older version is rewritten at
-the version that the installed CRD stores, and the older versions are removed
-from the CRD. Field ownership is preserved.
+Cluster:
+  Each object that may be stored in an older version is rewritten in the storage
+  version of the installed CRD, and the older versions are removed from the CRD.
+  Field ownership is preserved.
 
-In files, the lines with an older API version of a Flux kind are changed,
-including selectors and inline patches. Comments and layout are preserved. Lines
-whose kind cannot be determined are listed and left unchanged. --version selects
-the version of Flux on the clusters (default: the one that flux installs). An older
-Flux may not serve the new API versions: upgrade it before its manifests.
+Files:
+  Lines with an older API version of a Flux kind are changed, including
+  selectors and inline patches. Comments and layout are preserved. Lines whose
+  kind cannot be determined are listed and left unchanged. --version is the Flux
+  version on the clusters (default: the version that flux installs). An older
+  Flux may not serve the new API versions: upgrade it before its manifests.
 
-A field that the newer version does not have is moved to the field that replaces
-it, or removed if it has no effect. If neither is possible, as in JSON patches
-(RFC 6902), the field is listed with the remedy, and the object or file is left
-unchanged.`,
+Fields:
+  A field that the newer version does not have is moved to its replacement, or
+  removed if it has no effect. If neither is possible, as in JSON patches (RFC
+  6902), the field is listed with the remedy, and the object or file is left
+  unchanged.`,
 		Example: `  # Show the resources that are stored at older versions
   flux migrate --dry-run
 
@@ -75,8 +78,8 @@ unchanged.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&o.path, "path", "f", "", "file or directory with manifests to migrate instead of the cluster")
-	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "extensions of the files to migrate, with --path")
-	flags.StringVarP(&o.version, "version", "v", "", "Flux minor version to migrate to, e.g. 2.6, with --path")
+	flags.StringSliceVarP(&o.extensions, "extensions", "e", []string{".yaml", ".yml"}, "file extensions to migrate, with --path")
+	flags.StringVarP(&o.version, "version", "v", "", "target Flux minor version, e.g. 2.6, with --path")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "show the changes without applying them")
 	command.AddYes(flags, &o.yes, "skip the confirmation")
 	command.AddOutput(flags, &o.format, "output format", "json", "yaml")

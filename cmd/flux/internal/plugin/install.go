@@ -28,7 +28,7 @@ that is installed already is replaced.`,
   # Install a version
   flux plugin install operator@0.46.0
 
-  # Install the download with a digest
+  # Install a plugin by digest
   flux plugin install operator@sha256:febc30806053d028f9e10f5572966ed28ede07c4912ff998936f724d1f693909
 
   # Install from a directory, without access to the internet
@@ -104,7 +104,7 @@ func newPluginUninstall(a *app.App) *cobra.Command {
 		Aliases: []string{"delete"},
 		Short:   "Uninstall a plugin",
 		Long: `Remove a plugin and its receipt from the plugin directory. A program that
-'flux plugin install' did not install is not removed.`,
+"flux plugin install" did not install is not removed.`,
 		Example: `  # Uninstall a plugin
   flux plugin uninstall operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -133,7 +133,7 @@ func newPluginUpdate(a *app.App) *cobra.Command {
 		Use:     "update [name]",
 		Aliases: []string{"upgrade"},
 		Short:   "Update installed plugins",
-		Long: `Update a plugin, or all plugins that 'flux plugin install' installed, to the
+		Long: `Update a plugin, or all plugins that "flux plugin install" installed, to the
 latest versions in the catalog. After an error the installed version is kept.`,
 		Example: `  # Update all plugins
   flux plugin update

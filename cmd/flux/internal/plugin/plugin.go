@@ -17,18 +17,22 @@ import (
 // NewCommand returns the plugin command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.Group("plugin", "Manage plugins", newPluginInstall(a), newPluginList(a), newPluginSearch(a), newPluginUninstall(a), newPluginUpdate(a))
-	cmd.Long = `Manage plugins: programs named flux-NAME that run as 'flux NAME'.
+	cmd.Long = `Manage plugins: programs named flux-NAME that run as "flux NAME". A plugin
+cannot replace a built-in command.
 
-Plugins are installed in ~/.fluxcd/plugins, or in the directory in FLUXCD_PLUGINS.
-Programs named flux-NAME in the directories of PATH are plugins, too; the plugin
-directory comes first. A plugin cannot replace a built-in command.
+Directories:
+  Plugins are installed in ~/.fluxcd/plugins, or the directory in
+  FLUXCD_PLUGINS. Programs named flux-NAME in the directories of PATH are
+  plugins, too; the plugin directory has precedence.
 
-Arguments after NAME are passed to the plugin. --kubeconfig, --context and
---namespace before NAME are forwarded in its environment (KUBECONFIG), so that
-every Kubernetes client in it uses them.
+Arguments:
+  Arguments after NAME are passed to the plugin. --kubeconfig, --context and
+  --namespace before NAME are passed in its environment (KUBECONFIG), so that
+  every Kubernetes client in the plugin uses them.
 
-The catalog is that of the Flux project, or the URL or directory in
-FLUXCD_PLUGIN_CATALOG.`
+Catalog:
+  The default catalog is that of the Flux project. FLUXCD_PLUGIN_CATALOG sets
+  the URL or directory of another catalog.`
 	cmd.Example = `  # Find, install and run a plugin
   flux plugin search
   flux plugin install operator
@@ -46,7 +50,7 @@ func newPluginList(a *app.App) *cobra.Command {
 		Aliases: []string{"ls"},
 		Short:   "List installed plugins with their versions and paths",
 		Long: `List the plugins in the plugin directory and on PATH. The version of a plugin that
-'flux plugin install' did not install is shown as manual.`,
+"flux plugin install" did not install is shown as manual.`,
 		Example: `  # List plugins
   flux plugin list
 
@@ -114,7 +118,7 @@ or all of them.`,
 		Example: `  # List all plugins
   flux plugin search
 
-  # Find plugins by a word
+  # Search plugins by keyword
   flux plugin search schema`,
 		Args:              cobra.MaximumNArgs(1),
 		ValidArgsFunction: cobra.NoFileCompletions,

@@ -37,7 +37,7 @@ func NewCommand(a *app.App) *cobra.Command {
 			{For: func(k controllers.Kind) bool { return k.Release }, Text: `  # Upgrade even if nothing has changed, or retry after the last retry has failed
   flux reconcile %[1]s %[2]s --force
   flux reconcile %[1]s %[2]s --reset`},
-			{Text: `  # Reconcile several, all in a namespace, or all that are not ready
+			{Text: `  # Reconcile several objects, all in a namespace, or all that are not ready
   flux reconcile %[1]s %[2]s %[3]s
   flux reconcile %[1]s --all -n apps
   flux reconcile %[1]s --failed -A`},
@@ -70,11 +70,11 @@ func NewCommand(a *app.App) *cobra.Command {
 func addKindFlags(o *options, k controllers.Kind, fs *pflag.FlagSet) {
 	if k.Release {
 		fs.BoolVar(&o.Force, "force", false, "install or upgrade the release even if nothing has changed")
-		fs.BoolVar(&o.Reset, "reset", false, "reset the failure counts, so that a release with exhausted retries is tried again")
+		fs.BoolVar(&o.Reset, "reset", false, "reset the failure counts, to retry a release whose retries are exhausted")
 	}
 	switch {
 	case k.HasUpstream():
-		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile the upstream objects first, up to the repository")
+		fs.BoolVar(&o.WithSource, "with-source", false, "reconcile the upstream sources first, up to the repository")
 	case k.Family == "source" && k.Word == "git":
 		fs.BoolVar(&o.WithSource, "with-source", false, "accepted for compatibility: a GitRepository has no source")
 	}

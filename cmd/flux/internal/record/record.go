@@ -36,21 +36,22 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "record",
 		Short: "Record the state of Flux in a file without secrets",
-		Long: `Record what the commands that read a cluster look at in one file: Flux resources,
-the objects in their inventories, workloads and their pods, events, CRDs, leases
-and the recent logs of the controllers and of failing containers. 'flux replay'
-serves the file as a cluster that can only be read. Attach it to a bug report,
-or look at it later.
+		Long: `Record the cluster state that the read-only commands of flux need into one file:
+Flux resources, the objects in their inventories, workloads and pods, events,
+CRDs, leases, and recent logs of the controllers and of failing containers.
+Attach the file to a bug report, or serve it with "flux replay".
 
-The data of Secrets and ConfigMaps is not read. Values of HelmReleases,
-substituted variables, patches, environment variables, the specs of custom
-resources, credentials in URLs and arguments, private keys, and the paths of
-Providers and Receivers are masked. Names, labels, images, messages, and logs
-are not: look at them before you publish the file (gunzip -c FILE).
+Secrets:
+  The data of Secrets and ConfigMaps is not read. Values of HelmReleases,
+  substituted variables, patches, environment variables, the specs of custom
+  resources, credentials in URLs and arguments, private keys, and the paths of
+  Providers and Receivers are masked. Names, labels, images, messages and logs
+  are not masked: review the file before you publish it (gunzip -c FILE).
 
-What cannot be read is listed, and marked as unknown in the file.
-docs/recording.md describes the format.`,
-		Annotations: command.Exits{clierr.ExitFailed: "failure, or something could not be recorded; the file has the rest"}.Annotations(),
+Output:
+  Objects that cannot be read are listed, and marked as unknown in the file.
+  docs/recording.md describes the format.`,
+		Annotations: command.Exits{clierr.ExitFailed: "failure, or an object could not be recorded; the file contains the rest"}.Annotations(),
 		Example: `  # Record the cluster
   flux record -o cluster.flux.gz
 
@@ -64,8 +65,8 @@ docs/recording.md describes the format.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return run(a, cmd, o) },
 	}
 	fs := cmd.Flags()
-	fs.StringVarP(&o.output, "output", "o", "-", "path of the file, - for standard output")
-	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "record all namespaces, which is the default without -n")
+	fs.StringVarP(&o.output, "output", "o", "-", "path of the file, '-' for standard output")
+	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "record all namespaces, the default without -n")
 	fs.IntVar(&o.tail, "tail", defaultTail, "maximum number of recent log lines of each controller")
 	_ = cmd.MarkFlagFilename("output", "gz") // fails for unknown flags only
 	return cmd

@@ -35,39 +35,26 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rehearse",
 		Short: "Rehearse an upgrade of Flux in temporary sandboxes",
-		Long: `Rehearse an upgrade of Flux: run a repository through the present and the next
-version of Flux in two sandboxes on this machine, and compare the results. The
-report lists what breaks, what to migrate first, and what changes: the
-conditions and inventories of Flux resources, the applied objects, warning
-events, rejected and removed fields, and deprecated API versions.
+		Long: `Rehearse an upgrade: run a repository with the current and the next version of
+Flux in two sandboxes on this machine, and compare the results. The report lists
+failures, required migrations and changes: conditions and inventories of Flux
+resources, applied objects, warning events, rejected and removed fields, and
+deprecated API versions.
 
-The working tree is served in place of the remote repository, and
-gotk-components.yaml is replaced by the manifests of each version. Alerts and
-image updates are suspended, and Kustomizations and HelmReleases for other
-clusters are not applied, so that nothing outside of the sandboxes is changed.
-With --allow-network, other sources are fetched as in a cluster, without
-credentials that are not in the repository; without it, the sandboxes have no
-network. What is not ready with either version is listed as not rehearsed.
+Sources:
+  The work tree replaces the remote repository, and the manifests of each
+  version replace gotk-components.yaml. --from-cluster rehearses the Flux
+  resources of the cluster instead, with stub values for Secrets; the cluster is
+  not changed. See "flux help testing" for network access and Secrets.
 
-With --fake-secrets, Secrets and ConfigMaps that are not in the repository are
-created with generated values, and documents that SOPS has encrypted are served
-with stub values, which are the same with both versions. With --age-key-file, or the
-variables SOPS_AGE_KEY and SOPS_AGE_KEY_FILE, kustomize-controller decrypts them.
-
-With --from-cluster, the Flux resources of the cluster in the kubeconfig are
-rehearsed instead of a repository, with stub values for the Secrets. The cluster
-is only read.
-
-The sandboxes run the controllers that were built with flux-sandbox. The report
-lists controllers that do not have the version of the next Flux, and what is
-unknown because of it. The sandboxes need 2 GiB of memory; they are removed at
-the end, also after Ctrl-C.`,
+Output:
+  Resources that are not ready with either version are listed as not rehearsed.
+  If the sandbox does not contain the controllers of the next version, the
+  report lists them and the results that are therefore unknown.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "nothing differs between the two versions of Flux; notices, suspended resources, and controllers that did not run in the " +
-				"version of the next Flux do not change the exit code",
-			clierr.ExitFailed: "something breaks, has to be migrated or changes",
-			clierr.ExitUndetermined: "the rehearsal failed, the command line is invalid, or nothing differs but something could not be rehearsed, such as a " +
-				"source that is not ready with either version",
+			clierr.ExitSuccess:      "there is no difference; notices, suspended resources and missing controllers of the next version do not change the exit code",
+			clierr.ExitFailed:       "something fails, must be migrated or changes",
+			clierr.ExitUndetermined: "undetermined: the rehearsal failed, the command line is invalid, or there is no difference but a resource could not be rehearsed",
 		}.Annotations(),
 		Example: `  # Rehearse the upgrade of the only cluster in the repository to the newest embedded version
   flux rehearse
@@ -88,9 +75,9 @@ the end, also after Ctrl-C.`,
 	}
 	fs := cmd.Flags()
 	versions := strings.Join(controllers.EmbeddedVersions(), ", ")
-	fs.StringVar(&o.to, "to", "", "next version of Flux: "+versions+" (default "+controllers.Distributions[0].Version+")")
-	fs.StringVar(&o.from, "from", "", "present version of Flux (default: that of gotk-components.yaml or of the cluster)")
-	fs.StringVar(&o.path, "path", "", "directory of the cluster in its repository (default: the only one with gotk-sync.yaml)")
+	fs.StringVar(&o.to, "to", "", "next Flux version: "+versions+" (default "+controllers.Distributions[0].Version+")")
+	fs.StringVar(&o.from, "from", "", "current Flux version (default: from gotk-components.yaml or the cluster)")
+	fs.StringVar(&o.path, "path", "", "cluster directory in the repository (default: the only one with gotk-sync.yaml)")
 	fs.BoolVar(&o.fromCluster, "from-cluster", false, "rehearse the Flux resources of the cluster instead of a repository")
 	fs.BoolVar(&o.allowNetwork, "allow-network", false, "allow the controllers to connect to other hosts and to all local services; only for trusted repositories")
 	o.AddFakeSecrets(fs)

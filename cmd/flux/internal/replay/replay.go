@@ -27,23 +27,24 @@ func NewCommand(a *app.App) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "replay FILE [-- COMMAND [ARG]...]",
-		Short: "Serve a recording as a cluster that can only be read",
-		Long: `Serve a recording of 'flux record' as a Kubernetes API on loopback, and run a
-command with a kubeconfig for it. Without a command, the kubeconfig is printed
-and the recording is served until Ctrl-C.
+		Short: "Serve a recording as a read-only Kubernetes API",
+		Long: `Serve a recording of "flux record" as a read-only Kubernetes API on loopback,
+and run a command with a kubeconfig for it. Without a command, the kubeconfig is
+printed and the recording is served until Ctrl-C.
 
-The commands that read a cluster answer as at the time of the recording, also
-with the ages of that time. Nothing can be changed. What the recording does not
-have is refused and never reported as missing: the data of Secrets and
-ConfigMaps, files of artifacts, metrics, and objects that Flux does not apply.
-Therefore 'flux why' lists the drift of ready resources under "Could not check".`,
+Output:
+  Commands show the state, including ages, at the time of the recording.
+  Requests for data that was not recorded fail, and never return "not found":
+  the data of Secrets and ConfigMaps, files of artifacts, metrics, and objects
+  that Flux does not apply. "flux why" therefore lists the drift of ready
+  resources under "Could not check".`,
 		Annotations: command.Exits{
 			command.OtherExit: "the exit code of the command", clierr.ExitInterrupted: "interrupted, which is how a replay without a command ends",
 		}.Annotations(),
 		Example: `  # Explain what was not ready
   flux replay cluster.flux.gz -- flux why
 
-  # Look around in a shell
+  # Explore the recording in a shell
   flux replay cluster.flux.gz -- $SHELL
 
   # Serve the recording for other programs
@@ -62,7 +63,7 @@ Therefore 'flux why' lists the drift of ready resources under "Could not check".
 		},
 		RunE: func(cmd *cobra.Command, args []string) error { return run(a, cmd, format, args[0], args[1:]) },
 	}
-	command.AddOutput(cmd.Flags(), &format, "format of the kubeconfig's path and the time of the recording", "json")
+	command.AddOutput(cmd.Flags(), &format, "print the path of the kubeconfig and the time of the recording", "json")
 	return cmd
 }
 

@@ -1,9 +1,12 @@
 package root
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/artifact"
+	"github.com/fluxkit/flux/cmd/flux/internal/audit"
 	"github.com/fluxkit/flux/cmd/flux/internal/bisect"
 	"github.com/fluxkit/flux/cmd/flux/internal/bootstrap"
 	"github.com/fluxkit/flux/cmd/flux/internal/build"
@@ -83,7 +86,22 @@ type subcommand struct {
 func (s subcommand) command(a *app.App) *cobra.Command {
 	cmd := s.make(a)
 	cmd.GroupID = s.group
+	addExamples(cmd)
 	return cmd
+}
+
+// addExamples gives each command without examples the first examples of two of its subcommands.
+func addExamples(cmd *cobra.Command) {
+	var examples []string
+	for _, c := range cmd.Commands() {
+		addExamples(c)
+		if first, _, _ := strings.Cut(c.Example, "\n\n"); first != "" && len(examples) < 2 {
+			examples = append(examples, first)
+		}
+	}
+	if cmd.Example == "" {
+		cmd.Example = strings.Join(examples, "\n\n")
+	}
 }
 
 // commands lists the subcommands of the root command.
@@ -128,16 +146,23 @@ func commands() []subcommand {
 		{name: "trigger", group: groupOperate, make: trigger.NewCommand},
 		{name: "uninstall", group: groupInstall, make: uninstall.NewCommand},
 		{name: "validate", group: groupAuthor, make: validate.NewCommand},
+		{name: "audit", group: groupAuthor, make: audit.NewCommand},
 		{name: "version", group: groupTools, make: version.NewCommand},
 		{name: "wait", group: groupOperate, make: wait.NewCommand},
 		{name: "why", group: groupInspect, make: why.NewCommand},
 
+		{name: "audit-rules", group: groupTopics, make: newTopic("audit-rules", "Rules of flux audit and how to exclude them", audit.Topic)},
 		{name: "dangers", group: groupTopics, make: newTopic("dangers", "Changes that flux diff warns about", diff.DangersTopic)},
+		{name: "diagnosis", group: groupTopics, make: newTopic("diagnosis", "How flux why checks resources", diagnosisTopic)},
 		{name: "environment", group: groupTopics, make: newTopic("environment", "Environment variables and the configuration file", environmentTopic)},
 		{name: "exit-codes", group: groupTopics, make: newExitCodes, needsAll: true},
 		{name: "flux-operator", group: groupTopics, make: newTopic("flux-operator", "Repositories with FluxInstances and ResourceSets", operatorTopic)},
 		{name: "formatting", group: groupTopics, make: newTopic("formatting", "Output formats, tables and colors", formattingTopic)},
+		{name: "pull-requests", group: groupTopics, make: newTopic("pull-requests", "How flux diff --base compares pull requests", pullRequestsTopic)},
 		{name: "selectors", group: groupTopics, make: newTopic("selectors", "Selection of objects by name, kind, label and status", selectorsTopic)},
+		{name: "testing", group: groupTopics, make: newTopic("testing", "How flux test runs a repository in a sandbox", testingTopic)},
+		{name: "timeline", group: groupTopics, make: newTopic("timeline", "Order of the changes to a cluster", timelineTopic)},
+		{name: "validation", group: groupTopics, make: newTopic("validation", "How flux validate checks manifests", validationTopic)},
 	}
 }
 

@@ -162,6 +162,7 @@ var endRows = map[string]endRow{
 	"pull":                       {args: "app --list"},
 	"push artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --source=s --revision=main@sha1:1 --insecure-registry"},
 	"reconcile":                  {args: "app"},
+	"audit":                      {args: "--cluster"},
 	"bisect":                     {args: "--good=none", local: "it reads the clone", fails: true},
 	"record":                     {args: "--output=DIR/recording.gz"},
 	"rehearse":                   {args: "--from-cluster --from=2.9"},

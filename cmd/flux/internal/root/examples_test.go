@@ -196,3 +196,13 @@ func parsedExample(words []string) (path string, err error) {
 	}
 	return cmd.CommandPath(), nil
 }
+
+// TestEachHasExamples checks that each command has an example.
+func TestEachHasExamples(t *testing.T) {
+	t.Parallel()
+	everyCommand(func(cmd *cobra.Command) {
+		if cmd.Example == "" && !cmd.Hidden {
+			t.Errorf("%s has no example", cmd.CommandPath())
+		}
+	})
+}

@@ -49,7 +49,6 @@ func environmentTopic() string {
 over the configuration file.
 
 Flags from variables and the configuration file:
-
   ` + strings.Join(config.Variables(), "\n  ") + `
       The global flag of the same name, such as --timeout for FLUX_TIMEOUT.
       Credentials, server addresses and TLS verification have no variable.
@@ -63,7 +62,6 @@ Flags from variables and the configuration file:
       (default flux-system).
 
 Cluster:
-
   KUBECONFIG
       Paths to kubeconfig files, separated as in PATH. Default: ~/.kube/config.
   KUBERNETES_SERVICE_HOST
@@ -73,7 +71,6 @@ Cluster:
       Proxy for requests to the API server, registries and Git hosts.
 
 Credentials:
-
   GITHUB_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, BITBUCKET_TOKEN
       Token of the Git host for flux bootstrap and flux diff.
   GIT_PASSWORD
@@ -82,8 +79,8 @@ Credentials:
       Socket of the SSH agent for flux bootstrap git.
   SOPS_AGE_KEY, SOPS_AGE_KEY_FILE
       age keys for flux build and flux diff, or the file with them. Default:
-      sops/age/keys.txt in the configuration directory of the user, as sops has
-      it: XDG_CONFIG_HOME, else ~/.config, on macOS ~/Library/Application
+      sops/age/keys.txt in the configuration directory of the user, as in
+      sops: XDG_CONFIG_HOME, else ~/.config, on macOS ~/Library/Application
       Support; on Windows %AppData%.
   VAULT_ADDR, SOPS_HC_VAULT_ALLOWLIST
       Address of the Vault server that decrypts SOPS documents, and the
@@ -123,7 +120,6 @@ Credentials:
       token there.
 
 Git repository of flux diff --base:
-
   GIT_DIR, GIT_WORK_TREE
       The repository and its work tree, as for git. Default: around the current
       directory.
@@ -137,7 +133,6 @@ Git repository of flux diff --base:
       for --base auto, --comment and --status.
 
 Terminal:
-
   NO_COLOR
       Disables colors if set. TERM=dumb disables colors and redrawing.
   CLICOLOR, CLICOLOR_FORCE
@@ -149,7 +144,6 @@ Terminal:
       Disables redrawing if set.
 
 Plugins and processes:
-
   FLUXCD_PLUGINS
       Directory of plugins (default ~/.fluxcd/plugins).
   FLUXCD_PLUGIN_CATALOG
@@ -167,7 +161,6 @@ func formattingTopic() string {
 prompts to standard error.
 
 Formats of -o, --output for commands that list objects, such as get and events:
-
   json, yaml
       The objects as the API server returns them, without managed fields: a
       single named object, otherwise a List.
@@ -211,7 +204,6 @@ ResourceSets. flux diff --base, flux validate and flux build kustomization
 HelmReleases among the objects.
 
 FluxInstance:
-
   The directory of a cluster is spec.sync.path of a FluxInstance in it. The
   source and the Kustomization that the operator creates are rendered with
   spec.kustomize.patches and spec.commonMetadata; the controllers are not.
@@ -219,22 +211,20 @@ FluxInstance:
   spec.distribution.version, unless --flux-version is set.
 
 ResourceSet:
-
   The templates in spec.resources, spec.resourcesTemplate and spec.steps are
   executed with each set of inputs: those in spec.inputs, and those of static
   ResourceSetInputProviders in the repository.
 
-  A provider of another type gets its inputs from a Git host, a registry or a
-  service. Set them with a file: --inputs NAMESPACE/NAME=FILE. The file is a
+  Providers of other types read their inputs from a Git host, a registry or a
+  service. Set them in a file: --inputs NAMESPACE/NAME=FILE. The file contains a
   list of inputs, or the provider with its status:
 
     kubectl get resourcesetinputprovider NAME -n NAMESPACE -o yaml >FILE
 
-  Without them, the ResourceSet is listed as not rendered, and the exit code is
-  2 if a change may affect it.
+  Without inputs, the ResourceSet is listed as not rendered, and the exit code
+  is 2 if a change may affect it.
 
 On a cluster:
-
   FluxInstance, ResourceSet (rset), ResourceSetInputProvider (rsip) and
   FluxReport are kinds like those of Flux in get, export, tree, status, why,
   deps, trace, events, suspend, resume, reconcile and wait:
@@ -242,15 +232,14 @@ On a cluster:
     flux get rset -A --not-ready
     flux why rset/NAMESPACE/NAME
 
-  Name them: "all" selects the kinds of Flux only. flux why without arguments
+  Specify these kinds: "all" selects Flux kinds only. flux why without arguments
   includes them. flux check reports whether the FluxInstance is ready.
 
 Values that differ on a cluster:
-
   inputs.id of static providers, which the operator derives from their UID, and
-  the checksums that fluxcd.controlplane.io/checksumFrom requests. They are the
-  same as long as nothing changes. The data of a ConfigMap or Secret that is not
-  in the repository is left out of the objects that copy it.
+  the checksums that fluxcd.controlplane.io/checksumFrom requests. Both stay the
+  same until something changes. Objects that copy a ConfigMap or Secret that is
+  not in the repository are rendered without its data.
 `
 }
 
@@ -274,7 +263,6 @@ func selectorsTopic() string {
   flux get all                      all objects of all kinds
 
 Commands that change objects, and wait, require names or one of these flags:
-
   --all                             all objects in --namespace
   -l, --label-selector SELECTOR     objects with labels: 'team=blue',
                                     'env in (dev,test)', '!deprecated'
@@ -283,7 +271,6 @@ Commands that change objects, and wait, require names or one of these flags:
                                     reconcile)
 
 flux get also filters by status. An object is listed if it matches all filters:
-
   --not-ready                       objects that are not ready for any reason
   --stalled                         objects that are not retried until a change
   --suspended                       suspended objects

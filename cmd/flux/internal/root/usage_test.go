@@ -45,6 +45,25 @@ func TestHelpFits(t *testing.T) {
 	})
 }
 
+// helpLines is the number of lines that a help may have before its usage.
+const helpLines = 25
+
+// TestHelpLength checks that each help describes the command in few lines before its usage. Details are in topics.
+func TestHelpLength(t *testing.T) {
+	t.Parallel()
+	everyCommand(func(cmd *cobra.Command) {
+		var help strings.Builder
+		cmd.SetOut(&help)
+		if err := cmd.Help(); err != nil {
+			t.Fatal(err)
+		}
+		text, _, found := strings.Cut(help.String(), "\n\nUsage:\n")
+		if lines := strings.Count(text, "\n") + 1; !found || lines > helpLines {
+			t.Errorf("%s: %d lines before the usage, at most %d are allowed:\n%s", cmd.CommandPath(), lines, helpLines, text)
+		}
+	})
+}
+
 // TestFlagUsages checks that the help of a flag has its allowed values, and its
 // default once.
 func TestFlagUsages(t *testing.T) {

@@ -46,37 +46,37 @@ func newPull(a *app.App) *cobra.Command {
 	o := &pullOptions{}
 	cmd := &cobra.Command{
 		Use:   "pull",
-		Short: "Download the programs of the sandbox",
+		Short: "Download the sandbox binaries",
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "the sandbox was downloaded, or was there already",
-			clierr.ExitFailed:  "the sandbox could not be downloaded, its signature is missing, invalid or could not be verified, or its checksum differs",
+			clierr.ExitSuccess: "the sandbox was downloaded or already exists",
+			clierr.ExitFailed:  "the download or the verification of the signature or checksum failed",
 		}.Annotations(),
-		Long: `Download flux-sandbox, kubectl and the Flux controllers from the release of this
-version of flux, for this platform, to the cache directory of the user. There,
-'flux sandbox', 'flux test', 'flux bisect', 'flux rehearse' and 'flux validate
---sandbox' find them. Nothing is downloaded if they are there already.
+		Long: `Download the sandbox of this flux version and platform: flux-sandbox, kubectl
+and the Flux controllers. The files are stored in the user's cache directory,
+where flux sandbox, test, bisect, rehearse and validate --sandbox find them;
+nothing is downloaded if they exist.
 
-The checksums of a release are signed by the workflow that builds it. Their signature
-is verified before the archive is downloaded: the certificate must be issued by
-Sigstore to the release workflow of flux at the tag of the version, and the signature
-must be in the transparency log. The SHA-256 checksum is compared before the archive
-is unpacked. If the download fails or is interrupted, nothing is left. A sandbox whose
-signature was not verified is downloaded again.
+Signature:
+  The release workflow signs the checksums. The signature is verified before the
+  archive is downloaded: the certificate must be issued by Sigstore to the
+  release workflow at the tag of the version, and the transparency log must
+  contain the signature. The archive is unpacked after its SHA-256 checksum is
+  verified. A failed or interrupted download leaves no files behind. Sandboxes
+  without a verified signature are downloaded again. The trusted root of
+  Sigstore is read from tuf-repo-cdn.sigstore.dev and cached for a day; without
+  network access, set --trusted-root to a copy of trusted_root.json.
 
-The trusted root of Sigstore, its keys and certificates, is read over the network from
-tuf-repo-cdn.sigstore.dev, and kept for a day in the cache directory of the user. Without
-access to it, set --trusted-root to a copy of the file trusted_root.json.
-
-A build of flux that is not a release uses the newest downloaded sandbox. The
-sandboxes of other versions, each about 700 MiB, stay until --prune removes them. It
-keeps those that run, and that of this version of flux.`,
+Versions:
+  Builds of flux that are not releases use the newest downloaded sandbox.
+  Sandboxes of other versions, about 700 MiB each, are kept until --prune
+  removes those that are not running.`,
 		Example: `  # Download the sandbox of this version of flux
   flux sandbox pull
 
-  # Download that of another release, for a flux that was built from a clone
+  # Download the sandbox of a release, if flux was built from a clone
   flux sandbox pull --version 1.0.0
 
-  # Download the sandbox of this version, and remove those of others that do not run
+  # Download the sandbox of this version, and remove unused sandboxes of other versions
   flux sandbox pull --prune
 
   # Download from a mirror, and verify without access to the internet
@@ -86,11 +86,11 @@ keeps those that run, and that of this version of flux.`,
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return cmd.Root().PersistentPreRunE(cmd, args) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return pull(a, cmd, o) },
 	}
-	cmd.Flags().StringVar(&o.version, "version", "", "version of the release (default: that of flux)")
+	cmd.Flags().StringVar(&o.version, "version", "", "release version (default: the version of flux)")
 	cmd.Flags().StringVar(&o.releases, "releases", programs.Address, "URL of the releases, for a mirror")
-	cmd.Flags().StringVar(&o.trustedRoot, "trusted-root", "", "trusted_root.json of Sigstore (default: read over the network)")
-	cmd.Flags().BoolVar(&o.skipSignature, "insecure-skip-signature", false, "compare only the checksum, which does not show who made the release (default false)")
-	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove downloaded sandboxes of other versions that do not run")
+	cmd.Flags().StringVar(&o.trustedRoot, "trusted-root", "", "path to trusted_root.json of Sigstore (default: read over the network)")
+	cmd.Flags().BoolVar(&o.skipSignature, "insecure-skip-signature", false, "verify only the checksum, which does not authenticate the release")
+	cmd.Flags().BoolVar(&o.prune, "prune", false, "remove downloaded sandboxes of other versions that are not running")
 	command.AddOutput(cmd.Flags(), &o.format, "format of the result", "json", "yaml")
 	return cmd
 }

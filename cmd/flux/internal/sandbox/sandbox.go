@@ -28,10 +28,9 @@ func NewCommand(a *app.App) *cobra.Command {
 		Short:       "Run a local Kubernetes API and Flux without containers",
 		Annotations: command.Exits{command.OtherExit: "the exit code of flux-sandbox"}.Annotations(),
 		Long: `Run flux-sandbox: a real Kubernetes API with the real Flux controllers, a Git
-server and a registry, all on loopback. The program is searched for in the
-directory of flux, then where 'flux sandbox pull' downloads that of this version
-of flux, and then on PATH.`,
-		Example: `  # Download the programs of the sandbox
+server and a registry, all on loopback. The binary is searched for in the
+directory of flux, in the download directory of "flux sandbox pull", and on PATH.`,
+		Example: `  # Download the sandbox binaries
   flux sandbox pull
 
   # Start a sandbox, use it in this shell, stop it

@@ -34,13 +34,13 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats",
 		Short: "Show the number of running, failing and suspended resources",
-		Long: `Count Flux resources by kind: running, not ready and suspended resources, and the
-storage of their artifacts.
+		Long: `Count Flux resources by kind: running, not ready and suspended resources, and
+the storage of their artifacts.
 
--o wide adds stalled resources and the resource that has been failing for the
-longest time. -o prometheus prints the metrics gotk_reconcile_condition and
-gotk_suspend_status, which the controllers no longer export.
-`,
+Output:
+  -o wide adds stalled resources and the resource that has been failing for the
+  longest time. -o prometheus prints the metrics gotk_reconcile_condition and
+  gotk_suspend_status, which the controllers no longer export.`,
 		Example: `  # Count the resources of one or all namespaces
   flux stats -n apps
   flux stats -A -o wide

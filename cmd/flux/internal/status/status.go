@@ -35,19 +35,22 @@ func NewCommand(a *app.App) *cobra.Command {
 it is not ready, its sources, the last and the next reconciliation, its
 dependencies and dependents, its inventory and its last events.
 
-A name alone means the Kustomization of that name or, if there is none, the
-HelmRelease, or else a resource of any other kind of Flux. Select several resources
-by KIND/NAME, or by KIND,KIND NAME.
+Selection:
+  NAME alone selects the Kustomization of that name, else the HelmRelease, else
+  a resource of any other Flux kind. Select several resources by KIND/NAME, or
+  by KIND,KIND NAME.
 
-Objects in the inventory that were changed outside Flux (drift), that another
-resource applies as well or that have values encrypted by SOPS are not
-reported: flux why checks them. What could not be checked is listed.`,
+Output:
+  Use "flux why" to find objects in the inventory that were changed outside Flux
+  (drift), are also applied by another resource, or contain values encrypted
+  with SOPS: they are not reported. Checks that were not possible are listed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the resource is ready, nothing blocks new changes, and all objects in its inventory exist",
 			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
 			clierr.ExitUndetermined: "undetermined: the resource does not exist, relevant objects could not be read, or the command line is invalid",
 		}.Annotations(),
-		Example: `  flux status my-app
+		Example: `  # Show a resource
+  flux status my-app
   flux status kustomization my-app -n apps
   flux status hr/my-app -n apps
 

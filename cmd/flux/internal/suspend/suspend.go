@@ -49,7 +49,7 @@ func NewCommand(a *app.App) *cobra.Command {
   # Suspend all objects in the cluster, and print the names of those that failed
   flux suspend all -A --reason "change freeze" -o json | jq -r '.[] | select(.error) | .name'`,
 		Flags: func(fs *pflag.FlagSet) {
-			fs.StringVar(&o.reason, "reason", "", "reason of the suspension, shown by get -o wide and removed by resume")
+			fs.StringVar(&o.reason, "reason", "", "reason for the suspension, shown by get -o wide and removed by resume")
 		},
 		Action: &kinds.Action{
 			Selects: "suspend", Explicit: true, Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},

@@ -42,51 +42,25 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "test [FILE...]",
 		Short: "Test a repository with the Flux controllers in a temporary sandbox",
-		Long: `Test what a repository deploys to a cluster: the Flux controllers reconcile it in
-a temporary sandbox on this machine, until all objects are ready or stuck. No
-cluster and no containers are needed.
+		Long: `Test a repository: the Flux controllers reconcile the cluster directory in a
+temporary sandbox on this machine until all objects are ready or stuck. No
+cluster and no containers are required; "flux help testing" has the details.
 
-The work tree, or a revision, is served in place of the remote repository.
-The sandbox has no network: --map serves a directory in place of another source,
-and --vendor the sources that 'flux test vendor' has fetched. With
---allow-network, the controllers fetch sources from their addresses, with the
-credentials that the repository contains: only for trusted repositories, because
-they also reach the programs and the network of this machine. Systems without
-network namespaces, such as macOS, require it. Workloads do not run: their
-pods become ready without images. Alerts and image updates are suspended, and
-Kustomizations and HelmReleases for other clusters are not applied, so that
-nothing outside of the sandbox is changed.
+Sources:
+  The work tree, or --revision, replaces the remote repository. The sandbox has
+  no network unless --allow-network is set: use --map or --vendor for other
+  sources, and --fake-secrets or --age-key-file for Secrets.
 
-Secrets and ConfigMaps that are neither in the repository nor created by it are
-reported with what needs them. With --fake-secrets, they are created with
-generated values, and documents that SOPS has encrypted are served with stub
-values. With --age-key-file, or the variables SOPS_AGE_KEY and
-SOPS_AGE_KEY_FILE, kustomize-controller decrypts them.
-
-The report has the Flux resources in the order in which they became ready, the
-root cause of each that did not, objects that two owners apply, objects that are
-in no inventory, and warnings of the API server, such as those about deprecated
-API versions. --timeout limits the time of the first reconciliation.
-
-Then the tests in files of the repository whose names end in .fluxtest.yaml are
-run, or those in the given files: what the controllers do after commits and other
-changes, and during faults. Notifications and image updates are received in the
-sandbox for them. docs/test-files.md describes the files. Each step has a timeout
-of its own.
-
-With --base, the controllers first reconcile the base, and then the head is
-pushed. The report has the timeline: objects that were created, changed,
-deleted or recreated, workloads whose pods restart, failures also if they are
-temporary, and releases of Helm. Test files are those of the head, and are run
-after it was reconciled.
-
-The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`,
+Output:
+  The report lists the Flux resources in the order in which they became ready,
+  root causes, objects with two owners or in no inventory, and warnings of the
+  API server, such as those about deprecated API versions. With --base, it also
+  has a timeline of the changes. Test files (*.fluxtest.yaml) run after the
+  first reconciliation, which --timeout limits.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "all Flux resources are ready and all assertions of test files hold; suspended resources, their missing Secrets, " +
-				"warnings of the API server, and objects in no inventory do not change the exit code",
-			clierr.ExitFailed: "a resource is not ready, an assertion does not hold, or two Kustomizations or HelmReleases apply an object with different contents",
-			clierr.ExitUndetermined: "undetermined: the sandbox could not be started, the command line is invalid, resources were still being reconciled " +
-				"at the end of --timeout, or resources apply to another cluster",
+			clierr.ExitSuccess:      "all Flux resources are ready and all assertions hold; suspended resources, their missing Secrets, warnings and objects in no inventory do not change the exit code",
+			clierr.ExitFailed:       "a resource is not ready, an assertion fails, or two owners apply an object with different contents",
+			clierr.ExitUndetermined: "undetermined: the sandbox did not start, the command line is invalid, --timeout ended the reconciliation, or resources apply to another cluster",
 		}.Annotations(),
 		Example: `  # Test the only cluster in the repository
   flux test
@@ -94,7 +68,7 @@ The sandbox needs 2 GiB of memory and is removed at the end, also after Ctrl-C.`
   # Test a cluster of a commit, with charts and artifacts from directories
   flux test --path clusters/production --revision HEAD --map https://charts.example.com=./charts --map oci://ghcr.io/acme/apps=./apps
 
-  # Test a pull request as an upgrade of what main deploys
+  # Test a pull request as an upgrade from main
   flux test --path clusters/production --base origin/main
 
   # Fetch all sources, then test without a network

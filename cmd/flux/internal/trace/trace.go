@@ -57,7 +57,7 @@ separately from the last successful one.`,
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&o.kind, "kind", "", "resource type of the objects: a kind, plural, singular or short name, e.g. Deployment or deploy")
-	fs.StringVar(&o.apiVersion, "api-version", "", "API version of --kind, e.g. apps/v1 (default: the one that the cluster prefers)")
+	fs.StringVar(&o.apiVersion, "api-version", "", "API version of --kind, e.g. apps/v1 (default: the preferred version of the cluster)")
 	command.AddOutput(fs, &o.format, "output format, a list for several objects", "json", "yaml")
 	complete.Flag(cmd, "kind", cobra.FixedCompletions(kube.Words(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd

@@ -43,7 +43,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := kinds.NewCommand(a, kinds.Verb{
 		Name: "tree", Applies: controllers.Tree, Single: true,
 		Short: "Show the objects that a resource manages, down to pods",
-		Of:    "Show what %s objects manage, down to pods",
+		Of:    "Show the objects that %s objects manage, down to pods",
 		OfKind: []kinds.Example{
 			{Text: `  # Show the managed objects, the objects that they own, and their status
   flux tree %[1]s %[2]s -o wide`},

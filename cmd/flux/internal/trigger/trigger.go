@@ -46,12 +46,12 @@ type flags struct {
 
 func (o *flags) add(fs *pflag.FlagSet, systemNamespace string) {
 	o.token, o.oidc = input.NewSecretFlag("token"), input.NewSecretFlag("oidc-token")
-	fs.StringVar(&o.typeName, "type", "generic", "type of the Receiver if it is not read from the cluster")
-	fs.StringVar(&o.url, "url", "", "base URL of the webhooks (default a connection through the Kubernetes API)")
-	o.token.Add(fs, "", "token of the Receiver", " (default the token in its Secret)")
+	fs.StringVar(&o.typeName, "type", "generic", "type of the Receiver, if not read from the cluster")
+	fs.StringVar(&o.url, "url", "", "base URL of the webhooks (default: a connection through the Kubernetes API)")
+	o.token.Add(fs, "", "token of the Receiver", " (default: the token in its Secret)")
 	fs.StringVar(&o.payload, "payload", "{}", "request body")
 	fs.StringVar(&o.payloadFile, "payload-file", "", "path to a file with the request body, '-' for standard input")
-	fs.StringVar(&o.event, "event", "", "event type of the request, e.g. push (default the first of spec.events)")
+	fs.StringVar(&o.event, "event", "", "event type of the request, e.g. push (default: the first of spec.events)")
 	fs.StringVar(&o.provider, "oidc-provider", "", "CI system to request an OIDC token from (only with --type=generic-oidc): "+strings.Join(actionsProviders, ", "))
 	o.oidc.Add(fs, "", "OIDC token", " (only with --type=generic-oidc or gcr, default $"+oidcVariable+")")
 	fs.StringVar(&o.audience, "oidc-audience", "", "audience of the token from --oidc-provider (default \""+webhook.Audience+"\")")
@@ -70,12 +70,10 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receiver [name]",
 		Short: "Call the webhook of a Receiver",
-		Long: `Call the webhook of a Receiver with the request of the service that it is configured
-for, to reconcile its resources. The type, path and token are taken from the Receiver
-and its Secret, and the request is sent through the Kubernetes API.
-
-With --url, and --token if the type requires one, no access to the cluster is needed,
-for example in a CI job.`,
+		Long: `Call the webhook of a Receiver with the request of its service, to reconcile its
+resources. The type, path and token are read from the Receiver and its Secret,
+and the request is sent through the Kubernetes API. With --url, and --token if
+the type requires it, no cluster access is needed, for example in a CI job.`,
 		Example: `  # Call the webhook of a Receiver in the cluster
   flux trigger receiver app
 

@@ -30,14 +30,15 @@ func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Uninstall Flux and its resources; workloads stay",
+		Short: "Uninstall Flux and its resources; workloads are kept",
 		Long: `Remove the Flux controllers, the Flux resources in all namespaces, the CRDs and
 the namespace, and wait until they are deleted. Resources that Flux has deployed
 are kept.
 
-With -o json or yaml, standard output has a list of the objects with kind,
-namespace, name and result: deleted, or failed with an error. With --dry-run
-each of them has the field dryRun.`,
+Output:
+  -o json and -o yaml print a list of the objects with kind, namespace, name and
+  result: deleted, or failed with an error. With --dry-run, each of them has the
+  field dryRun.`,
 		Example: `  # Show what would be removed
   flux uninstall --dry-run
 

@@ -4,43 +4,27 @@ package validate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/checks"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
-	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/terminal/output"
-	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/build/isolated"
-	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/validate"
 	"github.com/fluxkit/flux/pkg/validate/render"
 	"github.com/fluxkit/flux/pkg/validate/server"
-	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
 // options has the values of the flags.
 type options struct {
-	buildflags.Options
-	helm        desired.HelmOptions
-	paths       []string
-	revision    string
-	fluxVersion string
-	format      string
-	withHelm    bool
-	// noSchemas and noSources accept objects without a schema, and what was not rendered.
-	noSchemas, noSources bool
+	checks.Options
+	format string
+	// noSchemas accepts objects without a schema.
+	noSchemas bool
 	// sandbox asks an API server, too.
 	sandbox bool
 }
@@ -51,44 +35,26 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "validate",
 		Short: "Validate the manifests of a repository",
-		Long: `Validate what the Git repository in the current directory deploys, without
-cluster access.
+		Long: `Validate the objects that the Git repository in the current directory deploys,
+without cluster access. The Kustomizations and HelmReleases in the cluster
+directory (--path) are built as in "flux diff --base", and each object is
+checked.
 
-The command builds the Kustomizations and HelmReleases of a cluster's directory
-(--path) as flux diff --base does, and validates each object: unknown fields and
-values against the schemas of Kubernetes and of CustomResourceDefinitions,
-validation rules (CEL), references to sources and other Flux objects, dependsOn,
-missing namespaces, variables without a value, and deprecated API versions. It
-also reports objects that two Kustomizations apply, encrypted Secrets that are not
-decrypted, custom resources in the Kustomization that installs their
-CustomResourceDefinition with a chart, invalid expressions in healthCheckExprs and
-readyExpr, labels that are not strings, and unknown fields of kustomization.yaml.
-Findings have the file and the line.
+Checks:
+  Schemas, validation rules (CEL), references, dependencies, variables, owners
+  and API versions; --sandbox adds those of an API server.
+  See "flux help validation".
 
-The CustomResourceDefinitions are those of the repository and its charts. If the
-repository has none of Flux, those of --flux-version are used, or of the version in
-a FluxInstance (see flux help flux-operator). Without either, only what all supported
-versions of Flux reject is an error: other violations, and unknown fields, are listed
-as not validated. Values of Secrets are never printed.
-
-Common rules of the API server that schemas do not contain are checked, for example
-that a label selector matches the labels of its template. With --sandbox, an empty
-API server is started (see flux sandbox), dry-runs each object, and is removed
-afterwards. It has the default feature gates and no admission webhooks.
-
-What cannot be validated is listed: objects without a known schema, and
-Kustomizations and HelmReleases whose source, chart, variables or values are not
-available. Objects that are not in Git are noted, because they may be created on the
-cluster: namespaces, Secrets, ConfigMaps, ServiceAccounts, roles, and the pods of
-Services, autoscalers and disruption budgets.`,
+Output:
+  Findings have the file and the line. Objects that cannot be validated are
+  listed; Secret values are never printed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "all objects were validated and are valid; warnings and notes do not change the exit code",
 			clierr.ExitFailed:  "an object is invalid",
-			clierr.ExitUndetermined: "something could not be validated: the schema of a kind is unknown (accepted by --allow-missing-schemas), a Kustomization or " +
-				"HelmRelease could not be rendered, or only without variables or values that are not in Git (accepted by --allow-missing-sources), or the " +
-				"command line is invalid",
+			clierr.ExitUndetermined: "undetermined: a schema is unknown (accepted by --allow-missing-schemas), a Kustomization or HelmRelease could not be fully " +
+				"rendered because a source, variables or values are missing (accepted by --allow-missing-sources), or the command line is invalid",
 		}.Annotations(),
-		Example: `  # Validate what is deployed to production
+		Example: `  # Validate the production cluster
   flux validate --path clusters/production
 
   # Validate all clusters of a commit
@@ -97,7 +63,7 @@ Services, autoscalers and disruption budgets.`,
   # Validate with all rules of an API server
   flux validate --path clusters/production --sandbox
 
-  # Accept custom resources whose definition is not in the repository
+  # Accept custom resources whose CRD is not in the repository
   flux validate --path clusters/production --allow-missing-schemas
 
   # Annotate the files of a pull request on GitHub
@@ -116,111 +82,38 @@ Services, autoscalers and disruption budgets.`,
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: the directories that a Kustomization in them applies)")
-	fs.StringVar(&o.revision, "revision", "", "revision to validate: branch, tag or commit (default: the work tree)")
-	complete.Revisions(cmd, "revision")
-	fs.StringVar(&o.helm.KubeVersion, "kube-version", verdict.KubernetesVersions()[0], "Kubernetes version of the schemas and for chart capabilities: "+strings.Join(verdict.KubernetesVersions(), ", "))
-	complete.Flag(cmd, "kube-version", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return verdict.KubernetesVersions(), cobra.ShellCompDirectiveNoFileComp
-	})
-	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
-	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of CustomResourceDefinitions that the repository does not have: "+strings.Join(controllers.EmbeddedVersions(), ", "))
-	command.CompleteEmbeddedVersion(cmd, "flux-version")
-	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and validate the charts of HelmReleases")
-	fs.BoolVar(&o.sandbox, "sandbox", false, "also ask the API server of a temporary sandbox, which takes some seconds for each cluster")
-	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "do not exit with 2 for objects without a known schema")
-	fs.BoolVar(&o.noSources, "allow-missing-sources", false, "do not exit with 2 for Kustomizations and HelmReleases that cannot be rendered, or only without variables or values")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
-	o.AddLocal(cmd)
-	o.AddVariables(fs)
-	o.AddRemote(fs)
-	buildflags.AddUntrusted(a, fs, &o.Untrusted)
+	o.Add(a, cmd, "validate")
+	fs.BoolVar(&o.sandbox, "sandbox", false, "also run a server-side dry run in a temporary sandbox (adds a few seconds per cluster)")
+	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "accept objects without a known schema")
 	command.AddOutput(fs, &o.format, "output format", render.Formats()...)
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err error) {
-	minor, err := verdict.Minor(o.helm.KubeVersion)
-	if err != nil {
-		return hint.Errorf("use --kube-version "+verdict.KubernetesVersions()[0], "%w", err)
-	}
-	crds, err := fluxCRDs(o.fluxVersion)
-	if err != nil {
-		return err
-	}
-	namespace, err := a.Namespace(cmd)
-	if err != nil {
-		return err
-	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	checkout, err := buildflags.OpenRepository(a)
+	r, err := o.Open(ctx, a, cmd)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, checkout.Close()) }()
-	if err := o.ReadLocal(ctx, a); err != nil {
-		return err
-	}
-	base, err := o.Graph(ctx, a, checkout, namespace, o.helm)
-	if err != nil {
-		return err
-	}
-	if o.withHelm {
-		if base.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
-			return err
-		}
-	}
-	var schemas verdict.Schemas = verdict.New(a.Helpers)
+	defer func() { err = errors.Join(err, r.Close()) }()
 	if o.sandbox {
 		if err := asked.Find(a.Build.Version); err != nil {
 			return err
 		}
-		asked.Schemas, asked.Announce = schemas, a.UI.Action
-		schemas = asked
+		asked.Schemas, asked.Announce = r.Options.Schemas, a.UI.Action
+		r.Options.Schemas = asked
 	}
-	options := validate.Options{
-		Options: base, Schemas: schemas, Kubernetes: minor,
-		CRDs: crds, CRDsOf: manifests.CRDs, Versions: verdict.New(a.Helpers), FluxVersion: o.fluxVersion, Assumed: !cmd.Flags().Changed("flux-version"),
-		Supported: sync.OnceValues(supportedCRDs), Expressions: expression.New(a.Helpers),
-	}
-	clusters, err := options.Find(ctx, checkout, o.revision, o.paths)
+	results, err := r.Each(ctx, a, "validating", func(ctx context.Context, o validate.Options) (*validate.Result, error) {
+		return validate.Run(ctx, r.Clusters.Revision, o)
+	})
 	if err != nil {
 		return err
 	}
-	results, err := validateAll(ctx, a, clusters, options)
-	if err != nil {
-		return err
-	}
-	if n := checkout.Lacking(); n > 0 {
-		return hint.Errorf("fetch them: git checkout, or a clone without --filter", "this partial clone does not have %d of the files", n)
-	}
-	if err := write(a, o.format, minor, results); err != nil {
+	if err := write(a, o.format, r.Kubernetes, results); err != nil {
 		return err
 	}
 	return conclude(a, o, results)
-}
-
-// fluxCRDs returns the CustomResourceDefinitions of a version of Flux.
-func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
-	d, err := command.EmbeddedVersion("--flux-version", version)
-	if err != nil {
-		return nil, err
-	}
-	return manifests.CRDs(d.Version)
-}
-
-// supportedCRDs returns the CustomResourceDefinitions of all supported versions of Flux.
-func supportedCRDs() ([]*unstructured.Unstructured, error) {
-	var all []*unstructured.Unstructured
-	for _, version := range controllers.EmbeddedVersions() {
-		crds, err := manifests.CRDs(version)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, crds...)
-	}
-	return all, nil
 }
 
 // write prints the results.
@@ -228,33 +121,7 @@ func write(a *app.App, format, kubernetes string, results []*validate.Result) er
 	if format == "json" || format == "yaml" {
 		return a.Encode(format, render.AnswerOf(kubernetes, results))
 	}
-	return render.Write(a.Answer(format), format, results)
-}
-
-// validateAll validates all clusters.
-func validateAll(ctx context.Context, a *app.App, clusters validate.Clusters, o validate.Options) ([]*validate.Result, error) {
-	noted := map[string]bool{}
-	var results []*validate.Result
-	for _, path := range clusters.Paths {
-		line := a.UI.Progress(a.Now, "validating %s", path)
-		o.Path = path
-		o.Note = func(text string) {
-			if !noted[text] {
-				a.UI.Action("%s", text)
-			}
-			noted[text] = true
-		}
-		result, err := validate.Run(ctx, clusters.Revision, o)
-		line.Done()
-		if err != nil && len(clusters.Paths) > 1 {
-			err = fmt.Errorf("validating %s: %w", path, err)
-		}
-		if err != nil {
-			return nil, err
-		}
-		results = append(results, result)
-	}
-	return results, nil
+	return render.Write(a.Answer(format), format, render.Validation(), results)
 }
 
 // conclude prints the totals, and returns the exit code.
@@ -275,8 +142,8 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 		set        bool
 	}{
 		{validate.RuleMissingSchema, "--allow-missing-schemas", o.noSchemas},
-		{validate.RuleNotRendered, "--allow-missing-sources", o.noSources},
-		{validate.RuleVariable, "--allow-missing-sources", o.noSources},
+		{validate.RuleNotRendered, "--allow-missing-sources", o.NoSources},
+		{validate.RuleVariable, "--allow-missing-sources", o.NoSources},
 	} {
 		switch {
 		case accept.set:

@@ -34,14 +34,14 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of flux and of Flux on the cluster",
-		Long: `Show the version of this tool, and of the Flux distribution and its
-controllers on the cluster. The tool has a version of its own; it embeds
-Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") + `, and installs ` + controllers.DefaultVersion + ` by default.
-With --client -o json it also shows the Git commit that the tool was built from,
-the time of this commit, and the version of Go.
+		Long: `Show the version of this tool, and of Flux and its controllers on the cluster.
+The tool embeds Flux ` + strings.Join(controllers.EmbeddedVersions(), ", ") + `, and installs ` + controllers.DefaultVersion + ` by default.
 
-With --embedded, it lists the embedded versions of Flux with the oldest supported
-patch versions of Kubernetes, and the versions of the controllers.`,
+Output:
+  --client -o json includes the Git commit that the tool was built from, the
+  time of this commit, and the Go version. --embedded lists the embedded Flux
+  versions with the oldest supported Kubernetes patch versions and the versions
+  of the controllers.`,
 		Example: `  # Show the versions of this tool and of Flux on the cluster
   flux version
 

@@ -68,18 +68,17 @@ func NewCommand(a *app.App) *cobra.Command {
 	complete.Flag(cmd, "for", cobra.FixedCompletions([]string{reconcile.Ready, reconcile.Suspended, reconcile.Deleted}, cobra.ShellCompDirectiveNoFileComp))
 	cmd.Annotations = command.Exits{
 		clierr.ExitSuccess: "all objects have reached the state",
-		clierr.ExitFailed: "the time of --timeout is over, or an object cannot reach the state: it is stalled (its controller does not retry until something " +
-			"changes), suspended, or does not exist",
+		clierr.ExitFailed: "the timeout is exceeded, or an object cannot reach the state because it is stalled (not retried until something changes), " +
+			"suspended, or does not exist",
 	}.Annotations()
-	cmd.Long = `Wait until objects are ready, suspended or deleted.
+	cmd.Long = `Wait until objects are ready, suspended or deleted. The state of each object is
+printed when it changes, on a terminal in one line with the elapsed time.
 
-A failure does not end the wait while another attempt follows: the controller
-retries, or a new revision of the source, a reconciliation request or a change of
-the owner was not attempted yet. With --revision, failures of other revisions are
-ignored.
-
-The state of each object is printed when it changes, on a terminal in one line
-with the elapsed time.
+Failures:
+  A failure does not end the wait while another attempt follows: the controller
+  retries, or a new revision of the source, a reconciliation request or a change
+  of the owner has not been attempted yet. With --revision, failures of other
+  revisions are ignored.
 
 ` + kinds.Help
 	return cmd
@@ -93,7 +92,7 @@ func hasRevision(k controllers.Kind) bool {
 
 func (o *options) addOfKind(k controllers.Kind, fs *pflag.FlagSet) {
 	if _, ok := reconcile.RevisionPath(k); ok {
-		fs.StringVar(&o.revision, "revision", "", "revision to be ready at, e.g. main@sha1:6f9a1b2c or a commit")
+		fs.StringVar(&o.revision, "revision", "", "revision to wait for, e.g. main@sha1:6f9a1b2c or a commit")
 	}
 	if k.Applies() {
 		fs.BoolVar(&o.children, "children", false, "also wait for the Kustomizations and HelmReleases that it applies, recursively")

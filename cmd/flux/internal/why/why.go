@@ -39,39 +39,21 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "why [kind name]",
 		Short: "Explain why a resource is not ready and how to fix it",
 		Long: `Explain why a resource is not ready, or why a change is not applied yet, and how
-to fix it. The report names the root cause, the dependency chain from the
-resource to it, what else the root cause blocks, and the fix.
+to fix it. The report has the root cause, the dependency chain from the resource
+to it, the other resources that it blocks, and the fix.
 
-The resource can be a Flux resource or any object that Flux manages, for example
-a Deployment. Without a resource, the Flux resources of all namespaces and the
-controllers are checked; with --namespace, the Flux resources of that namespace.
-Problems are grouped by root cause, those that block most first. The first 20
-root causes are reported and the others counted, also in JSON and YAML: --all
-reports all of them. With several root causes, descriptions longer than 10 lines
-are shortened: --verbose prints them in full.
+Selection:
+  The resource is a Flux resource or any object that Flux manages, for example a
+  Deployment. Without a resource, all Flux resources and the controllers are
+  checked, or with --namespace the Flux resources of one namespace.
+  See "flux help diagnosis".
 
-For one resource, problems that it does not report itself are checked as well:
-notifications that are not delivered, and objects in its inventory that were
-deleted or changed outside Flux (drift), that are not deleted completely, that
-have values encrypted by SOPS, or that another resource applies too. Without a
-problem, the report has the applied and the fetched revision, and the time of the
-next fetch. In a clone of the source, it lists the commits that were fetched but
-not applied with their authors; elsewhere it has only their range.
-
-What could not be checked is listed. Resources that have been reconciling for less
-than a minute, or for less than the time for which their controller waits, are
-listed as progress, not as problems.
-
-JSON and YAML have the fields healthy, checked (the number of resources), summary
-(problems, rootCauses, shown), cases, progress (cases that are not a problem yet),
-facts (the revisions of the resource), unapplied (commits that are not live) and
-unknown (what could not be checked). A case has the object, its root cause (code,
-message, details, remedies), the chain of findings from the object to it, and the
-objects that it blocks.`,
+Output:
+  The first 20 root causes are reported and the others counted, also in JSON and
+  YAML; --all reports all. Checks that were not possible are listed.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "no problem was found; a resource that has been reconciling for less than a minute or the time for which its controller waits, or being deleted for less than half " +
-				"a minute, is not a problem unless its controller is in a crash loop",
-			clierr.ExitFailed: "there is a problem",
+			clierr.ExitSuccess: "no problem was found; resources whose reconciliation or deletion has just started are not problems",
+			clierr.ExitFailed:  "there is a problem",
 			clierr.ExitUndetermined: "undetermined: the object does not exist, the cluster does not respond, the command line is invalid, or no problem was " +
 				"found but relevant objects could not be read",
 		}.Annotations(),

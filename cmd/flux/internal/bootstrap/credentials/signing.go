@@ -22,7 +22,7 @@ type Signing struct {
 // Add registers the flags.
 func (s *Signing) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&s.ring, "gpg-key-ring", "", "path to the OpenPGP key ring for commit signing")
-	fs.StringVar(&s.id, "gpg-key-id", "", "ID of the OpenPGP key, if the key ring has several")
+	fs.StringVar(&s.id, "gpg-key-id", "", "ID of the OpenPGP key, if the key ring contains several")
 	fs.StringVar(&s.passphrase, "gpg-passphrase", "", "passphrase of the OpenPGP key")
 	fs.StringVar(&s.sshFile, "ssh-signing-key-file", "", "path to the SSH private key for commit signing")
 	fs.StringVar(&s.sshPassword, "ssh-signing-password", "", "passphrase of the SSH signing key")

@@ -29,10 +29,10 @@ type Options struct {
 // Add adds the flags for building Kustomizations to fs.
 func (o *Options) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&o.Path, "path", "", "directory to build (default: spec.path in the Git work tree)")
-	fs.StringVar(&o.File, "kustomization-file", "", "file with the Kustomization to use instead of the live object, - for standard input")
+	fs.StringVar(&o.File, "kustomization-file", "", "file with the Kustomization to use instead of the live object, '-' for standard input")
 	fs.StringSliceVar(&o.Ignore, "ignore-paths", nil, "paths to exclude, in .gitignore format")
-	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build the Kustomizations in the build")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of other sources for --recursive, e.g. GitRepository/flux-system/my-repo=./repo")
+	fs.BoolVarP(&o.Recursive, "recursive", "r", false, "also build nested Kustomizations")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for other sources with --recursive, e.g. GitRepository/flux-system/my-repo=./repo")
 	o.AddVariables(fs)
 	o.AddRemote(fs)
 	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
@@ -40,7 +40,7 @@ func (o *Options) Add(fs *pflag.FlagSet) {
 
 // AddVariables adds the flags for the substitution of variables to fs.
 func (o *Options) AddVariables(fs *pflag.FlagSet) {
-	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail when a variable without a default has no value")
+	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail if a variable without a default has no value")
 	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
 	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
 }
@@ -48,34 +48,34 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 // AddRemote adds the flags for the access to remote sources to fs. Without --provider, no provider
 // is asked for credentials, because spec.provider may come from a change that others propose.
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
-	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts that kustomizations may refer to over HTTP, and charts also if they are not public, e.g. github.com (default none)")
-	o.AddProvider(fs, "OCI sources, and for Git sources at another revision,")
+	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts from which remote bases, and charts at private addresses, may be fetched, e.g. github.com (default: none)")
+	o.AddProvider(fs, "OCI sources and other revisions of Git sources")
 }
 
 // AddUntrusted adds the flag for files of untrusted authors to fs. The default follows from the pull request
 // that the CI system builds.
 func AddUntrusted(a *app.App, fs *pflag.FlagSet, untrusted *bool) {
-	fs.BoolVar(untrusted, "untrusted", ci.Read(a.Env).Fork, "read no Secrets and decrypt nothing, because the author of the files is not trusted (default true if a CI system builds a pull request from a fork)")
+	fs.BoolVar(untrusted, "untrusted", ci.Read(a.Env).Fork, "do not read Secrets or decrypt files, because the author is not trusted (default: true in CI for pull requests from forks)")
 	fs.Lookup("untrusted").DefValue = "false" // the help does not depend on the environment
 }
 
 // AddProvider adds the flag --provider for these sources to fs.
 func (o *Options) AddProvider(fs *pflag.FlagSet, sources string) {
 	fs.Var(command.Choice{Value: &o.Provider, Allowed: []string{cloud.AWS, cloud.Azure, cloud.GCP}}, "provider",
-		"cloud provider whose identity in the environment is used for "+sources+" with this spec.provider: aws, azure or gcp (default none)")
+		"use the cloud identity in the environment for "+sources+" with this spec.provider: aws, azure or gcp (default: none)")
 }
 
 // AddRelease adds the flags that select a HelmRelease and its sources to fs.
 func (o *Options) AddRelease(fs *pflag.FlagSet) {
-	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, - for standard input")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
+	fs.StringVar(&o.File, "helmrelease-file", "", "file with the HelmRelease to use instead of the live object, '-' for standard input")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for sources, e.g. GitRepository/flux-system/my-repo=./repo")
 	o.AddRemote(fs)
 }
 
 // AddGenerator adds the flags that select an ArtifactGenerator and its sources to fs.
 func (o *Options) AddGenerator(fs *pflag.FlagSet) {
-	fs.StringVar(&o.File, "generator-file", "", "file with the ArtifactGenerator to use instead of the live object, - for standard input")
-	fs.StringToStringVar(&o.Sources, "local-sources", nil, "directories of sources, e.g. GitRepository/flux-system/my-repo=./repo")
+	fs.StringVar(&o.File, "generator-file", "", "file with the ArtifactGenerator to use instead of the live object, '-' for standard input")
+	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for sources, e.g. GitRepository/flux-system/my-repo=./repo")
 	o.AddProvider(fs, "OCI sources")
 }
 

@@ -18,7 +18,7 @@ import (
 // AddLocal adds the flags for what is used in place of other systems: directories of sources, and inputs of ResourceSets.
 func (o *Options) AddLocal(cmd *cobra.Command) {
 	o.mapped.Add(cmd)
-	cmd.Flags().StringArrayVar(&o.inputs, "inputs", nil, "file with the inputs of a ResourceSetInputProvider, NAMESPACE/NAME=FILE: a list of inputs, or the provider with its status, as JSON or YAML (repeatable)")
+	cmd.Flags().StringArrayVar(&o.inputs, "inputs", nil, "inputs of a ResourceSetInputProvider as NAMESPACE/NAME=FILE: a JSON or YAML file with a list of inputs, or with the provider and its status (repeatable)")
 }
 
 // ReadLocal reads the values of the flags into the options.

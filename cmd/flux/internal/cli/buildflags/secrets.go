@@ -24,7 +24,7 @@ type Secrets struct {
 
 // AddFakeSecrets adds the flag for generated values.
 func (s *Secrets) AddFakeSecrets(fs *pflag.FlagSet) {
-	fs.BoolVar(&s.FakeSecrets, "fake-secrets", false, "create missing Secrets and ConfigMaps with generated values, and replace values that SOPS has encrypted")
+	fs.BoolVar(&s.FakeSecrets, "fake-secrets", false, "create missing Secrets and ConfigMaps with generated values, and replace SOPS-encrypted values")
 }
 
 // AddAgeKey adds the flag for the age keys.

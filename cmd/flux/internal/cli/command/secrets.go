@@ -14,8 +14,8 @@ type SecretDisplay struct{ show, mask bool }
 
 // Add adds the flags to fs.
 func (d *SecretDisplay) Add(fs *pflag.FlagSet) {
-	fs.BoolVar(&d.show, "show-secrets", false, "print secret values also on a terminal")
-	fs.BoolVar(&d.mask, "mask-secrets", false, "mask secret values also where standard output is not a terminal")
+	fs.BoolVar(&d.show, "show-secrets", false, "print secret values even on a terminal")
+	fs.BoolVar(&d.mask, "mask-secrets", false, "mask secret values even if standard output is not a terminal")
 }
 
 // Check returns an error if both flags are set.

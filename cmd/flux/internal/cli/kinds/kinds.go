@@ -96,14 +96,14 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 }
 
 // Help is the part of the help of a verb about the selection of objects.
-const Help = `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, by several
-kinds such as ks,hr, or select all kinds with "all".`
+const Help = `Selection:
+  Select objects by KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME, or all objects
+  of kinds such as ks,hr, or all kinds with "all". See "flux help selectors".`
 
 // help returns the part of the help about the selection of objects, without "all" for a verb that rejects it.
 func (v Verb) help() string {
 	if v.Explicit || v.Single {
-		return `Select objects by KIND NAME, by KIND/NAME or KIND/NAMESPACE/NAME, or by several
-kinds such as ks,hr.`
+		return strings.Replace(Help, `, or all kinds with "all"`, "", 1)
 	}
 	return Help
 }

@@ -105,6 +105,20 @@ func optional(kinds []controllers.Kind) bool {
 	return !slices.ContainsFunc(kinds, func(k controllers.Kind) bool { return k.Controller == required })
 }
 
+// CheckInstalled returns an error if the cluster does not serve the Flux kinds. The user must be able to list sources in the
+// namespace, or in all namespaces for "".
+func CheckInstalled(ctx context.Context, client *kube.Client, namespace string) error {
+	source := controllers.Kinds[0]
+	err := client.WithServedVersion(ctx, source, func(r kube.Resource) error {
+		return client.Metadata(ctx, r, kube.Selection{Namespace: namespace}, func(controllers.Object) {})
+	})
+	var missing *kube.MissingKindError
+	if errors.As(err, &missing) {
+		return NotServed(controllers.Kinds)
+	}
+	return err
+}
+
 // NotServed returns the error for a cluster that serves none of the kinds.
 func NotServed(kinds []controllers.Kind) error {
 	if !optional(kinds) {

@@ -22,8 +22,8 @@ type Flags struct {
 // Add adds the flags to a command.
 func (m *Flags) Add(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.StringArrayVar(&m.mappings, "map", nil, "directory to use in place of the sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact (repeatable)")
-	fs.StringVar(&m.Vendor, "vendor", "", "directory with the sources that 'flux test vendor' has fetched, to use in place of their URLs, e.g. "+mapped.VendorFolder)
+	fs.StringArrayVar(&m.mappings, "map", nil, "local directory to use for sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact (repeatable)")
+	fs.StringVar(&m.Vendor, "vendor", "", "directory with sources fetched by 'flux test vendor', e.g. "+mapped.VendorFolder)
 	complete.Flag(cmd, "vendor", CompleteFolders)
 }
 

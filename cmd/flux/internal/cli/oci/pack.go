@@ -31,8 +31,8 @@ var ignoredInArtifacts = []string{
 
 // Add adds the flags.
 func (o *PackOptions) Add(fs *pflag.FlagSet) {
-	fs.StringSliceVar(&o.Ignore, "ignore-paths", ignoredInArtifacts, "patterns of files to exclude, in the format of .gitignore")
-	fs.StringSliceVar(&o.AlsoIgnore, "add-ignore-paths", nil, "further patterns of files to exclude")
+	fs.StringSliceVar(&o.Ignore, "ignore-paths", ignoredInArtifacts, "file patterns to exclude, in .gitignore format")
+	fs.StringSliceVar(&o.AlsoIgnore, "add-ignore-paths", nil, "additional file patterns to exclude")
 }
 
 // Packable returns the directory or file to pack. Standard input is kept in a file until remove is

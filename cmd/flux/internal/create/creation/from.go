@@ -20,7 +20,7 @@ type From struct{ value string }
 
 // Add registers the flag for a kind.
 func (f *From) Add(fs *pflag.FlagSet, k controllers.Kind) {
-	fs.StringVar(&f.value, "from", "", "copy "+controllers.Indefinite(k.Kind)+" of the cluster as [NAMESPACE/]NAME; flags replace its fields")
+	fs.StringVar(&f.value, "from", "", "copy "+controllers.Indefinite(k.Kind)+" from the cluster, as [NAMESPACE/]NAME; flags override its fields")
 }
 
 // Given reports whether the flag is set.

@@ -43,7 +43,7 @@ func NewGit(caFlag string) *Git {
 func (g *Git) Add(fs *pflag.FlagSet) {
 	fs.StringVarP(&g.Username, "username", "u", "", "user name for HTTPS")
 	g.Password.Add(fs, "p", "password or token for HTTPS, or passphrase of the SSH key", "")
-	fs.StringVar(&g.KeyFile, "private-key-file", "", "path to the SSH private key, '-' for standard input (default a generated key)")
+	fs.StringVar(&g.KeyFile, "private-key-file", "", "path to the SSH private key, '-' for standard input (default: a generated key)")
 	g.TLS.Add(fs)
 	fs.Var(command.Choice{Value: &g.key.Algorithm, Allowed: sshkey.Algorithms}, "ssh-key-algorithm", "algorithm of the generated SSH key: "+strings.Join(sshkey.Algorithms, ", "))
 	fs.Var(command.Choice{Value: &g.key.Curve, Allowed: sshkey.Curves}, "ssh-ecdsa-curve", "curve of an ECDSA key: "+strings.Join(sshkey.Curves, ", "))

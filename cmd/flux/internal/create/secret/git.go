@@ -78,7 +78,7 @@ func secretGitHubApp() builder {
 			creation.Text("app-private-key", "", "path to the private key of the GitHub App, '-' for standard input").Required(),
 			creation.Text("app-installation-id", "", "ID of the installation").Checked(checkID),
 			creation.Text("app-installation-owner", "", "user or organization of the installation, instead of its ID"),
-			creation.Text("app-base-url", "", "URL of the GitHub API (default that of github.com)"),
+			creation.Text("app-base-url", "", "URL of the GitHub API (default: the API of github.com)"),
 		},
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			if c.Text("app-installation-id")+c.Text("app-installation-owner") == "" {
@@ -168,7 +168,7 @@ func secretReceiver() builder {
 			creation.Text("email-claim", "", "e-mail claim of the Pub/Sub token (only with --type=gcr)"),
 			creation.Text("audience-claim", "", "audience claim of the Pub/Sub token (only with --type=gcr, default the webhook URL)"),
 		},
-		others: func(fs *pflag.FlagSet) { token.Add(fs, "", "webhook token", " (default a generated token)") },
+		others: func(fs *pflag.FlagSet) { token.Add(fs, "", "webhook token", " (default: a generated token)") },
 		build: func(_ context.Context, c *creation.Creation) (*unstructured.Unstructured, error) {
 			typ, email := c.Text("type"), c.Text("email-claim")
 			checkClaims(c, typ, email)

@@ -32,7 +32,7 @@ func secretSOPS() builder {
 	vault := input.NewSecretFlag("vault-token")
 	return builder{
 		word: "sops", what: "with keys that decrypt SOPS files",
-		example: `  # Decrypt with an age key the files of a Kustomization
+		example: `  # Decrypt the files of a Kustomization with an age key
   flux create secret sops sops-age --age-key-file=./age.agekey
   flux create kustomization app --source=GitRepository/app --path=./app --prune --decryption-provider=sops --decryption-secret=sops-age
 

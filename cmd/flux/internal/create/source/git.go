@@ -49,7 +49,7 @@ func GitRepository() creation.Builder {
 			creation.Text("ref-name", "ref.name", "Git reference to track, e.g. refs/pull/1/head").Replaces("ref"),
 			creation.ObjectName("secret-ref", "secretRef.name", "name of the Secret with the Git credentials", "Secret"),
 			creation.Choice("provider", "provider", "authentication provider: generic, github, aws, azure", "generic", "github", "aws", "azure"),
-			creation.List("sparse-checkout-paths", "sparseCheckout", "directories to check out (default all)"),
+			creation.List("sparse-checkout-paths", "sparseCheckout", "directories to check out (default: all)"),
 			creation.Switch("recurse-submodules", "recurseSubmodules", "fetch submodules recursively"),
 			creation.Switch("yes", "", "skip the deploy key confirmation").Short("y"),
 			creation.Switch("silent", "", "alias of --yes").Short("s"),

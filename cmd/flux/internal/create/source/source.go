@@ -49,7 +49,7 @@ func fetched(flags ...creation.Flag) []creation.Flag {
 func files(flags ...creation.Flag) []creation.Flag {
 	return fetched(append(flags,
 		creation.ObjectName("proxy-secret-ref", "proxySecretRef.name", "name of the Secret with the proxy address and credentials", "Secret"),
-		creation.List("ignore-paths", "ignore", "paths to exclude, in the .gitignore format").
+		creation.List("ignore-paths", "ignore", "paths to exclude, in .gitignore format").
 			As(func(c *creation.Creation) any { return strings.Join(c.List("ignore-paths"), "\n") }),
 	)...)
 }
@@ -77,7 +77,7 @@ func OCIRepository() creation.Builder {
 			creation.ObjectName("secret-ref", "secretRef.name", "name of the Secret with the registry credentials", "Secret"),
 			creation.ObjectName("service-account", "serviceAccountName", "name of the ServiceAccount with image pull secrets", "ServiceAccount"),
 			creation.ObjectName("cert-ref", "certSecretRef.name", "name of the Secret with TLS certificates", "Secret"),
-			creation.Text("layer-selector", "", "layer of the artifact and what to do with it: MEDIATYPE or MEDIATYPE:OPERATION; operations: "+strings.Join(syntax.LayerOperations, ", ")+" (default extract)").
+			creation.Text("layer-selector", "", "artifact layer and operation: MEDIATYPE or MEDIATYPE:OPERATION; operations: "+strings.Join(syntax.LayerOperations, ", ")+" (default: extract)").
 				Suggests(layerSelectors()...).Replaces("layerSelector"),
 			creation.Switch("insecure", "insecure", "connect to the registry over plain HTTP"),
 		)...),
@@ -171,7 +171,7 @@ func HelmRepository() creation.Builder {
 			creation.Text("username", "", "user name to store in a Secret").Short("u"),
 			creation.ObjectName("secret-ref", "secretRef.name", "name of the Secret with the credentials", "Secret"),
 			creation.OneOf("oci-provider", "", "authentication provider of the registry: "+strings.Join(providers, ", "), providers...).Replaces("url", "type", "provider"),
-			creation.Switch("pass-credentials", "passCredentials", "send the credentials also to other hosts that the index refers to"),
+			creation.Switch("pass-credentials", "passCredentials", "also send the credentials to other hosts in the repository index"),
 		),
 		OtherFlags: func(fs *pflag.FlagSet) {
 			password.Add(fs, "p", "password", " to store in a Secret")

@@ -30,7 +30,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "artifact [oci://address:tag]",
 		Short: "Compare an OCI artifact with a local directory",
 		Long: `Compare an artifact in an OCI registry with a local directory and list the files
-that differ. The credentials are those of 'docker login' unless --creds or
+that differ. The credentials are those of "docker login" unless --creds or
 --provider is set.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "the files are equal", clierr.ExitFailed: "files differ",
@@ -46,7 +46,7 @@ that differ. The credentials are those of 'docker login' unless --creds or
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Path, "path", "", "directory or file to compare with, - for standard input")
+	flags.StringVar(&o.Path, "path", "", "directory or file to compare with, '-' for standard input")
 	o.Add(flags)
 	oci.AddAccess(a, flags, &o.access)
 	return cmd

@@ -27,19 +27,15 @@ func NewGeneratorCommand(a *app.App) *cobra.Command {
 		Use:     "artifact-generator [name]",
 		Aliases: []string{"ag", "artifactgenerator"},
 		Short:   "Diff the artifacts of an ArtifactGenerator against the cluster",
-		Long: `List the files that the ExternalArtifacts of an ArtifactGenerator gain (+) and lose
-(-), and those whose content changes (±), compared with the artifacts that
-source-watcher stores. File modes and the metadata of the artifacts are not
-compared.
-
-Sources are read as by flux build artifact-generator: a GitRepository whose clone
-is the current directory from the work tree, others from the directories in
---local-sources or from source-controller.`,
+		Long: `List the files that are added (+), removed (-) and changed (±) in the
+ExternalArtifacts of an ArtifactGenerator, compared with the artifacts in
+source-watcher. Sources are read as in "flux build artifact-generator". File
+modes and the metadata of the artifacts are not compared.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "the files of the artifacts are equal", clierr.ExitFailed: "files differ, or artifacts are created or deleted",
 			clierr.ExitUndetermined: "the comparison failed, or the command line is invalid",
 		}.Annotations(),
-		Example: `  # List what the files of the work tree change
+		Example: `  # Show the changes of the files in the work tree
   flux diff artifact-generator my-app
 
   # Compare a changed ArtifactGenerator

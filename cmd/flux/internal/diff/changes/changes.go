@@ -22,7 +22,7 @@ import (
 
 // Options has the values of the flags.
 type Options struct {
-	// exitCode is the flag --exit-code, and failOn the lowest level that exits with 1: change, danger
+	// exitCode is the flag --exit-code, and failOn the lowest level that fails the command: change, danger
 	// or error.
 	exitCode bool
 	failOn   string
@@ -48,15 +48,15 @@ type Options struct {
 func (o *Options) Add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.addGate(cmd)
-	fs.StringArrayVar(&o.ignoreFields, "ignore-field", nil, "fields that do not count as changes, e.g. spec.replicas or annotations.example.com/*")
-	fs.BoolVar(&o.images, "images", false, "report only the images that are added, removed or changed, with -o human or json")
+	fs.StringArrayVar(&o.ignoreFields, "ignore-field", nil, "fields to ignore, e.g. spec.replicas or annotations.example.com/*")
+	fs.BoolVar(&o.images, "images", false, "report only added, removed and changed images, with -o human or json")
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 
 // IgnoreFields sets the default of the fields that do not count as changes.
 func (o *Options) IgnoreFields(cmd *cobra.Command, patterns []string) {
 	o.ignoreFields = patterns
-	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default " + strings.Join(patterns, ", ") + ")"
+	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default: " + strings.Join(patterns, ", ") + ")"
 }
 
 // Print reviews the changes and prints them.

@@ -28,9 +28,9 @@ func (o *Options) addGate(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	o.failOn = failOnChange
 	fs.Var(command.Choice{Value: &o.failOn, Allowed: []string{failOnChange, failOnDanger, failOnError}}, "fail-on",
-		`lowest level that exits with 1: change, danger (see "flux help dangers") or error`)
-	fs.StringSliceVar(&o.allow, "allow", nil, "dangers that --fail-on=danger accepts, e.g. major-image-update")
-	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 if there are changes; false is --fail-on=error")
+		`lowest level that fails the command: change, danger (see "flux help dangers") or error`)
+	fs.StringSliceVar(&o.allow, "allow", nil, "dangers to accept with --fail-on=danger, e.g. major-image-update")
+	fs.BoolVar(&o.exitCode, "exit-code", true, "exit with 1 if there are changes; --exit-code=false is the same as --fail-on=error")
 	_ = cmd.RegisterFlagCompletionFunc("allow", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
 		for _, r := range review.Rules() {

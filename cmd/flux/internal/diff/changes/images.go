@@ -19,8 +19,8 @@ import (
 // AddVerification adds the flags that ask registries for images.
 func (o *Options) AddVerification(cmd *cobra.Command) {
 	fs := cmd.Flags()
-	fs.BoolVar(&o.verifyImages, "verify-images", false, "ask the registries for the images that objects gain; hosts that are not public need --allow-remote-bases")
-	fs.StringSliceVar(&o.platforms, "verify-platforms", nil, "platforms that images need to have with --verify-images, e.g. linux/amd64,linux/arm64")
+	fs.BoolVar(&o.verifyImages, "verify-images", false, "check that added images exist in their registries; private hosts require --allow-remote-bases")
+	fs.StringSliceVar(&o.platforms, "verify-platforms", nil, "platforms that added images must support, with --verify-images, e.g. linux/amd64,linux/arm64")
 }
 
 // CheckVerification validates the flags that ask registries for images.

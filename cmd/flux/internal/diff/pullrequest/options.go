@@ -31,8 +31,8 @@ type Options struct {
 // Add adds the flags.
 func (o *Options) Add(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.comment, "comment", false, "create or update a comment with the result on the pull request of the CI system")
-	fs.StringVar(&o.key, "comment-key", "", "name of the comment among those of the pull request (default: the value of --path)")
-	fs.StringVar(&o.status, "status", "", "name of a commit status to set to the result, e.g. flux/production")
+	fs.StringVar(&o.key, "comment-key", "", "key that identifies the comment on the pull request (default: the value of --path)")
+	fs.StringVar(&o.status, "status", "", "name of the commit status to set, e.g. flux/production")
 }
 
 // maxKey is the maximum length of a key in bytes.

@@ -27,22 +27,23 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "vendor [DIR]",
 		Short: "Fetch the sources of a repository, to test it without a network",
-		Long: `Fetch what the repository of a cluster refers to: other Git repositories, OCI
-artifacts, buckets, and the charts that its HelmReleases resolve to, with the
-dependencies that charts in Git lack. They are written to a directory (default ` + mapped.VendorFolder + `)
-with an index of URLs, revisions and digests, for 'flux test --vendor DIR'.
+		Long: `Fetch every external source that a cluster repository references: other Git
+repositories, OCI artifacts, buckets, and the charts of HelmReleases, including
+missing dependencies of charts in Git. "flux test --vendor DIR" then uses the
+directory (default ` + mapped.VendorFolder + `) without network access.
 
-Sources are found by building the Kustomizations of the cluster, and fetched with
-the credentials in the repository, those of 'docker login', or, with --provider,
-the identity in the environment. What has not changed is not fetched again, and
-what is no longer referenced is removed. If a source cannot be fetched, the directory
-remains as it is.
+Sources:
+  The command builds the Kustomizations of the cluster to find the sources, and
+  fetches them with the credentials in the repository, those of "docker login",
+  or the identity of --provider. Unchanged sources are not fetched again, and
+  unreferenced sources are removed. If a source cannot be fetched, the directory
+  is not changed. Buckets of Azure and Google Cloud, and sources that charts
+  create, are not fetched.
 
-Buckets of Azure and Google Cloud, and sources that are created by charts, are not
-fetched.
-
-JSON and YAML have the fields directory, sources (kind, url, ref, chart, version,
-revision, file, and action: fetched, kept or removed) and incomplete.`,
+Output:
+  The directory has an index of URLs, revisions and digests. JSON and YAML have
+  the fields directory, sources (kind, url, ref, chart, version, revision, file,
+  and action: fetched, kept or removed) and incomplete.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the directory contains all sources",
 			clierr.ExitFailed:       "some sources are of a kind that is not fetched",
@@ -51,7 +52,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
 		Example: `  # Fetch the sources of the only cluster into .fluxtest
   flux test vendor
 
-  # Fetch the sources of a cluster, also those that main uses, for a test with --base
+  # Fetch the sources of a cluster in the work tree and on main, for a test with --base
   flux test vendor vendored --path clusters/production --base origin/main
   flux test --vendor vendored --path clusters/production --base origin/main`,
 		Args:              cobra.MaximumNArgs(1),
@@ -59,7 +60,7 @@ revision, file, and action: fetched, kept or removed) and incomplete.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return runVendor(a, cmd, o, access, format, args) },
 	}
 	fs := cmd.Flags()
-	o.AddRevisions(cmd, "revision whose sources are fetched: branch, tag or commit (default: the work tree)", "revision whose sources are fetched too: branch, tag or commit")
+	o.AddRevisions(cmd, "revision to fetch sources for: branch, tag or commit (default: the work tree)", "additional revision to fetch sources for: branch, tag or commit")
 	o.AddAgeKey(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	access.AddProvider(fs, "sources")

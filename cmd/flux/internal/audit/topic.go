@@ -1,0 +1,49 @@
+package audit
+
+import (
+	"strings"
+
+	"github.com/fluxkit/flux/internal/terminal/fit"
+	"github.com/fluxkit/flux/pkg/audit"
+)
+
+// Topic returns the text about rules and exceptions.
+func Topic() string {
+	var list strings.Builder
+	for _, r := range audit.Rules() {
+		list.WriteString("\n  " + r.ID + " (" + string(r.Severity) + ")\n" + fit.Fold(strings.Repeat(" ", topicIndent)+r.Summary+" "+r.Reason, topicIndent, topicWidth))
+	}
+	return `Rules of flux audit and how to exclude them.
+
+A finding is an error, a warning or a note. By default, errors exit with 1; see
+--fail-on. flux audit also reports the errors and warnings of flux validate.
+
+A rule can be excluded:
+
+  --allow RULE,…
+      for all objects.
+  ` + audit.AllowAnnotation + `: RULE,…
+      for an object with this annotation.
+  ` + audit.File + `
+      for the objects that match, in the root of the repository. Empty fields
+      match everything, and others are patterns such as web-*:
+
+      allow:
+      - rule: mutable-image
+        kind: Deployment
+        namespace: apps
+        name: legacy-*
+        path: clusters/staging
+        reason: replaced next month
+
+Excluded findings are counted as exceptions.
+
+Rules:
+` + list.String() + "\n"
+}
+
+// Indentation and width of the rules in the help topic.
+const (
+	topicIndent = 6
+	topicWidth  = 80
+)

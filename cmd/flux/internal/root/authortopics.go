@@ -1,0 +1,181 @@
+package root
+
+// pullRequestsTopic returns the text about flux diff --base.
+func pullRequestsTopic() string {
+	return `How flux diff --base compares pull requests, without cluster access: it builds
+the Kustomizations and HelmReleases in the cluster directory (--path) at two
+revisions of the repository, renders those that the change affects, and compares
+the objects.
+
+Revisions:
+  --base is a branch, tag or commit, or auto: the merge base with the target
+  branch of the pull request, which CI systems pass in environment variables, or
+  else with the default branch of origin. The other revision is the work tree
+  with its uncommitted files, unless --head is set. The repository is not
+  modified unless --fetch is set.
+
+Clusters:
+  To compare several clusters, repeat --path or quote a pattern. Objects that
+  they have in common are rendered once. The report is grouped by cluster;
+  changes that several clusters have in common come first.
+
+Sources:
+  Sources whose URL is a remote of the repository are read from the clone; a
+  GitRepository with another reference is read at that reference. Set other
+  sources with --map, --vendor or --local-sources. ExternalArtifacts are
+  rendered from their ArtifactGenerator, ResourceSets as in flux-operator (see
+  "flux help flux-operator"). Files that .sourceignore or spec.ignore excludes
+  are omitted.
+
+  Sources that cannot be rendered, such as other repositories, are listed as not
+  compared. A Kustomization or HelmRelease that is not compared counts as
+  changed if its definition or its source changes.
+
+Secrets:
+  Secret values are masked. Values encrypted with SOPS are decrypted for the
+  comparison if a key is available, unless --untrusted is set.
+
+Comment and status:
+  --comment creates a comment on the pull request of the CI system, even if the
+  comparison fails; later runs update it. --status sets the commit status. The
+  token is read from the environment only: GITHUB_TOKEN, GITLAB_TOKEN,
+  GITEA_TOKEN or BITBUCKET_TOKEN. Pull requests from forks, whose token cannot
+  write, cause a warning.`
+}
+
+// timelineTopic returns the text about the order of changes.
+func timelineTopic() string {
+	return `Timelines list the changes to a cluster in order: objects that are created,
+changed, restarted, recreated or deleted, Helm releases, and failures.
+
+Prediction:
+  flux diff --base --timeline predicts the order without a cluster. All objects
+  are rendered, not only those that the change affects. The order follows from
+  dependsOn, wait and the objects that define each other. The timeline includes
+  objects that are deleted before their replacement exists, and updates that
+  fail because a field is immutable. Changes in the same step happen in any
+  order; changes that depend on timing are marked. The prediction does not
+  include API server defaults, webhooks, health checks and drift.
+
+Test:
+  flux test --base observes the order in a sandbox: the controllers reconcile
+  the base and then the head. The timeline also lists workloads whose pods
+  restart, and temporary failures.`
+}
+
+// testingTopic returns the text about tests in a sandbox.
+func testingTopic() string {
+	return `Tests of a repository with the Flux controllers, in a temporary sandbox on this
+machine: flux test, flux bisect and flux rehearse. They require no cluster and
+no containers. A sandbox needs 2 GiB of memory and is removed at the end, also
+after Ctrl-C.
+
+Differences from a cluster:
+  Workloads do not run: their pods become ready without images. Alerts and image
+  updates are suspended, and Kustomizations and HelmReleases for other clusters
+  are not applied, so that nothing outside the sandbox changes.
+
+Sources:
+  The sandbox serves the work tree, or a revision, instead of the remote
+  repository. It has no network: in flux test, --map replaces another source
+  with a directory, and --vendor uses the sources that "flux test vendor" has
+  fetched.
+
+  With --allow-network, the controllers fetch sources from their URLs with the
+  credentials in the repository. Use it only for trusted repositories: the
+  controllers can also connect to local services and to the network of this
+  machine. It is required on systems without network namespaces, such as macOS.
+
+Secrets:
+  Missing Secrets and ConfigMaps are reported with the objects that refer to
+  them. --fake-secrets creates them with generated values, and serves stub
+  values for data encrypted with SOPS; flux rehearse uses the same values for
+  both versions. With --age-key-file, SOPS_AGE_KEY or SOPS_AGE_KEY_FILE,
+  kustomize-controller decrypts the data.
+
+Test files:
+  flux test runs the test files of the repository (*.fluxtest.yaml), or those in
+  its arguments, after the first reconciliation. They test how the controllers
+  handle commits, other changes and faults; the sandbox receives notifications
+  and image updates. Each step has its own timeout. docs/test-files.md has the
+  format.
+
+Pull requests:
+  With --base, flux test reconciles the base, then the head, and then runs the
+  test files of the head. The report includes a timeline: see "flux help
+  timeline".`
+}
+
+// validationTopic returns the text about the checks of flux validate.
+func validationTopic() string {
+	return `How flux validate checks manifests. It builds the Kustomizations and HelmReleases
+in a cluster directory as in flux diff --base, and validates each object.
+
+Checks:
+  - unknown fields and invalid values (schemas of Kubernetes and of CRDs)
+  - validation rules (CEL), and common rules of the API server that schemas do
+    not contain, for example that a label selector matches the template's labels
+  - references to sources and other Flux objects, dependsOn, missing namespaces
+  - variables without a value, deprecated API versions
+  - objects that two Kustomizations apply, Secrets that are not decrypted
+  - custom resources in the Kustomization that installs their CRD with a chart
+  - invalid expressions in healthCheckExprs and readyExpr
+  - labels that are not strings, unknown fields in kustomization.yaml
+
+CRDs:
+  CRDs come from the repository and its charts. If the repository does not
+  contain the Flux CRDs, those of --flux-version or of the FluxInstance are
+  used (see "flux help flux-operator"). Without either, only values that all
+  supported Flux versions reject are errors; other violations and unknown fields
+  are listed as not validated.
+
+API server:
+  --sandbox starts an empty API server with the default feature gates and no
+  admission webhooks, dry-runs each object against it, and removes it.
+
+Not in Git:
+  Objects without a known schema are listed, and Kustomizations and HelmReleases
+  whose source, chart, variables or values are not available. References to
+  objects that may be created on the cluster are notes: namespaces, Secrets,
+  ConfigMaps, ServiceAccounts, roles, and the pods of Services, autoscalers and
+  disruption budgets.`
+}
+
+// diagnosisTopic returns the text about the checks and the report of flux why.
+func diagnosisTopic() string {
+	return `How flux why checks resources.
+
+Namespace or cluster:
+  flux why checks the Flux resources of all namespaces and the controllers, or
+  with --namespace the Flux resources of that namespace. Problems are grouped by
+  root cause, those that block most resources first. With several root causes,
+  descriptions are shortened to 10 lines unless --verbose is set.
+
+Resources:
+  For one resource, flux why also checks for problems that its status does not
+  show: undelivered notifications, and objects in its inventory that were
+  deleted or changed outside Flux (drift), are not deleted completely, contain
+  values encrypted with SOPS, or are also applied by another resource.
+
+  If there is no problem, the report shows the applied and the fetched revision
+  and the time of the next fetch. In a clone of the source, it lists the fetched
+  commits that are not applied yet, with their authors; elsewhere it shows only
+  their range.
+
+Progress:
+  Resources that have been reconciling for less than a minute, or for less than
+  the wait time of their controller, are listed as progress, not as problems.
+  Deletions are not problems for the first half minute. If the controller is in
+  a crash loop, both are problems.
+
+JSON and YAML:
+  healthy     true if there is no problem
+  checked     number of resources
+  summary     problems, rootCauses, shown
+  cases       object, root (code, message, details, remedies), the chain of
+              findings from the object to the root cause, and blocked objects
+  progress    cases that are not a problem yet
+  facts       revisions of the resource
+  unapplied   commits that are not live
+  unknown     objects that could not be checked`
+}

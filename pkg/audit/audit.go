@@ -1,0 +1,169 @@
+// Package audit finds risks in what a repository deploys, and in the Flux objects of a cluster: secrets in plain text,
+// connections without TLS, versions that are not fixed, and settings that cause failures or make them hard to repair.
+//
+// It does not look for changes, as the rules of package review do, and it reports what package validate finds as well: an
+// object that is invalid fails sooner or later.
+package audit
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/validate"
+)
+
+// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas.
+const AllowAnnotation = "fluxkit.dev/allow-audit"
+
+// Options configure an audit.
+type Options struct {
+	validate.Options
+	// Allow are the IDs of the rules that are not applied.
+	Allow []string
+}
+
+// Run audits what a revision deploys to a cluster.
+func Run(ctx context.Context, at repository.Revision, o Options) (*validate.Result, error) {
+	exceptions, err := Exceptions(at.Tree)
+	if err != nil {
+		return nil, err
+	}
+	var deployed validate.Deployment
+	allowed := 0
+	o.Rules = func(d validate.Deployment) []validate.Found {
+		deployed = d
+		var found []validate.Found
+		found, allowed = check(newState(d, false), o.Allow, exceptions, o.Path)
+		return found
+	}
+	result, err := validate.Run(ctx, at, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[controllers.ID]*Object{}
+	for i := range deployed.Objects {
+		objects[deployed.Objects[i].ID] = &deployed.Objects[i]
+	}
+	result.Allowed = allowed
+	result.Findings = distinct(result.Findings)
+	for i := range result.Findings {
+		switch f := &result.Findings[i]; {
+		case f.Assumed && f.Rule == validate.RuleDeprecated:
+			f.Severity = validate.Note
+		case f.Assumed:
+			f.Severity = validate.Warning
+		}
+	}
+	result.Findings = slices.DeleteFunc(result.Findings, func(f validate.Finding) bool {
+		if _, own := Find(f.Rule); own {
+			return false
+		}
+		if !concerns(f) {
+			return true
+		}
+		if f.Severity != validate.Unknown && allows(o.Allow, exceptions, f.Rule, o.Path, objects[f.Object.ID], f.Object.ID) {
+			result.Allowed++
+			return true
+		}
+		return false
+	})
+	sortFindings(result.Findings)
+	return result, nil
+}
+
+// concerns reports whether a finding of a validation belongs to an audit: that something is missing in Git, or that a kind has
+// no schema, is not a risk.
+func concerns(f validate.Finding) bool {
+	if f.Rule == validate.RuleMissingSchema || f.Rule == validate.RuleNotValidated && f.Severity == validate.Unknown {
+		return false
+	}
+	return f.Severity != validate.Note || f.Assumed
+}
+
+// distinct returns findings without those that differ in the owner only: two Kustomizations may apply an object.
+func distinct(findings []validate.Finding) []validate.Finding {
+	seen := map[validate.Finding]bool{}
+	return slices.DeleteFunc(findings, func(f validate.Finding) bool {
+		f.Owner = controllers.VersionedID{}
+		known := seen[f]
+		seen[f] = true
+		return known
+	})
+}
+
+// sortFindings sorts findings by severity, and keeps the order of those with the same severity.
+func sortFindings(findings []validate.Finding) {
+	slices.SortStableFunc(findings, func(a, b validate.Finding) int { return cmp.Compare(Rank(a.Severity), Rank(b.Severity)) })
+}
+
+// Live audits Flux objects of a cluster.
+func Live(objects []controllers.Object, namespace string, allow []string) *validate.Result {
+	d := validate.Deployment{Namespace: namespace, Complete: true, Objects: make([]Object, len(objects))}
+	for i, o := range objects {
+		u := &unstructured.Unstructured{Object: o}
+		d.Objects[i] = Object{Object: build.Object{Unstructured: u}, ID: controllers.IDOf(o), Owner: u}
+	}
+	found, allowed := check(newState(d, true), allow, nil, "")
+	result := &validate.Result{Objects: len(objects), Validated: len(objects), Allowed: allowed, Findings: []validate.Finding{}}
+	for _, f := range found {
+		f.Object = controllers.VersionedIDOf(objects[f.Index])
+		f.Owner = f.Object
+		result.Findings = append(result.Findings, f.Finding)
+	}
+	sortFindings(result.Findings)
+	return result
+}
+
+// check applies the rules to all objects. It returns the findings, and the number of those that are allowed.
+func check(s *state, allow []string, exceptions []Exception, path string) (found []validate.Found, allowed int) {
+	for i := range s.Objects {
+		o := &s.Objects[i]
+		for _, r := range Rules() {
+			if r.Offline && s.live {
+				continue
+			}
+			for _, h := range r.find(s, o) {
+				if allows(allow, exceptions, r.ID, path, o, o.ID) {
+					allowed++
+					continue
+				}
+				found = append(found, validate.Found{Index: i, Finding: validate.Finding{
+					Severity: cmp.Or(h.severity, r.Severity), Rule: r.ID, Field: h.field, Value: h.value, Message: h.message, Fix: h.fix,
+				}})
+			}
+		}
+	}
+	return found, allowed
+}
+
+// allows reports whether a rule does not apply to an object, which may be nil if it is not deployed.
+func allows(allow []string, exceptions []Exception, rule, path string, o *Object, id controllers.ID) bool {
+	if slices.Contains(allow, rule) {
+		return true
+	}
+	if o != nil {
+		for _, listed := range strings.Split(o.GetAnnotations()[AllowAnnotation], ",") {
+			if strings.TrimSpace(listed) == rule {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(exceptions, func(e Exception) bool { return e.matches(rule, path, id) })
+}
+
+// Find returns the rule with an ID.
+func Find(id string) (Rule, bool) {
+	for _, r := range Rules() {
+		if r.ID == id {
+			return r, true
+		}
+	}
+	return Rule{}, false
+}

@@ -1,0 +1,205 @@
+package audit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
+)
+
+// The rules about Kustomizations and HelmReleases.
+
+// prunes finds Kustomizations that do not prune. A missing field is invalid.
+func prunes(_ *state, o *Object) []hit {
+	return when(build.IsKustomization(o.Unstructured) && text(o, "spec.prune") == "false", hit{
+		field: "spec.prune", message: "objects that are removed from Git stay on the cluster", fix: "set spec.prune: true",
+	})
+}
+
+func waits(s *state, o *Object) []hit {
+	if !build.IsKustomization(o.Unstructured) || waiting(o) {
+		return nil
+	}
+	for i := range s.Objects {
+		other := &s.Objects[i]
+		k, ok := other.ID.Flux()
+		if ok && build.IsKustomization(other.Unstructured) && slices.Contains(k.DependenciesOf(other.Unstructured.Object), o.ID) {
+			return []hit{{field: "spec.wait", message: other.ID.String() + " depends on it, and starts before its objects are ready", fix: "set spec.wait: true, or spec.healthChecks"}}
+		}
+	}
+	return nil
+}
+
+func waiting(o *Object) bool { return text(o, "spec.wait") == "true" || has(o, "spec.healthChecks") }
+
+// longInterval is the longest interval that is also a good timeout and retry interval.
+const longInterval = 10 * time.Minute
+
+func timeouts(_ *state, o *Object) []hit {
+	k, _ := o.ID.Flux()
+	interval := controllers.IntervalOf(k, o.Unstructured.Object)
+	return when(build.IsKustomization(o.Unstructured) && waiting(o) && !has(o, "spec.timeout") && interval > longInterval, hit{
+		field: "spec.timeout", message: fmt.Sprintf("a failed rollout is reported after %s", span(interval)), fix: "set spec.timeout, such as 5m",
+	})
+}
+
+func retryIntervals(_ *state, o *Object) []hit {
+	k, _ := o.ID.Flux()
+	interval := controllers.IntervalOf(k, o.Unstructured.Object)
+	return when(build.IsKustomization(o.Unstructured) && !has(o, "spec.retryInterval") && interval > longInterval, hit{
+		field: "spec.retryInterval", message: fmt.Sprintf("a failure is retried after %s", span(interval)), fix: "set spec.retryInterval, such as 1m",
+	})
+}
+
+// span formats a duration as in manifests.
+func span(d time.Duration) string {
+	text := d.String()
+	for _, zero := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, zero) {
+			text = text[:len(text)-2]
+		}
+	}
+	return text
+}
+
+func forces(_ *state, o *Object) []hit {
+	var found []hit
+	for _, field := range []string{"spec.force", "spec.upgrade.force", "spec.rollback.force"} {
+		if build.IsKustomization(o.Unstructured) == (field == "spec.force") && fluxKind(o) != "" && text(o, field) == "true" {
+			found = append(found, hit{field: field, message: "objects with changed immutable fields are deleted and recreated", fix: "remove it after the change that needs it"})
+		}
+	}
+	return found
+}
+
+func suspensions(_ *state, o *Object) []hit {
+	k, ok := o.ID.Flux()
+	if !ok || !k.Suspension.Possible() || !k.Suspension.Is(o.Unstructured.Object) || controllers.SuspensionReason(o.Unstructured.Object) != "" {
+		return nil
+	}
+	field := "spec.suspend"
+	if k.Suspension.Annotation != "" {
+		field = "metadata.annotations"
+	}
+	return []hit{{field: field, message: "suspended without a reason", fix: "resume it, or set the annotation " + controllers.SuspendReasonAnnotation}}
+}
+
+// overlappingPaths finds Kustomizations whose directory contains that of another one, with objects that both apply.
+func overlappingPaths(s *state, o *Object) []hit {
+	if !build.IsKustomization(o.Unstructured) || controllers.IsRemote(o.Unstructured.Object) {
+		return nil
+	}
+	outer := sourcetree.Clean(text(o, "spec.path"))
+	shared := map[controllers.ID]int{}
+	for _, owners := range s.appliers {
+		if len(owners) > 1 && slices.Contains(owners, o.ID) {
+			for _, owner := range owners {
+				shared[owner]++
+			}
+		}
+	}
+	var found []hit
+	for id, n := range shared {
+		other := s.byID[id]
+		if id == o.ID || other == nil || !build.IsKustomization(other.Unstructured) || build.SourceOf(other.Unstructured) != build.SourceOf(o.Unstructured) {
+			continue
+		}
+		if inner := sourcetree.Clean(text(other, "spec.path")); outer == "." || strings.HasPrefix(inner, outer+"/") {
+			found = append(found, hit{
+				field: "spec.path", message: fmt.Sprintf("contains %s of %s: both apply %d of the same objects", inner, id, n),
+				fix: "exclude " + inner + " in " + outer + "/kustomization.yaml, or remove one of the Kustomizations",
+			})
+		}
+	}
+	slices.SortFunc(found, func(a, b hit) int { return strings.Compare(a.message, b.message) })
+	return found
+}
+
+func remediations(_ *state, o *Object) []hit {
+	if !build.IsHelmRelease(o.Unstructured) {
+		return nil
+	}
+	var lacking []string
+	for _, action := range []string{"install", "upgrade"} {
+		retries := text(o, "spec."+action+".remediation.retries")
+		name := text(o, "spec."+action+".strategy.name")
+		if (retries == "" || retries == "0") && name != "RetryOnFailure" {
+			lacking = append(lacking, "spec."+action)
+		}
+	}
+	return when(len(lacking) > 0, hit{
+		field: "spec", message: "a failure is not retried: no strategy or remediation in " + strings.Join(lacking, " and "),
+		fix: "set " + strings.Join(lacking, ".strategy.name: RetryOnFailure, and ") + ".strategy.name: RetryOnFailure",
+	})
+}
+
+func driftDetections(_ *state, o *Object) []hit {
+	k, ok := o.ID.Flux()
+	mode := k.Drift.String(o.Unstructured.Object)
+	return when(ok && len(k.Drift) > 0 && (mode == "" || mode == "disabled"), hit{
+		field: "spec.driftDetection", message: "changes by others are not detected", fix: "set spec.driftDetection.mode: enabled",
+	})
+}
+
+func createdNamespaces(_ *state, o *Object) []hit {
+	return when(build.IsHelmRelease(o.Unstructured) && text(o, "spec.install.createNamespace") == "true", hit{
+		field: "spec.install.createNamespace", message: "Helm creates the namespace without labels, and does not delete it", fix: "add the Namespace to Git",
+	})
+}
+
+func storageNamespaces(_ *state, o *Object) []hit {
+	target := text(o, "spec.targetNamespace")
+	return when(build.IsHelmRelease(o.Unstructured) && target != "" && target != o.ID.Namespace && text(o, "spec.storageNamespace") == "", hit{
+		field: "spec.targetNamespace", message: "the release is stored in " + o.ID.Namespace + ", and its objects are in " + target, fix: "set spec.storageNamespace: " + target,
+	})
+}
+
+func defaultNamespaces(_ *state, o *Object) []hit {
+	release := build.IsHelmRelease(o.Unstructured)
+	namespace := o.ID.Namespace
+	if release {
+		if target := text(o, "spec.targetNamespace"); target != "" {
+			namespace = target
+		}
+	}
+	deployed := release || len(controllers.PodSpecs(o.Unstructured.Object)) > 0 && ofChart(o) == ""
+	return when(deployed && namespace == "default", hit{field: "metadata.namespace", message: "deployed to the namespace default", fix: "use a namespace of its own"})
+}
+
+const watchLabel = "reconcile.fluxcd.io/watch"
+
+// settings are the references of Kustomizations and HelmReleases to ConfigMaps and Secrets with values.
+type setting struct {
+	id    controllers.ID
+	field string
+}
+
+func settingsOf(o *Object) []setting {
+	var found []setting
+	for _, list := range []string{"spec.valuesFrom", "spec.postBuild.substituteFrom"} {
+		if !build.IsHelmRelease(o.Unstructured) && !build.IsKustomization(o.Unstructured) {
+			continue
+		}
+		for _, reference := range (controllers.Part{Object: o.Unstructured.Object}).Elements(list) {
+			found = append(found, setting{controllers.ID{Kind: reference.Text("kind"), Namespace: o.ID.Namespace, Name: reference.Text("name")}, reference.Field})
+		}
+	}
+	return found
+}
+
+func watchLabels(s *state, o *Object) []hit {
+	if !o.ID.IsConfigMap() && !o.ID.IsSecret() || o.GetLabels()[watchLabel] == "Enabled" {
+		return nil
+	}
+	for i := range s.Objects {
+		user := &s.Objects[i]
+		if slices.ContainsFunc(settingsOf(user), func(at setting) bool { return at.id == o.ID }) {
+			return []hit{{field: "metadata.labels", message: "a change is applied only in the next reconciliation of " + user.ID.String(), fix: "set the label " + watchLabel + ": Enabled"}}
+		}
+	}
+	return nil
+}

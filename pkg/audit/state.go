@@ -1,0 +1,130 @@
+package audit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/validate"
+)
+
+// Rule is a kind of finding.
+type Rule struct {
+	// ID identifies the rule on the command line, in annotations and in reports.
+	ID string
+	// Severity is how much a finding matters, unless the rule decides otherwise for an object.
+	Severity validate.Severity
+	// Summary says in a sentence what is wrong.
+	Summary string
+	// Reason says why it matters, and what to do about it.
+	Reason string
+	// Offline is set if the rule needs what the objects of a repository have and those of a cluster do not.
+	Offline bool
+
+	find func(*state, *Object) []hit
+}
+
+// hit is an occurrence of what a rule is about.
+type hit struct {
+	// severity replaces that of the rule.
+	severity            validate.Severity
+	field, message, fix string
+	// value is the value of the field, if it may differ between the files that define the object.
+	value string
+}
+
+// Object is an object with what applies it.
+type Object = validate.Object
+
+// state is what the rules know.
+type state struct {
+	validate.Deployment
+	byID map[controllers.ID]*Object
+	// live is set for the objects of a cluster, which do not include objects of other kinds than those of Flux.
+	live bool
+	// crds are the owners of the CustomResourceDefinitions of each kind.
+	crds map[kind][]controllers.ID
+	// appliers are the objects that apply an object, and tenants the namespaces with the label of a tenant.
+	appliers map[controllers.ID][]controllers.ID
+	tenants  map[string]bool
+	// impersonates is set if the controllers use a service account for objects that name none.
+	impersonates bool
+}
+
+type kind struct{ group, kind string }
+
+func newState(d validate.Deployment, live bool) *state {
+	s := &state{
+		Deployment: d, live: live, byID: map[controllers.ID]*Object{}, crds: map[kind][]controllers.ID{},
+		appliers: map[controllers.ID][]controllers.ID{}, tenants: map[string]bool{},
+	}
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		s.byID[o.ID] = o
+		owner := controllers.IDOf(o.Owner.Object)
+		s.appliers[o.ID] = append(s.appliers[o.ID], owner)
+		switch {
+		case o.ID.IsCRD():
+			k := kind{text(o, "spec.group"), text(o, "spec.names.kind")}
+			s.crds[k] = append(s.crds[k], owner)
+		case o.ID.IsNamespace():
+			s.tenants[o.ID.Name] = o.GetLabels()["toolkit.fluxcd.io/tenant"] != "" || o.GetLabels()["toolkit.fluxcd.io/role"] == "tenant"
+		case o.ID.Kind == "Deployment" && s.ofFlux(o):
+			s.impersonates = s.impersonates || impersonates(o)
+		case o.ID.IsFluxInstance():
+			s.impersonates = s.impersonates || text(o, "spec.cluster.multitenant") == "true"
+		}
+	}
+	return s
+}
+
+// impersonates reports whether a controller uses a service account for objects that name none.
+func impersonates(deployment *Object) bool {
+	for _, pod := range controllers.PodSpecs(deployment.Unstructured.Object) {
+		for _, container := range controllers.Containers(pod) {
+			if slices.ContainsFunc(controllers.Path{"args[]"}.Strings(container.Object), func(arg string) bool {
+				return strings.HasPrefix(strings.TrimLeft(arg, "-"), "default-service-account=")
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Rank returns the position of a severity: 0 is the most severe.
+func Rank(s validate.Severity) int {
+	return slices.Index([]validate.Severity{validate.Invalid, validate.Unknown, validate.Warning, validate.Note}, s)
+}
+
+// ofFlux reports whether an object is a part of Flux itself, whose controllers need permissions.
+func (s *state) ofFlux(o *Object) bool {
+	return o.GetLabels()["app.kubernetes.io/part-of"] == "flux" && (o.ID.Namespace == "" || o.ID.Namespace == s.Namespace)
+}
+
+// ofChart returns the severity of a finding about an object that a chart contains, or "" for another one: its values may not
+// be able to change it.
+func ofChart(o *Object) validate.Severity {
+	if build.IsHelmRelease(o.Owner) && o.Owner != o.Unstructured {
+		return validate.Note
+	}
+	return ""
+}
+
+// when returns an occurrence if a condition is true.
+func when(occurs bool, h hit) []hit {
+	if !occurs {
+		return nil
+	}
+	return []hit{h}
+}
+
+// text returns a field of an object, or "".
+func text(o *Object, path string) string { return controllers.Path{path}.String(o.Unstructured.Object) }
+
+// has reports whether an object has a field.
+func has(o *Object, path string) bool {
+	_, ok := controllers.Path{path}.Lookup(o.Unstructured.Object)
+	return ok
+}
