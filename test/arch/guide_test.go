@@ -14,6 +14,8 @@ import (
 const (
 	// maxPage is the maximum number of lines of a page of the guide, without outputs.
 	maxPage = 150
+	// maxTroubleshooting is the same for the page with a section for each symptom, of which a reader needs one.
+	maxTroubleshooting = 310
 	// notRun is the number of blocks of the guide that cannot be run in a test.
 	notRun = 6
 )
@@ -47,8 +49,12 @@ func TestGuidePages(t *testing.T) {
 				lines -= strings.Count(b.Text, "\n") + 2 // the fences
 			}
 		}
-		if lines > maxPage {
-			t.Errorf("%s has %d lines, more than %d", name, lines, maxPage)
+		limit := maxPage
+		if name == "07-troubleshooting.md" {
+			limit = maxTroubleshooting
+		}
+		if lines > limit {
+			t.Errorf("%s has %d lines, more than %d", name, lines, limit)
 		}
 	}
 	if len(pages) == 0 || skipped != notRun {
