@@ -133,6 +133,9 @@ func (s *sandbox) testRecovery(t *testing.T) {
 	if err := syscall.Kill(before["supervisor"].PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
+	if err := before["supervisor"].End(t.Context(), time.Minute); err != nil {
+		t.Fatal(err)
+	}
 	s.up()
 	for name, id := range before {
 		if id.Alive() {
