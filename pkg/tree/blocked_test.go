@@ -148,3 +148,24 @@ func TestDeepTrees(t *testing.T) {
 		t.Errorf("%d objects, want %d", len(found), len(needs))
 	}
 }
+
+// TestOneEdge checks that two objects have one edge: a HelmChart is the source of its HelmRelease, whose owner labels it has.
+func TestOneEdge(t *testing.T) {
+	t.Parallel()
+	conditions := []any{map[string]any{"type": "Ready", "status": "False", "reason": "InstallFailed", "message": "m"}}
+	g := tree.NewGraph([]controllers.Object{
+		{
+			"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": map[string]any{"name": "web", "namespace": "apps"},
+			"spec":   map[string]any{"chart": map[string]any{"spec": map[string]any{"sourceRef": map[string]any{"kind": "HelmRepository", "name": "charts"}}}},
+			"status": map[string]any{"helmChart": "apps/apps-web", "conditions": conditions},
+		},
+		{
+			"apiVersion": "source.toolkit.fluxcd.io/v1", "kind": "HelmChart",
+			"metadata": map[string]any{"name": "apps-web", "namespace": "apps", "labels": map[string]any{"helm.toolkit.fluxcd.io/name": "web", "helm.toolkit.fluxcd.io/namespace": "apps"}},
+			"spec":     map[string]any{"sourceRef": map[string]any{"kind": "HelmRepository", "name": "charts"}},
+		},
+	}, true, func(controllers.ID) bool { return true })
+	if len(g.Edges) != 2 {
+		t.Errorf("got %v, want the chart as the source of the release, and the repository as that of the chart", g.Edges)
+	}
+}

@@ -131,8 +131,14 @@ func NewGraph(objects []controllers.Object, live bool, known func(controllers.ID
 // the spec lists and, according to their owner labels, those that they apply.
 func (g *Graph) addHealth(objects []controllers.Object) {
 	waiting := map[controllers.ID]bool{}
+	type pair struct{ from, to controllers.ID }
+	known := map[pair]bool{} // such as a HelmRelease and its HelmChart, which has owner labels, too
+	for _, e := range g.Edges {
+		known[pair{e.From, e.To}] = true
+	}
 	add := func(from, to controllers.ID) {
-		if g.at[to] != nil && !g.at[to].Missing {
+		if g.at[to] != nil && !g.at[to].Missing && !known[pair{from, to}] {
+			known[pair{from, to}] = true
 			g.Edges = append(g.Edges, Edge{from, to, "health"})
 		}
 	}
