@@ -42,6 +42,7 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	case f.Type == failure.NoMatch && !remote:
 		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
 		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
+		sub.Live.Unapplied = s.unapplied(ctx, sub)
 	case f.Type == failure.Unauthorized && !remote:
 		sub.Live.NoAccount = isAccountMissing(ctx, s.cluster, f.User)
 	case f.Type == failure.NoPath:

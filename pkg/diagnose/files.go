@@ -1,6 +1,7 @@
 package diagnose
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -34,7 +35,7 @@ func (s *diagnosis) fileOf(ctx context.Context, sub rules.Subject, source contro
 	directory := path.Clean("/" + sub.Text("spec.path"))
 	for _, m := range found {
 		list := &outside
-		if directory == "/" || strings.HasPrefix("/"+m.File, directory+"/") {
+		if within(directory, m.File) {
 			list = &inside
 		}
 		if !slices.Contains(*list, m.File) {
@@ -45,6 +46,35 @@ func (s *diagnosis) fileOf(ctx context.Context, sub rules.Subject, source contro
 		inside = outside
 	}
 	return strings.Join(inside[:min(len(inside), filesShown)], " or ")
+}
+
+// unapplied returns the HelmReleases in the directory of a Kustomization that do not exist on the cluster.
+func (s *diagnosis) unapplied(ctx context.Context, sub rules.Subject) []string {
+	source, ok := sub.Searched()
+	if !ok {
+		return nil
+	}
+	found, err := s.cluster.Releases(ctx, source, s.snapshot.Objects[source])
+	if err != nil {
+		return nil
+	}
+	var names []string
+	directory := path.Clean("/" + sub.Text("spec.path"))
+	for _, m := range found {
+		id := controllers.IDOf(m.Object)
+		if id.Namespace = cmp.Or(sub.Text("spec.targetNamespace"), id.Namespace, sub.ID().Namespace); !within(directory, m.File) || len(names) == filesShown {
+			continue
+		}
+		if o, err := s.cluster.Flux(ctx, id); err == nil && o == nil && !slices.Contains(names, id.String()) {
+			names = append(names, id.String())
+		}
+	}
+	return names
+}
+
+// within reports whether a file is in a directory, which begins with a slash, or below it.
+func within(directory, file string) bool {
+	return directory == "/" || strings.HasPrefix("/"+file, directory+"/")
 }
 
 // Searched returns the source in whose artifact the diagnosis of an object looks for the file of a rejected object, false if it

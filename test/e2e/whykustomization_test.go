@@ -82,6 +82,18 @@ spec: {interval: 1h, url: "${URL}", ref: {branch: main}, secretRef: {name: git}}
 			files: map[string]string{"deep/scaler.yaml": "apiVersion: autoscaling/v2beta2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 2, scaleTargetRef: {kind: Deployment, name: web}}\n"},
 		},
 		{
+			name: "deadlock", root: "Kustomization/app", code: "api-missing", says: []string{"move the objects of kind Widget to another Kustomization", "if the chart of HelmRelease/${NS}/op installs the CRD"},
+			files: map[string]string{"all.yaml": `apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: op}
+spec: {interval: 1h, chart: {spec: {chart: op, version: 1.x, sourceRef: {kind: HelmRepository, name: none}}}}
+---
+apiVersion: deadlock.example.com/v1
+kind: Widget
+metadata: {name: w}
+`},
+		},
+		{
 			name: "old-flux", root: "Kustomization/app", code: "api-missing", says: []string{"flux migrate -f cases/old-flux/deep"},
 			fails: map[string]string{"flux migrate -f ${PATH}/deep": "GitRepository source.toolkit.fluxcd.io/v1alpha1 → source.toolkit.fluxcd.io/v1\n✗ no terminal to prompt on"},
 			files: map[string]string{"deep/source.yaml": "apiVersion: source.toolkit.fluxcd.io/v1alpha1\nkind: GitRepository\nmetadata: {name: old}\nspec: {interval: 1h, url: \"http://127.0.0.1:1/x\"}\n"},

@@ -180,7 +180,15 @@ func serve(s Subject) []string {
 		providers := s.Live.Providers[:min(len(s.Live.Providers), mostShown)]
 		return []string{fmt.Sprintf("add %s, which applies CRDs of group %s, to .spec.dependsOn of %s", strings.Join(providers, " or "), group, s)}
 	}
-	return []string{fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core")), "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of " + s.String()}
+	install := fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core"))
+	if len(s.Live.Unapplied) > 0 {
+		return []string{
+			fmt.Sprintf("if the chart of %s installs the CRD, move the objects of kind %s to another Kustomization that depends on %s: nothing of this one is applied before its dry run succeeds",
+				strings.Join(s.Live.Unapplied, " or "), s.failure.Named.Kind, s),
+			"otherwise, " + install,
+		}
+	}
+	return []string{install, "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of " + s.String()}
 }
 
 // unhealthyObjects describes the objects that did not become ready.

@@ -36,6 +36,8 @@ type Live struct {
 	File string
 	// Providers lists the objects that apply CRDs of a group that is not served.
 	Providers []string
+	// Unapplied lists the HelmReleases in the directory of a Kustomization that do not exist.
+	Unapplied []string
 	// Served lists the served versions of the kind.
 	Served []string
 	// NoAccount is set if the ServiceAccount that is forbidden to act does not exist.
