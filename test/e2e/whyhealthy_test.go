@@ -28,7 +28,7 @@ func TestWhyHealthy(t *testing.T) {
 
 func TestNightlyWhyHealthy(t *testing.T) {
 	t.Parallel()
-	runHealthy(newShared(t), inTier(slices.Concat(healthyKustomizations(), encryptedSecrets(t), healthyReleases()), true))
+	runHealthy(newShared(t), inTier(slices.Concat(healthyKustomizations(), encryptedSecrets(t), healthyReleases(), healthyWorkloads(), healthySettings(), healthySources()), true))
 }
 
 // runHealthy checks that flux why finds no problem in each case.
