@@ -27,7 +27,7 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	switch root.Code {
 	case "health":
 		if !remote {
-			compareHealth(ctx, s.cluster, root, sub)
+			s.compareHealth(ctx, s.cluster, root, sub)
 		}
 		return
 	case "suspended":
@@ -58,7 +58,7 @@ const checkedHealth = 5
 
 // compareHealth reads the objects of a failed health check. If all of them have become ready, the check is the only problem left.
 // Otherwise their status becomes a detail.
-func compareHealth(ctx context.Context, c *observe.Cluster, root *rules.Finding, sub rules.Subject) {
+func (s *diagnosis) compareHealth(ctx context.Context, c *observe.Cluster, root *rules.Finding, sub rules.Subject) {
 	named := sub.Failure().Objects
 	entries := controllers.Inventory(sub.Object)
 	ready := 0
@@ -71,6 +71,15 @@ func compareHealth(ctx context.Context, c *observe.Cluster, root *rules.Finding,
 		}
 		o, err := c.Object(ctx, entries[i])
 		if err != nil || o == nil {
+			continue
+		}
+		if f, deleting := s.installation.deletion(entries[i].ID, o); deleting {
+			if f.Object.IsNamespace() {
+				details, fixes := rules.NamespaceConditions(o)
+				f.Details, f.Fixes = append(f.Details, details...), append(fixes, f.Fixes...)
+			}
+			root.Details = append(append(root.Details, f.Object.String()+": "+f.Message), f.Details...)
+			root.Fixes = f.Fixes
 			continue
 		}
 		status, message := tree.StatusOf(o)

@@ -28,6 +28,8 @@ type installation struct {
 	unread string
 	// scopes holds what the Deployments of each controller watch.
 	scopes map[string][]scope
+	// leases are the controllers by the name of their lease.
+	leases map[string]string
 	// crashes holds the controllers in crash loops that are available at present.
 	crashes map[string]crash
 	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
@@ -44,7 +46,7 @@ type crash struct {
 }
 
 func newInstallation(cluster *observe.Cluster, now time.Time) *installation {
-	return &installation{cluster: cluster, now: now, down: map[string]rules.Finding{}, crashes: map[string]crash{}, scopes: map[string][]scope{}}
+	return &installation{cluster: cluster, now: now, down: map[string]rules.Finding{}, crashes: map[string]crash{}, scopes: map[string][]scope{}, leases: map[string]string{}}
 }
 
 // read finds the failed controllers. If they cannot be read, it sets unread instead of returning an error.
@@ -67,6 +69,9 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 	}
 	for _, name := range names {
 		in.scopes[name] = scopesOf(name, found)
+		if _, elects := controllers.Find(name); elects && found[name] != nil {
+			in.leases[leaseOf(name, scopeOf(found[name]))] = name
+		}
 		switch d := found[name]; {
 		case d == nil:
 			in.fail(name, "controller-missing", "the "+name+" is not installed", install(name)...)

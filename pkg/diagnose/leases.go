@@ -2,9 +2,9 @@ package diagnose
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,9 +67,20 @@ func (in *installation) readLeases(ctx context.Context, tolerated func(error) bo
 	return fmt.Errorf("listing the leases in namespace %q: %w", in.cluster.Home, err)
 }
 
+// leaseOf returns the name of the lease of a controller: with a label selector, it ends with the beginning of its SHA-256 checksum.
+// The lease without it may remain from the time before.
+func leaseOf(controller string, s scope) string {
+	name := controller + "-leader-election"
+	if s.labels == "" {
+		return name
+	}
+	sum := sha256.Sum256([]byte(s.labels))
+	return fmt.Sprintf("%s-%x", name, sum[:4])
+}
+
 func (in *installation) readLease(ctx context.Context, o controllers.Object) {
-	name, ok := strings.CutSuffix(controllers.Name(o), "-leader-election")
-	if _, known := controllers.Find(name); !ok || !known || in.down[name].Code != "" {
+	name := in.leases[controllers.Name(o)]
+	if name == "" || in.down[name].Code != "" {
 		return
 	}
 	text := func(field string) string { return controllers.Path{"spec." + field}.String(o) }

@@ -40,10 +40,10 @@ func (s *diagnosis) findLogged(ctx context.Context, root *rules.Finding, sub rul
 	}
 	last, said, id := "", "", sub.ID()
 	err = logs.Read(ctx, s.config.Client, pods, logs.Options{
-		Filter:    logs.Filter{Kinds: []string{id.Kind}, Namespace: id.Namespace, Name: id.Name, Level: "error"},
+		Filter:    logs.Filter{Kinds: []string{id.Kind}, Namespace: id.Namespace, Name: id.Name},
 		SinceTime: since, Tail: panicLines, Streams: panicStreams, Warn: func(string, ...any) {}, Failed: func(error) {},
 	}, func(e *logs.Entry) error {
-		if e.At.Before(since) {
+		if e.At.Before(since) || e.Error == "" { // a failed download is logged as information, because it is repeated
 			return nil
 		}
 		if text, is := strings.CutPrefix(e.Error, panicPrefix); is && e.Message == reconcilerError {

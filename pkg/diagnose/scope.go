@@ -18,6 +18,8 @@ type scope struct {
 	// selector selects the objects by their labels, nil for all objects. argument is the argument that sets it.
 	selector labels.Selector
 	argument string
+	// labels is the value of that argument.
+	labels string
 	// namespaced is set if the controller watches only its own namespace.
 	namespaced bool
 }
@@ -41,6 +43,7 @@ func scopeOf(d *appsv1.Deployment) scope {
 			name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
 			switch {
 			case name == "watch-label-selector" && value != "":
+				s.labels = value
 				if selector, err := labels.Parse(value); err == nil {
 					s.selector, s.argument = selector, arg
 				}

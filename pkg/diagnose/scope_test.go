@@ -50,3 +50,16 @@ func TestUnwatched(t *testing.T) {
 		}
 	}
 }
+
+// TestLease compares the names of leases with those that kustomize-controller 1.9 has created.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	for selector, want := range map[string]string{
+		"":                        "kustomize-controller-leader-election",
+		"!sharding.fluxcd.io/key": "kustomize-controller-leader-election-42da7484",
+	} {
+		if got := leaseOf("kustomize-controller", scope{labels: selector}); got != want {
+			t.Errorf("%q: got %s, want %s", selector, got, want)
+		}
+	}
+}

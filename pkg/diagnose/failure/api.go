@@ -21,7 +21,7 @@ var apiErrors = []prototype{
 	{Type: NoMatch, pattern: `no matches for kind "(?P<kind>[^"\n]+)" in group "(?P<group>[^"\n]*)"`},
 	{Type: Conflict, pattern: `Apply failed with \d+ conflicts?: conflicts? with "(?P<by>[^"\n]+)"[^:\n]*(?: using [^:\n]*(?:at \S+)?)?:\s*(?P<detail>(?s:.*))`},
 	{Type: Precondition, pattern: `Operation cannot be fulfilled on (?P<resource>[a-z0-9.]+) "(?P<name>[^"\n]*)": (?P<detail>uid mismatch: [^\n]*)`},
-	{Type: Unserved, pattern: `the server could not find the requested resource` + end, steps: []Step{Apply}},
+	{Type: Unserved, pattern: `the server could not find the requested resource(?: \([a-z]+ [^)\n]*\))?` + end, steps: []Step{Apply}},
 	{Type: Conflict, pattern: `Operation cannot be fulfilled on (?P<resource>[a-z0-9.]+) "(?P<name>[^"\n]*)": (?P<detail>the object has been modified[^\n]*)`},
 	{Type: NotFound, pattern: `(?P<kind>[A-Za-z][A-Za-z0-9]*)(?:\.(?P<group>[a-z0-9.-]+))? "(?P<name>[^"\n]+)" not found\s*(?:\n|$)`},
 	{Type: Owned, pattern: `(?:Unable|unable) to continue with (?:install|update): (?P<kind>` + kindPart + `) "(?P<name>[^"\n]+)" in namespace "(?P<namespace>[^"\n]*)" exists and cannot be imported into the current release: (?P<detail>[^\n]*)`},

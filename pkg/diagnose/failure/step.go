@@ -48,6 +48,7 @@ const (
 	SigningKey  Step = "signing-key" // reading the key that signs commits
 	Sparse      Step = "sparse"      // a sparse checkout
 	Fill        Step = "fill"        // the template of a ResourceSet
+	Download    Step = "download"    // the artifact of a source
 	Copy        Step = "copy"        // the data of a Secret or ConfigMap by a ResourceSet
 )
 
@@ -91,6 +92,7 @@ var prefixes = []prefix{
 	{Substitute, `envsubst error: `},
 	{Substitute, `variable substitution failed: `},
 	{Path, `kustomization path not found: `},
+	{Download, `failed to download (?:archive|chart from '[^'\n]*'): (?:GET \S+ giving up after \d+ attempt\(s\): )?`},
 	{Credentials, `failed to get secret ` + keyPart + `: `},
 	{Credentials, `failed to get auth secret ` + keyPart + `: `},
 	{Credentials, `failed to get (?:TLS )?authentication secret ` + keyPart + `: `},

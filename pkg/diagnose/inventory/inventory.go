@@ -3,8 +3,12 @@
 package inventory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -105,20 +109,69 @@ func (k *check) skipJobs() {
 func (k *check) findMissing() {
 	var missing []controllers.ID
 	for _, t := range k.inventory.Objects {
-		if k.inventory.Absent[t] && !k.desired.expires(t) {
+		if k.inventory.Absent[t] && !k.desired.expires(t) && !k.isDeleting(t.Namespace) {
 			missing = append(missing, t)
 		}
 	}
 	if len(missing) == 0 {
 		return
 	}
+	// A kind that is not served any more is the cause, also if other objects are missing.
+	slices.SortStableFunc(missing, func(a, b controllers.ID) int { return cmp.Compare(k.rank(a), k.rank(b)) })
 	f := Deleted(missing[0], k.subject, k.checker.Now)
+	if k.inventory.Unserved[missing[0]] {
+		f = k.unserved(missing[0])
+	}
 	for _, t := range missing[1:min(len(missing), objectsShown)] {
 		f.Details = append(f.Details, t.String()+" is missing as well")
 	}
 	f.Details = append(f.Details, andMore(len(missing)-objectsShown)...)
 	summary := fmt.Sprintf("%d of %s in its inventory missing", len(missing), output.Amount(len(k.inventory.Objects), "object"))
 	k.result.Problems = append(k.result.Problems, Problem{summary, f})
+}
+
+// isDeleting reports whether a namespace of the inventory is being deleted, with all objects in it.
+func (k *check) isDeleting(namespace string) bool {
+	o := k.inventory.Live[controllers.ID{Kind: "Namespace", Name: namespace}]
+	_, deleting := rules.DeletedAt(o)
+	return namespace != "" && deleting
+}
+
+// rank returns 0 for missing objects whose kind is not served, and 1 for others. A CRD that is missing as well is applied before
+// its objects.
+func (k *check) rank(t controllers.ID) int {
+	if k.inventory.Unserved[t] && k.crdOf(t, k.subject.Object) == "" {
+		return 0
+	}
+	return 1
+}
+
+// crdOf returns the name of the CRD of an object in the inventory of an applier, or "".
+func (k *check) crdOf(t controllers.ID, applier controllers.Object) string {
+	for _, id := range controllers.Managed(applier) {
+		if plural, group, _ := strings.Cut(id.Name, "."); id.IsCRD() && group == t.Group && strings.HasPrefix(plural, strings.ToLower(t.Kind)) {
+			return id.Name
+		}
+	}
+	return ""
+}
+
+// unserved returns the finding for a missing object whose kind the cluster does not serve.
+func (k *check) unserved(t controllers.ID) rules.Finding {
+	f := rules.Finding{
+		Object: t, Code: "api-missing", Message: fmt.Sprintf("the cluster does not serve kind %s of group %s any more: its CustomResourceDefinition was deleted, and with it all objects of the kind", t.Kind, t.Group),
+		Fixes: []string{fmt.Sprintf("install the CRD of kind %s of group %s", t.Kind, t.Group)},
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(k.checker.Flux), controllers.ID.Compare) {
+		o := k.checker.Flux[id]
+		if name := k.crdOf(t, o); name != "" {
+			applier := rules.NewSubject(observe.KindOf(id), o, k.checker.Cluster.Home)
+			f.Details = []string{fmt.Sprintf("%s applies CustomResourceDefinition/%s", id, name)}
+			f.Fixes = []string{applier.Command("reconcile")}
+		}
+	}
+	f.Fixes = append(f.Fixes, k.subject.Command("reconcile"))
+	return f
 }
 
 // Deleted returns the finding for an object of an inventory that does not exist.

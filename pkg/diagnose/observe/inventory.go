@@ -32,6 +32,8 @@ type Inventory struct {
 	// Live holds the metadata of existing objects, Absent the missing ones. An object in neither could not be checked.
 	Live   map[controllers.ID]controllers.Object
 	Absent map[controllers.ID]bool
+	// Unserved marks the missing objects whose kind the cluster does not serve.
+	Unserved map[controllers.ID]bool
 	// Unknown describes what could not be checked, and why.
 	Unknown []string
 
@@ -46,7 +48,7 @@ type Inventory struct {
 // large, are dropped; several calls may run at the same time.
 func (c *Cluster) Inventory(ctx context.Context, k controllers.Kind, applier controllers.Object, inspect func(controllers.ID, controllers.Object)) *Inventory {
 	inv := &Inventory{
-		Objects: controllers.Managed(applier), Live: map[controllers.ID]controllers.Object{}, Absent: map[controllers.ID]bool{},
+		Objects: controllers.Managed(applier), Live: map[controllers.ID]controllers.Object{}, Absent: map[controllers.ID]bool{}, Unserved: map[controllers.ID]bool{},
 		owner: k.IDOf(applier), inspect: inspect,
 	}
 	entries, err := controllers.ParseInventory(applier)
@@ -139,7 +141,7 @@ func (inv *Inventory) list(ctx context.Context, client *kube.Client, kind *inven
 		return
 	}
 	for _, t := range kind.objects { // the CRD was deleted with its objects
-		inv.Absent[t] = true
+		inv.Absent[t], inv.Unserved[t] = true, true
 	}
 }
 

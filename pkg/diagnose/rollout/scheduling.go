@@ -98,7 +98,12 @@ func explainNodes(ctx context.Context, c *observe.Cluster, p *Problem) {
 	if err != nil || len(cordoned) == 0 {
 		return
 	}
-	p.Message += "; cordoned: " + strings.Join(cordoned[:min(len(cordoned), shownPods)], ", ")
-	p.Remedy += ", or uncordon a node that may run pods again: kubectl uncordon " + hint.Operand(cordoned[0])
+	p.Message = strings.TrimSuffix(p.Message, ".") + "; cordoned: " + strings.Join(cordoned[:min(len(cordoned), shownPods)], ", ")
+	uncordon := "uncordon a node that may run pods again: kubectl uncordon " + hint.Operand(cordoned[0])
+	if strings.Contains(p.Message, "were unschedulable") {
+		p.Remedy = uncordon + ", or " + p.Remedy
+	} else {
+		p.Remedy += ", or " + uncordon
+	}
 	p.Flags = ""
 }

@@ -32,6 +32,11 @@ var applyRules = []rule{
 		fixes:   []string{"correct the kubeconfig in {secret} (.spec.kubeConfig of {object})"},
 	},
 	{
+		code: "artifact-unreachable", kinds: appliers, steps: []failure.Step{failure.Download}, types: []failure.Type{failure.Unreachable, failure.TimedOut},
+		message: "{controller} cannot download the artifact of its source from {address}: {detail}",
+		more:    serveArtifacts,
+	},
+	{
 		code: "remote-cluster", kinds: appliers, types: []failure.Type{failure.Unreachable, failure.TimedOut, failure.Untrusted, failure.Expired},
 		when:    func(s Subject) bool { return kubeConfig(s) != "" },
 		message: "cannot reach the API server in the kubeconfig of {kubeconfig}: {detail}",

@@ -12,6 +12,14 @@ var applyExamples = []example{
 		},
 	},
 	{
+		kind: "Kustomization", reason: "ArtifactFailed", code: "artifact-unreachable",
+		message: `failed to download archive: GET http://«[u]127.0.0.1:1/x».tar.gz giving up after 10 attempt(s): Get "http://«[u]127.0.0.1:1/x».tar.gz": dial tcp 127.0.0.1:1: connect: connection refused`,
+		near: []near{
+			{"GitRepository", "GitOperationFailed", `failed to checkout and determine revision: unable to clone 'http://127.0.0.1:1/download-archive.git': Get "http://127.0.0.1:1/download-archive.git/info/refs": dial tcp 127.0.0.1:1: connect: connection refused`, "source-unreachable"},
+			{"Kustomization", "ArtifactFailed", `kustomization path not found: stat failed-to-download-archive: no such file or directory`, "build-path"},
+		},
+	},
+	{
 		kind: "Kustomization", reason: "ReconciliationFailed", code: "api-missing",
 		message: `Gizmo/apps/«one» dry-run failed: no matches for kind "Gizmo" in version "«nowhere.example.com»/v1"`,
 		near: []near{

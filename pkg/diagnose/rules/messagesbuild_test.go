@@ -480,6 +480,14 @@ var referenceExamples = []example{
 	},
 	{
 		kind: "Kustomization", reason: "ReconciliationFailed", code: "api-missing",
+		message: "Gizmo/apps/«one» not found: the server could not find the requested resource (patch gizmoes.removed.example.com «one»)\n",
+		near: []near{
+			{"Kustomization", "ReconciliationFailed", `ConfigMap/apps/patch-gizmoes not found: namespaces "patch-gizmoes" not found`, "namespace-missing"},
+			{"Kustomization", "ReconciliationFailed", "ConfigMap/requested-resource namespace not specified: the server could not find the requested resource\n", "namespace-unset"},
+		},
+	},
+	{
+		kind: "Kustomization", reason: "ReconciliationFailed", code: "api-missing",
 		message: `Gizmo/apps/«one» dry-run failed: the server could not find the requested resource`,
 		near: []near{
 			{"Kustomization", "ReconciliationFailed", `ConfigMap/apps/requested-resource dry-run failed (Invalid): ConfigMap "requested-resource" is invalid: data[server]: Invalid value: "could not find": must be a name`, "invalid"},

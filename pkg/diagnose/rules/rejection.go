@@ -191,6 +191,12 @@ func serve(s Subject) []string {
 	return []string{install, "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of " + s.String()}
 }
 
+// serveArtifacts returns the fixes for a server of artifacts that does not respond.
+func serveArtifacts(s Subject) []string {
+	return []string{"check the controller that stores the artifact, its Service, its argument --storage-adv-addr, and the NetworkPolicies: " +
+		hint.Command("kubectl get deployments,services,networkpolicies -n %s", s.Home)}
+}
+
 // unhealthyObjects describes the objects that did not become ready.
 func unhealthyObjects(s Subject) string {
 	var all []string
