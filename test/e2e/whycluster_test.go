@@ -18,6 +18,9 @@ func TestNightlyWhyCluster(t *testing.T) {
 			waitReady(part)
 			c.then(part)
 			c.find(part)
+			if c.fix != nil {
+				c.fix(part)
+			}
 		})
 	}
 }
@@ -38,10 +41,10 @@ spec:
 			name: "cordoned", files: map[string]string{"web.yaml": troubled(`""`)},
 			then: func(f *fixture) {
 				f.shell.run("kubectl", "cordon", "sandbox")
-				f.t.Cleanup(func() { f.shell.run("kubectl", "uncordon", "sandbox") })
 				f.shell.run("kubectl", "-n", f.namespace, "delete", "pod", "-l", "app=web")
 			},
 			args: []string{"deployment", "web"}, root: "Deployment/web", code: "health", says: []string{"cordoned: sandbox", "kubectl uncordon sandbox"}, never: []string{"fix the workload in the source"},
+			fix: func(f *fixture) { f.shell.run("kubectl", "uncordon", "sandbox") },
 		},
 		{
 			name: "removed", files: map[string]string{"crd/crd.yaml": widgets, "app/w.yaml": "apiVersion: removed.example.com/v1\nkind: Widget\nmetadata: {name: w}\n"},
