@@ -67,7 +67,7 @@ Sources:
   OCIRepository that is not on the cluster is pulled from its registry.
   With --dry-run, no cluster is accessed: the Kustomization is read from
   --kustomization-file or the work tree, its ConfigMaps and Secrets from the
-  work tree.
+  work tree, and other branches and tags of the repository from the clone.
 
 Secrets:
   On a terminal, the values of Secrets and of variables from Secrets are masked

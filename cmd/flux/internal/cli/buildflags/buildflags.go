@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -109,6 +110,7 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 		Login: identity.Login, GitLogin: identity.GitCredentials,
 		Charts:     func() (charts.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
 		ReadFile:   func(ctx context.Context, file string) ([]byte, error) { return app.ReadInput(ctx, a, file) },
+		Clone:      func(root string) desired.Clone { return &clone.WorkTree{Root: root} },
 		Kustomizer: isolated.NewKustomizer(a.Helpers, o.Hosts),
 	}, nil
 }
