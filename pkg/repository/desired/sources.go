@@ -157,4 +157,3 @@ func (c *inClone) Content(ctx context.Context, r repository.Request) (repository
 	}
 	return repository.Content{Files: tree, Artifact: true}, err
 }
-
