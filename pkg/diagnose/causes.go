@@ -13,7 +13,7 @@ import (
 func (e *evaluation) everything(scope Scope) Result {
 	r := Result{}
 	known := causeIndex{}
-	if scope.contains(e.home) {
+	if scope.contains(e.home) && !scope.narrow() {
 		for _, name := range slices.Sorted(maps.Keys(e.installation.down)) {
 			known.add(&r, controllers.ID{}, []rules.Finding{e.installation.down[name]})
 		}
@@ -24,14 +24,14 @@ func (e *evaluation) everything(scope Scope) Result {
 		}
 	}
 	for _, t := range e.snapshot.IDs() {
-		if scope.contains(t.Namespace) {
+		if scope.selects(t, e.snapshot.Objects[t]) {
 			r.Checked++
 		}
 	}
 	for _, vertex := range e.snapshot.Graph.Vertices {
 		t := vertex.Object
 		o, there := e.snapshot.Objects[t]
-		if there && scope.contains(t.Namespace) && !observe.KindOf(t).Suspension.Is(o) {
+		if there && scope.selects(t, o) && !observe.KindOf(t).Suspension.Is(o) {
 			known.add(&r, t, e.chain(t))
 		}
 	}

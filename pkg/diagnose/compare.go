@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 	"github.com/fluxkit/flux/pkg/diagnose/managedfields"
@@ -128,7 +129,7 @@ func isAccountMissing(ctx context.Context, c *observe.Cluster, user string) bool
 	return apierrors.IsNotFound(err)
 }
 
-// ignoredBy returns the field or file with the ignore rule that excludes the path of a Kustomization from the artifact of its source,
+// ignoredBy returns the ignore rule that excludes the path of a Kustomization from the artifact of its source,
 // or "" if there is none.
 func ignoredBy(ctx context.Context, c *observe.Cluster, sub rules.Subject) string {
 	directory := strings.Trim(path.Clean("/"+sub.Text("spec.path")), "/")
@@ -137,23 +138,33 @@ func ignoredBy(ctx context.Context, c *observe.Cluster, sub rules.Subject) strin
 		if err != nil || o == nil {
 			continue
 		}
-		if excludes(controllers.Path{"spec.ignore"}.String(o), directory) {
-			return ".spec.ignore of " + source.String()
+		if rule := excluding(controllers.Path{"spec.ignore"}.String(o), ".spec.ignore of "+source.String(), directory); rule != "" {
+			return rule
 		}
 		files, err := c.Artifact(ctx, source, o)
 		if err != nil {
 			continue
 		}
-		if text, err := fs.ReadFile(files, sourceignore.IgnoreFile); err == nil && excludes(string(text), directory) {
-			return "the " + sourceignore.IgnoreFile + " file in the root directory of " + source.String()
+		text, err := fs.ReadFile(files, sourceignore.IgnoreFile)
+		if err != nil {
+			continue
+		}
+		if rule := excluding(string(text), "the "+sourceignore.IgnoreFile+" file in the root directory of "+source.String(), directory); rule != "" {
+			return rule
 		}
 	}
 	return ""
 }
 
-// excludes reports whether ignore rules exclude a directory or all files in it.
-func excludes(rules, directory string) bool {
-	matcher := sourceignore.NewMatcher(sourceignore.ReadPatterns(strings.NewReader(rules), nil))
-	parts := strings.Split(directory, "/")
-	return matcher.Match(parts, true) || matcher.Match(append(parts, "manifest.yaml"), false)
+// excluding returns the rule in a text that excludes a directory or all files in it, or "". in is the field or file with the text.
+func excluding(text, in, directory string) string {
+	rules := sourcetree.ReadRules(text, nil, in)
+	rule, excluded := sourcetree.Excluding(rules, directory, true)
+	if !excluded {
+		rule, excluded = sourcetree.Excluding(rules, directory+"/manifest.yaml", false)
+	}
+	if !excluded {
+		return ""
+	}
+	return rule.String()
 }

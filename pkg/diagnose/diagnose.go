@@ -16,9 +16,11 @@ package diagnose
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/build"
@@ -46,9 +48,21 @@ type Scope struct {
 	// Causes is the maximum number of root causes to examine and return, sorted by the number of blocked objects. 0 means no
 	// limit.
 	Causes int
+	// Kinds and Labels select the objects to diagnose. Without them, all objects and the controllers are diagnosed.
+	Kinds  []controllers.Kind
+	Labels labels.Selector
 }
 
 func (s Scope) contains(namespace string) bool { return s.Namespace == "" || s.Namespace == namespace }
+
+// narrow reports whether only some objects are diagnosed.
+func (s Scope) narrow() bool { return len(s.Kinds) > 0 || s.Labels != nil }
+
+// selects reports whether an object is diagnosed.
+func (s Scope) selects(t controllers.ID, o controllers.Object) bool {
+	isKind := len(s.Kinds) == 0 || slices.ContainsFunc(s.Kinds, func(k controllers.Kind) bool { return k.Kind == t.Kind })
+	return isKind && s.contains(t.Namespace) && (s.Labels == nil || s.Labels.Matches(labelsOf(o)))
+}
 
 // Everything diagnoses all Flux objects in a scope and the controllers. Objects with the same root cause are one cause.
 func (d Diagnoser) Everything(ctx context.Context, scope Scope) (Result, error) {
@@ -61,7 +75,7 @@ func (d Diagnoser) Everything(ctx context.Context, scope Scope) (Result, error) 
 	r.Unknown = s.evaluation.unknownOfAll(scope)
 	r.Uninstalled = s.installation.unread == s.installation.empty()
 	s.examineAll(ctx, r.Causes)
-	s.addUndeliveredOfAll(ctx, &r, scope.Namespace)
+	s.addUndeliveredOfAll(ctx, &r, scope)
 	r.separate(0, d.Now)
 	return r, nil
 }

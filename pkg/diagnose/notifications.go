@@ -55,12 +55,14 @@ func (s *diagnosis) addUndelivered(ctx context.Context, r *Result, t controllers
 	}
 }
 
-// addUndeliveredOfAll adds all failed notifications in a namespace, or in all namespaces for "".
-func (s *diagnosis) addUndeliveredOfAll(ctx context.Context, r *Result, namespace string) {
+// addUndeliveredOfAll adds the failed notifications of all senders in a scope.
+func (s *diagnosis) addUndeliveredOfAll(ctx context.Context, r *Result, scope Scope) {
 	for t, o := range s.snapshot.Objects {
 		if _, sends := providerOf(observe.KindOf(t), o); sends {
 			own := len(r.Causes)
-			s.addUndeliveredOf(ctx, r, namespace, func(_, _ controllers.ID) bool { return true })
+			s.addUndeliveredOf(ctx, r, scope.Namespace, func(sender, _ controllers.ID) bool {
+				return !scope.narrow() || scope.selects(sender, s.snapshot.Objects[sender])
+			})
 			r.RootCauses, r.Problems = r.RootCauses+len(r.Causes)-own, r.Problems+len(r.Causes)-own
 			return
 		}

@@ -60,9 +60,8 @@ func (s scope) excludes(namespace, home string, set labels.Set) bool {
 	return s.namespaced && namespace != home || s.selector != nil && !s.selector.Matches(set)
 }
 
-// unwatched returns the finding for an object that no Deployment of its controller watches. With shards, each of them excludes the
-// objects of the others.
-func (in *installation) unwatched(k controllers.Kind, o controllers.Object) (rules.Finding, bool) {
+// labelsOf returns the labels of an object.
+func labelsOf(o controllers.Object) labels.Set {
 	own, _ := controllers.Path{"metadata.labels"}.Lookup(o)
 	set := labels.Set{}
 	if all, ok := own.(map[string]any); ok {
@@ -70,6 +69,13 @@ func (in *installation) unwatched(k controllers.Kind, o controllers.Object) (rul
 			set[name] = fmt.Sprint(value)
 		}
 	}
+	return set
+}
+
+// unwatched returns the finding for an object that no Deployment of its controller watches. With shards, each of them excludes the
+// objects of the others.
+func (in *installation) unwatched(k controllers.Kind, o controllers.Object) (rules.Finding, bool) {
+	set := labelsOf(o)
 	scopes := in.scopes[k.Controller]
 	namespace, home := controllers.Namespace(o), in.cluster.Home
 	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(s scope) bool { return !s.excludes(namespace, home, set) }) {

@@ -5,6 +5,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
@@ -60,6 +61,39 @@ func TestLease(t *testing.T) {
 	} {
 		if got := leaseOf("kustomize-controller", scope{labels: selector}); got != want {
 			t.Errorf("%q: got %s, want %s", selector, got, want)
+		}
+	}
+}
+
+// TestScopeSelects checks that a scope selects objects by namespace, kind and labels.
+func TestScopeSelects(t *testing.T) {
+	t.Parallel()
+	ks, _ := controllers.FindKind(controllers.Kustomization)
+	blue, err := labels.Parse("team=blue")
+	if err != nil {
+		t.Fatal(err)
+	}
+	object := func(set map[string]any) controllers.Object {
+		return controllers.Object{"metadata": map[string]any{"name": "app", "namespace": "apps", "labels": set}}
+	}
+	for name, c := range map[string]struct {
+		scope  Scope
+		kind   string
+		labels map[string]any
+		want   bool
+	}{
+		"everything":           {Scope{}, "HelmRelease", nil, true},
+		"the namespace":        {Scope{Namespace: "apps"}, "HelmRelease", nil, true},
+		"another namespace":    {Scope{Namespace: "app", Labels: blue}, "HelmRelease", map[string]any{"team": "blue"}, false},
+		"the kind":             {Scope{Kinds: []controllers.Kind{ks}}, "Kustomization", nil, true},
+		"another kind":         {Scope{Kinds: []controllers.Kind{ks}, Labels: blue}, "HelmRelease", map[string]any{"team": "blue"}, false},
+		"the label":            {Scope{Labels: blue}, "HelmRelease", map[string]any{"team": "blue", "env": "test"}, true},
+		"another value":        {Scope{Labels: blue}, "HelmRelease", map[string]any{"team": "blues"}, false},
+		"no labels":            {Scope{Kinds: []controllers.Kind{ks}, Labels: blue}, "Kustomization", nil, false},
+		"the label in a value": {Scope{Labels: blue}, "HelmRelease", map[string]any{"other": "team=blue"}, false},
+	} {
+		if got := c.scope.selects(controllers.FluxID(c.kind, "apps", "app"), object(c.labels)); got != c.want {
+			t.Errorf("%s: got %t", name, got)
 		}
 	}
 }

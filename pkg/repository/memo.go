@@ -37,9 +37,12 @@ func NewMemo() *Memo {
 }
 
 // selected returns the tree that is selected from parts of others.
-func (m *Memo) selected(parts []sourcetree.Part, ignore string, artifact bool, from func() (Tree, error)) (Tree, error) {
+func (m *Memo) selected(parts []sourcetree.Part, ignore sourcetree.Ignore, artifact bool, from func() (Tree, error)) (Tree, error) {
 	if m == nil {
 		return from()
+	}
+	if ignore.Patterns == "" {
+		ignore.Source = "" // no error contains it
 	}
 	key := fmt.Sprintf("%q %t", ignore, artifact)
 	for _, p := range parts {

@@ -235,18 +235,18 @@ func (a *artifacts) folder(source controllers.ID, folder Folder) (Tree, error) {
 	if folder.Tree != nil {
 		part.Tree = folder.Tree
 	}
-	ignore := ""
-	if o, err := a.source(source); err == nil {
-		ignore = text(o, "spec", "ignore")
+	o, err := a.source(source)
+	if err != nil {
+		o = nil
 	}
-	return a.selected([]sourcetree.Part{part}, ignore, folder.Artifact)
+	return a.selected([]sourcetree.Part{part}, sourcetree.IgnoreOf(o), folder.Artifact)
 }
 
 // artifact returns the artifact of a source with the files of a tree: of a GitRepository also those of its submodules and
 // of spec.include.
 func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, error) {
 	if o == nil {
-		return a.selected([]sourcetree.Part{{Tree: files}}, "", false)
+		return a.selected([]sourcetree.Part{{Tree: files}}, sourcetree.Ignore{}, false)
 	}
 	if submodules, _, _ := unstructured.NestedBool(o.Object, "spec", "recurseSubmodules"); submodules {
 		if _, err := fs.Stat(files, ".gitmodules"); err == nil {
@@ -264,11 +264,11 @@ func (a *artifacts) artifact(o *unstructured.Unstructured, files fs.FS) (Tree, e
 		return nil, err
 	}
 	parts := append([]sourcetree.Part{{Tree: files, Only: sourcetree.SparseCheckout(o)}}, included...)
-	return a.selected(parts, text(o, "spec", "ignore"), text(o, "spec", "layerSelector", "operation") == "copy")
+	return a.selected(parts, sourcetree.IgnoreOf(o), text(o, "spec", "layerSelector", "operation") == "copy")
 }
 
 // selected returns the files of parts. An artifact, which is a single part, is not filtered again.
-func (a *artifacts) selected(parts []sourcetree.Part, ignore string, artifact bool) (Tree, error) {
+func (a *artifacts) selected(parts []sourcetree.Part, ignore sourcetree.Ignore, artifact bool) (Tree, error) {
 	return a.graph.Memo.selected(parts, ignore, artifact, func() (Tree, error) {
 		if artifact {
 			below, err := fs.Sub(parts[0].Tree, sourcetree.Clean(parts[0].From))

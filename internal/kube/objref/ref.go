@@ -119,3 +119,33 @@ func ParseCommandLine(command string, args []string) (Ref, error) {
 	}
 	return ParseArgs(args)
 }
+
+// CommandLines splits arguments into those of each object: KIND/NAME… or KIND[,KIND…] NAME…. With anyKind, kinds may be other
+// resource types of the cluster.
+func CommandLines(command string, args []string, anyKind bool) ([][]string, error) {
+	if len(args) == 0 {
+		return nil, hint.Errorf(command+" my-app", "a name is required")
+	}
+	words := strings.Split(args[0], ",")
+	isKind := len(controllers.KindsNamed(words[0])) > 0
+	var lines [][]string
+	switch {
+	case strings.Contains(args[0], "/") && !isKind:
+		for _, arg := range args {
+			lines = append(lines, []string{arg})
+		}
+		return lines, nil
+	case len(args) == 1:
+		return [][]string{args}, nil
+	case !anyKind && !isKind && len(words) == 1 && DidYouMean(args[0]) == "":
+		return nil, hint.Errorf("write KIND/NAME for several resources: "+command+" ks/"+strings.Join(args, " ks/"), "'%s' is not a recognized Flux kind", args[0])
+	case len(args) < 3 && len(words) == 1, len(controllers.KindsNamed(args[0]+" "+args[1])) > 0:
+		return [][]string{args}, nil
+	}
+	for _, name := range args[1:] {
+		for _, word := range words {
+			lines = append(lines, []string{word, name})
+		}
+	}
+	return lines, nil
+}

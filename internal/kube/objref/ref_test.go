@@ -42,3 +42,36 @@ func TestParse(t *testing.T) {
 		}
 	}
 }
+
+// TestCommandLines checks how arguments select several objects.
+func TestCommandLines(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]struct{ flux, any string }{
+		"ks/a":               {"ks/a", "ks/a"},
+		"ks/a hr/b":          {"ks/a | hr/b", "ks/a | hr/b"},
+		"ks a":               {"ks a", "ks a"},
+		"ks a b":             {"ks a | ks b", "ks a | ks b"},
+		"ks,hr a b":          {"ks a | hr a | ks b | hr b", "ks a | hr a | ks b | hr b"},
+		"image update a":     {"image update a", "image update a"},
+		"source/git a":       {"source/git a", "source/git a"},
+		"a":                  {"a", "a"},
+		"deployment a":       {"error", "deployment a"},
+		"deployment a b":     {"error", "deployment a | deployment b"},
+		"deployment/a svc/b": {"deployment/a | svc/b", "deployment/a | svc/b"},
+	} {
+		for anyKind, want := range map[bool]string{false: want.flux, true: want.any} {
+			lines, err := CommandLines("flux why", strings.Fields(args), anyKind)
+			var texts []string
+			for _, line := range lines {
+				texts = append(texts, strings.Join(line, " "))
+			}
+			got := strings.Join(texts, " | ")
+			if err != nil {
+				got = "error"
+			}
+			if got != want {
+				t.Errorf("%s (any kind: %t): got %s, want %s", args, anyKind, got, want)
+			}
+		}
+	}
+}

@@ -2,7 +2,6 @@
 package sourcetree
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/fluxcd/pkg/sourceignore"
-	"github.com/fluxcd/pkg/sourceignore/gitignore"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
@@ -31,8 +29,8 @@ type Part struct {
 
 // Assemble returns the files that source-controller packs into the artifact of a source, in memory.
 // Select describes which files these are.
-func Assemble(ctx context.Context, parts []Part, ignore string) (*filetree.Tree, error) {
-	files, err := selected(ctx, parts, ignore)
+func Assemble(ctx context.Context, parts []Part, ignore Ignore) (*filetree.Tree, error) {
+	files, _, err := selected(ctx, parts, ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +56,8 @@ func Assemble(ctx context.Context, parts []Part, ignore string) (*filetree.Tree,
 // Select returns the files that source-controller packs into the artifact of a source: the files of
 // all parts, where a later part replaces files of earlier parts. It excludes the files that match
 // the .sourceignore files and spec.ignore, or the default patterns if there are neither.
-func Select(ctx context.Context, parts []Part, ignore string) (*filetree.Tree, error) {
-	files, err := selected(ctx, parts, ignore)
+func Select(ctx context.Context, parts []Part, ignore Ignore) (*filetree.Tree, error) {
+	files, rules, err := selected(ctx, parts, ignore)
 	if err != nil {
 		return nil, err
 	}
@@ -67,57 +65,28 @@ func Select(ctx context.Context, parts []Part, ignore string) (*filetree.Tree, e
 	if err != nil {
 		return nil, err
 	}
-	tree.Missing = func(name string) error { return missing(parts, name) }
+	tree.Missing = func(name string) error { return missing(parts, rules, name) }
 	return tree, ctx.Err()
 }
 
-func selected(ctx context.Context, parts []Part, ignore string) (map[string]filetree.File, error) {
+// selected returns the files of parts by path, and the rules that have excluded others.
+func selected(ctx context.Context, parts []Part, ignore Ignore) (map[string]filetree.File, []Rule, error) {
 	a := assembly{}
 	for _, part := range parts {
 		if err := a.list(ctx, part); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	matcher, err := a.matcher(ignore)
+	rules, err := a.rules(ignore)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for name := range a {
-		if matcher.Match(strings.Split(name, "/"), false) {
+		if _, excluded := Excluding(rules, name, false); excluded {
 			delete(a, name)
 		}
 	}
-	return a, nil
-}
-
-// excludedError is returned for a file that is in the source but not in its artifact.
-type excludedError struct{ name string }
-
-func (e excludedError) Error() string {
-	return e.name + " is excluded from the artifact by .sourceignore, spec.ignore or the defaults of source-controller"
-}
-
-// Is reports whether target is fs.ErrNotExist.
-func (e excludedError) Is(target error) bool { return target == fs.ErrNotExist }
-
-// missing returns why a path is not in an artifact. It keeps errors of the original tree other than that the file is
-// missing, such as for symbolic links.
-func missing(parts []Part, name string) error {
-	err := fs.ErrNotExist
-	for _, part := range parts {
-		if Clean(part.From) != "." || Clean(part.At) != "." {
-			continue
-		}
-		info, statErr := fs.Stat(part.Tree, name)
-		var located *fs.PathError
-		switch {
-		case statErr == nil && !info.IsDir():
-			err = excludedError{name}
-		case errors.As(statErr, &located):
-			err = located.Err
-		}
-	}
-	return err
+	return a, rules, nil
 }
 
 // assembly contains the files of a source by path.
@@ -148,17 +117,22 @@ func (a assembly) list(ctx context.Context, part Part) error {
 		} else if from == "." {
 			to = Clean(path.Join(part.At, name))
 		}
-		if part.Only == nil || slices.ContainsFunc(part.Only, func(only string) bool { return strings.HasPrefix(to, only) }) {
+		if part.includes(to) {
 			a[to] = filetree.FileOf(part.Tree, name)
 		}
 		return nil
 	})
 }
 
-// matcher returns the patterns of the .sourceignore files followed by the patterns of spec.ignore,
+// includes reports whether a path in the source is not excluded by Only.
+func (p Part) includes(name string) bool {
+	return p.Only == nil || slices.ContainsFunc(p.Only, func(only string) bool { return strings.HasPrefix(name, only) })
+}
+
+// rules returns the patterns of the .sourceignore files followed by the patterns of spec.ignore,
 // which have precedence, or the default patterns if there are neither. The files of Git itself are
 // always excluded.
-func (a assembly) matcher(ignore string) (gitignore.Matcher, error) {
+func (a assembly) rules(ignore Ignore) ([]Rule, error) {
 	var names []string
 	for name := range a {
 		if path.Base(name) == sourceignore.IgnoreFile {
@@ -169,17 +143,17 @@ func (a assembly) matcher(ignore string) (gitignore.Matcher, error) {
 	slices.SortFunc(names, func(x, y string) int {
 		return strings.Compare(path.Dir("/"+x)+"/", path.Dir("/"+y)+"/")
 	})
-	var patterns []gitignore.Pattern
+	var rules []Rule
 	for _, name := range names {
 		text, err := a[name].Read()
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", name, err)
 		}
-		patterns = append(patterns, sourceignore.ReadPatterns(bytes.NewReader(text), Domain(path.Dir(name)))...)
+		rules = append(rules, ReadRules(string(text), Domain(path.Dir(name)), name)...)
 	}
-	patterns = append(patterns, sourceignore.ReadPatterns(strings.NewReader(ignore), nil)...)
-	if len(patterns) == 0 {
-		patterns = sourceignore.DefaultPatterns(nil)
+	rules = append(rules, ReadRules(ignore.Patterns, nil, ignore.field())...)
+	if len(rules) == 0 {
+		rules = defaults(sourceignore.ExcludeExt, sourceignore.ExcludeCI, sourceignore.ExcludeExtra)
 	}
-	return sourceignore.NewMatcher(append(sourceignore.VCSPatterns(nil), patterns...)), nil
+	return append(defaults(sourceignore.ExcludeVCS), rules...), nil
 }

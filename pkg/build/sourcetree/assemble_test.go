@@ -47,7 +47,7 @@ func TestAssemble(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tree, err := Assemble(t.Context(), test.parts, test.ignore)
+			tree, err := Assemble(t.Context(), test.parts, Ignore{Patterns: test.ignore})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -48,7 +48,10 @@ func CheckDirectory(tree fs.FS, name string) error {
 
 // DirectoryError returns the error for the result of a stat call unless it is that of a directory.
 func DirectoryError(name string, info fs.FileInfo, err error) error {
+	var excluded *excludedError
 	switch {
+	case errors.As(err, &excluded):
+		return &PathError{name, excluded.problem()}
 	case errors.Is(err, fs.ErrNotExist):
 		return &PathError{name, "there is no such directory"}
 	case err != nil:

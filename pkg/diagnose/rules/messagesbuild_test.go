@@ -171,7 +171,7 @@ var buildExamples = []example{
 		},
 	},
 	{
-		kind: "Kustomization", reason: "ArtifactFailed", code: "build-path", spec: `{"path": "./«[u]apps»"}`, live: Live{Ignored: ".spec.ignore of GitRepository/apps/app"},
+		kind: "Kustomization", reason: "ArtifactFailed", code: "build-path", spec: `{"path": "./«[u]apps»"}`, live: Live{Ignored: "line 1 (\"/apps\") of .spec.ignore of GitRepository/apps/app"},
 		message: `kustomization path not found: stat «[u]apps»: no such file or directory`,
 		near: []near{
 			{"Kustomization", "ArtifactFailed", `Source artifact not found, retrying in 30s`, ""},

@@ -42,7 +42,7 @@ type Live struct {
 	Served []string
 	// NoAccount is set if the ServiceAccount that is forbidden to act does not exist.
 	NoAccount bool
-	// Ignored is the field or file with the rule that excludes the path from the artifact of the source, or "".
+	// Ignored is the ignore rule that excludes the path from the artifact of the source, or "".
 	Ignored string
 	// Healthy holds the objects of a failed health check that are ready now.
 	Healthy []failure.Object

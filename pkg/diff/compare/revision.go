@@ -94,7 +94,7 @@ func (c *Comparer) gitAt(ctx context.Context, stored *upstream.StoredSources, re
 	if err != nil {
 		return upstream.StoredSource{}, err
 	}
-	tree, err := sourcetree.Assemble(ctx, append([]sourcetree.Part{{Tree: fetched.Tree, Only: only}}, included...), desired.Text(repository, "spec", "ignore"))
+	tree, err := sourcetree.Assemble(ctx, append([]sourcetree.Part{{Tree: fetched.Tree, Only: only}}, included...), sourcetree.IgnoreOf(repository))
 	return upstream.StoredSource{Tree: tree, Revision: fetched.Revision}, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -67,6 +68,47 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 		return repository.Content{}, &repository.UnavailableError{Reason: fmt.Sprintf("%s follows %s: %s", r.Source, reference, found.err), Elsewhere: true}
 	}
 	return repository.Content{Files: found.tree}, nil
+}
+
+// WorkTree reads the clone of a work tree. The clone is opened for the first request, and stays open until the process ends. It
+// is safe for concurrent use.
+type WorkTree struct {
+	Root string
+
+	mu       sync.Mutex
+	contents *Contents
+}
+
+// Content implements repository.Contents.
+func (w *WorkTree) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.open(); err != nil {
+		return repository.Content{}, err
+	}
+	return w.contents.Content(ctx, r)
+}
+
+// Submodules adds the files of submodules to a tree of the clone.
+func (w *WorkTree) Submodules(ctx context.Context, tree repository.Tree) (repository.Tree, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.open(); err != nil {
+		return nil, err
+	}
+	return Submodules(ctx, w.contents.Clone)(tree)
+}
+
+func (w *WorkTree) open() error {
+	if w.contents != nil {
+		return nil
+	}
+	opened, err := git.Open(w.Root)
+	if err != nil {
+		return err
+	}
+	w.contents = &Contents{Clone: opened}
+	return nil
 }
 
 // treeAt returns the tree of the clone at the reference of a GitRepository.

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/mapped"
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
@@ -56,6 +57,8 @@ type Builder struct {
 	// Kustomizer runs kustomize, and Charts returns what renders charts.
 	Kustomizer build.Kustomizer
 	Charts     func() (charts.Renderer, error)
+	// Clone returns the clone of a work tree. It may be nil.
+	Clone func(root string) Clone
 	// Login and GitLogin return credentials of cloud providers.
 	Login    upstream.Login
 	GitLogin upstream.GitLogin
@@ -63,6 +66,13 @@ type Builder struct {
 	ReadFile func(ctx context.Context, file string) ([]byte, error)
 	// Warn reports a restriction of the build, and Announce a step.
 	Warn, Announce func(format string, args ...any)
+}
+
+// Clone contains the files of a repository at other references than that of its work tree.
+type Clone interface {
+	repository.Contents
+	// Submodules adds the files of submodules to a tree of the clone.
+	Submodules(ctx context.Context, tree repository.Tree) (repository.Tree, error)
 }
 
 // lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work

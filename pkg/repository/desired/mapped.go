@@ -39,6 +39,6 @@ func (b *Builder) useMapped(options *charts.Options) {
 		if err != nil || found.Artifact {
 			return found.Files, err
 		}
-		return sourcetree.Select(ctx, []sourcetree.Part{{Tree: found.Files}}, Text(o, "spec", "ignore"))
+		return sourcetree.Select(ctx, []sourcetree.Part{{Tree: found.Files}}, sourcetree.IgnoreOf(o))
 	})
 }

@@ -88,6 +88,12 @@ func (p *Plan) children(fetcher *Fetcher) (build.Sources, error) {
 		return nil, err
 	}
 	withFetched := fetcher.WithFetched(local)
+	if clone := fetcher.cloneOf(p.Work); clone != nil {
+		p.inClone = &inClone{clone, fetcher.Builder, p, nil}
+		if p.inClone.local, err = fetcher.LocalSources(p.Work, p.Ks); err != nil {
+			return nil, err
+		}
+	}
 	if fetcher.Path != "" || p.Work.Git {
 		return withFetched, nil
 	}
@@ -117,6 +123,8 @@ type Plan struct {
 	Sources build.Sources
 	Work    git.Workspace
 
+	// inClone is nil if sources do not come from the clone of the work tree.
+	inClone  *inClone
 	mappings []mapped.Mapping
 	inputs   map[controllers.ID][]map[string]any
 	// provider returns an input provider of the cluster. It is nil without a cluster.
@@ -133,9 +141,16 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 	if p.Sources == nil {
 		return build.Kustomization(ctx, p.Tree, p.Ks, p.Options)
 	}
+	var contents repository.Contents = stored(p.Sources)
+	if p.inClone != nil {
+		contents = p.inClone
+	}
 	options := repository.Options{
-		Path: p.Options.Path, Root: p.Ks, Inputs: p.inputs, Provider: p.provider, Build: p.Options, Contents: &mapped.Sources{Mappings: p.mappings, Otherwise: stored(p.Sources)},
+		Path: p.Options.Path, Root: p.Ks, Inputs: p.inputs, Provider: p.provider, Build: p.Options, Contents: &mapped.Sources{Mappings: p.mappings, Otherwise: contents},
 		Folders: map[controllers.ID]repository.Folder{build.SourceOf(p.Ks): {Tree: p.Tree, Artifact: true}},
+	}
+	if p.inClone != nil {
+		options.Submodules = func(tree repository.Tree) (repository.Tree, error) { return p.inClone.Submodules(ctx, tree) }
 	}
 	if missing := p.Options.Missing; missing != nil {
 		options.Missing = func(owner *unstructured.Unstructured, object controllers.ID, err error) bool {
@@ -201,6 +216,10 @@ type ChildError struct {
 }
 
 func (e *ChildError) Error() string {
+	var reference *referenceError
+	if errors.As(e.err, &reference) {
+		return fmt.Sprintf("building %s: %s", e.Child, reference)
+	}
 	if errors.Is(e.err, build.ErrNotFound) {
 		return fmt.Sprintf("building %s: its source %s is not available", e.Child, e.Source)
 	}

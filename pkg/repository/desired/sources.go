@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
@@ -58,46 +59,101 @@ func ParseSource(text string) (controllers.ID, error) {
 
 // SourcesWithRemotes returns the local sources and uses the work tree for every
 // GitRepository whose URL is one of its remotes and that follows the same
-// reference as the source of ks.
+// reference as the source of ks. With Options.DryRun, other references are read from the clone.
 func (b *Builder) SourcesWithRemotes(work git.Workspace, ks *unstructured.Unstructured) (build.Sources, error) {
 	local, err := b.LocalSources(work, ks)
 	if err != nil {
 		return nil, err
 	}
+	clone := b.cloneOf(work)
 	return build.Once(func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		tree, err := local(ctx, source)
 		if errors.Is(err, build.ErrNotFound) {
-			return b.treeByAddress(ctx, work, source, ks)
+			return b.treeByAddress(ctx, work, source, ks, clone)
 		}
 		return tree, err
 	}), nil
 }
 
-// treeByAddress returns the files of the work tree if it is a clone of the
-// source.
-func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured) (fs.FS, error) {
-	if !work.Git || source.Kind != controllers.GitRepository {
-		return nil, build.ErrNotFound
+// cloneOf returns the clone of a work tree if it is the content of sources, else nil.
+func (b *Builder) cloneOf(work git.Workspace) Clone {
+	if !b.DryRun || !work.Git || b.Clone == nil {
+		return nil
 	}
-	identity := repository.Identity{Remotes: work.Remotes()}
-	if len(identity.Remotes) == 0 {
+	return b.Clone(work.Root)
+}
+
+// treeByAddress returns the files of the work tree if it is a clone of the
+// source. Files of another reference come from clone, which may be nil.
+func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured, clone Clone) (fs.FS, error) {
+	if !work.Git || source.Kind != controllers.GitRepository || len(work.Remotes()) == 0 {
 		return nil, build.ErrNotFound
 	}
 	o, err := b.findSource(ctx, work, source)
 	if err != nil {
 		return nil, err
 	}
+	found, err := b.contentOf(ctx, work, o, ks, clone)
+	if err != nil || found.Artifact {
+		return found.Files, err
+	}
+	return sourcetree.Select(ctx, []sourcetree.Part{{Tree: found.Files}}, sourcetree.IgnoreOf(o))
+}
+
+// contentOf returns the files of a GitRepository that the work tree or its clone contains.
+func (b *Builder) contentOf(ctx context.Context, work git.Workspace, o, ks *unstructured.Unstructured, clone Clone) (repository.Content, error) {
+	identity := repository.Identity{Remotes: work.Remotes()}
 	if !identity.Local(Text(o, "spec", "url")) {
-		return nil, build.ErrNotFound
+		return repository.Content{}, build.ErrNotFound
 	}
 	if ks != nil {
 		if own, err := b.findSource(ctx, work, build.SourceOf(ks)); err == nil {
 			identity.Own = own
 		}
 	}
-	if !identity.Is(o) {
-		return nil, build.ErrNotFound // another branch or tag of the same repository
+	source := controllers.IDOf(o.Object)
+	switch {
+	case identity.Is(o):
+		tree, _, err := b.Artifact(ctx, work, source)
+		return repository.Content{Files: tree, Artifact: true}, err
+	case clone == nil:
+		return repository.Content{}, build.ErrNotFound // another branch or tag of the same repository
 	}
-	tree, _, err := b.Artifact(ctx, work, source)
-	return tree, err
+	found, err := clone.Content(ctx, repository.Request{Source: source, Object: o, Local: true})
+	if err != nil {
+		err = &referenceError{err}
+	}
+	return found, err
+}
+
+// referenceError is returned for a reference that the clone does not contain.
+type referenceError struct{ err error }
+
+func (e *referenceError) Error() string { return e.err.Error() }
+
+// Unwrap returns the underlying error.
+func (e *referenceError) Unwrap() error { return e.err }
+
+// inClone contains the sources of a plan that the clone of its work tree contains.
+type inClone struct {
+	Clone
+	builder *Builder
+	plan    *Plan
+	local   build.Sources
+}
+
+// Content implements repository.Contents. The object in the request is preferred to other manifests of the source in the
+// work tree, which may be those of another cluster.
+func (c *inClone) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
+	tree, err := c.local(ctx, r.Source)
+	if errors.Is(err, build.ErrNotFound) && r.Object != nil && r.Source.Kind == controllers.GitRepository {
+		found, err := c.builder.contentOf(ctx, c.plan.Work, r.Object, c.plan.Ks, c.Clone)
+		if err != build.ErrNotFound { //nolint:errorlint // others say why it is not found
+			return found, err
+		}
+	}
+	if errors.Is(err, build.ErrNotFound) {
+		return stored(c.plan.Sources).Content(ctx, r)
+	}
+	return repository.Content{Files: tree, Artifact: true}, err
 }

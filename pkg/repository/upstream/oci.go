@@ -71,7 +71,7 @@ func OCITree(ctx context.Context, repository *unstructured.Unstructured, wanted 
 	}
 	if (controllers.Path{"spec.layerSelector.operation"}).String(repository.Object) != "copy" {
 		// The copy operation keeps the layer without applying ignore rules.
-		tree, err = sourcetree.Select(ctx, []sourcetree.Part{{Tree: tree}}, controllers.Path{"spec.ignore"}.String(repository.Object))
+		tree, err = sourcetree.Select(ctx, []sourcetree.Part{{Tree: tree}}, sourcetree.IgnoreOf(repository))
 	}
 	return StoredSource{tree, revision}, err
 }

@@ -13,8 +13,10 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/build"
@@ -37,6 +39,7 @@ type options struct {
 	chart   desired.ChartOptions
 	format  string
 	secrets command.SecretDisplay
+	several kinds.Several
 }
 
 // check returns an error for flags that contradict each other or for a missing name.
@@ -52,7 +55,7 @@ func newKustomization(a *app.App) *cobra.Command {
 	withHelm := false
 	k, _ := controllers.FindKind(controllers.Kustomization)
 	cmd := &cobra.Command{
-		Use:     "kustomization [name]",
+		Use:     "kustomization [name ...]",
 		Aliases: []string{"ks"},
 		Short:   "Render the objects that a Kustomization applies",
 		Long: `Render the objects that a Kustomization applies, like kustomize-controller: its
@@ -67,7 +70,7 @@ Sources:
   OCIRepository that is not on the cluster is pulled from its registry.
   With --dry-run, no cluster is accessed: the Kustomization is read from
   --kustomization-file or the work tree, its ConfigMaps and Secrets from the
-  work tree.
+  work tree, and other branches and tags of the repository from the clone.
 
 Secrets:
   On a terminal, the values of Secrets and of variables from Secrets are masked
@@ -90,6 +93,10 @@ Secrets:
   # Include Kustomizations and HelmReleases
   flux build kustomization flux-system --recursive --with-helm
 
+  # Build several Kustomizations
+  flux build kustomization my-app my-api
+  flux build ks -A -l team=blue
+
   # Override substitution variables
   flux build kustomization my-app --set region=eu --vars-file ./staging.env`,
 		ValidArgsFunction: complete.Names(a, k),
@@ -103,20 +110,21 @@ Secrets:
 	buildflags.AddHelm(fs, &o.helm)
 	fs.BoolVar(&withHelm, "with-helm", false, "also render nested HelmReleases")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "build without cluster access, from the files in the work tree")
+	o.several.Add(fs, "build")
 	command.AddOutput(fs, &o.format, "output format", "yaml", "json")
 	o.secrets.Add(fs)
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	return cmd
 }
 
-// runKustomization builds the Kustomization and, with withHelm, renders its
+// runKustomization builds Kustomizations and, with withHelm, renders their
 // HelmReleases.
 func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool, names []string) error {
-	if err := o.check(cmd, controllers.Kustomization, names); err != nil {
+	k, _ := controllers.FindKind(controllers.Kustomization)
+	if err := o.several.CheckLocal(cmd, k, names, kinds.Local{Path: o.Path, File: o.File, Recursive: o.Recursive, DryRun: o.DryRun}); err != nil {
 		return err
 	}
-	namespace, err := a.Namespace(cmd)
-	if err != nil {
+	if err := o.secrets.Check(); err != nil {
 		return err
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
@@ -128,22 +136,41 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 	if err != nil {
 		return err
 	}
-	plan, err := builder.NewPlan(ctx, namespace, names[0])
+	targets, err := o.several.Of(ctx, a, cmd, names, k)
 	if err != nil {
 		return err
 	}
 	line := a.UI.Progress(a.Now, "building")
-	result, err := plan.Run(ctx)
+	results, failed := kinds.Collect(a, targets, func(t *kinds.Target) (*build.Result, error) { return o.build(ctx, a, builder, withHelm, *t) })
 	line.Done()
+	var all build.Result
+	for _, r := range results {
+		if r != nil {
+			all.Add(r)
+		}
+	}
+	if len(all.Objects) == 0 && failed != nil && !errors.Is(failed, clierr.ErrReported) {
+		return failed
+	}
+	return errors.Join(printObjects(a, o, &all), failed, context.Cause(ctx))
+}
+
+// build builds one Kustomization. It reports the errors of its children.
+func (o *options) build(ctx context.Context, a *app.App, builder *desired.Builder, withHelm bool, t kinds.Target) (*build.Result, error) {
+	plan, err := builder.NewPlan(ctx, t.Namespace, t.Name)
+	if err != nil {
+		return nil, err
+	}
+	result, err := plan.Run(ctx)
 	if result == nil {
-		return desired.ExplainBuild(err)
+		return nil, desired.ExplainBuild(err)
 	}
 	failed := buildflags.ReportChildren(a, err)
 	if withHelm {
 		failures, err := builder.RenderReleases(ctx, &o.helm, plan, result)
 		failed = cmp.Or(err, app.ReportAll(a, failures, desired.ExplainHelm), failed)
 	}
-	return errors.Join(printObjects(a, o, result), failed, context.Cause(ctx))
+	return result, failed
 }
 
 // printObjects prints objects as manifests. Secret values are masked on

@@ -15,11 +15,12 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -31,6 +32,15 @@ type options struct {
 	inputs, status, history bool
 	reveal, mask, origin    bool
 	format                  string
+	several                 kinds.Several
+}
+
+// shown is what the command prints of an object.
+type shown struct {
+	text string
+	// encoded is for JSON and YAML, and values are the variables or values if they are shown.
+	encoded any
+	values  []shownVariable
 }
 
 // NewCommand returns the debug command.
@@ -45,8 +55,9 @@ func NewCommand(a *app.App) *cobra.Command {
   # Write the values to a file, including those from Secrets
   flux debug hr my-app --show-values --reveal > values.yaml
 
-  # Show the status, and the history of releases
+  # Show the status, also of several, and the history of releases
   flux debug hr my-app --show-status
+  flux debug hr my-app my-api --show-status
   flux debug hr my-app --show-history`),
 		newKind(a, "Kustomization", "vars", `  # Show the substitution variables
   flux debug ks my-app --show-vars
@@ -57,8 +68,9 @@ func NewCommand(a *app.App) *cobra.Command {
   # Write the variables to a file, including those from Secrets
   flux debug ks my-app --show-vars --reveal > vars.env
 
-  # Show the status, and the history of reconciliations
+  # Show the status, also of all, and the history of reconciliations
   flux debug ks my-app --show-status
+  flux debug ks -A --show-status
   flux debug ks my-app --show-history`))
 	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	cmd.Annotations = command.Exits{
@@ -75,13 +87,16 @@ func newKind(a *app.App, kind, inputs, example string) *cobra.Command {
 		what, usage = "variables", "show the post-build substitution variables"
 	}
 	cmd := &cobra.Command{
-		Use: k.Word + " [name]", Aliases: []string{k.Short},
+		Use: k.Word + " [name ...]", Aliases: []string{k.Short},
 		Short: "Show the " + what + ", the status or the history of a " + k.Kind,
 		Long: "Show the final " + what + ", the status or the history of a " + k.Kind + `.
 
 With --show-` + inputs + `, secret values are masked on a terminal. In files and pipes, where masked
 values could be mistaken for real ones, the command fails unless --reveal or
---mask-secrets is set.`,
+--mask-secrets is set.
+
+With several names, -A or -l, JSON and YAML are a list with the kind, namespace
+and name of each object.`,
 		Example:           example,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
@@ -95,13 +110,14 @@ values could be mistaken for real ones, the command fails unless --reveal or
 	fs.BoolVar(&o.reveal, "reveal", false, "print secret values (only with --show-"+inputs+")")
 	fs.BoolVar(&o.mask, "mask-secrets", false, "mask secret values even if standard output is not a terminal (only with --show-"+inputs+")")
 	fs.BoolVar(&o.origin, "origin", false, "also show the object that each value comes from (only with --show-"+inputs+")")
+	o.several.Add(fs, "show")
 	command.AddOutput(fs, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 
 func (o *options) check(cmd *cobra.Command, k controllers.Kind, names []string) error {
 	inputs := map[string]string{"HelmRelease": "--show-values", "Kustomization": "--show-vars"}[k.Kind]
-	if len(names) != 1 {
+	if len(names) == 0 && !o.several.Lists() {
 		return hint.Errorf(fmt.Sprintf("%s NAME %s", cmd.CommandPath(), inputs), "%s name is required", k.Kind)
 	}
 	asked := 0
@@ -123,27 +139,95 @@ func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names [
 	if err := o.check(cmd, k, names); err != nil {
 		return err
 	}
-	client, namespace, err := a.Connect(cmd)
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	var also []controllers.Kind
+	for _, kind := range []string{controllers.Kustomization, controllers.HelmRelease} {
+		if other, _ := controllers.FindKind(kind); !o.inputs {
+			also = append(also, other)
+		}
+	}
+	targets, err := o.several.Of(ctx, a, cmd, names, k, also...)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
-	t := objref.Target{Kind: k, Namespace: namespace, Name: names[0]}
+	results, failed := kinds.Collect(a, targets, func(t *kinds.Target) (shown, error) { return read(ctx, a, o, t) })
+	if cmd.Context().Err() != nil {
+		return context.Cause(cmd.Context())
+	}
+	listed := o.several.Lists() || len(targets) > 1
+	if failed != nil && !listed {
+		return failed
+	}
+	return errors.Join(printAll(a, o, targets, results, listed), failed)
+}
+
+// read returns what is shown of an object.
+func read(ctx context.Context, a *app.App, o *options, t *kinds.Target) (shown, error) {
+	client, err := a.Client()
+	if err != nil {
+		return shown{}, err
+	}
 	if err := t.Read(ctx, client); err != nil {
-		return err
+		return shown{}, err
 	}
 	object := &unstructured.Unstructured{Object: t.Object}
 	switch {
 	case o.status:
-		return printStatus(a, o, k, object, "status")
+		return statusOf(t.Kind, object, "status")
 	case o.history:
-		return printStatus(a, o, k, object, "history")
-	case k.Release:
-		return debugValues(ctx, a, o, object)
+		return statusOf(t.Kind, object, "history")
+	case t.Kind.Release:
+		return valuesOf(ctx, a, o, object)
 	default:
-		return debugVars(ctx, a, o, object)
+		return variablesOf(ctx, a, o, object)
 	}
+}
+
+// printAll prints objects. Several have a comment with their name, and are a list in JSON and YAML.
+func printAll(a *app.App, o *options, targets []kinds.Target, results []shown, listed bool) error {
+	var values []shownVariable
+	for _, r := range results {
+		values = append(values, r.values...)
+	}
+	if err := checkMasked(a, o, values); err != nil {
+		return err
+	}
+	var b strings.Builder
+	list := []any{}
+	for i, r := range results {
+		if r.encoded == nil {
+			continue // it has failed
+		}
+		id := targets[i].Named()
+		list = append(list, map[string]any{"kind": id.Kind, "namespace": id.Namespace, "name": id.Name, o.part(id.Kind): r.encoded})
+		if listed {
+			fmt.Fprintf(&b, "---\n# %s\n", id)
+		}
+		b.WriteString(r.text)
+	}
+	switch {
+	case o.format == "" && len(targets) > 0 && o.part(targets[0].Kind.Kind) == "variables":
+		return a.Print(b.String())
+	case o.format == "":
+		return a.Document(b.String())
+	case listed:
+		return a.Encode(o.format, list)
+	}
+	return a.Encode(o.format, results[0].encoded)
+}
+
+// part returns the name of what is shown of a kind.
+func (o *options) part(kind string) string {
+	switch {
+	case o.status:
+		return "status"
+	case o.history:
+		return "history"
+	case kind == controllers.HelmRelease:
+		return "values"
+	}
+	return "variables"
 }
 
 // statusDocs are the documentation links of the status fields.
@@ -154,11 +238,11 @@ var statusDocs = map[string]string{
 	"HelmRelease history":   "https://fluxcd.io/flux/components/helm/helmreleases/#history",
 }
 
-// printStatus prints the status or its history field.
-func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructured.Unstructured, part string) error {
+// statusOf returns the status or its history field.
+func statusOf(k controllers.Kind, object *unstructured.Unstructured, part string) (shown, error) {
 	history, _, err := unstructured.NestedSlice(object.Object, "status", "history")
 	if err != nil {
-		return fmt.Errorf("reading the history: %w", err)
+		return shown{}, fmt.Errorf("reading the history: %w", err)
 	}
 	if k.Release {
 		explicit(history)
@@ -170,7 +254,7 @@ func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructure
 	if part == "status" {
 		status, _, err := unstructured.NestedMap(object.Object, "status")
 		if err != nil {
-			return fmt.Errorf("reading the status: %w", err)
+			return shown{}, fmt.Errorf("reading the status: %w", err)
 		}
 		if len(history) > 0 {
 			status["history"] = history
@@ -180,14 +264,14 @@ func printStatus(a *app.App, o *options, k controllers.Kind, object *unstructure
 		}
 		v = status
 	}
-	if o.format != "" {
-		return a.Encode(o.format, v)
-	}
 	text, err := output.YAML(v)
 	if err != nil {
-		return fmt.Errorf("encoding the %s: %w", part, err)
+		return shown{}, fmt.Errorf("encoding the %s: %w", part, err)
 	}
-	return a.Document(fmt.Sprintf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text))))
+	return shown{
+		text:    fmt.Sprintf("# %s documentation: %s\n%s", strings.ToUpper(part[:1])+part[1:], statusDocs[k.Kind+" "+part], redact.Text(string(text))),
+		encoded: v,
+	}, nil
 }
 
 // explicit sets the deletion time of each release to null if it is missing,
@@ -209,46 +293,38 @@ type shownVariable struct {
 	Masked bool   `json:"masked,omitempty"`
 }
 
-func debugVars(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
+// variablesOf returns the variables of a Kustomization.
+func variablesOf(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) (shown, error) {
 	if _, asked, _ := unstructured.NestedMap(object.Object, "spec", "postBuild"); !asked {
-		return errors.New("no post build substitutions found")
+		return shown{}, errors.New("no post build substitutions found")
 	}
 	variables, err := build.Variables(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
 	if err != nil {
-		return err
+		return shown{}, err
 	}
-	shown := []shownVariable{}
+	list := []shownVariable{}
+	var text strings.Builder
 	for _, v := range variables {
 		s := shownVariable{Name: v.Name, Value: v.Value, Origin: originText(v.From, "")}
 		if v.From.Kind == "Secret" && !o.reveal {
 			s.Value, s.Masked = redact.Mask, true
 		}
-		shown = append(shown, s)
-	}
-	if err := checkMasked(a, o, shown); err != nil {
-		return err
-	}
-	if o.format != "" {
-		return a.Encode(o.format, shown)
-	}
-	for _, s := range shown {
+		list = append(list, s)
 		comment := ""
 		if o.origin {
 			comment = " # " + s.Origin
 		}
-		if err := a.Printf("%s=%v%s\n", s.Name, s.Value, comment); err != nil {
-			return err
-		}
+		fmt.Fprintf(&text, "%s=%v%s\n", printable.Args([]any{s.Name, s.Value, comment})...)
 	}
-	return nil
+	return shown{text.String(), list, list}, nil
 }
 
 // checkMasked warns about masked values. If standard output is not a terminal,
 // it returns an error instead, because a program would use masked values as
 // real ones.
-func checkMasked(a *app.App, o *options, shown []shownVariable) error {
+func checkMasked(a *app.App, o *options, values []shownVariable) error {
 	masked := 0
-	for _, s := range shown {
+	for _, s := range values {
 		masked += report.OneIf(s.Masked)
 	}
 	switch {

@@ -19,14 +19,14 @@ import (
 	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
-// debugValues prints the merged values of a release.
-func debugValues(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) error {
+// valuesOf returns the merged values of a release.
+func valuesOf(ctx context.Context, a *app.App, o *options, object *unstructured.Unstructured) (shown, error) {
 	values, origins, err := charts.Values(ctx, object, build.LookupFunc(buildflags.Cluster(a).Data))
 	if err != nil {
-		return err
+		return shown{}, err
 	}
 	leaves := leavesOf(values, nil)
-	var shown []shownVariable
+	var list []shownVariable
 	for i := range leaves {
 		from := originOf(leaves[i].path, origins)
 		leaves[i].origin = originText(from.From, from.Key)
@@ -34,25 +34,20 @@ func debugValues(ctx context.Context, a *app.App, o *options, object *unstructur
 			leaves[i].masked = true
 			leaves[i].set(redact.Mask)
 		}
-		shown = append(shown, shownVariable{strings.Join(leaves[i].path, "."), leaves[i].value(), leaves[i].origin, leaves[i].masked})
-	}
-	if err := checkMasked(a, o, shown); err != nil {
-		return err
-	}
-	switch {
-	case o.format != "" && o.origin:
-		return a.Encode(o.format, shown)
-	case o.format != "":
-		return a.Encode(o.format, values)
+		list = append(list, shownVariable{strings.Join(leaves[i].path, "."), leaves[i].value(), leaves[i].origin, leaves[i].masked})
 	}
 	text, err := output.YAML(values)
 	if err == nil && o.origin {
 		text, err = annotated(text, leaves)
 	}
 	if err != nil {
-		return fmt.Errorf("encoding the values: %w", err)
+		return shown{}, fmt.Errorf("encoding the values: %w", err)
 	}
-	return a.Document(string(text))
+	result := shown{string(text), values, list}
+	if o.origin {
+		result.encoded = list
+	}
+	return result, nil
 }
 
 // leaf is a scalar, or an empty map or list.

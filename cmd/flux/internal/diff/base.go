@@ -13,7 +13,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/changes"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/pullrequest"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
 	"github.com/fluxkit/flux/pkg/diff/review"
@@ -163,7 +162,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		graph.Branches = []string{against.Branch}
 	}
 	if o.withHelm {
-		if graph.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
+		if graph.Charts.Renderer, err = buildflags.Charts(a); err != nil {
 			return err
 		}
 	}

@@ -3,6 +3,8 @@ package diff
 
 import (
 	"cmp"
+	"context"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -10,9 +12,10 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/artifact"
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
@@ -26,10 +29,10 @@ func NewCommand(a *app.App) *cobra.Command {
 }
 
 func newKustomization(a *app.App) *cobra.Command {
-	o := &options{}
+	o, several := &options{}, &kinds.Several{}
 	k, _ := controllers.FindKind(controllers.Kustomization)
 	cmd := &cobra.Command{
-		Use:     "kustomization [name]",
+		Use:     "kustomization [name ...]",
 		Aliases: []string{"ks"},
 		Short:   "Diff a Kustomization against the cluster",
 		Long: `Compare a Kustomization with the cluster: list the objects that it would create,
@@ -59,6 +62,10 @@ Output:
   flux diff kustomization my-app --branch my-feature
   flux diff kustomization my-app --revision 5394cb7f48332b2de7c17dd8b8384bbc84b7e738
 
+  # Show the drift of several Kustomizations
+  flux diff kustomization my-app my-api
+  flux diff ks -A -l team=blue
+
   # Include the Kustomizations in the build
   flux diff kustomization flux-system --path ./clusters/production --recursive
 
@@ -69,11 +76,12 @@ Output:
   flux diff kustomization my-app --path ./apps/my-app -o github --exit-code=false`,
 		ValidArgsFunction: complete.Names(a, k),
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, names) })
+			return a.Interruptible(cmd, func() error { return runKustomization(a, cmd, o, several, names) })
 		},
 	}
 	fs := cmd.Flags()
 	o.Add(fs)
+	several.Add(fs, "diff")
 	buildflags.AddCapabilities(fs, &o.helm)
 	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff nested HelmReleases")
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
@@ -83,20 +91,17 @@ Output:
 	return cmd
 }
 
-// runKustomization compares the Kustomization and, with --with-helm, the
-// HelmReleases in its build.
-func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string) error {
-	if len(names) != 1 {
-		return hint.Errorf("flux diff kustomization NAME", "one Kustomization name is required")
+// runKustomization compares Kustomizations and, with --with-helm, the
+// HelmReleases in their builds.
+func runKustomization(a *app.App, cmd *cobra.Command, o *options, several *kinds.Several, names []string) error {
+	k, _ := controllers.FindKind(controllers.Kustomization)
+	if err := several.CheckLocal(cmd, k, names, kinds.Local{Path: o.Path, File: o.File, Recursive: o.Recursive}); err != nil {
+		return err
 	}
 	if err := o.checkRevision(); err != nil {
 		return err
 	}
 	if err := o.changes.Check(cmd); err != nil {
-		return err
-	}
-	namespace, err := a.Namespace(cmd)
-	if err != nil {
 		return err
 	}
 	comparer, err := o.comparer(a)
@@ -105,39 +110,52 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, names []string
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
+	targets, err := several.Of(ctx, a, cmd, names, k)
+	if err != nil {
+		return err
+	}
 	if !o.progress {
 		a.UI.NoProgress()
 	}
-	line := a.UI.Progress(a.Now, "reading Kustomization %s", names[0])
+	compared, failed := kinds.Collect(a, targets, func(t *kinds.Target) ([]*diff.Result, error) { return o.compare(ctx, a, comparer, *t) })
+	results := slices.Concat(compared...)
+	if len(results) == 0 {
+		return failed // nil if there is nothing to compare
+	}
+	if err := o.changes.Print(a, results); err != nil {
+		return err
+	}
+	return o.changes.Conclude(a, results, failed)
+}
+
+// compare compares one Kustomization. An object that is missing has no results with --ignore-not-found.
+func (o *options) compare(ctx context.Context, a *app.App, comparer *compare.Comparer, t kinds.Target) ([]*diff.Result, error) {
+	line := a.UI.Progress(a.Now, "reading Kustomization %s", t.Name)
 	defer line.Done()
-	plan, err := comparer.NewPlan(ctx, namespace, names[0])
+	plan, err := comparer.NewPlan(ctx, t.Namespace, t.Name)
 	if err != nil {
-		return o.missing(a, err)
+		return nil, o.missing(a, err)
 	}
 	line.Set("building %s", controllers.VersionedIDOf(plan.Ks.Object))
 	comparer.Announce("building %s", controllers.VersionedIDOf(plan.Ks.Object))
 	built, childErr := plan.Run(ctx)
 	if built == nil {
-		return desired.ExplainBuild(childErr)
+		return nil, desired.ExplainBuild(childErr)
 	}
 	line.Set("comparing with the cluster")
 	comparer.Announce("comparing %d objects with the cluster", len(built.Objects))
 	results, err := plan.Compare(ctx, built)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	failed := buildflags.ReportChildren(a, childErr)
 	if o.withHelm {
 		more, failures, err := plan.Releases(ctx, &o.helm, built, results)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		results = append(results, more...)
 		failed = cmp.Or(app.ReportAll(a, failures, compare.ExplainReleaseInBuild), failed)
 	}
-	line.Done()
-	if err := o.changes.Print(a, results); err != nil {
-		return err
-	}
-	return o.changes.Conclude(a, results, failed)
+	return results, failed
 }

@@ -270,6 +270,10 @@ Commands that change objects, and wait, require names or one of these flags:
   --failed                          objects whose Ready condition is False (get,
                                     reconcile)
 
+status, why, debug, diff ks and build ks show one object, or several: names,
+KIND/NAME, -l and -A select them as above, in JSON as a list. flux why ks -A and
+-l report the root causes of the selected objects together, as flux why does.
+
 flux get also filters by status. An object is listed if it matches all filters:
   --not-ready                       objects that are not ready for any reason
   --stalled                         objects that are not retried until a change

@@ -2,7 +2,6 @@
 package status
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -16,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -28,6 +27,7 @@ import (
 // NewCommand returns the status command.
 func NewCommand(a *app.App) *cobra.Command {
 	var format string
+	several := &kinds.Several{}
 	cmd := &cobra.Command{
 		Use:   "status [kind] name ...",
 		Short: "Show a resource, its sources, inventory and events on one screen",
@@ -37,8 +37,8 @@ dependencies and dependents, its inventory and its last events.
 
 Selection:
   NAME alone selects the Kustomization of that name, else the HelmRelease, else
-  a resource of any other Flux kind. Select several resources by KIND/NAME, or
-  by KIND,KIND NAME.
+  a resource of any other Flux kind. Select several resources by KIND/NAME, by
+  KIND,KIND NAME, by labels, or kinds in all namespaces.
 
 Output:
   Use "flux why" to find objects in the inventory that were changed outside Flux
@@ -56,27 +56,22 @@ Output:
 
   # Show several resources
   flux status ks/my-app hr/my-app
+  flux status ks,hr -l team=blue
+  flux status ks -A
 
   # Show an image update automation with its policies and repositories
   flux status image update my-app
 
   # Print the applied revision
   flux status my-app -o json | jq -r '.object.revision'`,
-		Args:              statusArgs,
 		ValidArgsFunction: completeStatus(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.Interruptible(cmd, func() error { return run(a, cmd, format, args) })
+			return a.Interruptible(cmd, func() error { return run(a, cmd, several, format, args) })
 		},
 	}
+	several.Add(cmd.Flags(), "show")
 	command.AddOutput(cmd.Flags(), &format, "output format", "json", "yaml")
 	return cmd
-}
-
-func statusArgs(_ *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return hint.Errorf("flux status my-app", "a name is required")
-	}
-	return nil
 }
 
 // subject is a resource on the command line. A name alone may match several kinds.
@@ -97,12 +92,25 @@ func statusKinds() []controllers.Kind {
 	return kinds
 }
 
+// selected returns the resources that the arguments name, or those that the flags select.
+func selected(ctx context.Context, a *app.App, cmd *cobra.Command, several *kinds.Several, args []string) ([]subject, error) {
+	if !several.Lists() {
+		return subjects(cmd, args)
+	}
+	targets, err := several.InKinds(ctx, a, cmd, args)
+	var all []subject
+	for _, t := range targets {
+		all = append(all, subject{[]controllers.Kind{t.Kind}, objref.Ref{Namespace: t.Namespace, Name: t.Name}})
+	}
+	return all, err
+}
+
 // subjects parses NAME, KIND[,KIND] NAME… or KIND/NAME….
 func subjects(cmd *cobra.Command, args []string) ([]subject, error) {
 	if len(args) == 1 && args[0] != "" && !strings.Contains(args[0], "/") {
 		return []subject{{statusKinds(), objref.Ref{Name: args[0]}}}, nil
 	}
-	lines, err := commandLines(args)
+	lines, err := objref.CommandLines(cmd.CommandPath(), args, false)
 	if err != nil {
 		return nil, err
 	}
@@ -121,35 +129,10 @@ func subjects(cmd *cobra.Command, args []string) ([]subject, error) {
 	return all, nil
 }
 
-// commandLines splits arguments into those of each resource.
-func commandLines(args []string) ([][]string, error) {
-	kindWords := strings.Split(args[0], ",")
-	var lines [][]string
-	switch isKind := len(controllers.KindsNamed(kindWords[0])) > 0; {
-	case strings.Contains(args[0], "/"):
-		for _, arg := range args {
-			lines = append(lines, []string{arg})
-		}
-		return lines, nil
-	case len(args) == 1:
-		return [][]string{args}, nil
-	case !isKind && len(kindWords) == 1 && objref.DidYouMean(args[0]) == "":
-		return nil, hint.Errorf("write KIND/NAME for several resources: flux status ks/"+strings.Join(args, " ks/"), "'%s' is not a recognized Flux kind", args[0])
-	case len(args) < 3 && len(kindWords) == 1, len(controllers.KindsNamed(args[0]+" "+args[1])) > 0:
-		return [][]string{args}, nil
-	}
-	for _, name := range args[1:] {
-		for _, word := range kindWords {
-			lines = append(lines, []string{word, name})
-		}
-	}
-	return lines, nil
-}
-
 func completeStatus(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 || strings.Contains(toComplete, "/") {
-			return complete.Object(a)(cmd, args, toComplete)
+		if len(args) > 0 || strings.ContainsAny(toComplete, "/,") {
+			return complete.Subjects(a)(cmd, args, toComplete)
 		}
 		var all []string
 		for _, k := range objref.ApplicationKinds() {
@@ -160,32 +143,34 @@ func completeStatus(a *app.App) cobra.CompletionFunc {
 	}
 }
 
-func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
-	all, err := subjects(cmd, args)
-	if err != nil {
-		return err
+func run(a *app.App, cmd *cobra.Command, several *kinds.Several, format string, args []string) error {
+	ctx, cancel := a.WithTimeout(cmd.Context())
+	defer cancel()
+	all, incomplete := selected(ctx, a, cmd, several, args)
+	if len(all) == 0 {
+		return incomplete
 	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := a.WithTimeout(cmd.Context())
-	defer cancel()
+	situations, failures := readAll(ctx, a, report.Diagnoser(a, client), namespace, all)
+	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
+		return interrupted // a report of what was read until then could name another root cause
+	}
+	listed := several.Lists() || len(all) > 1
 	var reports []statusReport
 	var failed error
-	for i, one := range all {
-		line := a.UI.Progress(a.Now, "reading %s", one.ref.Name)
-		s, err := readSituation(ctx, report.Diagnoser(a, client), one.kinds, one.ref.NamespaceOr(namespace), one.ref.Name)
-		line.Done()
-		if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-			return interrupted // a report of what was read until then could name another root cause
-		}
-		switch {
-		case err != nil && (len(all) == 1 || clierr.Unreachable(err)):
+	if incomplete != nil {
+		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined} // reported
+	}
+	for i, s := range situations {
+		switch err := failures[i]; {
+		case err != nil && (!listed || clierr.Unreachable(err)):
 			return err
 		case err != nil:
 			a.Report(err)
-			failed = worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
+			failed = clierr.Worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
 			continue
 		}
 		s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
@@ -194,9 +179,29 @@ func run(a *app.App, cmd *cobra.Command, format string, args []string) error {
 		} else if err := page(a, i, s); err != nil {
 			return err
 		}
-		failed = worse(failed, s.determined(nil))
+		failed = clierr.Worse(failed, s.determined(nil))
 	}
-	return errors.Join(encode(a, format, reports, len(all)), failed)
+	return errors.Join(encode(a, format, reports, listed), failed)
+}
+
+// readAll reads the resources concurrently.
+func readAll(ctx context.Context, a *app.App, d diagnose.Diagnoser, namespace string, all []subject) ([]situation, []error) {
+	situations, failures := make([]situation, len(all)), make([]error, len(all))
+	line := a.UI.Progress(a.Now, "reading %s", all[0].ref.Name)
+	if len(all) > 1 {
+		line.Set("reading %d resources", len(all))
+	}
+	defer line.Done()
+	var g errgroup.Group
+	g.SetLimit(app.Concurrency)
+	for i, one := range all {
+		g.Go(func() error {
+			situations[i], failures[i] = readSituation(ctx, d, one.kinds, one.ref.NamespaceOr(namespace), one.ref.Name)
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return nil
+	return situations, failures
 }
 
 // page prints the screen of a resource, with an empty line before all but the first.
@@ -210,24 +215,14 @@ func page(a *app.App, i int, s situation) error {
 }
 
 // encode prints the report of one resource, or those of several as a list.
-func encode(a *app.App, format string, reports []statusReport, selected int) error {
+func encode(a *app.App, format string, reports []statusReport, listed bool) error {
 	switch {
-	case format == "" || selected == 1 && len(reports) == 0:
+	case format == "":
 		return nil
-	case selected == 1:
+	case !listed:
 		return a.Encode(format, reports[0])
 	}
 	return a.Encode(format, reports)
-}
-
-// worse returns the error that decides the exit code: a resource that is not ready takes precedence over one that is
-// undetermined.
-func worse(a, b error) error {
-	var code *clierr.ExitCodeError
-	if a == nil || errors.As(b, &code) && code.Code == clierr.ExitFailed {
-		return cmp.Or(b, a)
-	}
-	return a
 }
 
 // situation has the data of the status screen.

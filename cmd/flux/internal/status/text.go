@@ -14,7 +14,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/cmd/flux/internal/status/layout"
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -228,7 +227,7 @@ func inventory(a *app.App, t *layout.Text, s situation) {
 	t.Write("\n")
 	for i, line := range lines {
 		if i == troubleShown {
-			t.Write(fmt.Sprintf("and %d more: %s\n", len(lines)-i, hint.Command("flux tree "+s.Link.Kind.Word+" %s -n %s --failed", s.Link.Object.Name, s.Link.Object.Namespace)))
+			t.Write(treeview.MoreFailed(s.Link.Kind, s.Link.Object, len(lines)-i) + "\n")
 			break
 		}
 		t.Write(strings.TrimRight(redact.Text(line), " ") + "\n")

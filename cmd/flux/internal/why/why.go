@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
@@ -27,26 +28,26 @@ import (
 const rootCausesShown = 20
 
 type options struct {
-	allNamespaces bool
-	all           bool
-	format        string
+	several kinds.Several
+	all     bool
+	format  string
 }
 
 // NewCommand returns the why command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
-		Use:   "why [kind name]",
+		Use:   "why [kind name ...]",
 		Short: "Explain why a resource is not ready and how to fix it",
 		Long: `Explain why a resource is not ready, or why a change is not applied yet, and how
 to fix it. The report has the root cause, the dependency chain from the resource
 to it, the other resources that it blocks, and the fix.
 
 Selection:
-  The resource is a Flux resource or any object that Flux manages, for example a
+  A resource is a Flux resource or any object that Flux manages, for example a
   Deployment. Without a resource, all Flux resources and the controllers are
-  checked, or with --namespace the Flux resources of one namespace.
-  See "flux help diagnosis".
+  checked, or with --namespace the Flux resources of one namespace. Labels, or
+  kinds with -A or -l, select some of them. See "flux help diagnosis".
 
 Output:
   The first 20 root causes are reported and the others counted, also in JSON and
@@ -63,51 +64,61 @@ Output:
   # Check the Flux resources of a namespace
   flux why -n apps
 
+  # Check the resources of a team, and all HelmReleases
+  flux why -l team=blue
+  flux why hr -A
+
   # Explain why a change is not live
   flux why kustomization my-app
   flux why deployment my-app -n apps
   flux why hr/my-app -n apps
   flux why image update my-app
+  flux why ks/my-app hr/my-app
 
   # Print the codes of the root causes
   flux why --all -o json | jq -r '.cases[].root.code'`,
-		Args:              cobra.MaximumNArgs(3),
-		ValidArgsFunction: complete.Object(a),
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: complete.Subjects(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.Interruptible(cmd, func() error { return run(a, cmd, o, args) })
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "check the Flux resources of all namespaces")
+	o.several.Add(flags, "check")
 	flags.BoolVar(&o.all, "all", false, "report all root causes, not only the first 20")
 	command.AddOutput(flags, &o.format, "output format", "json", "yaml")
 	return cmd
 }
 
+// run diagnoses the named objects, or all in a scope.
 func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
-	ref, err := objref.ParseCommandLine(cmd.CommandPath(), args)
-	if err != nil {
+	if !o.several.Lists() && len(args) > 0 {
+		return explain(a, cmd, o, args)
+	}
+	scope := diagnose.Scope{Causes: rootCausesShown}
+	if o.all {
+		scope.Causes = 0
+	}
+	var err error
+	if scope.Kinds, err = o.several.Kinds(args); err != nil {
 		return err
 	}
-	if o.allNamespaces && ref.Name != "" {
-		return errors.New("a resource and --all-namespaces are mutually exclusive")
+	if scope.Labels, err = o.several.Selector(); err != nil {
+		return err
 	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
 		return err
 	}
-	scope := diagnose.Scope{Fallback: namespace, Causes: rootCausesShown}
-	if cmd.Flags().Changed("namespace") && !o.allNamespaces {
-		scope = diagnose.Scope{Namespace: namespace, Causes: rootCausesShown}
-	}
-	if o.all {
-		scope.Causes = 0
+	if cmd.Flags().Changed("namespace") && !o.several.AllNamespaces() {
+		scope.Namespace = namespace
+	} else {
+		scope.Fallback = namespace
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
-	ref.Namespace = ref.NamespaceOr(namespace)
 	line := a.UI.Progress(a.Now, "checking")
-	verdict, err := verdict(ctx, report.Diagnoser(a, client), ref, scope)
+	verdict, err := report.Diagnoser(a, client).Everything(ctx, scope)
 	line.Done()
 	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
 		return interrupted // a report of what was read until then could name another root cause
@@ -115,21 +126,42 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.format == "" && scope.Namespace == "" && ref.Name == "" && verdict.Checked == 0 && verdict.Uninstalled {
-		return hint.Errorf("install Flux: flux bootstrap or flux install", "Flux is not installed: the cluster has no Flux resources and %s", strings.Join(verdict.Unknown, "; "))
-	}
-	if scope.Namespace != "" && ref.Name == "" && verdict.Checked == 0 {
-		return hint.Errorf("flux why -A checks all namespaces", "no Flux resources found in namespace %q", namespace)
+	if err := checked(o, scope, verdict); err != nil {
+		return err
 	}
 	commits := report.UnappliedCommits(ctx, verdict.Facts)
 	if o.format != "" {
-		report := report.VerdictOf(verdict)
-		report.Unapplied = commits.Report()
-		err = a.Encode(o.format, report)
+		err = a.Encode(o.format, encoded(verdict, commits))
 	} else {
-		err = printVerdict(a, verdict, ref, scope, commits)
+		err = printVerdict(a, verdict, objref.Ref{}, scope, commits)
 	}
 	return determined(err, verdict)
+}
+
+// checked returns an error if a scope contains no Flux resources.
+func checked(o *options, scope diagnose.Scope, v diagnose.Result) error {
+	switch {
+	case v.Checked > 0:
+		return nil
+	case len(scope.Kinds) > 0 || scope.Labels != nil:
+		noun := "Flux"
+		if len(scope.Kinds) > 0 {
+			noun = objref.JoinKinds(scope.Kinds)
+		}
+		return errors.New("no " + kinds.None(noun, o.several.Labels(), scope.Namespace, 0))
+	case o.format == "" && scope.Namespace == "" && v.Uninstalled:
+		return hint.Errorf("install Flux: flux bootstrap or flux install", "Flux is not installed: the cluster has no Flux resources and %s", strings.Join(v.Unknown, "; "))
+	case scope.Namespace != "":
+		return hint.Errorf("flux why -A checks all namespaces", "no Flux resources found in namespace %q", scope.Namespace)
+	}
+	return nil
+}
+
+// encoded returns a diagnosis for JSON and YAML.
+func encoded(v diagnose.Result, commits report.Unapplied) report.Verdict {
+	result := report.VerdictOf(v)
+	result.Unapplied = commits.Report()
+	return result
 }
 
 // determined returns the error that sets the exit code: 1 for a problem, 2 if
@@ -146,11 +178,8 @@ func determined(err error, v diagnose.Result) error {
 	return nil
 }
 
-func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref, scope diagnose.Scope) (diagnose.Result, error) {
+func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref) (diagnose.Result, error) {
 	word, namespace, name := ref.Word, ref.Namespace, ref.Name
-	if name == "" {
-		return doctor.Everything(ctx, scope)
-	}
 	if len(ref.Kinds) == 1 {
 		v, err := doctor.Object(ctx, ref.Kinds[0], namespace, name)
 		if apierrors.IsNotFound(err) {

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
+	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
@@ -107,11 +108,15 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 	return &desired.Builder{
 		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
 		Login: identity.Login, GitLogin: identity.GitCredentials,
-		Charts:     func() (charts.Renderer, error) { return isolated.CachedCharts(a.Helpers) },
+		Charts:     func() (charts.Renderer, error) { return Charts(a) },
 		ReadFile:   func(ctx context.Context, file string) ([]byte, error) { return app.ReadInput(ctx, a, file) },
+		Clone:      func(root string) desired.Clone { return &clone.WorkTree{Root: root} },
 		Kustomizer: isolated.NewKustomizer(a.Helpers, o.Hosts),
 	}, nil
 }
+
+// Charts returns what renders charts.
+func Charts(a *app.App) (charts.Renderer, error) { return isolated.CachedCharts(a.Helpers) }
 
 // Identity returns the client for credentials of cloud providers.
 func Identity(a *app.App) *cloud.Client { return cloud.New(a.Helpers, a.Secrets.AddLogin) }

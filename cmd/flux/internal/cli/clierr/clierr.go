@@ -2,6 +2,7 @@
 package clierr
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -59,6 +60,16 @@ func (e *ConfigError) Unwrap() error { return e.Err }
 type ExitCodeError struct{ Code int }
 
 func (e *ExitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
+
+// Worse returns the error that decides the exit code of a command on several objects: a problem takes precedence over a result
+// that is undetermined.
+func Worse(a, b error) error {
+	var code *ExitCodeError
+	if a == nil || errors.As(b, &code) && code.Code == ExitFailed {
+		return cmp.Or(b, a)
+	}
+	return a
+}
 
 // TimeoutError is the cause of a context that --timeout has ended.
 type TimeoutError struct{ After time.Duration }

@@ -78,22 +78,26 @@ func ObjectGroup(use, short string, children ...*cobra.Command) *cobra.Command {
 func objectGroups() []string { return []string{"build", "debug", "diff", "trigger"} }
 
 // WithKind replaces the argument KIND/NAME of a command of ObjectGroup with the subcommand of the kind and the name,
-// so that cobra parses the flags of the subcommand. A namespace in the argument becomes --namespace.
+// so that cobra parses the flags of the subcommand. A namespace in the argument becomes --namespace. Of several such arguments,
+// the first selects the subcommand, which parses all of them.
 func WithKind(root *cobra.Command, args []string) []string {
 	group, _, _ := root.Find(args) // an error is about the arguments, which follow below
 	if group == nil || group.Parent() != root || !slices.Contains(objectGroups(), group.Name()) {
 		return args
 	}
-	for i, arg := range args {
-		// The argument may be the value of a flag before it.
-		afterFlag := i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=")
-		ref, ok := objref.Parse([]string{arg})
-		if afterFlag || !ok || len(ref.Kinds) != 1 || !strings.Contains(arg, "/") {
+	for i := range args {
+		ref, ok := objectAt(args, i)
+		if !ok {
 			continue
 		}
 		child := suggest.OfKind(group, ref.Kinds[0])
 		if child == nil {
 			continue
+		}
+		for j := i + 1; j < len(args); j++ {
+			if _, ok := objectAt(args, j); ok {
+				return slices.Insert(slices.Clone(args), i, child.Name())
+			}
 		}
 		words := slices.Concat(args[:i], []string{child.Name(), ref.Name}, args[i+1:])
 		if ref.Namespace != "" {
@@ -102,6 +106,15 @@ func WithKind(root *cobra.Command, args []string) []string {
 		return words
 	}
 	return args
+}
+
+// objectAt returns the argument KIND/NAME at an index. An argument after a flag may be its value.
+func objectAt(args []string, i int) (objref.Ref, bool) {
+	if i > 0 && strings.HasPrefix(args[i-1], "-") && !strings.Contains(args[i-1], "=") || !strings.Contains(args[i], "/") {
+		return objref.Ref{}, false
+	}
+	ref, ok := objref.Parse([]string{args[i]})
+	return ref, ok && len(ref.Kinds) == 1
 }
 
 // Group returns a command that has only subcommands.

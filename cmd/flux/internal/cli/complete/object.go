@@ -127,7 +127,8 @@ func NameAfterKind(a *app.App) cobra.CompletionFunc {
 func OfSubcommands(a *app.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		ref, _ := objref.CutKind(strings.Split(prefix, "/"))
-		if len(args) > 0 || len(ref.Kinds) != 1 || suggest.OfKind(cmd, ref.Kinds[0]) == nil {
+		named := func(arg string) bool { return strings.Contains(arg, "/") }
+		if len(args) > 0 && !slices.ContainsFunc(args, named) || len(ref.Kinds) != 1 || suggest.OfKind(cmd, ref.Kinds[0]) == nil {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		return NameAfterKind(a)(cmd, args, prefix)

@@ -12,10 +12,12 @@ import (
 
 // Verdict is a diagnosis, for JSON.
 type Verdict struct {
-	Healthy bool    `json:"healthy"`
-	Checked int     `json:"checked"`
-	Summary Summary `json:"summary"`
-	Cases   []Case  `json:"cases"`
+	// Object is the diagnosed object, if there are several.
+	Object  *controllers.ID `json:"object,omitempty"`
+	Healthy bool            `json:"healthy"`
+	Checked int             `json:"checked"`
+	Summary Summary         `json:"summary"`
+	Cases   []Case          `json:"cases"`
 	// Progress has the objects whose reconciliation has just started.
 	Progress []Case `json:"progress,omitempty"`
 	Facts    *Facts `json:"facts,omitempty"`

@@ -2,6 +2,7 @@
 package treeview
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/fatih/color"
@@ -10,7 +11,9 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/diagram"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/ui"
+	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
@@ -84,4 +87,9 @@ func ReportGaps(a *app.App, gaps []tree.Gap) error {
 		a.UI.Warning("no permission to list, not included: %s", strings.Join(forbidden, "; "))
 	}
 	return failed
+}
+
+// MoreFailed returns the line for objects in the inventory of a resource that are not drawn.
+func MoreFailed(k controllers.Kind, resource controllers.ID, more int) string {
+	return fmt.Sprintf("and %d more: %s", more, hint.Command("flux tree "+k.Word+" %s -n %s --failed", resource.Name, resource.Namespace))
 }
