@@ -28,7 +28,7 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	switch root.Code {
 	case "health":
 		if !remote {
-			s.compareHealth(ctx, s.cluster, root, sub)
+			compareHealth(ctx, s, root, sub)
 		}
 		return
 	case "suspended":
@@ -43,7 +43,7 @@ func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.
 	case f.Type == failure.NoMatch && !remote:
 		sub.Live.Served = s.cluster.Served(ctx, f.Group(), f.Named.Kind)
 		sub.Live.Providers = s.cluster.Providers(ctx, sub.ID(), f.Group())
-		sub.Live.Unapplied = s.unapplied(ctx, sub)
+		sub.Live.Unapplied = unapplied(ctx, s, sub)
 	case f.Type == failure.Unauthorized && !remote:
 		sub.Live.NoAccount = isAccountMissing(ctx, s.cluster, f.User)
 	case f.Type == failure.NoPath:
@@ -59,7 +59,7 @@ const checkedHealth = 5
 
 // compareHealth reads the objects of a failed health check. If all of them have become ready, the check is the only problem left.
 // Otherwise their status becomes a detail.
-func (s *diagnosis) compareHealth(ctx context.Context, c *observe.Cluster, root *rules.Finding, sub rules.Subject) {
+func compareHealth(ctx context.Context, s *diagnosis, root *rules.Finding, sub rules.Subject) {
 	named := sub.Failure().Objects
 	entries := controllers.Inventory(sub.Object)
 	ready := 0
@@ -70,7 +70,7 @@ func (s *diagnosis) compareHealth(ctx context.Context, c *observe.Cluster, root 
 		if i < 0 {
 			continue
 		}
-		o, err := c.Object(ctx, entries[i])
+		o, err := s.cluster.Object(ctx, entries[i])
 		if err != nil || o == nil {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
@@ -49,12 +50,12 @@ func (s *diagnosis) fileOf(ctx context.Context, sub rules.Subject, source contro
 }
 
 // unapplied returns the HelmReleases in the directory of a Kustomization that do not exist on the cluster.
-func (s *diagnosis) unapplied(ctx context.Context, sub rules.Subject) []string {
+func unapplied(ctx context.Context, s *diagnosis, sub rules.Subject) []string {
 	source, ok := sub.Searched()
 	if !ok {
 		return nil
 	}
-	found, err := s.cluster.Releases(ctx, source, s.snapshot.Objects[source])
+	found, err := observe.Releases(ctx, s.cluster, source, s.snapshot.Objects[source])
 	if err != nil {
 		return nil
 	}

@@ -51,15 +51,17 @@ func (c *Cluster) Artifact(ctx context.Context, source controllers.ID, o control
 // Manifests returns the manifests of the object of a failure in the artifact of a source.
 func (c *Cluster) Manifests(ctx context.Context, source controllers.ID, o controllers.Object, f failure.Failure) ([]sourcetree.Manifest, error) {
 	words, matches := manifestOf(f)
-	return c.find(ctx, source, o, words, matches)
+	return find(ctx, c, source, o, words, matches)
 }
 
 // Releases returns the manifests of HelmReleases in the artifact of a source.
-func (c *Cluster) Releases(ctx context.Context, source controllers.ID, o controllers.Object) ([]sourcetree.Manifest, error) {
-	return c.find(ctx, source, o, []string{controllers.HelmRelease}, build.IsHelmRelease)
+func Releases(ctx context.Context, c *Cluster, source controllers.ID, o controllers.Object) ([]sourcetree.Manifest, error) {
+	return find(ctx, c, source, o, []string{controllers.HelmRelease}, build.IsHelmRelease)
 }
 
-func (c *Cluster) find(ctx context.Context, source controllers.ID, o controllers.Object, words []string, matches func(*unstructured.Unstructured) bool) ([]sourcetree.Manifest, error) {
+func find(
+	ctx context.Context, c *Cluster, source controllers.ID, o controllers.Object, words []string, matches func(*unstructured.Unstructured) bool,
+) ([]sourcetree.Manifest, error) {
 	if c.Recording {
 		return c.indexed(ctx, source, matches)
 	}
