@@ -54,7 +54,7 @@ Exceptions:
   See flux help audit-rules for the rules.
 
 Output:
-  By default, only errors exit with 1; see --fail-on. Values of Secrets are never
+  By default, only errors exit with 1; see --fail-on. Secret values are never
   printed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "nothing was found with the severity of `--fail-on` or a higher one",
