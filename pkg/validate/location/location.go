@@ -262,11 +262,16 @@ func decode(name string, text []byte, kind schema.GroupKind) (*document, error) 
 	switch crd := defined.Kind != ""; {
 	case crd && kind.Kind != "" && defined != kind:
 		return nil, fmt.Errorf("%s: the CustomResourceDefinition is that of %s, not %s", name, defined, kind)
-	case !crd && content["properties"] == nil && content["$ref"] == nil && content["allOf"] == nil && content["anyOf"] == nil && content["oneOf"] == nil:
+	case !crd && !slices.ContainsFunc(keywords(), func(name string) bool { return content[name] != nil }):
 		return nil, fmt.Errorf("%s: not a JSON schema: it has no properties", name)
 	}
 	encoded, err := json.Marshal(content)
 	return &document{name, encoded, defined.Kind != ""}, err
+}
+
+// keywords are those of which a JSON schema of a kind has one.
+func keywords() []string {
+	return []string{"properties", "$ref", "allOf", "anyOf", "oneOf", "x-kubernetes-preserve-unknown-fields"}
 }
 
 // defines returns the kind that a CustomResourceDefinition defines, an empty one for other objects.

@@ -58,7 +58,7 @@ func compilePublished(text json.RawMessage) (*version, error) {
 		return nil, err
 	}
 	root, _ := converted.(map[string]any)
-	if root["properties"] == nil && root["allOf"] == nil && root["anyOf"] == nil && root["oneOf"] == nil {
+	if document[preserve] != true && root["properties"] == nil && root["allOf"] == nil && root["anyOf"] == nil && root["oneOf"] == nil {
 		return nil, errors.New("not a JSON schema: it has no properties")
 	}
 	if root["properties"] != nil && document[preserve] != true && document["additionalProperties"] != true {
@@ -139,12 +139,16 @@ func (r *reader) schema(value any, depth int) (any, error) {
 			}
 		case "items":
 			value, err = r.schema(value, depth+1)
+		case "properties":
+			value, err = r.each(value, depth)
 		case "allOf", "anyOf", "oneOf", "not":
 			r.combining++
-			value, err = r.each(value, depth, keyword == "not")
+			if keyword == "not" {
+				value, err = r.schema(value, depth+1)
+			} else {
+				value, err = r.each(value, depth)
+			}
 			r.combining--
-		case "properties":
-			value, err = r.each(value, depth, false)
 		case "additionalProperties":
 			if _, bounded := value.(map[string]any); bounded {
 				value, err = r.schema(value, depth+1)
@@ -184,8 +188,8 @@ func (r *reader) find(reference string) (any, error) {
 	return at, nil
 }
 
-// each converts a schema, or those in a list or a map.
-func (r *reader) each(value any, depth int, single bool) (_ any, err error) {
+// each converts the schemas in a list or a map.
+func (r *reader) each(value any, depth int) (_ any, err error) {
 	switch from := value.(type) {
 	case []any:
 		to := make([]any, len(from))
@@ -196,9 +200,6 @@ func (r *reader) each(value any, depth int, single bool) (_ any, err error) {
 		}
 		return to, nil
 	case map[string]any:
-		if single {
-			break
-		}
 		to := make(map[string]any, len(from))
 		for name := range from {
 			if to[name], err = r.schema(from[name], depth+1); err != nil {
@@ -207,7 +208,7 @@ func (r *reader) each(value any, depth int, single bool) (_ any, err error) {
 		}
 		return to, nil
 	}
-	return r.schema(value, depth+1)
+	return value, nil // which is rejected when it is decoded
 }
 
 // setType converts the types. A CustomResourceDefinition has one, which may be nullable, or integers and strings.

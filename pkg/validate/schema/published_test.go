@@ -6,11 +6,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	runtimeschema "k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/pkg/validate/schema"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
+	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
 // widget is the kind of the objects in these tests.
@@ -71,6 +75,7 @@ func TestPublished(t *testing.T) {
 		{"reference", strings.TrimSuffix(closed(`"r": {"$ref": "#/definitions/a~1b"}`), "}") + `, "definitions": {"a/b": {"type": "integer"}}}`, "{r: x}", "spec.r: must be of type integer, not \"string\""},
 		{"closed alternative", closed(`"o": {"type": "object", "oneOf": [{"properties": {"a": {}}, "required": ["a"], "additionalProperties": false}]}`), "{o: {a: 1, b: 2}}", "must validate one and only one schema"},
 		{"rule", closed(`"num": {"type": "integer", "x-kubernetes-validations": [{"rule": "self < 3", "message": "too many"}]}`), "{num: 3}", "spec.num: too many"},
+		{"anything", `{"type": "object", "x-kubernetes-preserve-unknown-fields": true}`, "{a: {b: 1}}", ""},
 		{"excluded", closed(`"none": false`), "{none: 1}", "must not validate the schema (not)"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -141,6 +146,84 @@ func TestUnusableSchemas(t *testing.T) {
 	} {
 		if v := validateWith(t, text, widget+"spec: {}\n"); !strings.Contains(v.Unknown, want) || len(v.Problems) > 0 {
 			t.Errorf("%.100s: got %q %v, want %q", text, v.Unknown, v.Problems, want)
+		}
+	}
+}
+
+// TestPublishedIsTheDefinition compares the verdicts on objects with CustomResourceDefinitions, and with JSON schemas that are
+// made of them as tools for kubeconform do it.
+func TestPublishedIsTheDefinition(t *testing.T) {
+	t.Parallel()
+	crds, err := testcluster.Decode(read(t, "crds.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	with, without := verdict.Request{Kubernetes: "1.36"}, verdict.Request{Kubernetes: "1.36"}
+	kinds := map[runtimeschema.GroupVersionKind]bool{}
+	for _, crd := range append(crds, fluxCRDs(t)...) {
+		with.CRDs = append(with.CRDs, encode(t, crd.Object))
+		group, _, _ := unstructured.NestedString(crd.Object, "spec", "group")
+		kind, _, _ := unstructured.NestedString(crd.Object, "spec", "names", "kind")
+		versions, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		for _, v := range versions {
+			v := v.(map[string]any)
+			root, _, _ := unstructured.NestedMap(v, "schema", "openAPIV3Schema")
+			gvk := runtimeschema.GroupVersionKind{Group: group, Version: v["name"].(string), Kind: kind}
+			if v["served"] == true && len(root) > 0 {
+				closeObjects(root)
+				if root[preserveKey] == nil {
+					delete(root, "additionalProperties")
+				}
+				kinds[gvk] = true
+				without.Schemas = append(without.Schemas, verdict.Schema{Kind: gvk, Text: encode(t, root)})
+			}
+		}
+	}
+	var names []string
+	for document := range strings.SplitSeq(string(read(t, "objects.yaml")), "---\n") {
+		o := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &o.Object); err != nil {
+			t.Fatal(err)
+		}
+		if kinds[o.GroupVersionKind()] {
+			name, _, _ := strings.Cut(document, "\n")
+			names, with.Objects = append(names, name), append(with.Objects, encode(t, o.Object))
+		}
+	}
+	without.Objects = with.Objects
+	want, err := schema.NewValidator().Validate(t.Context(), with)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := schema.NewValidator().Validate(t.Context(), without)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(names) < 20 {
+		t.Errorf("only %d objects were compared", len(names))
+	}
+	for i, name := range names {
+		if diff := cmp.Diff(want[i].Problems, got[i].Problems, cmpopts.SortSlices(func(a, b verdict.Problem) bool { return a.Field+a.Message < b.Field+b.Message })); diff != "" || got[i].Unknown != "" {
+			t.Errorf("%s: %s\n%s", name, got[i].Unknown, diff)
+		}
+	}
+}
+
+const preserveKey = "x-kubernetes-preserve-unknown-fields"
+
+// closeObjects excludes the fields that a schema does not declare.
+func closeObjects(value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if value["properties"] != nil && value["additionalProperties"] == nil || value["type"] == "object" && value["additionalProperties"] == nil && value[preserveKey] == nil {
+			value["additionalProperties"] = false
+		}
+		for _, inner := range value {
+			closeObjects(inner)
+		}
+	case []any:
+		for _, inner := range value {
+			closeObjects(inner)
 		}
 	}
 }
