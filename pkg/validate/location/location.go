@@ -177,7 +177,7 @@ func (s *Schemas) file(dir, name string) ([]byte, error) {
 
 // search reads the CustomResourceDefinitions in all YAML and JSON files of a directory. The first one of a kind counts.
 func (p *place) search(ctx context.Context, s *Schemas) error {
-	return fs.WalkDir(os.DirFS(p.dir), ".", func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS(p.dir), ".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil || ctx.Err() != nil:
 			return errors.Join(err, context.Cause(ctx))
@@ -194,7 +194,7 @@ func (p *place) search(ctx context.Context, s *Schemas) error {
 		return sourcetree.Documents(bytes.NewReader(text), func(one []byte) error {
 			var content map[string]any
 			if err := budget.Unmarshal(shown, one, &content); err != nil {
-				return hint.Errorf("correct the file, or set --schema-location to another directory", "reading %s: %w", shown, err)
+				return fmt.Errorf("reading %s: %w", shown, err)
 			}
 			kind := defines(content)
 			if kind.Kind == "" || p.crds[kind] != nil {
@@ -204,6 +204,10 @@ func (p *place) search(ctx context.Context, s *Schemas) error {
 			return err
 		})
 	})
+	if err != nil && ctx.Err() == nil {
+		return hint.Errorf("correct or remove the file, or set --schema-location to another directory", "%w", err)
+	}
+	return err
 }
 
 // fetch returns a file of a server with the address for messages. Files that were fetched less than a day ago are in the cache.
