@@ -71,7 +71,7 @@ func handlersOf(args []string) ([]helper.Handler, error) {
 	case job == string(expression.Job):
 		return []helper.Handler{expression.Job.Handler(cel.New().Evaluate)}, nil
 	case job == string(cloud.Job):
-		return []helper.Handler{cloud.Job.Handler(login.Login), cloud.GitJob.Handler(login.Git), cloud.BucketJob.Handler(bucket.Fetch)}, nil
+		return []helper.Handler{cloud.Job.AskingHandler(login.Login), cloud.GitJob.Handler(login.Git), cloud.BucketJob.Handler(bucket.Fetch)}, nil
 	case job == string(sigstore.Job):
 		return []helper.Handler{sigstore.Job.Handler(verifier.Public().Verify)}, nil
 	}

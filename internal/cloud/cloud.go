@@ -1,11 +1,12 @@
 // Package cloud gets credentials from the identity of the environment for the registries of AWS, Azure
-// and Google Cloud and for the Git repositories of AWS and Azure, and from a GitHub App for those of
+// and Google Cloud, from a CI system for its own registry, and for the Git repositories of AWS and Azure, and from a GitHub App for those of
 // GitHub. It does so in the helper process: the libraries of the providers would slow down the start
 // of every command.
 package cloud
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -14,7 +15,15 @@ import (
 )
 
 // Job is the job that gets credentials for a registry, and the argument of its process.
-const Job helper.Call[Request, Credentials] = "login"
+const Job helper.Call[Input, Credentials] = "login"
+
+// Input is the input of Job.
+type Input struct {
+	Request
+	// Federated are the annotations of a ServiceAccount that select the identity for the OIDC token of a CI system, nil to use
+	// the identity of the environment. The job asks for the token with its audience.
+	Federated map[string]string `json:"federated,omitempty"`
+}
 
 // The providers, as in the spec of sources.
 const (
@@ -27,7 +36,7 @@ const (
 func Known(provider string) bool { return provider == AWS || provider == Azure || provider == GCP }
 
 // titles has the names of providers in messages.
-var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud", GitHub: "GitHub"}
+var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud", GitHub: "GitHub", GitLab: "GitLab"}
 
 // Request has a registry or a server for which credentials are requested.
 type Request struct {
@@ -98,6 +107,7 @@ type Client struct {
 	process *helper.Process
 	// mask receives the credentials, to mask them in output.
 	mask func(username, password string)
+	env  func(string) string
 
 	mu    sync.Mutex
 	known map[Request]Credentials
@@ -108,7 +118,7 @@ type Client struct {
 func New(pool *helper.Pool, mask func(username, password string)) *Client {
 	return helper.Shared(pool, string(Job), func() *Client {
 		environment := func(context.Context) ([]string, error) { return pool.Environ(), nil }
-		return &Client{process: pool.Process("", environment, string(Job)), mask: mask, known: map[Request]Credentials{}} // the client of AWS logs on stderr
+		return &Client{process: pool.Process("", environment, string(Job)), mask: mask, env: pool.Env, known: map[Request]Credentials{}} // the client of AWS logs on stderr
 	})
 }
 
@@ -124,8 +134,15 @@ func (c *Client) Login(ctx context.Context, provider, registry string) (username
 	got, known := c.known[r]
 	if !known {
 		title := fmt.Sprintf("getting credentials of %s for %s", titles[provider], registry)
-		if got, err = Job.Do(ctx, c.process, title, r); err != nil {
-			return "", "", failed(r, title, err)
+		if provider == GitHub || provider == GitLab {
+			got, err = jobLogin(r, c.env)
+		} else if got, err = Job.DoAnswering(ctx, c.process, title, Input{r, federated(provider, c.env)}, func(question json.RawMessage) (any, error) {
+			return c.jobToken(ctx, question)
+		}); err != nil {
+			err = failed(r, title, err)
+		}
+		if err != nil {
+			return "", "", err
 		}
 		c.mask(got.Username, got.Password)
 		c.known[r] = got

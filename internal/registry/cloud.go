@@ -23,21 +23,31 @@ type provider struct {
 var providers = map[string]provider{
 	cloud.AWS: {
 		registries: "ACCOUNT.dkr.ecr.REGION.amazonaws.com and public.ecr.aws",
-		identity:   "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run in AWS with an IAM role",
+		identity:   "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run in AWS with an IAM role, or set AWS_ROLE_ARN in a CI job with an OIDC token",
 		exchange:   "allow the identity ecr:GetAuthorizationToken (for public.ecr.aws ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken), or renew its credentials",
 		repository: "allow the identity to read or push to the repository, e.g. with AmazonEC2ContainerRegistryReadOnly or AmazonEC2ContainerRegistryPowerUser",
 	},
 	cloud.Azure: {
 		registries: "NAME.azurecr.io",
-		identity:   "run 'az login', set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run in Azure with a workload identity or managed identity",
+		identity:   "run 'az login', set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run in Azure with a workload identity or managed identity, or set AZURE_TENANT_ID and AZURE_CLIENT_ID in a CI job with an OIDC token",
 		exchange:   "check the name of the registry, and assign the role AcrPull or AcrPush in the registry to the identity",
 		repository: "assign the role AcrPull or AcrPush in the registry to the identity",
 	},
 	cloud.GCP: {
 		registries: "LOCATION-docker.pkg.dev and gcr.io",
-		identity:   "run 'gcloud auth application-default login', set GOOGLE_APPLICATION_CREDENTIALS, or run in Google Cloud with a service account",
+		identity:   "run 'gcloud auth application-default login', set GOOGLE_APPLICATION_CREDENTIALS, or run in Google Cloud with a service account, or set GCP_WORKLOAD_IDENTITY_PROVIDER in a CI job with an OIDC token",
 		exchange:   "renew the credentials of the identity",
 		repository: "assign the role roles/artifactregistry.reader or roles/artifactregistry.writer in the repository to the identity",
+	},
+	cloud.GitHub: {
+		registries: "ghcr.io, and containers.HOST in jobs of another GitHub server",
+		identity:   "run in a GitHub Actions job that sets GITHUB_TOKEN: ${{ github.token }}",
+		repository: "set 'packages: write' (or read) in the permissions of the workflow, and give the repository access to the package",
+	},
+	cloud.GitLab: {
+		registries: "the registry in CI_REGISTRY",
+		identity:   "run in a GitLab job of a project with a container registry",
+		repository: "add the project of the job to the allowlist for job tokens of the project with the registry",
 	},
 }
 

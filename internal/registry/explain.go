@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
 
-	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/web"
 )
@@ -33,7 +32,7 @@ func Explain(ctx context.Context, access Access, err error) error {
 		return &hint.Error{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
 	case !errors.As(err, &answered):
 		return err
-	case Rejected(answered) && cloud.Known(access.Provider):
+	case Rejected(answered) && providers[access.Provider].repository != "":
 		return &hint.Error{Err: err, Hint: providers[access.Provider].repository}
 	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
 		return &hint.Error{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}

@@ -32,14 +32,16 @@ const (
 	RuleDeprecated    = "deprecated-version"
 	RuleVariable      = "variable"
 	RuleMissingSchema = "missing-schema"
-	RuleNotRendered   = "not-rendered"
-	RuleNotValidated  = "not-validated"
-	RuleOwner         = "owner"
-	RuleDecryption    = "decryption"
-	RuleDeadlock      = "deadlock"
-	RuleExpression    = "expression"
-	RuleLabel         = "label"
-	RuleKustomization = "kustomization"
+	// RuleSchemaLocation is that of an object whose schema from a schema location cannot be used.
+	RuleSchemaLocation = "schema-location"
+	RuleNotRendered    = "not-rendered"
+	RuleNotValidated   = "not-validated"
+	RuleOwner          = "owner"
+	RuleDecryption     = "decryption"
+	RuleDeadlock       = "deadlock"
+	RuleExpression     = "expression"
+	RuleLabel          = "label"
+	RuleKustomization  = "kustomization"
 )
 
 // Finding is a problem of an object.

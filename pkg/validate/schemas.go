@@ -100,9 +100,12 @@ func readable(o build.Object) (map[string]any, bool) {
 // judge records the findings of a verdict. everywhere are the problems with all supported versions of Flux.
 func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]bool) error {
 	if v.Unknown != "" {
-		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown}
-		if v.MissingSchema {
+		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown, Fix: v.Fix}
+		switch {
+		case v.MissingSchema:
 			f.Rule = RuleMissingSchema
+		case v.Unreadable:
+			f.Rule = RuleSchemaLocation
 		}
 		c.add(o, f)
 	}
@@ -111,6 +114,9 @@ func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]boo
 	}
 	for _, p := range v.Problems {
 		f := c.finding(o, p)
+		if v.Source != "" {
+			f.Message += "; in the schema " + v.Source
+		}
 		if v.Assumed && c.Assumed && f.Severity == Invalid && !everywhere[problemOf(p)] {
 			old, err := outdated(c, o, p)
 			if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/fluxcd/pkg/auth/gcp"
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/helper"
@@ -34,7 +36,7 @@ func providerOf(name string) (auth.ArtifactRegistryCredentialsProvider, error) {
 
 // Login returns credentials for a registry. It runs the steps of auth.GetArtifactRegistryCredentials
 // one by one, since each has another remedy.
-func Login(ctx context.Context, r cloud.Request) (credentials cloud.Credentials, err error) {
+func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials cloud.Credentials, err error) {
 	provider, err := providerOf(r.Provider)
 	if err != nil {
 		return credentials, err
@@ -53,7 +55,13 @@ func Login(ctx context.Context, r cloud.Request) (credentials cloud.Credentials,
 	if err != nil {
 		return failed(cloud.Identify, err)
 	}
-	token, err := auth.GetAccessToken(ctx, provider, append(scope, options...)...)
+	options = append(options, scope...)
+	var token auth.Token
+	if r.Federated != nil {
+		token, err = federated(ctx, provider, r.Federated, ask, options)
+	} else {
+		token, err = auth.GetAccessToken(ctx, provider, options...)
+	}
 	if err != nil {
 		return failed(cloud.Identify, err)
 	}
@@ -66,6 +74,20 @@ func Login(ctx context.Context, r cloud.Request) (credentials cloud.Credentials,
 		return failed(cloud.Exchange, err)
 	}
 	return cloud.Credentials{Username: config.Username, Password: config.Password}, nil
+}
+
+// federated exchanges the OIDC token of a CI system, as a controller does for that of a ServiceAccount.
+func federated(ctx context.Context, provider auth.Provider, annotations map[string]string, ask helper.Ask, options []auth.Option) (auth.Token, error) {
+	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "flux", Namespace: "ci", Annotations: annotations}}
+	audiences, err := provider.GetAudiences(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	var token string
+	if err := ask(ctx, audiences[0], &token); err != nil {
+		return nil, err
+	}
+	return provider.NewTokenForServiceAccount(ctx, token, account, options...)
 }
 
 // Failed returns the error of a step.

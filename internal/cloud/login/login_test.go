@@ -47,7 +47,7 @@ func TestRegistries(t *testing.T) {
 
 func loginAt(t *testing.T, provider, host string) *cloud.Error {
 	t.Helper()
-	_, err := login.Login(t.Context(), cloud.Request{Provider: provider, Registry: host})
+	_, err := login.Login(t.Context(), cloud.Input{Request: cloud.Request{Provider: provider, Registry: host}}, nil)
 	return failure(t, provider+" at "+host, err)
 }
 
@@ -71,7 +71,7 @@ func TestMalformed(t *testing.T) {
 		{"gcp", "user@evil.example.com/x-docker.pkg.dev", "registries must be valid"},
 		{"azure", "", ""},
 	} {
-		got, err := login.Login(t.Context(), cloud.Request{Provider: c.provider, Registry: c.registry})
+		got, err := login.Login(t.Context(), cloud.Input{Request: cloud.Request{Provider: c.provider, Registry: c.registry}}, nil)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v: %v, error %v, want %q", c, got, err, c.want)
 		}

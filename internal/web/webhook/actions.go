@@ -18,7 +18,7 @@ const Audience = "notification-controller"
 // The environment variables of GitHub and Forgejo Actions for requesting an OIDC
 // token.
 const (
-	actionsURL   = "ACTIONS_ID_TOKEN_REQUEST_URL"
+	ActionsURL   = "ACTIONS_ID_TOKEN_REQUEST_URL"
 	actionsToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN" // the name of a variable
 )
 
@@ -26,17 +26,17 @@ const (
 const mostToken = 1 << 20
 
 // ErrNoActions is returned outside of a job with permission to request a token.
-var ErrNoActions = errors.New(actionsURL + " and " + actionsToken + " are not set: run in a GitHub or Forgejo Actions job with the permission id-token: write")
+var ErrNoActions = errors.New(ActionsURL + " and " + actionsToken + " are not set: run in a GitHub or Forgejo Actions job with the permission id-token: write")
 
 // ActionsToken requests an OIDC token from the runner of GitHub or Forgejo Actions.
 func ActionsToken(ctx context.Context, client *http.Client, env func(string) string, audience string) (string, error) {
-	address, key := env(actionsURL), env(actionsToken)
+	address, key := env(ActionsURL), env(actionsToken)
 	if address == "" || key == "" {
 		return "", ErrNoActions
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", fmt.Errorf("invalid URL in %s", actionsURL)
+		return "", fmt.Errorf("invalid URL in %s", ActionsURL)
 	}
 	query := u.Query()
 	query.Set("audience", audience)

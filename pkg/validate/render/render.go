@@ -255,7 +255,8 @@ var descriptions = map[string]string{
 	validate.RuleOwner: "Two Kustomizations apply an object.", validate.RuleDecryption: "An encrypted Secret is not decrypted.",
 	validate.RuleDeadlock:   "A custom resource prevents the installation of its CustomResourceDefinition.",
 	validate.RuleExpression: "A CEL expression does not compile.", validate.RuleLabel: "A label is not a string.",
-	validate.RuleKustomization: "A kustomization.yaml contains an unknown field.",
+	validate.RuleSchemaLocation: "The schema from a schema location cannot be used.",
+	validate.RuleKustomization:  "A kustomization.yaml contains an unknown field.",
 }
 
 // scan returns the findings for code scanning. A finding without a file is in the directory of the cluster.

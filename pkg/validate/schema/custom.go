@@ -95,16 +95,23 @@ func (d *definition) version(name string) (*version, error) {
 	if published == nil || published.OpenAPIV3Schema == nil {
 		return nil, fmt.Errorf("version %s has no schema", name)
 	}
-	s, err := structural.NewStructural(published.OpenAPIV3Schema)
+	v, err := compile(published.OpenAPIV3Schema, subresources != nil && subresources.Status != nil)
 	if err != nil {
-		return nil, err
-	}
-	v := &version{structural: s, rules: cel.NewValidator(s, true, celconfig.PerCallLimit), status: subresources != nil && subresources.Status != nil}
-	if v.schema, _, err = validation.NewSchemaValidator(published.OpenAPIV3Schema); err != nil {
 		return nil, err
 	}
 	d.compiled[name] = v
 	return v, nil
+}
+
+// compile compiles a schema.
+func compile(published *apiextensions.JSONSchemaProps, status bool) (*version, error) {
+	s, err := structural.NewStructural(published)
+	if err != nil {
+		return nil, err
+	}
+	v := &version{structural: s, rules: cel.NewValidator(s, true, celconfig.PerCallLimit), status: status}
+	v.schema, _, err = validation.NewSchemaValidator(published)
+	return v, err
 }
 
 // validate returns the violations of the schema and the rules of a version, in the order in which

@@ -25,6 +25,8 @@ type Validator struct {
 	mu       sync.Mutex
 	versions map[string]*loaded
 	known    map[[sha256.Size]byte]outcome
+	// compiled has the JSON schemas by their text.
+	compiled map[[sha256.Size]byte]compiled
 }
 
 // outcome is a CustomResourceDefinition, or why it is invalid.
@@ -38,7 +40,9 @@ type outcome struct {
 
 // NewValidator returns a validator.
 func NewValidator() *Validator {
-	return &Validator{versions: map[string]*loaded{}, known: map[[sha256.Size]byte]outcome{}}
+	return &Validator{
+		versions: map[string]*loaded{}, known: map[[sha256.Size]byte]outcome{}, compiled: map[[sha256.Size]byte]compiled{},
+	}
 }
 
 // Validate implements verdict.Schemas.
@@ -52,7 +56,10 @@ func (v *Validator) Validate(ctx context.Context, r verdict.Request) ([]verdict.
 		}
 		v.versions[r.Kubernetes] = l
 	}
-	c := &cluster{Validator: v, loaded: v.versions[r.Kubernetes], minor: r.Kubernetes, definitions: map[schema.GroupKind]outcome{}}
+	c := &cluster{Validator: v, loaded: v.versions[r.Kubernetes], minor: r.Kubernetes, definitions: map[schema.GroupKind]outcome{}, schemas: map[schema.GroupVersionKind]json.RawMessage{}}
+	for _, s := range r.Schemas {
+		c.schemas[s.Kind] = s.Text
+	}
 	for _, text := range r.CRDs {
 		c.define(ctx, text, true)
 	}
@@ -76,6 +83,8 @@ type cluster struct {
 	// minor is the version of Kubernetes.
 	minor       string
 	definitions map[schema.GroupKind]outcome
+	// schemas are the JSON schemas of kinds without a definition.
+	schemas map[schema.GroupVersionKind]json.RawMessage
 }
 
 // define adds the kind of an object that is a CustomResourceDefinition.
@@ -129,6 +138,9 @@ func (c *cluster) judge(ctx context.Context, text json.RawMessage) verdict.Verdi
 		result.Assumed = d.assumed
 		return result
 	}
+	if text, ok := c.schemas[gvk]; ok {
+		return c.published(ctx, o, text)
+	}
 	if c.groups[gvk.Group] || removed(gvk, c.minor) != "" {
 		return c.notServed(gvk)
 	}
@@ -162,13 +174,7 @@ func (c *cluster) custom(ctx context.Context, o *unstructured.Unstructured, d ou
 			Message: fmt.Sprintf("the CustomResourceDefinition of %s serves %s, not %s", o.GetKind(), strings.Join(d.served(), ", "), o.GroupVersionKind().Version),
 		}}}
 	}
-	w := &walk{loaded: c.loaded}
-	w.value([]string{"metadata"}, &Schema{Ref: objectMeta}, "", o.Object["metadata"])
-	problems := w.problems
-	if len(problems) == 0 {
-		problems = metadata(o, namespaced, validation.NameIsDNSSubdomain)
-	}
-	result := verdict.Verdict{Problems: append(problems, v.validate(ctx, o)...), Namespaced: namespaced}
+	result := verdict.Verdict{Problems: append(c.metadata(o, namespaced), v.validate(ctx, o)...), Namespaced: namespaced}
 	if at := slices.IndexFunc(d.spec.Versions, func(v apiextensions.CustomResourceDefinitionVersion) bool {
 		return v.Name == o.GroupVersionKind().Version
 	}); d.spec.Versions[at].Deprecated {
@@ -178,6 +184,15 @@ func (c *cluster) custom(ctx context.Context, o *unstructured.Unstructured, d ou
 		}
 	}
 	return result
+}
+
+// metadata validates the metadata of an object of a custom kind.
+func (c *cluster) metadata(o *unstructured.Unstructured, namespaced bool) []verdict.Problem {
+	w := &walk{loaded: c.loaded}
+	if w.value([]string{"metadata"}, &Schema{Ref: objectMeta}, "", o.Object["metadata"]); len(w.problems) > 0 {
+		return w.problems
+	}
+	return metadata(o, namespaced, validation.NameIsDNSSubdomain)
 }
 
 // objectMeta is the schema of metadata.

@@ -86,7 +86,7 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 		if o.GetNamespace() == "" && verdicts[i].Namespaced {
 			continue // that is a problem already
 		}
-		if valid(verdicts[i]) {
+		if valid(verdicts[i]) && verdicts[i].Source == "" { // the API server does not serve other kinds
 			group.Go(func() error { return a.ask(ctx, o, &verdicts[i]) })
 		}
 	}

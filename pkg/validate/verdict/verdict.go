@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/fluxkit/flux/internal/helper"
 )
 
@@ -22,8 +24,16 @@ type Request struct {
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string `json:"kubernetes"`
 	// CRDs are the CustomResourceDefinitions that apply besides those among the objects.
-	CRDs    []json.RawMessage `json:"crds,omitempty"`
+	CRDs []json.RawMessage `json:"crds,omitempty"`
+	// Schemas are the JSON schemas of kinds that have no CustomResourceDefinition.
+	Schemas []Schema          `json:"schemas,omitempty"`
 	Objects []json.RawMessage `json:"objects"`
+}
+
+// Schema is the JSON schema of a kind.
+type Schema struct {
+	Kind schema.GroupVersionKind `json:"kind"`
+	Text json.RawMessage         `json:"text"`
 }
 
 // Verdict is the result for an object.
@@ -35,6 +45,11 @@ type Verdict struct {
 	MissingSchema bool `json:"missingSchema,omitempty"`
 	// Assumed is set if the CustomResourceDefinition is not among the objects.
 	Assumed bool `json:"assumed,omitempty"`
+	// Source is the file or address of the schema if it is from a schema location. Unreadable is set if that schema cannot be
+	// used, and Fix is the remedy.
+	Source     string `json:"source,omitempty"`
+	Unreadable bool   `json:"unreadable,omitempty"`
+	Fix        string `json:"fix,omitempty"`
 	// Deprecated is the notice about a deprecated API version, or "".
 	Deprecated string `json:"deprecated,omitempty"`
 	// Namespaced is set if the objects of the kind are known to have namespaces.

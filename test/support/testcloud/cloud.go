@@ -94,7 +94,7 @@ func Start(dir string) (*Cloud, error) {
 		dir: dir, registries: map[string]http.Handler{}, closing: make(chan struct{}),
 		asked: make(chan struct{}, 1), issued: map[string]grant{},
 	}
-	hosts := []string{ECR, PublicECR, ACR, GAR, Stranger}
+	hosts := []string{ECR, PublicECR, ACR, GAR, GHCR, GitLabRegistry, Stranger}
 	for _, host := range hosts {
 		c.registries[host] = registry.New(registry.Logger(log.New(io.Discard, "", 0)))
 	}
@@ -102,7 +102,7 @@ func Start(dir string) (*Cloud, error) {
 	if c.account, err = newAccount(); err != nil {
 		return nil, err
 	}
-	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS, githubAPI, GitHub, DevOps, CodeCommit, S3)
+	hosts = append(hosts, ecrAPI, publicECRAPI, awsSTS, publicSTS, entra, googleTokens, googleSTS, githubAPI, GitHub, DevOps, CodeCommit, S3, gitlab, runner)
 	if c.proxy, err = testproxy.Start(filepath.Join(dir, "cloud.crt"), hosts, http.HandlerFunc(c.serveSecure)); err != nil {
 		return nil, err
 	}
@@ -167,6 +167,16 @@ func (c *Cloud) serveSecure(w http.ResponseWriter, r *http.Request) {
 		gitServers{c}.serve(w, r)
 	case S3:
 		amazon{c}.bucket(w, r)
+	case runner:
+		c.issue(w, r, systems{c}.jobToken)
+	case gitlab:
+		c.issue(w, r, systems{c}.registryToken)
+	case GHCR:
+		if r.URL.Path == "/token" {
+			c.issue(w, r, systems{c}.registryToken)
+			return
+		}
+		c.serveRegistry(w, r)
 	case ACR:
 		if strings.HasPrefix(r.URL.Path, "/oauth2/") {
 			c.issue(w, r, microsoft{c}.registryToken)

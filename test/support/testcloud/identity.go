@@ -88,6 +88,9 @@ func (c *Cloud) Environment(identity string) (map[string]string, error) {
 
 func (c *Cloud) identity(identity string) (map[string]string, error) {
 	a := c.account
+	if env := (systems{c}).environment(identity); env != nil {
+		return env, nil
+	}
 	switch identity {
 	case None:
 		return nil, nil

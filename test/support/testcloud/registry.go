@@ -39,6 +39,10 @@ func (c *Cloud) authorize(r *http.Request) (challenge string, err error) {
 		token := bearer(r)
 		_, err := c.valid(token, ACR)
 		return fmt.Sprintf(`Bearer realm="https://%s/oauth2/token",service="%s"`, ACR, ACR), err
+	case GHCR, GitLabRegistry:
+		realm := map[string]string{GHCR: GHCR + "/token", GitLabRegistry: gitlab + "/jwt/auth"}[r.Host]
+		_, err := c.valid(bearer(r), "bearer "+r.Host)
+		return fmt.Sprintf(`Bearer realm="https://%s",service="%s"`, realm, r.Host), err
 	case ECR, PublicECR:
 		want = "AWS"
 	case GAR:

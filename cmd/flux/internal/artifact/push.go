@@ -42,8 +42,10 @@ OCIRepository fetches it.
 Credentials:
   The credentials are those of "docker login", unless --creds or --provider is
   set. --provider aws, azure or gcp requests credentials with the identity in
-  the environment, such as variables, a workload identity or the role of the
-  machine: see "flux help environment".`,
+  the environment, such as variables, a workload identity, the role of the
+  machine or the OIDC token of a CI job. --provider github or gitlab uses the
+  token of the CI job for ghcr.io or the registry of the GitLab server: see
+  "flux help environment".`,
 		Example: `  # Push a directory of manifests with its commit
   flux push artifact oci://ghcr.io/org/manifests:$(git rev-parse --short HEAD) \
     --path ./deploy \
@@ -52,6 +54,10 @@ Credentials:
 
   # Push with the identity of the environment, in AWS, Azure or Google Cloud
   flux push artifact oci://123456789012.dkr.ecr.eu-west-1.amazonaws.com/manifests:latest --provider aws \
+    --path ./deploy --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
+
+  # Push to ghcr.io in a GitHub Actions job with 'permissions: packages: write'
+  flux push artifact oci://ghcr.io/org/manifests:latest --provider github \
     --path ./deploy --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
 
   # Sign the pushed artifact by its digest

@@ -54,7 +54,7 @@ Exceptions:
   See flux help audit-rules for the rules.
 
 Output:
-  By default, only errors exit with 1; see --fail-on. Values of Secrets are never
+  By default, only errors exit with 1; see --fail-on. Secret values are never
   printed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "nothing was found with the severity of `--fail-on` or a higher one",
@@ -67,6 +67,9 @@ Output:
 
   # Fail a pipeline on warnings, and accept a rule
   flux audit --path clusters/production --fail-on warning --allow create-namespace
+
+  # Also check custom resources whose CRD is not in the repository
+  flux audit --path clusters/production --schema-location ./schemas
 
   # Annotate the files of a pull request on GitHub
   flux audit -o github
@@ -133,7 +136,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 
 // repositoryOnly returns an error for a flag that has no effect on a cluster.
 func repositoryOnly(cmd *cobra.Command) error {
-	for _, name := range []string{"path", "revision", "map", "vendor", "local-sources", "inputs"} {
+	for _, name := range []string{"path", "revision", "map", "vendor", "local-sources", "inputs", "schema-location"} {
 		if cmd.Flags().Changed(name) {
 			return hint.Errorf("remove one of them", "--cluster and --%s are mutually exclusive", name)
 		}
@@ -163,7 +166,7 @@ func report(a *app.App, o *options, results []*validate.Result) error {
 			switch {
 			case o.failOn.includes(f.Severity):
 				failed++
-			case f.Severity == validate.Unknown && !o.NoSources:
+			case f.Severity == validate.Unknown && (!o.NoSources || f.Rule == validate.RuleSchemaLocation):
 				unknown++
 			}
 		}
@@ -184,7 +187,7 @@ func report(a *app.App, o *options, results []*validate.Result) error {
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	case unknown > 0:
 		a.UI.Failure("%s audited: %s; %s could not be determined: exiting with 2", output.Amount(objects, "object"), total, output.Amount(unknown, "result"))
-		if !o.live {
+		if !o.live && !o.NoSources {
 			a.UI.Line("  accept missing sources with --allow-missing-sources")
 		}
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}

@@ -129,6 +129,13 @@ CRDs:
   supported Flux versions reject are errors; other violations and unknown fields
   are listed as not validated.
 
+Other schemas:
+  --schema-location has the schemas of kinds whose CRD is not in the repository.
+  It is a directory, or a URL template as in kubeconform with the fields .Group,
+  .ResourceKind and .ResourceAPIVersion. The files are CRDs or JSON schemas.
+  Schemas of servers are kept for 24 hours in the cache directory of the user.
+  An object whose schema cannot be read is listed, and the exit code is 2.
+
 API server:
   --sandbox starts an empty API server with the default feature gates and no
   admission webhooks, dry-runs each object against it, and removes it.

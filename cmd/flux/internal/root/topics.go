@@ -113,11 +113,20 @@ Credentials:
       File with the identity for --provider gcp. Default: the login of the
       gcloud CLI, else the service account of the machine or pod; its metadata
       service is at GCE_METADATA_HOST if set.
+  GITHUB_TOKEN, GITHUB_ACTOR, GITHUB_SERVER_URL
+      Login for --provider github.
+  CI_REGISTRY, CI_REGISTRY_USER, CI_JOB_TOKEN
+      Set by GitLab: registry and login for --provider gitlab.
+  GITLAB_OIDC_TOKEN
+      OIDC token of a GitLab job (id_tokens) for --provider aws, azure or gcp.
+      In GitHub Actions, flux requests the token. The variables select the
+      identity: AWS_ROLE_ARN, AZURE_TENANT_ID and AZURE_CLIENT_ID, or
+      GCP_WORKLOAD_IDENTITY_PROVIDER and optionally GCP_SERVICE_ACCOUNT.
   FLUX_TRIGGER_RECEIVER_OIDC_TOKEN
       OIDC token for flux trigger receiver.
   ACTIONS_ID_TOKEN_REQUEST_URL, ACTIONS_ID_TOKEN_REQUEST_TOKEN
-      Set by GitHub and Forgejo Actions: flux trigger receiver requests its OIDC
-      token there.
+      Set by GitHub and Forgejo Actions: flux requests OIDC tokens there, for
+      trigger receiver and --provider aws, azure or gcp.
 
 Git repository of flux diff --base:
   GIT_DIR, GIT_WORK_TREE

@@ -51,7 +51,7 @@ func TestTopics(t *testing.T) {
 
 // readVariable matches the names of variables in source code: those of flux, and
 // those that a function reads from the environment.
-var readVariable = regexp.MustCompile(`"((?:FLUX|FLUXCD)_[A-Z_]+[A-Z])"|(?:[eE]nv|Getenv|LookupEnv)\("([A-Z_]+)"\)|(?:tokenEnv: +|actions\w+ += |vaultAllowlist += )"([A-Z_]+)"`)
+var readVariable = regexp.MustCompile(`"((?:FLUX|FLUXCD)_[A-Z_]+[A-Z])"|(?:[eE]nv|Getenv|LookupEnv)\("([A-Z_]+)"\)|(?:tokenEnv: +|[aA]ctions\w+ += |gitlabToken += |vaultAllowlist += )"([A-Z_]+)"`)
 
 // TestEnvironmentTopic checks that the topic has each variable that the source code
 // reads, and no other variable of flux.

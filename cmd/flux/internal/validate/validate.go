@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/validate"
+	"github.com/fluxkit/flux/pkg/validate/location"
 	"github.com/fluxkit/flux/pkg/validate/render"
 	"github.com/fluxkit/flux/pkg/validate/server"
 )
@@ -62,6 +63,10 @@ Output:
 
   # Validate with all rules of an API server
   flux validate --path clusters/production --sandbox
+
+  # Validate custom resources whose CRD is not in the repository with other schemas
+  flux validate --path clusters/production --schema-location ./schemas --schema-location \
+    '` + location.Example + `'
 
   # Accept custom resources whose CRD is not in the repository
   flux validate --path clusters/production --allow-missing-schemas
@@ -163,6 +168,9 @@ func conclude(a *app.App, o *options, results []*validate.Result) error {
 		return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 	case unknown > 0:
 		a.UI.Failure("%d of %d objects validated and valid; %s could not be determined: exiting with 2", validated, objects, output.Amount(unknown, "result"))
+		if rules[validate.RuleMissingSchema] > 0 {
+			a.UI.Line("  set the directory or URL of missing schemas with --schema-location")
+		}
 		if len(flags) > 0 {
 			a.UI.Line("  accept missing schemas and sources with %s", strings.Join(flags, " "))
 		}

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -23,6 +25,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/validate"
+	"github.com/fluxkit/flux/pkg/validate/location"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
@@ -33,7 +36,9 @@ type Options struct {
 	paths       []string
 	revision    string
 	fluxVersion string
-	withHelm    bool
+	// locations are the locations of schemas that the repository does not contain.
+	locations []string
+	withHelm  bool
 	// NoSources accepts what was not rendered.
 	NoSources bool
 }
@@ -51,6 +56,10 @@ func (o *Options) Add(a *app.App, cmd *cobra.Command, doing string) {
 	fs.StringSliceVar(&o.helm.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
 	fs.StringVar(&o.fluxVersion, "flux-version", controllers.DefaultVersion, "Flux version of the CRDs if the repository does not contain them: "+strings.Join(controllers.EmbeddedVersions(), ", "))
 	command.CompleteEmbeddedVersion(cmd, "flux-version")
+	fs.StringArrayVar(&o.locations, "schema-location", nil, "directory, or URL template as in kubeconform, of schemas and CRDs that the repository does not contain (can be repeated)")
+	complete.Flag(cmd, "schema-location", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+		return []string{location.Example}, cobra.ShellCompDirectiveDefault
+	})
 	fs.BoolVar(&o.withHelm, "with-helm", true, "also render and "+doing+" the charts of HelmReleases")
 	fs.BoolVar(&o.NoSources, "allow-missing-sources", false, "accept Kustomizations and HelmReleases that cannot be fully rendered")
 	fs.StringToStringVar(&o.Sources, "local-sources", nil, "local directories to use for sources with other URLs, e.g. OCIRepository/flux-system/apps=./apps")
@@ -111,12 +120,25 @@ func (o *Options) prepare(ctx context.Context, a *app.App, r *Repository, namesp
 			return err
 		}
 	}
+	schemas, err := o.schemas(a)
+	if err != nil {
+		return err
+	}
 	r.Options = validate.Options{
-		Options: base, Schemas: verdict.New(a.Helpers), Kubernetes: r.Kubernetes,
+		Options: base, Schemas: schemas, Kubernetes: r.Kubernetes,
 		CRDs: crds, CRDsOf: manifests.CRDs, Versions: verdict.New(a.Helpers), FluxVersion: o.fluxVersion,
 		Supported: sync.OnceValues(supportedCRDs), Expressions: expression.New(a.Helpers),
 	}
 	return nil
+}
+
+// schemas returns the schemas of Kubernetes, of CustomResourceDefinitions, and of the schema locations.
+func (o *Options) schemas(a *app.App) (verdict.Schemas, error) {
+	settings := location.Settings{Agent: "flux/" + a.Build.Version, Now: a.Now}
+	if cache, err := os.UserCacheDir(); err == nil { // without one, schemas are not kept
+		settings.Cache = filepath.Join(cache, "flux", "schemas")
+	}
+	return location.New(o.locations, verdict.New(a.Helpers), settings)
 }
 
 // Close closes the repository.

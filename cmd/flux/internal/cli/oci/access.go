@@ -25,7 +25,7 @@ func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
 	access.Login = cloud.New(a.Helpers, a.Secrets.AddLogin).Login
 	flags.StringVar(&access.Credentials, "creds", "", "user:password or a token for the registry (default: the credentials of docker login)")
 	flags.BoolVar(&access.Insecure, "insecure-registry", false, "connect to the registry without TLS")
-	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", cloud.AWS, cloud.Azure, cloud.GCP}}, "provider", "authenticate with the cloud identity in the environment: generic (none), aws, azure or gcp")
+	flags.Var(command.Choice{Value: &access.Provider, Allowed: []string{"generic", cloud.AWS, cloud.Azure, cloud.GCP, cloud.GitHub, cloud.GitLab}}, "provider", "authenticate with the identity in the environment: generic (none), aws, azure, gcp, or github and gitlab in CI jobs")
 }
 
 // Address returns the address of an artifact, the only argument of these commands.
