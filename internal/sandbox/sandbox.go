@@ -59,6 +59,8 @@ type Options struct {
 	Namespace   string
 	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
 	AllowNetwork bool
+	// FeatureGates are those of the API server, such as Name=true,Other=false.
+	FeatureGates string
 }
 
 // notIsolated is the exit code of flux-sandbox up on a machine that cannot isolate the sandbox.
@@ -128,6 +130,9 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 	args := []string{"up", "--untrusted", "--parent=3", "--controllers=" + strings.Join(o.Controllers, ","), "--namespace=" + o.Namespace}
 	if o.AllowNetwork {
 		args = append(args, "--allow-network")
+	}
+	if o.FeatureGates != "" {
+		args = append(args, "--feature-gates="+o.FeatureGates)
 	}
 	_, err = s.run(ctx, child, args...)
 	err = errors.Join(err, child.Close())

@@ -39,9 +39,11 @@ func afterRemote(name string) string {
 	return branch
 }
 
-// Contents returns the files that a clone contains of other references of its repository.
+// Contents returns the files that a clone contains of other references of its repository. It is safe for concurrent use.
 type Contents struct {
 	Clone *git.Clone
+
+	mu    sync.Mutex
 	known map[repository.GitReference]known
 }
 
@@ -56,6 +58,8 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 		return repository.Content{}, build.ErrNotFound
 	}
 	reference := repository.GitReferenceOf(r.Object)
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	found, ok := c.known[reference]
 	if !ok {
 		found.tree, found.err = treeAt(c.Clone, reference)
@@ -70,45 +74,9 @@ func (c *Contents) Content(_ context.Context, r repository.Request) (repository.
 	return repository.Content{Files: found.tree}, nil
 }
 
-// WorkTree reads the clone of a work tree. The clone is opened for the first request, and stays open until the process ends. It
-// is safe for concurrent use.
-type WorkTree struct {
-	Root string
-
-	mu       sync.Mutex
-	contents *Contents
-}
-
-// Content implements repository.Contents.
-func (w *WorkTree) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.open(); err != nil {
-		return repository.Content{}, err
-	}
-	return w.contents.Content(ctx, r)
-}
-
 // Submodules adds the files of submodules to a tree of the clone.
-func (w *WorkTree) Submodules(ctx context.Context, tree repository.Tree) (repository.Tree, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.open(); err != nil {
-		return nil, err
-	}
-	return Submodules(ctx, w.contents.Clone)(tree)
-}
-
-func (w *WorkTree) open() error {
-	if w.contents != nil {
-		return nil
-	}
-	opened, err := git.Open(w.Root)
-	if err != nil {
-		return err
-	}
-	w.contents = &Contents{Clone: opened}
-	return nil
+func (c *Contents) Submodules(ctx context.Context, tree repository.Tree) (repository.Tree, error) {
+	return Submodules(ctx, c.Clone)(tree)
 }
 
 // treeAt returns the tree of the clone at the reference of a GitRepository.

@@ -150,7 +150,13 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		Folders: map[controllers.ID]repository.Folder{build.SourceOf(p.Ks): {Tree: p.Tree, Artifact: true}},
 	}
 	if p.inClone != nil {
-		options.Submodules = func(tree repository.Tree) (repository.Tree, error) { return p.inClone.Submodules(ctx, tree) }
+		options.Submodules = func(tree repository.Tree) (repository.Tree, error) {
+			opened, err := p.inClone.clone()
+			if err != nil {
+				return nil, err
+			}
+			return opened.Submodules(ctx, tree)
+		}
 	}
 	if missing := p.Options.Missing; missing != nil {
 		options.Missing = func(owner *unstructured.Unstructured, object controllers.ID, err error) bool {

@@ -75,8 +75,8 @@ func (b *Builder) SourcesWithRemotes(work git.Workspace, ks *unstructured.Unstru
 	}), nil
 }
 
-// cloneOf returns the clone of a work tree if it is the content of sources, else nil.
-func (b *Builder) cloneOf(work git.Workspace) Clone {
+// cloneOf returns what opens the clone of a work tree if it is the content of sources, else nil.
+func (b *Builder) cloneOf(work git.Workspace) func() (Clone, error) {
 	if !b.DryRun || !work.Git || b.Clone == nil {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (b *Builder) cloneOf(work git.Workspace) Clone {
 
 // treeByAddress returns the files of the work tree if it is a clone of the
 // source. Files of another reference come from clone, which may be nil.
-func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured, clone Clone) (fs.FS, error) {
+func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source controllers.ID, ks *unstructured.Unstructured, clone func() (Clone, error)) (fs.FS, error) {
 	if !work.Git || source.Kind != controllers.GitRepository || len(work.Remotes()) == 0 {
 		return nil, build.ErrNotFound
 	}
@@ -101,7 +101,7 @@ func (b *Builder) treeByAddress(ctx context.Context, work git.Workspace, source 
 }
 
 // contentOf returns the files of a GitRepository that the work tree or its clone contains.
-func (b *Builder) contentOf(ctx context.Context, work git.Workspace, o, ks *unstructured.Unstructured, clone Clone) (repository.Content, error) {
+func (b *Builder) contentOf(ctx context.Context, work git.Workspace, o, ks *unstructured.Unstructured, clone func() (Clone, error)) (repository.Content, error) {
 	identity := repository.Identity{Remotes: work.Remotes()}
 	if !identity.Local(Text(o, "spec", "url")) {
 		return repository.Content{}, build.ErrNotFound
@@ -119,7 +119,11 @@ func (b *Builder) contentOf(ctx context.Context, work git.Workspace, o, ks *unst
 	case clone == nil:
 		return repository.Content{}, build.ErrNotFound // another branch or tag of the same repository
 	}
-	found, err := clone.Content(ctx, repository.Request{Source: source, Object: o, Local: true})
+	opened, err := clone()
+	if err != nil {
+		return repository.Content{}, err
+	}
+	found, err := opened.Content(ctx, repository.Request{Source: source, Object: o, Local: true})
 	if err != nil {
 		err = &referenceError{err}
 	}
@@ -136,7 +140,7 @@ func (e *referenceError) Unwrap() error { return e.err }
 
 // inClone contains the sources of a plan that the clone of its work tree contains.
 type inClone struct {
-	Clone
+	clone   func() (Clone, error)
 	builder *Builder
 	plan    *Plan
 	local   build.Sources
@@ -147,7 +151,7 @@ type inClone struct {
 func (c *inClone) Content(ctx context.Context, r repository.Request) (repository.Content, error) {
 	tree, err := c.local(ctx, r.Source)
 	if errors.Is(err, build.ErrNotFound) && r.Object != nil && r.Source.Kind == controllers.GitRepository {
-		found, err := c.builder.contentOf(ctx, c.plan.Work, r.Object, c.plan.Ks, c.Clone)
+		found, err := c.builder.contentOf(ctx, c.plan.Work, r.Object, c.plan.Ks, c.clone)
 		if err != build.ErrNotFound { //nolint:errorlint // others say why it is not found
 			return found, err
 		}

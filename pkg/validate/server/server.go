@@ -29,6 +29,9 @@ type Schemas struct {
 	// Announce reports what is used.
 	Announce func(format string, args ...any)
 
+	// FeatureGates are those of the API server, such as Name=true,Other=false.
+	FeatureGates string
+
 	program string     // path of flux-sandbox
 	mu      sync.Mutex // held while a sandbox exists
 	closed  bool
@@ -68,9 +71,9 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) (_ []verdict.
 	if s.closed {
 		return nil, context.Cause(ctx)
 	}
-	control, err := sandbox.Start(ctx, s.program, sandbox.Options{})
+	control, err := sandbox.Start(ctx, s.program, sandbox.Options{FeatureGates: s.FeatureGates})
 	if errors.Is(err, sandbox.ErrNotIsolated) { // without controllers, no object makes a program connect to a server
-		control, err = sandbox.Start(ctx, s.program, sandbox.Options{AllowNetwork: true})
+		control, err = sandbox.Start(ctx, s.program, sandbox.Options{AllowNetwork: true, FeatureGates: s.FeatureGates})
 	}
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 	"github.com/fluxkit/flux/sandbox/internal/isolation"
 	"github.com/fluxkit/flux/sandbox/internal/lifecycle"
+	"github.com/fluxkit/flux/sandbox/internal/part"
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
@@ -23,7 +24,9 @@ type upOptions struct {
 	// untrusted and allowNetwork select how this machine is protected from the objects; namespace is that of Flux.
 	untrusted, allowNetwork bool
 	namespace               string
-	parent                  int
+	// featureGates are those of the API server.
+	featureGates string
+	parent       int
 }
 
 func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
@@ -72,6 +75,7 @@ Isolation:
 	cmd.Flags().BoolVar(&o.untrusted, "untrusted", false, "protect this machine from the objects in the sandbox")
 	cmd.Flags().BoolVar(&o.allowNetwork, "allow-network", false, "with --untrusted: allow the controllers to connect to other machines and to all programs of this machine")
 	cmd.Flags().StringVar(&o.namespace, "namespace", "", "namespace of the controllers that run as processes (default: any)")
+	cmd.Flags().StringVar(&o.featureGates, "feature-gates", "", "feature gates of the API server, e.g. Name=true,Other=false")
 	cmd.Flags().IntVar(&o.parent, "parent", 0, parentUsage)
 	_ = cmd.Flags().MarkHidden("parent")                         // for programs
 	_ = cmd.RegisterFlagCompletionFunc("flux", completeVersions) // fails for unknown flags only
@@ -83,11 +87,14 @@ func (o upOptions) run(cmd *cobra.Command, folder state.Folder) error {
 	if err != nil {
 		return err
 	}
+	if err := part.CheckFeatureGates(o.featureGates); err != nil {
+		return err
+	}
 	binary, err := executable()
 	if err != nil {
 		return err
 	}
-	mode := state.Mode{Untrusted: o.untrusted, Namespace: o.namespace, Isolated: o.untrusted && !o.allowNetwork}
+	mode := state.Mode{Untrusted: o.untrusted, Namespace: o.namespace, Isolated: o.untrusted && !o.allowNetwork, FeatureGates: o.featureGates}
 	if mode.Isolated {
 		if err := isolation.Check(cmd.Context(), binary); err != nil {
 			return notIsolated{fmt.Errorf("isolating the sandbox: %w", err)}

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
 	controllermanager "k8s.io/kubernetes/cmd/kube-controller-manager/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
@@ -68,7 +70,22 @@ func runAPIServer(ctx context.Context, folder state.Folder, config state.Config)
 		flags["admission-control-config-file"] = file
 		flags["feature-gates"] = "ManifestBasedAdmissionControlConfig=true"
 	}
+	if config.FeatureGates != "" {
+		flags["feature-gates"] = strings.TrimPrefix(flags["feature-gates"]+","+config.FeatureGates, ",")
+	}
 	return execute(ctx, apiserver.NewAPIServerCommand(), flags)
+}
+
+// CheckFeatureGates returns an error for a feature gate that the API server does not have, or that cannot be set.
+func CheckFeatureGates(text string) error {
+	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
+	for _, gate := range strings.Split(text, ",") {
+		name, _, _ := strings.Cut(gate, "=")
+		if _, known := gates.GetAll()[featuregate.Feature(name)]; !known && text != "" {
+			return fmt.Errorf("unknown feature gate %q", name)
+		}
+	}
+	return gates.Set(text)
 }
 
 // policies are admission policies of the API server itself.

@@ -34,6 +34,8 @@ type Mode struct {
 	Namespace string `json:"namespace,omitempty"`
 	// Isolated is set if all parts run in a network of their own.
 	Isolated bool `json:"isolated,omitempty"`
+	// FeatureGates are those of the API server, as in its flag.
+	FeatureGates string `json:"featureGates,omitempty"`
 }
 
 // Selection selects the pods that run as processes.

@@ -137,8 +137,9 @@ Other schemas:
   An object whose schema cannot be read is listed, and the exit code is 2.
 
 API server:
-  --sandbox starts an empty API server with the default feature gates and no
-  admission webhooks, dry-runs each object against it, and removes it.
+  --sandbox starts an empty API server with the default feature gates (others:
+  --feature-gates Name=true) and no admission webhooks, dry-runs each object
+  against it, and removes it.
 
 Not in Git:
   Objects without a known schema are listed, and Kustomizations and HelmReleases

@@ -3,7 +3,6 @@ package status
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
@@ -154,75 +153,31 @@ func run(a *app.App, cmd *cobra.Command, several *kinds.Several, format string, 
 	if err != nil {
 		return err
 	}
-	situations, failures := readAll(ctx, a, report.Diagnoser(a, client), namespace, all)
-	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-		return interrupted // a report of what was read until then could name another root cause
-	}
-	listed := several.Lists() || len(all) > 1
-	var reports []statusReport
 	var failed error
 	if incomplete != nil {
 		failed = &clierr.ExitCodeError{Code: clierr.ExitUndetermined} // reported
 	}
-	for i, s := range situations {
-		switch err := failures[i]; {
-		case err != nil && (!listed || clierr.Unreachable(err)):
-			return err
-		case err != nil:
-			a.Report(err)
-			failed = clierr.Worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
-			continue
-		}
-		s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
-		if format != "" {
-			reports = append(reports, statusReportOf(s))
-		} else if err := page(a, i, s); err != nil {
-			return err
-		}
-		failed = clierr.Worse(failed, s.determined(nil))
-	}
-	return errors.Join(encode(a, format, reports, listed), failed)
-}
-
-// readAll reads the resources concurrently.
-func readAll(ctx context.Context, a *app.App, d diagnose.Diagnoser, namespace string, all []subject) ([]situation, []error) {
-	situations, failures := make([]situation, len(all)), make([]error, len(all))
 	line := a.UI.Progress(a.Now, "reading %s", all[0].ref.Name)
-	if len(all) > 1 {
-		line.Set("reading %d resources", len(all))
-	}
 	defer line.Done()
-	var g errgroup.Group
-	g.SetLimit(app.Concurrency)
-	for i, one := range all {
-		g.Go(func() error {
-			situations[i], failures[i] = readSituation(ctx, d, one.kinds, one.ref.NamespaceOr(namespace), one.ref.Name)
-			return nil
-		})
-	}
-	_ = g.Wait() // the functions return nil
-	return situations, failures
-}
-
-// page prints the screen of a resource, with an empty line before all but the first.
-func page(a *app.App, i int, s situation) error {
-	if i > 0 {
-		if err := a.Printf("\n"); err != nil {
-			return err
-		}
-	}
-	return printSituation(a, s)
-}
-
-// encode prints the report of one resource, or those of several as a list.
-func encode(a *app.App, format string, reports []statusReport, listed bool) error {
-	switch {
-	case format == "":
-		return nil
-	case !listed:
-		return a.Encode(format, reports[0])
-	}
-	return a.Encode(format, reports)
+	return kinds.Answers[situation]{
+		Format: format, Listed: several.Lists() || len(all) > 1,
+		Read: func(i int) (situation, error) {
+			s, err := readSituation(ctx, report.Diagnoser(a, client), all[i].kinds, all[i].ref.NamespaceOr(namespace), all[i].ref.Name)
+			if err == nil {
+				s.commits = report.UnappliedCommits(ctx, s.Result.Facts)
+			}
+			return s, err
+		},
+		Print: func(_ int, s situation) error {
+			line.Done()
+			return printSituation(a, s)
+		},
+		Encoded: func(_ int, s situation) any {
+			line.Done()
+			return statusReportOf(s)
+		},
+		Exit: func(s situation) error { return s.determined(nil) },
+	}.Run(cmd.Context(), a, len(all), failed)
 }
 
 // situation has the data of the status screen.

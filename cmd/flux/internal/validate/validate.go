@@ -4,7 +4,9 @@ package validate
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -13,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/checks"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/validate"
 	"github.com/fluxkit/flux/pkg/validate/location"
@@ -28,6 +31,23 @@ type options struct {
 	noSchemas bool
 	// sandbox asks an API server, too.
 	sandbox bool
+	// gates are the feature gates of the API server.
+	gates map[string]string
+}
+
+// featureGates returns the feature gates for the API server, in the order of their names.
+func (o *options) featureGates() (string, error) {
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(o.gates)) {
+		if _, err := strconv.ParseBool(o.gates[name]); err != nil {
+			return "", hint.Errorf("write --feature-gates "+hint.Quote(name)+"=true or =false", "invalid value %q of the feature gate %s", o.gates[name], name)
+		}
+		all = append(all, name+"="+o.gates[name])
+	}
+	if len(all) > 0 && !o.sandbox {
+		return "", hint.Errorf("add --sandbox", "--feature-gates requires --sandbox")
+	}
+	return strings.Join(all, ","), nil
 }
 
 // NewCommand returns the validate command.
@@ -63,6 +83,7 @@ Output:
 
   # Validate with all rules of an API server
   flux validate --path clusters/production --sandbox
+  flux validate --path clusters/production --sandbox --feature-gates RelaxedServiceNameValidation=false
 
   # Validate custom resources whose CRD is not in the repository with other schemas
   flux validate --path clusters/production --schema-location ./schemas --schema-location \
@@ -89,12 +110,16 @@ Output:
 	fs := cmd.Flags()
 	o.Add(a, cmd, "validate")
 	fs.BoolVar(&o.sandbox, "sandbox", false, "also run a server-side dry run in a temporary sandbox (adds a few seconds per cluster)")
+	fs.StringToStringVar(&o.gates, "feature-gates", nil, "feature gates of the API server of --sandbox, e.g. Name=true,Other=false")
 	fs.BoolVar(&o.noSchemas, "allow-missing-schemas", false, "accept objects without a known schema")
 	command.AddOutput(fs, &o.format, "output format", render.Formats()...)
 	return cmd
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options, asked *server.Schemas) (err error) {
+	if asked.FeatureGates, err = o.featureGates(); err != nil {
+		return err
+	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	r, err := o.Open(ctx, a, cmd)

@@ -1,16 +1,11 @@
 package why
 
 import (
-	"context"
-	"errors"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
-	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -48,47 +43,35 @@ func explain(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	for i := range refs {
 		refs[i].Namespace = refs[i].NamespaceOr(namespace)
 	}
-	results, failures := verdicts(ctx, a, client, refs)
-	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-		return interrupted // a report of what was read until then could name another root cause
-	}
-	var reports []report.Verdict
-	var failed error
-	for i, v := range results {
-		switch err := failures[i]; {
-		case err != nil && (len(refs) == 1 || clierr.Unreachable(err)):
-			return err
-		case err != nil:
-			a.Report(err)
-			failed = clierr.Worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
-			continue
-		}
-		commits := report.UnappliedCommits(ctx, v.Facts)
-		if o.format != "" {
-			reports = append(reports, encoded(v, commits))
-			reports[len(reports)-1].Object = objectOf(refs, i)
-		} else if err := page(a, i, v, refs[i], commits); err != nil {
-			return err
-		}
-		failed = clierr.Worse(failed, determined(nil, v))
-	}
-	switch {
-	case o.format != "" && len(refs) == 1:
-		err = a.Encode(o.format, reports[0])
-	case o.format != "":
-		err = a.Encode(o.format, append([]report.Verdict{}, reports...))
-	}
-	return errors.Join(err, failed)
+	line := a.UI.Progress(a.Now, "checking")
+	defer line.Done()
+	return kinds.Answers[answer]{
+		Format: o.format, Listed: len(refs) > 1,
+		Read: func(i int) (answer, error) {
+			v, err := verdict(ctx, report.Diagnoser(a, client), refs[i])
+			if err != nil {
+				return answer{}, err
+			}
+			return answer{v, report.UnappliedCommits(ctx, v.Facts)}, nil
+		},
+		Print: func(i int, v answer) error {
+			line.Done()
+			return printVerdict(a, v.Result, refs[i], diagnose.Scope{}, v.commits)
+		},
+		Encoded: func(i int, v answer) any {
+			line.Done()
+			result := encoded(v.Result, v.commits)
+			result.Object = objectOf(refs, i)
+			return result
+		},
+		Exit: func(v answer) error { return determined(nil, v.Result) },
+	}.Run(cmd.Context(), a, len(refs), nil)
 }
 
-// page prints the diagnosis of an object, with an empty line before all but the first.
-func page(a *app.App, i int, v diagnose.Result, ref objref.Ref, commits report.Unapplied) error {
-	if i > 0 {
-		if err := a.Printf("\n"); err != nil {
-			return err
-		}
-	}
-	return printVerdict(a, v, ref, diagnose.Scope{}, commits)
+// answer is the diagnosis of an object.
+type answer struct {
+	diagnose.Result
+	commits report.Unapplied
 }
 
 // objectOf returns the object of a report if there are several.
@@ -102,21 +85,4 @@ func objectOf(refs []objref.Ref, i int) *controllers.ID {
 		id = ref.Kinds[0].ID(ref.Namespace, ref.Name)
 	}
 	return &id
-}
-
-// verdicts diagnoses objects concurrently.
-func verdicts(ctx context.Context, a *app.App, client *kube.Client, refs []objref.Ref) ([]diagnose.Result, []error) {
-	results, failures := make([]diagnose.Result, len(refs)), make([]error, len(refs))
-	line := a.UI.Progress(a.Now, "checking")
-	defer line.Done()
-	var g errgroup.Group
-	g.SetLimit(app.Concurrency)
-	for i, ref := range refs {
-		g.Go(func() error {
-			results[i], failures[i] = verdict(ctx, report.Diagnoser(a, client), ref)
-			return nil
-		})
-	}
-	_ = g.Wait() // the functions return nil
-	return results, failures
 }

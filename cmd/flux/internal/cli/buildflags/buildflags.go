@@ -5,6 +5,7 @@ package buildflags
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/spf13/pflag"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/mapflags"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
+	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/repository/clone"
@@ -110,9 +112,17 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 		Login: identity.Login, GitLogin: identity.GitCredentials,
 		Charts:     func() (charts.Renderer, error) { return Charts(a) },
 		ReadFile:   func(ctx context.Context, file string) ([]byte, error) { return app.ReadInput(ctx, a, file) },
-		Clone:      func(root string) desired.Clone { return &clone.WorkTree{Root: root} },
+		Clone:      openOnce,
 		Kustomizer: isolated.NewKustomizer(a.Helpers, o.Hosts),
 	}, nil
+}
+
+// openOnce returns the clone of a work tree, which is opened by the first call and stays open until the process ends.
+func openOnce(root string) func() (desired.Clone, error) {
+	return sync.OnceValues(func() (desired.Clone, error) {
+		opened, err := git.Open(root)
+		return &clone.Contents{Clone: opened}, err
+	})
 }
 
 // Charts returns what renders charts.

@@ -1,0 +1,78 @@
+package kinds
+
+import (
+	"context"
+	"errors"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+)
+
+// Answers reads and prints the results of a command about one object or several.
+type Answers[T any] struct {
+	// Format is the value of --output, and Listed is set if JSON and YAML are a list.
+	Format string
+	Listed bool
+	Read   func(i int) (T, error)
+	// Print prints a result for people, and Encoded returns it for JSON and YAML.
+	Print   func(i int, result T) error
+	Encoded func(i int, result T) any
+	// Exit returns the error that sets the exit code.
+	Exit func(result T) error
+}
+
+// Run reads n results, app.Concurrency at a time, and prints those without an error. The error of a single result is returned.
+// failed is an earlier error. The results are not printed if user, the context without --timeout, has ended: a report of what
+// was read until then could contain another root cause.
+func (r Answers[T]) Run(user context.Context, a *app.App, n int, failed error) error {
+	results, failures := make([]T, n), make([]error, n)
+	var g errgroup.Group
+	g.SetLimit(app.Concurrency)
+	for i := range n {
+		g.Go(func() error {
+			results[i], failures[i] = r.Read(i)
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return nil
+	if interrupted := context.Cause(user); interrupted != nil {
+		return interrupted
+	}
+	list := []any{}
+	for i, result := range results {
+		switch err := failures[i]; {
+		case err != nil && (!r.Listed || clierr.Unreachable(err)):
+			return err
+		case err != nil:
+			a.Report(err)
+			failed = clierr.Worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
+			continue
+		}
+		if r.Format != "" {
+			list = append(list, r.Encoded(i, result))
+		} else if err := r.page(a, i, result); err != nil {
+			return err
+		}
+		failed = clierr.Worse(failed, r.Exit(result))
+	}
+	var err error
+	switch {
+	case r.Format != "" && r.Listed:
+		err = a.Encode(r.Format, list)
+	case r.Format != "":
+		err = a.Encode(r.Format, list[0])
+	}
+	return errors.Join(err, failed)
+}
+
+// page prints a result, with an empty line before all but the first.
+func (r Answers[T]) page(a *app.App, i int, result T) error {
+	if i > 0 {
+		if err := a.Printf("\n"); err != nil {
+			return err
+		}
+	}
+	return r.Print(i, result)
+}
