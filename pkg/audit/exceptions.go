@@ -2,7 +2,6 @@ package audit
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/validate"
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
@@ -91,16 +91,11 @@ func IDs() []string {
 	return append(ids, validated...)
 }
 
-// UnknownRuleError is returned for an ID that no rule has.
-type UnknownRuleError struct{ ID string }
-
-func (e *UnknownRuleError) Error() string { return fmt.Sprintf("unknown rule %q", e.ID) }
-
 // Check returns an error for the first ID that no rule has.
 func Check(ids []string) error {
 	for _, id := range ids {
 		if !slices.Contains(IDs(), id) {
-			return &UnknownRuleError{ID: id}
+			return &review.UnknownRuleError{ID: id}
 		}
 	}
 	return nil

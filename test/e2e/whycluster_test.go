@@ -60,6 +60,7 @@ spec:
 				f.seed("apiVersion: apiregistration.k8s.io/v1\nkind: APIService\nmetadata: {name: v1beta1.dead.example.com}\n" +
 					"spec: {group: dead.example.com, version: v1beta1, groupPriorityMinimum: 100, versionPriority: 100, insecureSkipTLSVerify: true, service: {name: gone, namespace: default}}\n")
 				f.shell.run("kubectl", "delete", "namespace", "doomed", "--wait=false")
+				f.shell.run("kubectl", "wait", "--for=condition=NamespaceDeletionDiscoveryFailure", "namespace/doomed", waitFlag)
 			},
 			root: "Namespace/doomed", code: "deleting", says: []string{"kubectl delete apiservice v1beta1.dead.example.com"},
 		},
@@ -70,7 +71,8 @@ spec:
 					`-p=[{"op":"replace","path":"/status/artifact/url","value":"http://127.0.0.1:1/x.tar.gz"}]`)
 				f.shell.run("kubectl", "-n", f.namespace, "patch", "kustomization", "app", "--type=merge", `-p={"spec":{"force":true}}`)
 			},
-			root: "Kustomization/app", code: "artifact-unreachable", says: []string{"127.0.0.1:1"},
+			// The controller repeats the download for minutes, and only its log has the reason.
+			root: "Kustomization/app", code: "progressing", says: []string{"127.0.0.1:1: connect: connection refused"},
 		},
 		{
 			name: "sharded", files: map[string]string{"settings.yaml": plainMap},
