@@ -9,6 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/validate"
 )
 
 // The rules about Kustomizations and HelmReleases.
@@ -66,11 +67,20 @@ func span(d time.Duration) string {
 	return text
 }
 
+// forces finds owners that replace objects. Helm ignores the field with server-side apply.
 func forces(_ *state, o *Object) []hit {
+	if build.IsKustomization(o.Unstructured) {
+		return when(text(o, "spec.force") == "true", hit{
+			field: "spec.force", message: "objects with changed immutable fields are deleted and recreated", fix: "remove it after the change that needs it",
+		})
+	}
 	var found []hit
-	for _, field := range []string{"spec.force", "spec.upgrade.force", "spec.rollback.force"} {
-		if build.IsKustomization(o.Unstructured) == (field == "spec.force") && fluxKind(o) != "" && text(o, field) == "true" {
-			found = append(found, hit{field: field, message: "objects with changed immutable fields are deleted and recreated", fix: "remove it after the change that needs it"})
+	for _, field := range []string{"spec.upgrade.force", "spec.rollback.force"} {
+		if build.IsHelmRelease(o.Unstructured) && text(o, field) == "true" {
+			found = append(found, hit{
+				severity: validate.Note, field: field, message: "with client-side apply, objects are replaced, and lose the fields that others have set",
+				fix: "remove it after the change that needs it",
+			})
 		}
 	}
 	return found

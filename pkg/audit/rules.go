@@ -53,8 +53,8 @@ var own = []Rule{
 			"registry refuses the request.",
 	},
 	{
-		ID: "git-provider", Severity: validate.Note, Summary: "A repository on GitHub is fetched with a personal access token.", find: gitProviders,
-		Reason: "A token belongs to a person and expires with it. A GitHub App (spec.provider: github) belongs to the organization.",
+		ID: "git-provider", Severity: validate.Note, Summary: "A repository on GitHub is fetched with a token.", find: gitProviders,
+		Reason: "A personal access token belongs to a user, and does not work without that user. A GitHub App (spec.provider: github) belongs to the organization.",
 	},
 	{
 		ID: "prune", Severity: validate.Warning, Summary: "A Kustomization does not delete what is removed from Git.", find: prunes,
@@ -81,8 +81,8 @@ var own = []Rule{
 		Reason: "Both apply the same objects, and each deletes what the other one keeps. Exclude the directory, or remove one of the Kustomizations.",
 	},
 	{
-		ID: "force", Severity: validate.Warning, Summary: "An owner deletes and recreates objects.", find: forces,
-		Reason: "With force, a change of an immutable field deletes the object, with its pods and its data. Set it only for the change that needs it.",
+		ID: "force", Severity: validate.Warning, Summary: "An owner recreates or replaces objects.", find: forces,
+		Reason: "With spec.force of a Kustomization, a change of an immutable field deletes the object, with its pods and its data. Set it only for the change that needs it.",
 	},
 	{
 		ID: "suspended", Severity: validate.Warning, Summary: "An object is suspended without a reason.", find: suspensions,

@@ -175,7 +175,7 @@ func gitProviders(_ *state, o *Object) []hit {
 	}
 	set := text(o, provider)
 	return when(strings.HasPrefix(text(o, address), "https://github.com/") && has(o, secret) && (set == "" || set == "generic"), hit{
-		field: address, message: "fetched with a personal access token", fix: "use a GitHub App: " + provider + ": github",
+		field: address, message: "fetched from GitHub with a token or password in a Secret", fix: "use a GitHub App: " + provider + ": github",
 	})
 }
 
