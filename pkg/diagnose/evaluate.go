@@ -89,10 +89,11 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 		return &down, false
 	}
 	status, waits := s.Status()
-	if f, is := e.installation.unwatched(k, o); is && status.Code == "unreconciled" {
+	lasts := status.Code == "unreconciled" || status.Code == "progressing"
+	if f, is := e.installation.unwatched(k, o); is && lasts {
 		return &f, false
 	}
-	if status.Code == "unreconciled" || status.Code == "progressing" {
+	if lasts {
 		f := e.unlessCrashed(k, &status)
 		return f, f == &status
 	}

@@ -41,12 +41,16 @@ func (r Answers[T]) Run(user context.Context, a *app.App, n int, failed error) e
 		return interrupted
 	}
 	list := []any{}
+	reported := map[string]bool{} // such as an unknown kind, which fails for each name
 	for i, result := range results {
 		switch err := failures[i]; {
 		case err != nil && (!r.Listed || clierr.Unreachable(err)):
 			return err
 		case err != nil:
-			a.Report(err)
+			if !reported[err.Error()] {
+				a.Report(err)
+			}
+			reported[err.Error()] = true
 			failed = clierr.Worse(failed, &clierr.ExitCodeError{Code: clierr.ExitUndetermined})
 			continue
 		}
