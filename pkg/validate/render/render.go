@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/ci/cireport"
+	"github.com/fluxkit/flux/internal/terminal/fit"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -54,6 +55,8 @@ type Report struct {
 	Describe func(rule string) (summary, reason string)
 	// Rules is set if findings have the ID of their rule.
 	Rules bool
+	// Width is the number of columns in which the text for people is wrapped, or 0.
+	Width int
 }
 
 // Validation returns the report about a validation.
@@ -142,9 +145,9 @@ func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severi
 				if other.Line > 0 {
 					line = fmt.Sprintf("line %d: ", other.Line)
 				}
-				b.WriteString("    " + line + printable.Line(sentence(other)) + about.suffix(other) + "\n")
+				b.WriteString(fit.Fold("    "+line+printable.Line(sentence(other))+about.suffix(other), 6, about.Width) + "\n")
 				if other.Fix != "" {
-					b.WriteString("      " + printable.Line(other.Fix) + "\n")
+					b.WriteString(fit.Fold("      "+printable.Line(other.Fix), 8, about.Width) + "\n")
 				}
 			}
 		}

@@ -208,7 +208,8 @@ func write(a *app.App, o *options, results []*validate.Result) error {
 	if o.format == "json" || o.format == "yaml" {
 		return a.Encode(o.format, answer{results})
 	}
-	about := render.Report{Unknown: "Not audited", Checked: "audited", Rules: true, Describe: describe}
+	screen, _ := a.Screen(false)
+	about := render.Report{Unknown: "Not audited", Checked: "audited", Rules: true, Describe: describe, Width: screen.Width}
 	for _, s := range severities() {
 		if o.failOn.includes(validate.Severity(s)) {
 			about.Failed = append(about.Failed, validate.Severity(s))

@@ -151,7 +151,10 @@ func write(a *app.App, format, kubernetes string, results []*validate.Result) er
 	if format == "json" || format == "yaml" {
 		return a.Encode(format, render.AnswerOf(kubernetes, results))
 	}
-	return render.Write(a.Answer(format), format, render.Validation(), results)
+	screen, _ := a.Screen(false)
+	about := render.Validation()
+	about.Width = screen.Width
+	return render.Write(a.Answer(format), format, about, results)
 }
 
 // conclude prints the totals, and returns the exit code.
