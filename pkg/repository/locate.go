@@ -1,10 +1,10 @@
 package repository
 
 import (
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,11 +80,17 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 	}
 	files := map[controllers.ID]map[string]bool{}
 	for i, w := range wanted {
-		if all := positions[w.Object.WithoutNamespace()]; w.defined() && len(all) > 0 {
-			within := filesOf(g, w.Applier, files)
-			if places[i] = w.transformed(g, within, all); places[i].File == "" {
-				places[i] = w.choose(within, all)
-			}
+		all := positions[w.Object.WithoutNamespace()]
+		if !w.defined() {
+			continue
+		}
+		within := filesOf(g, w.Applier, files)
+		if len(all) == 0 {
+			places[i] = w.generated(g, within)
+			continue
+		}
+		if places[i] = w.transformed(g, within, all); places[i].File == "" {
+			places[i] = w.choose(within, all)
 		}
 	}
 	return places, nil
@@ -111,29 +117,49 @@ func (w Wanted) transformed(g *Graph, files map[string]bool, all []position) Pla
 	if !strings.HasSuffix(w.Field, ".image") || w.Value == "" || slices.ContainsFunc(all, func(p position) bool { text, _ := p.document.Text(w.Field); return text == w.Value }) {
 		return Place{}
 	}
+	return entry(g, files, "images", "newTag", func(image controllers.Part) bool {
+		name := image.Text("name")
+		if renamed := image.Text("newName"); renamed != "" {
+			name = renamed
+		}
+		return w.Value == name+":"+image.Text("newTag")
+	})
+}
+
+// suffix is the hash that kustomize appends to the name of a generated object.
+var suffix = regexp.MustCompile(`-[0-9a-z]{10}$`)
+
+// generated returns the place of the generator of a ConfigMap or Secret in a kustomization.yaml.
+func (w Wanted) generated(g *Graph, files map[string]bool) Place {
+	list := "secretGenerator"
+	switch {
+	case w.Object.IsConfigMap():
+		list = "configMapGenerator"
+	case !w.Object.IsSecret():
+		return Place{}
+	}
+	name := suffix.ReplaceAllString(w.Object.Name, "")
+	return entry(g, files, list, "name", func(generator controllers.Part) bool {
+		return generator.Text("name") == name || generator.Text("name") == w.Object.Name
+	})
+}
+
+// entry returns the place of a field in the only entry of a list in a kustomization.yaml that matches.
+func entry(g *Graph, files map[string]bool, list, field string, matches func(controllers.Part) bool) Place {
 	var found []Place
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
 			continue
 		}
 		text, err := fs.ReadFile(g.Tree, name)
-		if err != nil || budget.YAML(name, text) != nil {
+		var content map[string]any
+		documents := sourcetree.Positions(text)
+		if err != nil || budget.Unmarshal(name, text, &content) != nil || len(documents) == 0 {
 			continue
 		}
-		for _, document := range sourcetree.Positions(text) {
-			for i := 0; ; i++ {
-				at := fmt.Sprintf("images[%d]", i)
-				image, ok := document.Text(at + ".name")
-				if !ok {
-					break
-				}
-				if renamed, ok := document.Text(at + ".newName"); ok {
-					image = renamed
-				}
-				if tag, ok := document.Text(at + ".newTag"); ok && w.Value == image+":"+tag {
-					line, _ := document.Line(at + ".newTag")
-					found = append(found, Place{name, line})
-				}
+		for _, part := range (controllers.Part{Object: content}).Elements(list) {
+			if line, _ := documents[0].Line(part.Field + "." + field); matches(part) {
+				found = append(found, Place{name, line})
 			}
 		}
 	}
