@@ -52,7 +52,7 @@ func (s *diagnosis) fileOf(ctx context.Context, sub rules.Subject, source contro
 // unapplied returns the HelmReleases in the directory of a Kustomization that do not exist on the cluster.
 func unapplied(ctx context.Context, s *diagnosis, sub rules.Subject) []string {
 	source, ok := sub.Searched()
-	if !ok {
+	if !ok || sub.Kind.Kind != controllers.Kustomization { // others apply no directory
 		return nil
 	}
 	found, err := observe.Releases(ctx, s.cluster, source, s.snapshot.Objects[source])

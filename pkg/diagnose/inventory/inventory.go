@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -140,16 +141,19 @@ func (k *check) isDeleting(namespace string) bool {
 // rank returns 0 for missing objects whose kind is not served, and 1 for others. A CRD that is missing as well is applied before
 // its objects.
 func (k *check) rank(t controllers.ID) int {
-	if k.inventory.Unserved[t] && k.crdOf(t, k.subject.Object) == "" {
+	if k.inventory.Unserved[t] && crdOf(t, k.subject.Object) == "" {
 		return 0
 	}
 	return 1
 }
 
-// crdOf returns the name of the CRD of an object in the inventory of an applier, or "".
-func (k *check) crdOf(t controllers.ID, applier controllers.Object) string {
+// crdOf returns the name of the CRD of an object in the inventory of an applier, or "". The name contains the plural, which is a
+// guess, because the cluster does not serve the kind.
+func crdOf(t controllers.ID, applier controllers.Object) string {
+	guess := kube.ResourceFor(t.GroupKind().WithVersion("")).Resource
 	for _, id := range controllers.Managed(applier) {
-		if plural, group, _ := strings.Cut(id.Name, "."); id.IsCRD() && group == t.Group && strings.HasPrefix(plural, strings.ToLower(t.Kind)) {
+		plural, group, _ := strings.Cut(id.Name, ".")
+		if id.IsCRD() && group == t.Group && (plural == guess || strings.HasPrefix(plural, strings.ToLower(t.Kind))) {
 			return id.Name
 		}
 	}
@@ -164,7 +168,7 @@ func (k *check) unserved(t controllers.ID) rules.Finding {
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(k.checker.Flux), controllers.ID.Compare) {
 		o := k.checker.Flux[id]
-		if name := k.crdOf(t, o); name != "" {
+		if name := crdOf(t, o); name != "" {
 			applier := rules.NewSubject(observe.KindOf(id), o, k.checker.Cluster.Home)
 			f.Details = []string{fmt.Sprintf("%s applies CustomResourceDefinition/%s", id, name)}
 			f.Fixes = []string{applier.Command("reconcile")}
