@@ -102,7 +102,7 @@ func TestHostile(t *testing.T) {
 	for _, a := range archives() {
 		t.Run(a.name, func(t *testing.T) { outcomes = append(outcomes, a.pull(t, bin)) })
 	}
-	for _, o := range slices.Concat(trees(), blobs(zeroFiles(t)), catalogs(), clusters(), answers(), others(), schemas()) {
+	for _, o := range slices.Concat(trees(), blobs(zeroFiles(t)), catalogs(), clusters(), answers(), others(), schemas(), audits()) {
 		if o.nightly && !tier.Nightly() {
 			continue
 		}
