@@ -1,6 +1,7 @@
 package repository
 
 import (
+	"cmp"
 	"io/fs"
 	"maps"
 	"path"
@@ -79,6 +80,7 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 		}
 	}
 	files := map[controllers.ID]map[string]bool{}
+	lists := kustomizations{g.Tree, map[string]kustomization{}}
 	for i, w := range wanted {
 		all := positions[w.Object.WithoutNamespace()]
 		if !w.defined() {
@@ -86,10 +88,10 @@ func Locate(g *Graph, wanted []Wanted) ([]Place, error) {
 		}
 		within := filesOf(g, w.Applier, files)
 		if len(all) == 0 {
-			places[i] = w.generated(g, within)
+			places[i] = w.generated(lists, within)
 			continue
 		}
-		if places[i] = w.transformed(g, within, all); places[i].File == "" {
+		if places[i] = w.transformed(lists, within, all); places[i].File == "" {
 			places[i] = w.choose(within, all)
 		}
 	}
@@ -111,54 +113,43 @@ func filesOf(g *Graph, ks *unstructured.Unstructured, known map[controllers.ID]m
 	return known[id]
 }
 
-// transformed returns the place of the image of a container that the images in a kustomization.yaml select, if no file of the
-// object contains it.
-func (w Wanted) transformed(g *Graph, files map[string]bool, all []position) Place {
-	if !strings.HasSuffix(w.Field, ".image") || w.Value == "" || slices.ContainsFunc(all, func(p position) bool { text, _ := p.document.Text(w.Field); return text == w.Value }) {
-		return Place{}
+// kustomizations are the kustomization.yaml files of a tree, each read once.
+type kustomizations struct {
+	tree fs.FS
+	read map[string]kustomization
+}
+
+// kustomization is the content of a file with the positions of its fields. It is empty for other files.
+type kustomization struct {
+	content   controllers.Object
+	positions sourcetree.Document
+}
+
+func (k kustomizations) file(name string) kustomization {
+	found, known := k.read[name]
+	if known || !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
+		return found
 	}
-	return entry(g, files, "images", "newTag", func(image controllers.Part) bool {
-		name := image.Text("name")
-		if renamed := image.Text("newName"); renamed != "" {
-			name = renamed
+	text, err := fs.ReadFile(k.tree, name)
+	if err == nil && budget.Unmarshal(name, text, &found.content) == nil {
+		if documents := sourcetree.Positions(text); len(documents) > 0 {
+			found.positions = documents[0]
+		} else {
+			found.content = nil
 		}
-		return w.Value == name+":"+image.Text("newTag")
-	})
-}
-
-// suffix is the hash that kustomize appends to the name of a generated object.
-var suffix = regexp.MustCompile(`-[0-9a-z]{10}$`)
-
-// generated returns the place of the generator of a ConfigMap or Secret in a kustomization.yaml.
-func (w Wanted) generated(g *Graph, files map[string]bool) Place {
-	list := "secretGenerator"
-	switch {
-	case w.Object.IsConfigMap():
-		list = "configMapGenerator"
-	case !w.Object.IsSecret():
-		return Place{}
 	}
-	name := suffix.ReplaceAllString(w.Object.Name, "")
-	return entry(g, files, list, "name", func(generator controllers.Part) bool {
-		return generator.Text("name") == name || generator.Text("name") == w.Object.Name
-	})
+	k.read[name] = found
+	return found
 }
 
-// entry returns the place of a field in the only entry of a list in a kustomization.yaml that matches.
-func entry(g *Graph, files map[string]bool, list, field string, matches func(controllers.Part) bool) Place {
+// entry returns the place of a field in the only entry of a list in the files that matches.
+func (k kustomizations) entry(files map[string]bool, list, field string, matches func(controllers.Part) bool) Place {
 	var found []Place
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if !slices.Contains(konfig.RecognizedKustomizationFileNames(), path.Base(name)) {
-			continue
-		}
-		text, err := fs.ReadFile(g.Tree, name)
-		var content map[string]any
-		documents := sourcetree.Positions(text)
-		if err != nil || budget.Unmarshal(name, text, &content) != nil || len(documents) == 0 {
-			continue
-		}
-		for _, part := range (controllers.Part{Object: content}).Elements(list) {
-			if line, _ := documents[0].Line(part.Field + "." + field); matches(part) {
+		file := k.file(name)
+		for _, part := range (controllers.Part{Object: file.content}).Elements(list) {
+			if matches(part) {
+				line, _ := file.positions.Line(part.Field + "." + field)
 				found = append(found, Place{name, line})
 			}
 		}
@@ -167,6 +158,38 @@ func entry(g *Graph, files map[string]bool, list, field string, matches func(con
 		return found[0]
 	}
 	return Place{}
+}
+
+// transformed returns the place of the image of a container that the images in a kustomization.yaml select, if no file of the
+// object contains it.
+func (w Wanted) transformed(k kustomizations, files map[string]bool, all []position) Place {
+	if !strings.HasSuffix(w.Field, ".image") || w.Value == "" || slices.ContainsFunc(all, func(p position) bool { text, _ := p.document.Text(w.Field); return text == w.Value }) {
+		return Place{}
+	}
+	return k.entry(files, "images", "newTag", func(image controllers.Part) bool {
+		return w.Value == cmp.Or(image.Text("newName"), image.Text("name"))+":"+image.Text("newTag")
+	})
+}
+
+// suffix is the hash that kustomize appends to the name of a generated object.
+var suffix = regexp.MustCompile(`-[0-9a-z]{10}$`)
+
+// Generated reports whether a name ends like that of an object that kustomize has generated.
+func Generated(name string) bool { return suffix.MatchString(name) }
+
+// generated returns the place of the generator of a ConfigMap or Secret in a kustomization.yaml.
+func (w Wanted) generated(k kustomizations, files map[string]bool) Place {
+	list := "secretGenerator"
+	switch {
+	case w.Object.IsConfigMap():
+		list = "configMapGenerator"
+	case !w.Object.IsSecret():
+		return Place{}
+	}
+	name := suffix.ReplaceAllString(w.Object.Name, "")
+	return k.entry(files, list, "name", func(generator controllers.Part) bool {
+		return generator.Text("name") == name || generator.Text("name") == w.Object.Name
+	})
 }
 
 // choose returns the place of an object. Several documents may have its name: those of other clusters and namespaces, and

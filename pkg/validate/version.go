@@ -3,7 +3,6 @@ package validate
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 
 	"github.com/Masterminds/semver/v3"
@@ -98,9 +97,6 @@ func (c *cluster) violations(ctx context.Context, r verdict.Request, verdicts []
 		verdicts, err := c.Versions.Validate(ctx, r)
 		if err != nil {
 			return nil, err
-		}
-		if len(verdicts) != len(asked) {
-			return nil, fmt.Errorf("validating objects: %d results for %d objects", len(verdicts), len(asked))
 		}
 		for n, v := range verdicts {
 			found := map[problem]bool{}

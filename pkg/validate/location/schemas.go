@@ -5,7 +5,6 @@ package location
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
@@ -115,9 +114,6 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) ([]verdict.Ve
 	results, err := s.Schemas.Validate(ctx, further)
 	if err != nil {
 		return nil, err
-	}
-	if len(results) != len(asked) {
-		return nil, fmt.Errorf("validating objects: %d results for %d objects", len(results), len(asked))
 	}
 	for n, result := range results {
 		name := s.kinds[kinds[asked[n]]].name

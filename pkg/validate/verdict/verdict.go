@@ -4,6 +4,7 @@ package verdict
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -15,7 +16,7 @@ const Job helper.Call[Request, []Verdict] = "validate"
 
 // Schemas validates objects with schemas.
 type Schemas interface {
-	// Validate returns the verdict on each object.
+	// Validate returns the verdict on each object, in their order.
 	Validate(ctx context.Context, r Request) ([]Verdict, error)
 }
 
@@ -94,5 +95,9 @@ func New(pool *helper.Pool) Client {
 
 // Validate implements Schemas.
 func (c Client) Validate(ctx context.Context, r Request) ([]Verdict, error) {
-	return Job.Do(ctx, c.process, "validating objects", r)
+	verdicts, err := Job.Do(ctx, c.process, "validating objects", r)
+	if err == nil && len(verdicts) != len(r.Objects) {
+		err = fmt.Errorf("validating objects: %d results for %d objects", len(verdicts), len(r.Objects))
+	}
+	return verdicts, err
 }

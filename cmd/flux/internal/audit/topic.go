@@ -3,7 +3,7 @@ package audit
 import (
 	"strings"
 
-	"github.com/fluxkit/flux/internal/terminal/fit"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/pkg/audit"
 )
 
@@ -11,7 +11,7 @@ import (
 func Topic() string {
 	var list strings.Builder
 	for _, r := range audit.Rules() {
-		list.WriteString("\n  " + r.ID + " (" + string(r.Severity) + ")\n" + fit.Fold(strings.Repeat(" ", topicIndent)+r.Summary+" "+r.Reason, topicIndent, topicWidth))
+		list.WriteString(command.Entry(r.ID+" ("+string(r.Severity)+")", r.Summary+" "+r.Reason))
 	}
 	return `Rules of flux audit and how to exclude them.
 
@@ -36,14 +36,8 @@ A rule can be excluded:
         path: clusters/staging
         reason: replaced next month
 
-Excluded findings are counted as exceptions.
+Excluded findings are counted as exceptions. A pull request can add exceptions:
+review its changes of the file and of the annotation.
 
-Rules:
-` + list.String() + "\n"
+Rules:` + list.String() + "\n"
 }
-
-// Indentation and width of the rules in the help topic.
-const (
-	topicIndent = 6
-	topicWidth  = 80
-)

@@ -3,7 +3,7 @@ package diff
 import (
 	"strings"
 
-	"github.com/fluxkit/flux/internal/terminal/fit"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
@@ -15,7 +15,7 @@ func DangersTopic() string {
 		if r.Notice {
 			name += " (notice)"
 		}
-		list.WriteString("\n  " + name + "\n      " + fit.Fold(strings.Repeat(" ", topicIndent)+"The object "+r.Effect+". "+r.Explanation, topicIndent, topicWidth)[topicIndent:])
+		list.WriteString(command.Entry(name, "The object "+r.Effect+". "+r.Explanation))
 	}
 	return `A danger is a change that can lose data or interrupt a service. flux diff warns
 about dangers on standard error, and reports them in all output formats. With
@@ -33,9 +33,3 @@ Accept dangers:
 
 Rules:` + list.String()
 }
-
-// Indentation and width of the rules in the help topic.
-const (
-	topicIndent = 6
-	topicWidth  = 80
-)
