@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -148,12 +147,8 @@ func allows(allow []string, exceptions []Exception, rule, path string, o *Object
 	if slices.Contains(allow, rule) {
 		return true
 	}
-	if o != nil {
-		for _, listed := range strings.Split(o.GetAnnotations()[AllowAnnotation], ",") {
-			if strings.TrimSpace(listed) == rule {
-				return true
-			}
-		}
+	if o != nil && controllers.Lists(o.Unstructured.Object, AllowAnnotation, rule) {
+		return true
 	}
 	return slices.ContainsFunc(exceptions, func(e Exception) bool { return e.matches(rule, path, id) })
 }

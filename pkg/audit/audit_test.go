@@ -49,12 +49,16 @@ var cases = map[string]struct{ found, missed []string }{
 		found: []string{
 			secret + `stringData: {password: hunter2}`,
 			secret + `data: {token: aHVudGVyMg==}`,
+			// not a path or a template: a password may contain any characters
+			secret + `stringData: {password: /hunter2}`,
+			secret + `stringData: {password: "a{{b$(c<<"}`,
 		},
 		missed: []string{
 			secret + `stringData: {password: "ENC[AES256_GCM,data:x]"}`,
 			secret + `data: {password: RU5DW0FFUzI1Nl9HQ00sZGF0YTp4XQ==}`,
 			secret + `stringData: {password: "${password}"}`,
 			secret + `stringData: {ca.crt: public, known_hosts: public}`,
+			secret + `stringData: {password: "", other: " "}`,
 			secret + "type: kubernetes.io/service-account-token\n",
 			strings.Replace(secret, "metadata: {", "metadata: {annotations: {owner: HelmRelease/web}, ", 1) + `stringData: {password: generated}`,
 		},
@@ -208,8 +212,10 @@ var cases = map[string]struct{ found, missed []string }{
 		missed: []string{strings.Replace(release, "apps}", "default}", 1) + `spec: {targetNamespace: apps}`, strings.Replace(configMap, "flux-system}", "default}", 1)},
 	},
 	"watch-label": {
-		found:  []string{kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}}` + separator + configMap},
-		missed: []string{kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: Secret, name: settings}]}}` + separator + configMap, configMap},
+		found: []string{kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}}` + separator + configMap},
+		missed: []string{kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: Secret, name: settings}]}}` + separator + configMap, configMap,
+			// generated: a change changes the name
+			kustomization + `spec: {prune: true, postBuild: {substituteFrom: [{kind: ConfigMap, name: settings-m589kfcgc2}]}}` + separator + strings.Replace(configMap, "name: settings", "name: settings-m589kfcgc2", 1)},
 	},
 	"cross-namespace": {
 		found:  []string{release + `spec: {chartRef: {kind: OCIRepository, name: x, namespace: other}}`},

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/validate"
 )
 
@@ -22,17 +23,10 @@ func prunes(_ *state, o *Object) []hit {
 }
 
 func waits(s *state, o *Object) []hit {
-	if !build.IsKustomization(o.Unstructured) || waiting(o) {
-		return nil
-	}
-	for i := range s.Objects {
-		other := &s.Objects[i]
-		k, ok := other.ID.Flux()
-		if ok && build.IsKustomization(other.Unstructured) && slices.Contains(k.DependenciesOf(other.Unstructured.Object), o.ID) {
-			return []hit{{field: "spec.wait", message: other.ID.String() + " depends on it, and starts before its objects are ready", fix: "set spec.wait: true, or spec.healthChecks"}}
-		}
-	}
-	return nil
+	dependent, depends := s.dependents[o.ID]
+	return when(build.IsKustomization(o.Unstructured) && !waiting(o) && depends, hit{
+		field: "spec.wait", message: dependent.String() + " depends on it, and starts before its objects are ready", fix: "set spec.wait: true, or spec.healthChecks",
+	})
 }
 
 func waiting(o *Object) bool { return text(o, "spec.wait") == "true" || has(o, "spec.healthChecks") }
@@ -104,18 +98,10 @@ func overlappingPaths(s *state, o *Object) []hit {
 		return nil
 	}
 	outer := sourcetree.Clean(text(o, "spec.path"))
-	shared := map[controllers.ID]int{}
-	for _, owners := range s.appliers {
-		if len(owners) > 1 && slices.Contains(owners, o.ID) {
-			for _, owner := range owners {
-				shared[owner]++
-			}
-		}
-	}
 	var found []hit
-	for id, n := range shared {
+	for id, n := range s.shared[o.ID] {
 		other := s.byID[id]
-		if id == o.ID || other == nil || !build.IsKustomization(other.Unstructured) || build.SourceOf(other.Unstructured) != build.SourceOf(o.Unstructured) {
+		if other == nil || !build.IsKustomization(other.Unstructured) || build.SourceOf(other.Unstructured) != build.SourceOf(o.Unstructured) {
 			continue
 		}
 		if inner := sourcetree.Clean(text(other, "spec.path")); outer == "." || strings.HasPrefix(inner, outer+"/") {
@@ -201,15 +187,10 @@ func settingsOf(o *Object) []setting {
 	return found
 }
 
+// watchLabels finds ConfigMaps and Secrets with values. A change of a generated one changes its name, and thereby its readers.
 func watchLabels(s *state, o *Object) []hit {
-	if !o.ID.IsConfigMap() && !o.ID.IsSecret() || o.GetLabels()[watchLabel] == "Enabled" {
-		return nil
-	}
-	for i := range s.Objects {
-		user := &s.Objects[i]
-		if slices.ContainsFunc(settingsOf(user), func(at setting) bool { return at.id == o.ID }) {
-			return []hit{{field: "metadata.labels", message: "a change is applied only in the next reconciliation of " + user.ID.String(), fix: "set the label " + watchLabel + ": Enabled"}}
-		}
-	}
-	return nil
+	reader, read := s.readers[o.ID]
+	return when(read && o.GetLabels()[watchLabel] != "Enabled" && !repository.Generated(o.ID.Name), hit{
+		field: "metadata.labels", message: "a change is applied only in the next reconciliation of " + reader.String(), fix: "set the label " + watchLabel + ": Enabled",
+	})
 }

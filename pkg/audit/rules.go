@@ -73,15 +73,15 @@ var own = []Rule{
 		Reason: "The default of spec.retryInterval is the interval. Set it if the interval is longer than 10 minutes.",
 	},
 	{
-		ID: "missing-dependency", Severity: validate.Warning, Summary: "An object needs what another owner applies, and does not depend on it.", Offline: true, find: missingDependencies,
-		Reason: "On a new cluster, the reconciliation fails until the other owner has applied the CustomResourceDefinition, ConfigMap or Secret. Set spec.dependsOn.",
+		ID: "missing-dependency", Severity: validate.Warning, Summary: "An object does not depend on what it needs.", Offline: true, find: missingDependencies,
+		Reason: "Another Kustomization or HelmRelease applies its CustomResourceDefinition, ConfigMap or Secret. On a new cluster, the reconciliation fails until then. Set spec.dependsOn.",
 	},
 	{
 		ID: "overlapping-paths", Severity: validate.Warning, Summary: "A Kustomization applies the directory of another one.", Offline: true, find: overlappingPaths,
 		Reason: "Both apply the same objects, and each deletes what the other one keeps. Exclude the directory, or remove one of the Kustomizations.",
 	},
 	{
-		ID: "force", Severity: validate.Warning, Summary: "An owner recreates or replaces objects.", find: forces,
+		ID: "force", Severity: validate.Warning, Summary: "A Kustomization recreates objects, or a HelmRelease replaces them.", find: forces,
 		Reason: "With spec.force of a Kustomization, a change of an immutable field deletes the object, with its pods and its data. Set it only for the change that needs it.",
 	},
 	{

@@ -30,7 +30,7 @@ func plainSecrets(_ *state, o *Object) []hit {
 			if decoded, err := base64.StdEncoding.DecodeString(value); err == nil && field == "data" {
 				value = string(decoded)
 			}
-			if !slices.Contains(public, key) && isPlain(value) && !derived(o, field, key) && !slices.Contains(keys, key) {
+			if !slices.Contains(public, key) && isReadable(value) && !derived(o, field, key) && !slices.Contains(keys, key) {
 				keys = append(keys, key)
 			}
 		}
@@ -52,14 +52,18 @@ func derived(o *Object, path ...string) bool {
 	})
 }
 
-// isPlain reports whether a value is a value, and not empty, encrypted, a reference or a variable.
+// isReadable reports whether a value is neither empty, nor encrypted, nor a variable that a Kustomization substitutes.
+func isReadable(value string) bool {
+	return strings.TrimSpace(value) != "" && !contains(value, "ENC[", "${", `"sops":`, "\nsops:")
+}
+
+// isPlain reports whether a value that is not in a Secret is readable, and neither a template, nor a reference, nor a path.
 func isPlain(value string) bool {
-	for _, part := range []string{"ENC[", "${", "{{", "<<", "$(", `"sops":`, "\nsops:"} {
-		if strings.Contains(value, part) {
-			return false
-		}
-	}
-	return strings.TrimSpace(value) != "" && !strings.HasPrefix(value, "/")
+	return isReadable(value) && !contains(value, "{{", "<<", "$(") && !strings.HasPrefix(value, "/")
+}
+
+func contains(value string, parts ...string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(value, part) })
 }
 
 // credentialNames are the last words of the names of fields with credentials.

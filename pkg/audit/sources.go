@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -107,7 +105,7 @@ func unpinnedArtifact(s *state, o *Object, k controllers.Kind) []hit {
 func unpinnedBranch(s *state, o *Object, k controllers.Kind, chart string) []hit {
 	for _, id := range k.Source.Targets(o.Unstructured.Object) {
 		source := s.byID[id]
-		if source == nil || s.deploys(id) || has(source, "spec.ref.tag") || has(source, "spec.ref.semver") || has(source, "spec.ref.commit") || has(source, "spec.ref.name") {
+		if source == nil || s.sources[id] || has(source, "spec.ref.tag") || has(source, "spec.ref.semver") || has(source, "spec.ref.commit") || has(source, "spec.ref.name") {
 			continue
 		}
 		return []hit{{
@@ -116,18 +114,6 @@ func unpinnedBranch(s *state, o *Object, k controllers.Kind, chart string) []hit
 		}}
 	}
 	return nil
-}
-
-// deploys reports whether a Kustomization has a source, so that commits to it are deployments.
-func (s *state) deploys(source controllers.ID) bool {
-	for i := range s.Objects {
-		for _, o := range []*unstructured.Unstructured{s.Objects[i].Unstructured, s.Objects[i].Owner} {
-			if build.IsKustomization(o) && build.SourceOf(o) == source {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func ociRepositories(_ *state, o *Object) []hit {

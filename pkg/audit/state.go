@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -48,6 +50,12 @@ type state struct {
 	// appliers are the objects that apply an object, and tenants the namespaces with the label of a tenant.
 	appliers map[controllers.ID][]controllers.ID
 	tenants  map[string]bool
+	// sources are those of the Kustomizations, readers an object whose spec refers to a ConfigMap or Secret, and dependents a
+	// Kustomization that depends on another one.
+	sources             map[controllers.ID]bool
+	readers, dependents map[controllers.ID]controllers.ID
+	// shared are the numbers of objects that two owners apply.
+	shared map[controllers.ID]map[controllers.ID]int
 	// impersonates is set if the controllers use a service account for objects that name none.
 	impersonates bool
 }
@@ -57,13 +65,15 @@ type kind struct{ group, kind string }
 func newState(d validate.Deployment, live bool) *state {
 	s := &state{
 		Deployment: d, live: live, byID: map[controllers.ID]*Object{}, crds: map[kind][]controllers.ID{},
-		appliers: map[controllers.ID][]controllers.ID{}, tenants: map[string]bool{},
+		appliers: map[controllers.ID][]controllers.ID{}, tenants: map[string]bool{}, sources: map[controllers.ID]bool{},
+		readers: map[controllers.ID]controllers.ID{}, dependents: map[controllers.ID]controllers.ID{}, shared: map[controllers.ID]map[controllers.ID]int{},
 	}
 	for i := range d.Objects {
 		o := &d.Objects[i]
 		s.byID[o.ID] = o
 		owner := controllers.IDOf(o.Owner.Object)
 		s.appliers[o.ID] = append(s.appliers[o.ID], owner)
+		s.link(o)
 		switch {
 		case o.ID.IsCRD():
 			k := kind{text(o, "spec.group"), text(o, "spec.names.kind")}
@@ -76,7 +86,51 @@ func newState(d validate.Deployment, live bool) *state {
 			s.impersonates = s.impersonates || text(o, "spec.cluster.multitenant") == "true"
 		}
 	}
+	for _, owners := range s.appliers {
+		s.share(owners[:min(len(owners), ownersMax)])
+	}
 	return s
+}
+
+// link adds what an object refers to.
+func (s *state) link(o *Object) {
+	for _, ks := range []*unstructured.Unstructured{o.Unstructured, o.Owner} {
+		if build.IsKustomization(ks) {
+			s.sources[build.SourceOf(ks)] = true
+		}
+	}
+	for _, at := range settingsOf(o) {
+		keepFirst(s.readers, at.id, o.ID)
+	}
+	if k, _ := o.ID.Flux(); build.IsKustomization(o.Unstructured) {
+		for _, id := range k.DependenciesOf(o.Unstructured.Object) {
+			keepFirst(s.dependents, id, o.ID)
+		}
+	}
+}
+
+func keepFirst(m map[controllers.ID]controllers.ID, key, value controllers.ID) {
+	if _, known := m[key]; !known {
+		m[key] = value
+	}
+}
+
+// ownersMax bounds the owners of an object that are compared with each other.
+const ownersMax = 10
+
+// share counts an object for each pair of its owners.
+func (s *state) share(owners []controllers.ID) {
+	for _, a := range owners {
+		for _, b := range owners {
+			if a == b {
+				continue
+			}
+			if s.shared[a] == nil {
+				s.shared[a] = map[controllers.ID]int{}
+			}
+			s.shared[a][b]++
+		}
+	}
 }
 
 // impersonates reports whether a controller uses a service account for objects that name none.

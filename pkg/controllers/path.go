@@ -94,6 +94,16 @@ func Name(o Object) string { return Path{"metadata.name"}.String(o) }
 // Namespace returns metadata.namespace, or "" for cluster-scoped objects.
 func Namespace(o Object) string { return Path{"metadata.namespace"}.String(o) }
 
+// Lists reports whether an annotation with values that are separated by commas contains a value.
+func Lists(o Object, key, value string) bool {
+	for listed := range strings.SplitSeq(Annotation(o, key), ",") {
+		if strings.TrimSpace(listed) == value {
+			return true
+		}
+	}
+	return false
+}
+
 // Annotation returns the value of an annotation. Since keys contain dots and slashes, a Path cannot
 // select an annotation.
 func Annotation(o Object, key string) string {

@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -135,10 +134,8 @@ func allowance(id string, allow []string, before controllers.Object) string {
 	if slices.Contains(allow, id) {
 		return "--allow"
 	}
-	for _, listed := range strings.Split(controllers.Annotation(before, AllowAnnotation), ",") {
-		if strings.TrimSpace(listed) == id {
-			return AllowAnnotation
-		}
+	if controllers.Lists(before, AllowAnnotation, id) {
+		return AllowAnnotation
 	}
 	return ""
 }

@@ -57,8 +57,8 @@ Output:
   By default, only errors exit with 1; see --fail-on. Secret values are never
   printed.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "nothing was found with the severity of `--fail-on` or a higher one",
-			clierr.ExitFailed:  "something was found",
+			clierr.ExitSuccess: "no finding has the severity of --fail-on or a higher one",
+			clierr.ExitFailed:  "a finding has the severity of --fail-on or a higher one",
 			clierr.ExitUndetermined: "a Kustomization or HelmRelease could not be rendered (accepted by --allow-missing-sources), a kind could not be listed, " +
 				"or the command line is invalid",
 		}.Annotations(),
