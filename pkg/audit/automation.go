@@ -36,7 +36,7 @@ func pushBranches(s *state, o *Object) []hit {
 
 func clusterSizes(_ *state, o *Object) []hit {
 	return when(o.ID.IsFluxInstance() && text(o, "spec.cluster.size") == "", hit{
-		field: "spec", message: "the controllers have the resources of a small cluster", fix: "set spec.cluster.size: small, medium or large",
+		field: "spec", message: "the controllers have the default concurrency and resource limits", fix: "set spec.cluster.size: small, medium or large",
 	})
 }
 

@@ -106,7 +106,7 @@ func overlappingPaths(s *state, o *Object) []hit {
 		}
 		if inner := sourcetree.Clean(text(other, "spec.path")); outer == "." || strings.HasPrefix(inner, outer+"/") {
 			found = append(found, hit{
-				field: "spec.path", message: fmt.Sprintf("contains %s of %s: both apply %d of the same objects", inner, id, n),
+				field: "spec.path", message: fmt.Sprintf("contains %s of %s: %d objects are applied by both", inner, id, n),
 				fix: "exclude " + inner + " in " + outer + "/kustomization.yaml, or remove one of the Kustomizations",
 			})
 		}
@@ -137,7 +137,7 @@ func driftDetections(_ *state, o *Object) []hit {
 	k, ok := o.ID.Flux()
 	mode := k.Drift.String(o.Unstructured.Object)
 	return when(ok && len(k.Drift) > 0 && (mode == "" || mode == "disabled"), hit{
-		field: "spec.driftDetection", message: "changes by others are not detected", fix: "set spec.driftDetection.mode: enabled",
+		field: "spec.driftDetection", message: "changes outside Flux are not detected", fix: "set spec.driftDetection.mode: enabled",
 	})
 }
 

@@ -109,7 +109,7 @@ func unpinnedBranch(s *state, o *Object, k controllers.Kind, chart string) []hit
 			continue
 		}
 		return []hit{{
-			field: chart + ".sourceRef", message: "the chart is that of a branch: " + cmp.Or(text(source, "spec.ref.branch"), "master"),
+			field: chart + ".sourceRef", message: "the chart is from the branch " + cmp.Or(text(source, "spec.ref.branch"), "master"),
 			fix: "set spec.ref of " + id.String() + " to a tag, a range or a commit",
 		}}
 	}
