@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build"
@@ -99,22 +100,40 @@ func matchBelow(tree Tree, name string, rest []string, found map[string]bool) er
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the directories of clusters: those that a Kustomization in them applies, those that a FluxInstance syncs,
-// and those in which bootstrap has begun. others are the other directories with Kustomizations.
+// Roots returns the directories of clusters: those that a Kustomization in them applies with itself, those that a
+// FluxInstance syncs, and those in which bootstrap has begun. others are the other directories with Kustomizations: those that
+// no other Kustomization applies, or all if there are none.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
-	applied, elsewhere, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	applied, alone, elsewhere, entries, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, nil, err
 	}
+	appliers := map[location]map[string]bool{} // the directories of the Kustomizations that apply a directory
+	for _, m := range found {
+		of := location{sourceName(m.Unstructured), pathOf(m.Unstructured)}
+		if appliers[of] == nil {
+			appliers[of] = map[string]bool{}
+		}
+		appliers[of][path.Dir(m.File)] = true
+	}
+	files := kustomizations{tree, map[string]kustomization{}}
 	for _, m := range found {
 		at, folder := path.Dir(m.File), pathOf(m.Unstructured)
 		elsewhere[at], synced[m.File] = true, true
-		if folder == at || folder == path.Dir(at) {
+		entry := !appliedElsewhere(appliers, at, location{sourceName(m.Unstructured), folder})
+		if entry {
+			entries[at] = true
+		}
+		switch {
+		case folder != at && folder != path.Dir(at) || !entry:
+		case files.include(folder, m.File, map[string]bool{}):
 			applied[folder] = true
+		default:
+			alone[folder] = true
 		}
 	}
-	instances, err := sourcetree.Search(ctx, tree, []string{controllers.FluxInstance, "sync"}, func(o *unstructured.Unstructured) bool { return syncs(o) != "" })
+	instances, err := sourcetree.Search(ctx, tree, []string{"sync", "url"}, func(o *unstructured.Unstructured) bool { return syncs(o) != "" })
 	if err != nil {
 		return nil, nil, err
 	}
@@ -129,5 +148,62 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 		}
 		return nil
 	})
+	if len(applied) == 0 {
+		applied = alone
+	}
+	if len(entries) > 0 {
+		elsewhere = entries
+	}
 	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), err
+}
+
+// location is a directory of a source.
+type location struct {
+	source controllers.ID
+	folder string
+}
+
+// sourceName returns the source of a Kustomization without its namespace, which a kustomization.yaml may set.
+func sourceName(ks *unstructured.Unstructured) controllers.ID { return build.SourceOf(ks).WithoutNamespace() }
+
+// appliedElsewhere reports whether a Kustomization in another directory applies a directory, or one above it other than that of
+// a Kustomization in the directory, which is ks.
+func appliedElsewhere(appliers map[location]map[string]bool, at string, ks location) bool {
+	for above := at; ; above = path.Dir(above) {
+		from := appliers[location{ks.source, above}]
+		if n := len(from); above != ks.folder && (n > 1 || n == 1 && !from[at]) {
+			return true
+		}
+		if above == "." {
+			return false
+		}
+	}
+}
+
+// include reports whether the build of a directory reads a file: as a resource of its kustomization.yaml, or because it has none.
+func (k kustomizations) include(folder, file string, seen map[string]bool) bool {
+	if seen[folder] {
+		return false
+	}
+	seen[folder] = true
+	for _, name := range konfig.RecognizedKustomizationFileNames() {
+		content := k.file(path.Join(folder, name)).content
+		if content == nil {
+			continue
+		}
+		var entries []string
+		for _, field := range []string{"resources", "components", "bases"} {
+			names, _, _ := unstructured.NestedStringSlice(content, field)
+			entries = append(entries, names...)
+		}
+		return slices.ContainsFunc(entries, func(entry string) bool {
+			entry = path.Join(folder, entry)
+			return entry == file || k.include(entry, file, seen)
+		})
+	}
+	if !within(folder, file) || path.Dir(file) == folder {
+		return path.Dir(file) == folder
+	}
+	below, _, _ := strings.Cut(strings.TrimPrefix(file, folder+"/"), "/")
+	return k.include(path.Join(folder, below), file, seen)
 }

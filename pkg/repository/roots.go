@@ -54,9 +54,7 @@ func findRoot(g *Graph) error {
 		}
 		return nil
 	}
-	if found, err = sourcetree.Search(g.ctx, below, []string{controllers.FluxInstance, path.Base(folder)}, func(o *unstructured.Unstructured) bool {
-		return syncs(o) == folder
-	}); err != nil {
+	if found, err = findInstances(g, folder); err != nil {
 		return err
 	}
 	if len(found) == 0 {
@@ -64,31 +62,65 @@ func findRoot(g *Graph) error {
 		g.assumed = true
 		return nil
 	}
-	instance := found[0].Unstructured
-	if instance.GetNamespace() == "" {
-		instance.SetNamespace(g.Namespace)
+	g.instance = instanceOf(found[0].Unstructured).DeepCopy()
+	if g.instance.GetNamespace() == "" {
+		g.instance.SetNamespace(g.Namespace)
 	}
-	synced, err := operator.Render(g.ctx, instance, operator.Options{Kustomizer: g.Build.Kustomizer})
+	synced, err := operator.Render(g.ctx, g.instance, operator.Options{Kustomizer: g.Build.Kustomizer})
 	if err != nil {
 		return err
 	}
 	for _, o := range synced.Objects {
 		if build.IsKustomization(o.Unstructured) {
 			g.root = o.Unstructured
+		} else {
+			g.synced = o.Unstructured
 		}
 	}
 	return nil
 }
 
+// findInstances returns the objects of the repository that sync a directory. They are usually in a directory that the
+// Kustomization applies, which may be anywhere.
+func findInstances(g *Graph, folder string) (found []sourcetree.Manifest, err error) {
+	search := func() error {
+		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+			return syncs(o) == folder
+		})
+		return err
+	}
+	if g.Optional != nil {
+		return found, g.Optional(search)
+	}
+	return found, search()
+}
+
 // syncs returns the directory that a FluxInstance syncs, or "".
 func syncs(o *unstructured.Unstructured) string {
-	if !controllers.IDOf(o.Object).IsFluxInstance() {
+	instance := instanceOf(o)
+	if instance == nil {
 		return ""
 	}
-	if folder := text(o, "spec", "sync", "path"); folder != "" {
+	if folder := text(instance, "spec", "sync", "path"); folder != "" {
 		return sourcetree.Clean(folder)
 	}
 	return ""
+}
+
+// instanceOf returns an object if it is a FluxInstance, or the one that the chart flux-instance creates from the values of a
+// HelmRelease. It returns nil for other objects.
+func instanceOf(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if controllers.IDOf(o.Object).IsFluxInstance() {
+		return o
+	}
+	spec, _, _ := unstructured.NestedMap(o.Object, "spec", "values", "instance")
+	if sync, _, _ := unstructured.NestedString(spec, "sync", "path"); sync == "" || !build.IsHelmRelease(o) {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": controllers.OperatorGroup + "/v1", "kind": controllers.FluxInstance, "spec": spec,
+		"metadata": map[string]any{"name": "flux", "namespace": o.GetNamespace()}, // the operator accepts no other name
+	}}
 }
 
 // DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
@@ -157,6 +189,9 @@ func (g *Graph) begin() {
 		}
 	}
 	g.artifacts.object = g.found.objects[build.SourceOf(g.root)].Unstructured
+	if g.artifacts.object == nil {
+		g.artifacts.object = g.synced
+	}
 	if g.artifacts.object == nil {
 		return
 	}

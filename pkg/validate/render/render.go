@@ -117,13 +117,17 @@ func (about Report) text(results []*validate.Result) string {
 	return b.String()
 }
 
-// writeFindings writes the findings of a severity. Those of an object in a file follow its name.
+// writeFindings writes the findings of a severity. Those of an object in a file follow its name. Objects of a file with the same
+// findings are written once: several directories may include a component.
 func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
 	type place struct {
 		object controllers.VersionedID
 		file   string
 	}
+	type block struct{ kind, at, findings string }
 	written := map[place]bool{}
+	objects := map[block][]string{}
+	var order []block
 	writeKinds(b, r, severity)
 	for i, f := range r.Findings {
 		at := place{f.Object, f.File}
@@ -131,27 +135,44 @@ func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severi
 			continue
 		}
 		written[at] = true
-		b.WriteString("  " + printable.Line(f.Object.String()))
+		is := block{f.Object.String(), "", about.findings(r.Findings[i:], f)}
 		switch {
 		case f.File != "":
-			b.WriteString(" in " + printable.Line(f.File))
+			is.kind, is.at = f.Object.Kind, " in "+printable.Line(f.File)
 		case f.Owner != f.Object:
-			b.WriteString(" of " + printable.Line(f.Owner.String()))
+			is.at = " of " + printable.Line(f.Owner.String())
 		}
-		b.WriteString("\n")
-		for _, other := range r.Findings[i:] {
-			if other.Severity == severity && other.Object == f.Object && other.File == f.File {
-				line := ""
-				if other.Line > 0 {
-					line = fmt.Sprintf("line %d: ", other.Line)
-				}
-				b.WriteString(fit.Fold("    "+line+printable.Line(sentence(other))+about.suffix(other), 6, about.Width) + "\n")
-				if other.Fix != "" {
-					b.WriteString(fit.Fold("      "+printable.Line(other.Fix), 8, about.Width) + "\n")
-				}
-			}
+		if objects[is] == nil {
+			order = append(order, is)
+		}
+		objects[is] = append(objects[is], printable.Line(f.Object.String()))
+	}
+	for _, is := range order {
+		b.WriteString("  " + objects[is][0])
+		if more := len(objects[is]) - 1; more > 0 {
+			fmt.Fprintf(b, " and %d more", more)
+		}
+		b.WriteString(is.at + "\n" + is.findings)
+	}
+}
+
+// findings returns the text of the findings that have the severity, object and file of one.
+func (about Report) findings(all []validate.Finding, of validate.Finding) string {
+	var b strings.Builder
+	for _, f := range all {
+		if f.Severity != of.Severity || f.Object != of.Object || f.File != of.File {
+			continue
+		}
+		line := ""
+		if f.Line > 0 {
+			line = fmt.Sprintf("line %d: ", f.Line)
+		}
+		b.WriteString(fit.Fold("    "+line+printable.Line(sentence(f))+about.suffix(f), 6, about.Width) + "\n")
+		if f.Fix != "" {
+			b.WriteString(fit.Fold("      "+printable.Line(f.Fix), 8, about.Width) + "\n")
 		}
 	}
+	return b.String()
 }
 
 // writeKinds writes the kinds without a known schema, of which there may be many objects.
