@@ -80,8 +80,8 @@ type Graph struct {
 	root             *unstructured.Unstructured
 	assumed          bool
 	instance, synced *unstructured.Unstructured
-	artifacts artifacts
-	found     index
+	artifacts        artifacts
+	found            index
 	// rendered is the number of objects of all renderings.
 	rendered int
 	// cycles counts the searches that needed what was being rendered at the time. Results that depend on such a search

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 func treeOf(files map[string]string) fs.FS {
@@ -142,7 +143,7 @@ func TestRoots(t *testing.T) {
 		"a template of text":      {map[string]string{"docs/readme.md": kustomization("docs", "./docs", "GitRepository", "flux-system")}, nil},
 		"a kustomization of SIGs": {map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: apps}\nresources: [apps]\n"}, nil},
 	} {
-		got, _, err := repository.Roots(t.Context(), treeOf(c.files))
+		got, _, err := layout.Roots(t.Context(), treeOf(c.files))
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}

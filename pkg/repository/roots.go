@@ -13,12 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
-)
-
-// The files that bootstrap writes into the directory flux-system of a cluster.
-const (
-	ComponentsFile = "gotk-components.yaml"
-	SyncFile       = "gotk-sync.yaml"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // findRoot finds the Kustomization that applies the cluster's directory: one in the directory whose path is the directory,
@@ -42,7 +37,7 @@ func findRoot(g *Graph) error {
 	}
 	// Every spelling of the path contains its last element.
 	found, err := sourcetree.Search(g.ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
-		return build.IsKustomization(o) && pathOf(o) == folder
+		return build.IsKustomization(o) && layout.Path(o) == folder
 	})
 	if err != nil {
 		return err
@@ -58,11 +53,11 @@ func findRoot(g *Graph) error {
 		return err
 	}
 	if len(found) == 0 {
-		_, g.root = DefaultSync(g.Namespace, folder, "main")
+		_, g.root = layout.DefaultSync(g.Namespace, folder, "main")
 		g.assumed = true
 		return nil
 	}
-	g.instance = instanceOf(found[0].Unstructured).DeepCopy()
+	g.instance = layout.InstanceOf(found[0].Unstructured).DeepCopy()
 	if g.instance.GetNamespace() == "" {
 		g.instance.SetNamespace(g.Namespace)
 	}
@@ -85,7 +80,7 @@ func findRoot(g *Graph) error {
 func findInstances(g *Graph, folder string) (found []sourcetree.Manifest, err error) {
 	search := func() error {
 		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
-			return syncs(o) == folder
+			return layout.Syncs(o) == folder
 		})
 		return err
 	}
@@ -94,54 +89,6 @@ func findInstances(g *Graph, folder string) (found []sourcetree.Manifest, err er
 	}
 	return found, search()
 }
-
-// syncs returns the directory that a FluxInstance syncs, or "".
-func syncs(o *unstructured.Unstructured) string {
-	instance := instanceOf(o)
-	if instance == nil {
-		return ""
-	}
-	if folder := text(instance, "spec", "sync", "path"); folder != "" {
-		return sourcetree.Clean(folder)
-	}
-	return ""
-}
-
-// instanceOf returns an object if it is a FluxInstance, or the one that the chart flux-instance creates from the values of a
-// HelmRelease. It returns nil for other objects.
-func instanceOf(o *unstructured.Unstructured) *unstructured.Unstructured {
-	if controllers.IDOf(o.Object).IsFluxInstance() {
-		return o
-	}
-	spec, _, _ := unstructured.NestedMap(o.Object, "spec", "values", "instance")
-	if sync, _, _ := unstructured.NestedString(spec, "sync", "path"); sync == "" || !build.IsHelmRelease(o) {
-		return nil
-	}
-	return &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": controllers.OperatorGroup + "/v1", "kind": controllers.FluxInstance, "spec": spec,
-		"metadata": map[string]any{"name": "flux", "namespace": o.GetNamespace()}, // the operator accepts no other name
-	}}
-}
-
-// DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
-func DefaultSync(namespace, folder, branch string) (source, root *unstructured.Unstructured) {
-	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": version, "kind": kind, "spec": spec,
-			"metadata": map[string]any{"name": "flux-system", "namespace": namespace},
-		}}
-	}
-	source = object("source.toolkit.fluxcd.io/v1", controllers.GitRepository, map[string]any{
-		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": branch},
-	})
-	return source, object("kustomize.toolkit.fluxcd.io/v1", controllers.Kustomization, map[string]any{
-		"interval": "10m0s", "path": "./" + folder, "prune": true,
-		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
-	})
-}
-
-// noRemote is the address of a repository without a remote.
-const noRemote = "https://repository.invalid/rehearsed"
 
 // Revision is a revision of a repository.
 type Revision struct {

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // Unfollowed is an object that may create Flux objects, which the graph does not contain.
@@ -38,7 +39,7 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 		case n != nil && errors.As(n.err, &unknown):
 			reason = n.err.Error()
 		case replacesRoot(g, n):
-			reason = "it syncs " + syncs(o.Unstructured) + ", not the directory of the cluster"
+			reason = "it syncs " + layout.Syncs(o.Unstructured) + ", not the directory of the cluster"
 		case mayCreateFlux(o.Unstructured):
 			reason = "it may create Flux objects, which are not rendered"
 		default:
@@ -51,7 +52,7 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 
 // replacesRoot reports whether a FluxInstance creates a Kustomization of the same name as the root, for another directory.
 func replacesRoot(g *Graph, n *node) bool {
-	return n != nil && n.built != nil && controllers.IDOf(n.owner.Object).IsFluxInstance() && syncs(n.owner) != g.Path &&
+	return n != nil && n.built != nil && controllers.IDOf(n.owner.Object).IsFluxInstance() && layout.Syncs(n.owner) != g.Path &&
 		slices.ContainsFunc(n.built.Build.Objects, func(o build.Object) bool { return isRoot(g, o.Unstructured) })
 }
 

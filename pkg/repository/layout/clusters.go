@@ -1,4 +1,5 @@
-package repository
+// Package layout knows how repositories are laid out: where the directories of their clusters are, and what installs Flux.
+package layout
 
 import (
 	"context"
@@ -13,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/kustomize/api/konfig"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -34,7 +37,7 @@ func IsPattern(name string) bool { return strings.ContainsAny(name, "*?[") }
 
 // Match returns the directories of either revision that a pattern matches, sorted. The pattern has the
 // syntax of path.Match; like in a shell, it matches no hidden directory unless it begins with a dot.
-func Match(base, head Tree, pattern string) ([]string, error) {
+func Match(base, head fs.FS, pattern string) ([]string, error) {
 	if strings.Contains(pattern, "**") {
 		return nil, &PatternError{pattern, "** is not supported: use * for each level"}
 	}
@@ -42,7 +45,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 		return nil, &PatternError{pattern, "invalid pattern"}
 	}
 	found := map[string]bool{}
-	for _, tree := range []Tree{base, head} {
+	for _, tree := range []fs.FS{base, head} {
 		if err := match(tree, ".", strings.Split(sourcetree.Clean(pattern), "/"), found); err != nil {
 			return nil, err
 		}
@@ -57,7 +60,7 @@ func Match(base, head Tree, pattern string) ([]string, error) {
 }
 
 // match adds the directories in a directory that the elements of a pattern match.
-func match(tree Tree, folder string, elements []string, found map[string]bool) error {
+func match(tree fs.FS, folder string, elements []string, found map[string]bool) error {
 	if len(found) > maxClusters {
 		return nil
 	}
@@ -86,7 +89,7 @@ func match(tree Tree, folder string, elements []string, found map[string]bool) e
 }
 
 // matchBelow matches the rest of a pattern in a directory.
-func matchBelow(tree Tree, name string, rest []string, found map[string]bool) error {
+func matchBelow(tree fs.FS, name string, rest []string, found map[string]bool) error {
 	info, err := fs.Stat(tree, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -111,15 +114,14 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 	}
 	appliers := map[location]map[string]bool{} // the directories of the Kustomizations that apply a directory
 	for _, m := range found {
-		of := location{sourceName(m.Unstructured), pathOf(m.Unstructured)}
+		of := location{sourceName(m.Unstructured), Path(m.Unstructured)}
 		if appliers[of] == nil {
 			appliers[of] = map[string]bool{}
 		}
 		appliers[of][path.Dir(m.File)] = true
 	}
-	files := kustomizations{tree, map[string]kustomization{}}
 	for _, m := range found {
-		at, folder := path.Dir(m.File), pathOf(m.Unstructured)
+		at, folder := path.Dir(m.File), Path(m.Unstructured)
 		elsewhere[at], synced[m.File] = true, true
 		entry := !appliedElsewhere(appliers, at, location{sourceName(m.Unstructured), folder})
 		if entry {
@@ -127,19 +129,19 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 		}
 		switch {
 		case folder != at && folder != path.Dir(at) || !entry:
-		case files.include(folder, m.File, map[string]bool{}):
+		case includes(tree, folder, m.File, map[string]bool{}):
 			applied[folder] = true
 		default:
 			alone[folder] = true
 		}
 	}
-	instances, err := sourcetree.Search(ctx, tree, []string{"sync", "url"}, func(o *unstructured.Unstructured) bool { return syncs(o) != "" })
+	instances, err := sourcetree.Search(ctx, tree, []string{"sync", "url"}, func(o *unstructured.Unstructured) bool { return Syncs(o) != "" })
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, m := range instances {
-		if info, err := fs.Stat(tree, syncs(m.Unstructured)); err == nil && info.IsDir() {
-			applied[syncs(m.Unstructured)] = true
+		if info, err := fs.Stat(tree, Syncs(m.Unstructured)); err == nil && info.IsDir() {
+			applied[Syncs(m.Unstructured)] = true
 		}
 	}
 	err = filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
@@ -157,6 +159,16 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), err
 }
 
+// NotFound returns the error for a repository without a directory of a cluster, given the other directories with
+// Kustomizations.
+func NotFound(others []string) error {
+	text := "no directory of a cluster found: no Kustomization applies its own directory, and no FluxInstance syncs one"
+	if len(others) > 0 {
+		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
+	}
+	return hint.Errorf("set the directory of the cluster: "+hint.Command("--path %s", append(others, "clusters/production")[0]), "%s", text)
+}
+
 // location is a directory of a source.
 type location struct {
 	source controllers.ID
@@ -164,7 +176,9 @@ type location struct {
 }
 
 // sourceName returns the source of a Kustomization without its namespace, which a kustomization.yaml may set.
-func sourceName(ks *unstructured.Unstructured) controllers.ID { return build.SourceOf(ks).WithoutNamespace() }
+func sourceName(ks *unstructured.Unstructured) controllers.ID {
+	return build.SourceOf(ks).WithoutNamespace()
+}
 
 // appliedElsewhere reports whether a Kustomization in another directory applies a directory, or one above it other than that of
 // a Kustomization in the directory, which is ks.
@@ -180,30 +194,33 @@ func appliedElsewhere(appliers map[location]map[string]bool, at string, ks locat
 	}
 }
 
-// include reports whether the build of a directory reads a file: as a resource of its kustomization.yaml, or because it has none.
-func (k kustomizations) include(folder, file string, seen map[string]bool) bool {
+// includes reports whether the build of a directory reads a file: as a resource of its kustomization.yaml, or because it has none.
+func includes(tree fs.FS, folder, file string, seen map[string]bool) bool {
 	if seen[folder] {
 		return false
 	}
 	seen[folder] = true
 	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		content := k.file(path.Join(folder, name)).content
-		if content == nil {
+		text, err := sourcetree.ReadWithin(budget.New(budget.Default()), tree, path.Join(folder, name))
+		if err != nil {
 			continue
 		}
-		var entries []string
-		for _, field := range []string{"resources", "components", "bases"} {
-			names, _, _ := unstructured.NestedStringSlice(content, field)
-			entries = append(entries, names...)
+		var content struct{ Resources, Components, Bases []string }
+		if budget.Unmarshal(name, text, &content) != nil {
+			return false // kustomize-controller cannot build it either
 		}
-		return slices.ContainsFunc(entries, func(entry string) bool {
+		return slices.ContainsFunc(slices.Concat(content.Resources, content.Components, content.Bases), func(entry string) bool {
 			entry = path.Join(folder, entry)
-			return entry == file || k.include(entry, file, seen)
+			return entry == file || includes(tree, entry, file, seen)
 		})
 	}
-	if !within(folder, file) || path.Dir(file) == folder {
-		return path.Dir(file) == folder
+	if path.Dir(file) == folder {
+		return true
 	}
-	below, _, _ := strings.Cut(strings.TrimPrefix(file, folder+"/"), "/")
-	return k.include(path.Join(folder, below), file, seen)
+	below, inside := strings.CutPrefix(file, folder+"/")
+	if folder == "." {
+		below, inside = file, true
+	}
+	next, _, _ := strings.Cut(below, "/")
+	return inside && includes(tree, path.Join(folder, next), file, seen)
 }
