@@ -45,7 +45,7 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 		default:
 			continue
 		}
-		all[id] = Unfollowed{o.Unstructured, reason, mentioned(g, o.Unstructured)}
+		all[id] = Unfollowed{o.Unstructured, reason, mentioned(o.Unstructured)}
 	}
 	return all
 }
@@ -79,21 +79,39 @@ var paths = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // mentioned returns the directories of the tree in an object, "." if their beginning is not known.
-func mentioned(g *Graph, o *unstructured.Unstructured) []string {
+func mentioned(o *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(o.Object["spec"])
 	if err != nil {
 		return []string{"."}
 	}
+	return directoriesIn(spec)
+}
+
+// Applied returns the directories that Kustomizations and HelmReleases read which the files of a Kustomization contain, or its
+// own patches. The Kustomization cannot be built.
+func Applied(g *Graph, ks *unstructured.Unstructured) []string {
+	directories := mentioned(ks)
+	for _, name := range Files(g, ks) {
+		text, err := fs.ReadFile(g.Tree, name)
+		if err != nil {
+			return []string{"."}
+		}
+		if mayContainFlux(text) {
+			directories = append(directories, directoriesIn(text)...)
+		}
+	}
+	return slices.DeleteFunc(directories, func(folder string) bool { return folder == layout.Path(ks) }) // its files are the same
+}
+
+// directoriesIn returns the directories that a text names as the path of a Kustomization or chart. They may not exist.
+func directoriesIn(text []byte) []string {
 	found := map[string]bool{}
-	for _, match := range paths().FindAllSubmatch(spec, -1) {
+	for _, match := range paths().FindAllSubmatch(text, -1) {
 		literal := string(match[1])
 		if at := strings.IndexAny(literal, "<{$*"); at >= 0 {
 			literal = path.Dir(literal[:at] + "x")
 		}
-		folder := sourcetree.Clean(strings.TrimSpace(literal))
-		if _, err := fs.Stat(g.Tree, folder); !errors.Is(err, fs.ErrNotExist) {
-			found[folder] = true
-		}
+		found[sourcetree.Clean(strings.TrimSpace(literal))] = true
 	}
 	return slices.Sorted(maps.Keys(found))
 }
