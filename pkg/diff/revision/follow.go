@@ -195,7 +195,13 @@ func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID
 	case operator.Renders(owner):
 		what = "data"
 	}
-	w.warn("%s of %s omitted: %s%s", what, object, err, remedy)
+	key := lack{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
+	if w.lacking[key] == nil {
+		w.lacks = append(w.lacks, key)
+	}
+	if !slices.Contains(w.lacking[key], object.Namespace) {
+		w.lacking[key] = append(w.lacking[key], object.Namespace)
+	}
 	return true
 }
 
