@@ -82,6 +82,8 @@ type Graph struct {
 	instance, synced *unstructured.Unstructured
 	artifacts        artifacts
 	found            index
+	// templated are the results of templatesFlux: many HelmReleases have the same chart.
+	templated map[chartAt]bool
 	// rendered is the number of objects of all renderings.
 	rendered int
 	// cycles counts the searches that needed what was being rendered at the time. Results that depend on such a search
@@ -108,7 +110,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	o.Path = sourcetree.Clean(o.Path)
-	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
+	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root, templated: map[chartAt]bool{}}
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()
 	if g.root == nil {

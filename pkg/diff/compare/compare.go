@@ -116,7 +116,7 @@ func (c *Comparer) buildOptions(settings Settings) (build.Options, error) {
 	vars, secretVars, err := c.Vars()
 	return build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: c.Strict, Ignore: c.Ignore, Lookup: build.LookupFunc(c.Data),
-		Decrypt: c.decrypters(settings), Kustomizer: c.Kustomizer,
+		Decrypt: c.decrypters(settings), Kustomizer: c.Kustomizer, Cache: c.Cache,
 	}, err
 }
 

@@ -50,7 +50,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 		decrypter = build.Untrusted{}
 	}
 	options.Build = build.Options{
-		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer,
+		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer, Cache: builder.Cache,
 		Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return decrypter },
 	}
 	options.Charts = charts.Options{
