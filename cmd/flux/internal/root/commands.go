@@ -26,6 +26,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/install"
 	"github.com/fluxkit/flux/cmd/flux/internal/logs"
 	"github.com/fluxkit/flux/cmd/flux/internal/migrate"
+	"github.com/fluxkit/flux/cmd/flux/internal/orphans"
 	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
 	"github.com/fluxkit/flux/cmd/flux/internal/reconcile"
 	"github.com/fluxkit/flux/cmd/flux/internal/record"
@@ -127,6 +128,7 @@ func commands() []subcommand {
 		{name: "logs", group: groupInspect, make: logs.NewCommand},
 		{name: "migrate", group: groupInstall, make: migrate.NewCommand},
 		{name: "options", group: groupTools, make: newOptions},
+		{name: "orphans", group: groupInspect, make: orphans.NewCommand},
 		{name: "plugin", group: groupTools, make: plugin.NewCommand},
 		{name: "pull", group: groupArtifacts, make: artifact.NewPull},
 		{name: "push", group: groupArtifacts, make: artifact.NewPush},

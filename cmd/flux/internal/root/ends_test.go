@@ -152,6 +152,7 @@ var endRows = map[string]endRow{
 	"list artifacts":             {args: "oci://ADDRESS/r --insecure-registry"},
 	"logs":                       {},
 	"migrate":                    {args: "--yes"},
+	"orphans":                    {},
 	"plugin list":                {local: "it lists files"},
 	"plugin uninstall":           {args: "app", local: "it removes a file", fails: true},
 	"plugin install":             {args: "app"},
