@@ -23,6 +23,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/events"
 	"github.com/fluxkit/flux/cmd/flux/internal/export"
 	"github.com/fluxkit/flux/cmd/flux/internal/get"
+	"github.com/fluxkit/flux/cmd/flux/internal/history"
 	"github.com/fluxkit/flux/cmd/flux/internal/install"
 	"github.com/fluxkit/flux/cmd/flux/internal/logs"
 	"github.com/fluxkit/flux/cmd/flux/internal/migrate"
@@ -123,6 +124,7 @@ func commands() []subcommand {
 		{name: "events", group: groupInspect, make: events.NewCommand},
 		{name: "export", group: groupAuthor, make: export.NewCommand},
 		{name: "get", group: groupInspect, make: get.NewCommand},
+		{name: "history", group: groupInspect, make: history.NewCommand},
 		{name: "install", group: groupInstall, make: install.NewCommand},
 		{name: "list", group: groupArtifacts, make: artifact.NewList},
 		{name: "logs", group: groupInspect, make: logs.NewCommand},

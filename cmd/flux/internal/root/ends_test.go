@@ -148,6 +148,7 @@ var endRows = map[string]endRow{
 	"events":                     {},
 	"export":                     {args: "app"},
 	"get":                        {},
+	"history":                    {args: "app"},
 	"install":                    {},
 	"list artifacts":             {args: "oci://ADDRESS/r --insecure-registry"},
 	"logs":                       {},
