@@ -32,15 +32,18 @@ type object struct {
 	created  time.Time
 	owners   []controllers.ID
 	hook     bool
-	// settings are the labels and annotations.
-	settings controllers.Object
+	// kept is the annotation that keeps the object when its first owner no longer applies it, or "".
+	kept string
 }
 
-// keptBy returns the annotation with which an object is kept when its owner no longer applies it, or "".
-func (o object) keptBy(k controllers.Kind) string {
-	disabled := controllers.Setting{Key: policy.Group + "/reconcile", Value: "disabled"}
-	for _, s := range []controllers.Setting{k.Keep, disabled} {
-		if strings.HasPrefix(s.Key, policy.Group) == (k.Group == policy.Group) && controllers.HasSetting(o.settings, s.Key, s.Value) {
+// keptBy returns the annotation that keeps an object when an owner of the kind no longer applies it, or "".
+func keptBy(k controllers.Kind, o controllers.Object) string {
+	settings := []controllers.Setting{k.Keep}
+	if k.Group == policy.Group {
+		settings = append(settings, controllers.Setting{Key: policy.Group + "/reconcile", Value: "disabled"})
+	}
+	for _, s := range settings {
+		if controllers.HasSetting(o, s.Key, s.Value) {
 			return s.String()
 		}
 	}
@@ -146,12 +149,12 @@ func isApplied(o controllers.Object) bool {
 
 func objectOf(r kube.Resource, o controllers.Object) object {
 	created, _ := time.Parse(time.RFC3339, controllers.Path{"metadata.creationTimestamp"}.String(o)) // the API server sets it
-	meta, _ := o["metadata"].(controllers.Object)
 	id := controllers.VersionedID{ID: controllers.ID{Group: r.Group, Kind: r.Kind, Namespace: controllers.Namespace(o), Name: controllers.Name(o)}, Version: r.Version}
+	owners := controllers.Owners(o)
+	k, _ := owners[0].Flux()
 	return object{
-		id: id, resource: r, uid: controllers.Path{"metadata.uid"}.String(o), created: created, owners: controllers.Owners(o),
-		hook:     controllers.Annotation(o, hookAnnotation) != "",
-		settings: controllers.Object{"metadata": controllers.Object{"labels": meta["labels"], "annotations": meta["annotations"]}},
+		id: id, resource: r, uid: controllers.Path{"metadata.uid"}.String(o), created: created, owners: owners,
+		hook: controllers.Annotation(o, hookAnnotation) != "", kept: keptBy(k, o),
 	}
 }
 

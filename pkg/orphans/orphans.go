@@ -237,7 +237,7 @@ func isSettled(k controllers.Kind, o controllers.Object) bool {
 func (w *owners) orphan(o object) Orphan {
 	owner := o.owners[0]
 	k, _ := owner.Flux()
-	orphan := Orphan{Object: o.id, Owner: owner, Reason: NotInInventory, Kept: o.keptBy(k), Created: o.created, uid: o.uid, resource: o.resource}
+	orphan := Orphan{Object: o.id, Owner: owner, Reason: NotInInventory, Kept: o.kept, Created: o.created, uid: o.uid, resource: o.resource}
 	add := func(applies bool, detail string) {
 		if applies {
 			orphan.Details = append(orphan.Details, detail)
