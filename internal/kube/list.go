@@ -44,6 +44,8 @@ type Selection struct {
 	// OnlyMetadata requests objects without spec and status. A server that does not support it
 	// sends complete objects.
 	OnlyMetadata bool
+	// Quiet suppresses warnings of the server, such as that a kind is deprecated.
+	Quiet bool
 	// cached requests the state in the cache of the server, which may be seconds old.
 	cached bool
 }
@@ -149,6 +151,9 @@ func listRequest(raw rest.Interface, r Resource, s Selection, next string) *rest
 	}
 	if s.OnlyMetadata {
 		request = request.SetHeader("Accept", onlyMetadata)
+	}
+	if s.Quiet {
+		request = request.WarningHandler(rest.NoWarnings{})
 	}
 	return request
 }
