@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/cmd/flux/internal/get/columns"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -313,7 +314,7 @@ func printAll(a *app.App, q *query, listings []listing) error {
 		return q.printObjects(a, q.merge(listings), false)
 	}
 	if q.flat() && len(listings) > 0 {
-		return show(a, q, tableOf(flatColumns(q), q.merge(listings)))
+		return show(a, q, tableOf(columnsOf(q, q.kinds[0]), q.merge(listings)))
 	}
 	for _, l := range listings {
 		if err := show(a, q, tableOf(columnsOf(q, l.kind), l.entries)); err != nil {
@@ -338,11 +339,11 @@ func (o *options) complete(cmd *cobra.Command) {
 
 // sortCompletion completes the columns of the listed kind, or of all kinds.
 func sortCompletion(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-	q := &query{kinds: controllers.Known, several: true, options: &options{}}
+	table := columns.Table{Kinds: controllers.Known, Several: true}
 	for _, k := range controllers.Known {
 		if cmd.Name() == k.Plural && (k.Family == "" || cmd.Parent().HasAlias(k.Family)) {
-			q.kinds, q.several = []controllers.Kind{k}, false
+			table.Kinds, table.Several = []controllers.Kind{k}, false
 		}
 	}
-	return columnWords(sortable(q)), cobra.ShellCompDirectiveNoFileComp
+	return table.Words(), cobra.ShellCompDirectiveNoFileComp
 }

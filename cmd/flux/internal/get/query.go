@@ -1,6 +1,7 @@
 package get
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
+	"github.com/fluxkit/flux/cmd/flux/internal/get/columns"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -33,7 +35,7 @@ type query struct {
 	// is searched in all namespaces.
 	objects []objref.Target
 	status  kinds.ConditionSelector
-	sorter  sorter
+	sorter  columns.Sorter
 	// custom prints the columns of -o custom-columns, or is nil.
 	custom *output.CustomColumns
 	// stream prints objects while they are read, nil if all are required first.
@@ -65,7 +67,7 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 		}
 	}
 	q.name(s.In(q.namespace))
-	if q.sorter, err = newSorter(q, o.sortBy); err != nil {
+	if q.sorter, err = q.table().Sorter(o.sortBy); err != nil {
 		return nil, err
 	}
 	q.client, err = a.Client()
@@ -93,8 +95,16 @@ func (q *query) wide() bool { return q.options.format == "wide" }
 // flat reports whether several kinds share one table. In a pipe, each kind has its own, as in Flux 2.9.
 func (q *query) flat() bool { return q.several && (q.wide() || q.screen || q.options.watch) }
 
-// hasKind reports whether the table has a column for the kind. Otherwise, names contain it.
-func (q *query) hasKind() bool { return q.flat() && (q.wide() || q.screen) }
+// table describes the tables of the query.
+func (q *query) table() *columns.Table {
+	return &columns.Table{
+		Kinds: q.kinds, Several: q.several, Flat: q.flat(), Kind: q.flat() && (q.wide() || q.screen),
+		Namespaces: q.namespace == "", Source: q.options.showSource, Wide: q.wide(), Now: q.now,
+	}
+}
+
+// columnsOf returns the columns of the table with a kind.
+func columnsOf(q *query, k controllers.Kind) []columns.Column { return q.table().Of(k) }
 
 // selections returns the lists with the selected objects of a kind: one, or one
 // for each namespace of named objects.
@@ -155,7 +165,7 @@ type entry struct {
 	object  controllers.Object
 	row     []string
 	urgency int
-	key     sortKey
+	key     columns.Key
 }
 
 // list reads the objects of a kind. With a stream it prints them at the same time.
@@ -176,11 +186,11 @@ func (q *query) list(ctx context.Context, k controllers.Kind) listing {
 // read reads the objects of a kind. With write it prints them and does not store them.
 func (q *query) read(ctx context.Context, k controllers.Kind, write func(controllers.Object) error) listing {
 	l := listing{kind: k, write: write}
-	columns := columnsOf(q, k)
+	shown := columnsOf(q, k)
 	for _, s := range q.selections(k) {
 		s.Without = q.unshown(k)
 		l.err = errors.Join(l.err, q.client.WithServedVersion(ctx, k, func(r kube.Resource) error {
-			_, err := q.client.List(ctx, r, s, func(o controllers.Object) error { return q.take(&l, columns, o) })
+			_, err := q.client.List(ctx, r, s, func(o controllers.Object) error { return q.take(&l, shown, o) })
 			return err
 		}))
 	}
@@ -205,7 +215,7 @@ func (q *query) unshown(k controllers.Kind) []string {
 }
 
 // take adds an object to a listing if it is selected.
-func (q *query) take(l *listing, columns []column, o controllers.Object) error {
+func (q *query) take(l *listing, shown []columns.Column, o controllers.Object) error {
 	if !q.wants(l.kind, o) {
 		return nil
 	}
@@ -221,12 +231,12 @@ func (q *query) take(l *listing, columns []column, o controllers.Object) error {
 	case l.write != nil:
 		return l.write(o)
 	}
-	l.entries = append(l.entries, q.entry(l.kind, columns, o))
+	l.entries = append(l.entries, q.entry(l.kind, shown, o))
 	return nil
 }
 
-func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object) entry {
-	e := entry{urgency: urgency(k, o)}
+func (q *query) entry(k controllers.Kind, shown []columns.Column, o controllers.Object) entry {
+	e := entry{urgency: columns.Urgency(k, o)}
 	if q.sorter != nil {
 		e.key = q.sorter(k, o)
 	}
@@ -238,7 +248,7 @@ func (q *query) entry(k controllers.Kind, columns []column, o controllers.Object
 	case q.printsObjects():
 		e.object = o
 	default:
-		e.row = cells(columns, k, o)
+		e.row = columns.Cells(shown, k, o)
 	}
 	return e
 }
@@ -294,8 +304,19 @@ func (q *query) merge(listings []listing) []entry {
 	return all
 }
 
-func tableOf(columns []column, entries []entry) output.Table {
-	return output.Table{Headers: headers(columns), Rows: rowsOf(entries)}
+// sort sorts entries by the key. Without a key it sorts one table of several
+// kinds by urgency. Equal entries keep the order of the catalog and the server.
+func (q *query) sort(entries []entry) {
+	switch {
+	case q.sorter != nil:
+		slices.SortStableFunc(entries, func(a, b entry) int { return a.key.Compare(b.key) })
+	case q.flat():
+		slices.SortStableFunc(entries, func(a, b entry) int { return cmp.Compare(a.urgency, b.urgency) })
+	}
+}
+
+func tableOf(shown []columns.Column, entries []entry) output.Table {
+	return output.Table{Headers: columns.Headers(shown), Rows: rowsOf(entries)}
 }
 
 func rowsOf(entries []entry) [][]string {

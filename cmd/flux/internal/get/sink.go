@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/get/columns"
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
@@ -26,17 +27,17 @@ func newSink(a *app.App, q *query) (sink, error) {
 		records, err := output.NewRecords(a.Answer(q.options.format), q.options.format, output.NoHeader(q.options.noHeader))
 		return recordSink{records: records}, err
 	}
-	columns := headers(columnsOf(q, q.kinds[0]))
+	headers := columns.Headers(columnsOf(q, q.kinds[0]))
 	if a.Redraws() && !q.options.noTrunc {
 		screen := func() output.Screen {
 			screen, _ := a.Screen(false)
 			return screen
 		}
-		return liveSink{output.NewLive(a.Out, columns, !q.options.noHeader, screen), columns}, nil
+		return liveSink{output.NewLive(a.Out, headers, !q.options.noHeader, screen), headers}, nil
 	}
 	screen := func() (output.Screen, bool) { return a.Screen(q.options.noTrunc) }
 	return tableSink{
-		stream: output.NewStream(a.Out, columns, screen), headers: columns, header: !q.options.noHeader,
+		stream: output.NewStream(a.Out, headers, screen), headers: headers, header: !q.options.noHeader,
 		printed: map[string][]string{},
 	}, nil
 }

@@ -218,9 +218,9 @@ func (w *watcher) tellAll() error {
 
 func (w *watcher) collect(r update) {
 	l := &w.listings[r.kind]
-	columns := columnsOf(w.query, l.kind)
+	shown := columnsOf(w.query, l.kind)
 	for _, o := range r.listed {
-		_ = w.query.take(l, columns, o) // storing an entry does not fail
+		_ = w.query.take(l, shown, o) // storing an entry does not fail
 		if w.query.wants(l.kind, o) && w.query.keeps(l.kind, o) {
 			w.shown[objectKey(l.kind, o)] = versionOf(o)
 		}
