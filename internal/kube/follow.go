@@ -76,10 +76,13 @@ type follower struct {
 	version   string
 	known     map[string]controllers.Object
 	visit     func(Event) (bool, error)
+	// without are the fields that are omitted, and connected is called when a watch begins or ends. It may be nil.
+	without   pruned
+	connected func(bool)
 }
 
 func newFollower(c *Client, r Resource, s Selection, visit func(Event) (bool, error)) *follower {
-	return &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}, visit: func(e Event) (bool, error) {
+	return &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}, without: prune(s.Without), visit: func(e Event) (bool, error) {
 		done, err := visit(e)
 		if err != nil {
 			return false, &visitError{err}
@@ -129,6 +132,10 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 		return false, temporary(ctx, err)
 	}
 	defer w.Stop()
+	if f.connected != nil {
+		f.connected(true)
+		defer f.connected(false)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -157,6 +164,7 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 		return false, false, fmt.Errorf("watching %s: unexpected %T", f.resource.Resource, event.Object)
 	}
 	f.version = u.GetResourceVersion()
+	f.without.remove(u.Object)
 	if event.Type == watch.Bookmark {
 		return false, false, nil
 	}

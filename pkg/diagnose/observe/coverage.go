@@ -16,6 +16,8 @@ var errNotRequested = errors.New("it was not read")
 // covers reports whether a list would contain the object if it existed.
 func (s *Snapshot) covers(t controllers.ID) bool {
 	switch {
+	case s.hidden != nil:
+		return s.hidden(t) == nil
 	case !s.listed, s.namespace != "" && t.Namespace != s.namespace:
 		return false
 	case s.narrowed[t.Kind] != nil:
@@ -29,6 +31,9 @@ func (s *Snapshot) covers(t controllers.ID) bool {
 func (s *Snapshot) Hidden(t controllers.ID) error {
 	if s.covers(t) || s.absent[t] {
 		return nil
+	}
+	if s.hidden != nil {
+		return s.hidden(t)
 	}
 	for _, err := range []error{s.unread[t], s.narrowed[t.Kind], s.refused[t.Kind]} {
 		if err != nil {

@@ -1,0 +1,360 @@
+package screen
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/live"
+)
+
+const (
+	smallestWidth, smallestHeight = 60, 16
+	// lostGrace is the time after which a lost connection is shown: servers close watches regularly.
+	lostGrace = 3 * time.Second
+)
+
+// model is the state of the dashboard.
+type model struct {
+	ctx     context.Context //nolint:containedctx // bubbletea has no other way to pass it to commands
+	app     *app.App
+	cluster string
+	guard   config.Guardrail
+	run     *runner
+	styles  styles
+
+	width, height int
+	now           time.Time
+	snapshot      live.Snapshot
+	loaded        bool
+	list          list
+	page          *page
+	events        *page
+	prompt        *prompt
+	help          bool
+	// status is the message in the last line.
+	status string
+	action *activity
+	// awaited are the objects whose readiness is announced.
+	awaited map[controllers.ID]bool
+}
+
+func newModel(ctx context.Context, a *app.App, cluster string, guard config.Guardrail, r *runner) *model {
+	return &model{
+		ctx: ctx, app: a, cluster: cluster, guard: guard, run: r, styles: newStyles(), now: a.Now(),
+		list: list{marks: map[controllers.ID]bool{}}, awaited: map[controllers.ID]bool{},
+	}
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return m.tick() }
+
+func (m *model) tick() tea.Cmd {
+	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.list.height = m.rowsShown()
+		for _, p := range []*page{m.page, m.events} {
+			if p != nil {
+				p.update(m)
+			}
+		}
+	case snapshotMsg:
+		return m, m.take(live.Snapshot(msg))
+	case tickMsg:
+		m.now = m.app.Now()
+		return m, m.tick()
+	case outputMsg:
+		m.received(msg.run, func(t *transcript) { t.add(msg.text) })
+	case endedMsg:
+		m.received(msg.run, func(t *transcript) { t.end() })
+		m.ended(msg)
+	case restMsg:
+		if m.events != nil && int(msg) == m.list.moves {
+			m.openEvents()
+		}
+	case tea.MouseWheelMsg:
+		return m, m.wheel(msg)
+	case tea.MouseClickMsg:
+		return m, m.click(msg)
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.PasteMsg:
+		if m.prompt != nil {
+			return m, m.prompt.paste(m, msg)
+		}
+	}
+	return m, nil
+}
+
+// take shows a new state of the cluster, and announces objects that have become ready.
+func (m *model) take(s live.Snapshot) tea.Cmd {
+	m.snapshot, m.loaded, m.now = s, m.loaded || !s.Loading(), s.At
+	m.list.show(s)
+	var announced []string
+	for _, row := range s.Rows {
+		if m.awaited[row.ID] && row.State == live.Ready {
+			delete(m.awaited, row.ID)
+			announced = append(announced, printable.Line(row.ID.String())+" is ready")
+		}
+	}
+	if len(announced) == 0 {
+		return nil
+	}
+	m.status = strings.Join(announced, ", ")
+	// A bell, and a notification in terminals that support OSC 9.
+	return tea.Raw("\a\x1b]9;" + m.status + "\a")
+}
+
+// received adds output to what shows it.
+func (m *model) received(run int, add func(*transcript)) {
+	for _, p := range []*page{m.page, m.events} {
+		if p != nil && p.run == run {
+			add(&p.text)
+			p.update(m)
+		}
+	}
+	if m.action != nil && m.action.run == run {
+		add(&m.action.text)
+		m.status = m.action.text.last()
+	}
+}
+
+// press handles a key.
+func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
+	switch name := key.String(); {
+	case name == "ctrl+z":
+		return tea.Suspend
+	case name == "ctrl+c":
+		return tea.Quit
+	case m.prompt != nil:
+		return m.prompt.press(m, key)
+	case m.help:
+		m.help = false
+		return nil
+	case name == "?":
+		m.help = true
+		return nil
+	case name == ":":
+		return m.ask(jumpPrompt(m))
+	case m.page != nil:
+		return m.pressInPage(key)
+	default:
+		return m.pressInList(key)
+	}
+}
+
+// pressInList handles a key of the list.
+func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
+	name := key.String()
+	if m.list.move(name) {
+		return m.rested()
+	}
+	switch name {
+	case "q":
+		return tea.Quit
+	case "/":
+		return m.ask(filterPrompt(m))
+	case "esc":
+		m.escape()
+		return nil
+	case "e":
+		m.toggleEvents()
+		return nil
+	}
+	row, ok := m.list.selected()
+	if !ok {
+		return nil
+	}
+	switch name {
+	case "enter":
+		m.open(row, 0)
+	case "space":
+		m.list.mark(row.ID)
+		m.list.move("down")
+	default:
+		return m.pressOnObject(name, row)
+	}
+	return nil
+}
+
+// escape clears the marks, or else the filter.
+func (m *model) escape() {
+	if len(m.list.marks) > 0 {
+		clear(m.list.marks)
+		return
+	}
+	m.list.filter = live.Filter{}
+	m.list.show(m.snapshot)
+}
+
+// pressOnObject handles a key that the list and the pages have in common.
+func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
+	switch name {
+	case "p":
+		m.openOwner(row)
+	case "b", "backspace":
+		if !m.list.back() {
+			m.status = "no earlier object"
+		} else if m.page != nil {
+			m.reopen()
+		}
+	case "y":
+		m.status = "copied " + printable.Line(row.ID.String())
+		return tea.SetClipboard(row.ID.String())
+	case "n":
+		if row.State == live.Ready {
+			m.status = printable.Line(row.ID.String()) + " is ready already"
+			break
+		}
+		if m.awaited[row.ID] = !m.awaited[row.ID]; m.awaited[row.ID] {
+			m.status = "notifying when " + printable.Line(row.ID.String()) + " is ready"
+		} else {
+			m.status = "not notifying about " + printable.Line(row.ID.String())
+		}
+	case "o":
+		m.openOutput()
+	default:
+		for i, p := range pages() {
+			if p.key == name {
+				m.open(row, i)
+				return nil
+			}
+		}
+		return m.act(name)
+	}
+	return nil
+}
+
+// openOwner selects the object that applies an object.
+func (m *model) openOwner(row live.Row) {
+	owner, ok := controllers.Manager(row.Object)
+	switch {
+	case !ok:
+		m.status = printable.Line(row.ID.String()) + " is not applied by a Flux resource"
+	case !m.list.jump(m.snapshot, owner):
+		m.status = printable.Line(owner.String()) + " is not in the list"
+	case m.page != nil:
+		m.reopen()
+	}
+}
+
+// ask shows a prompt.
+func (m *model) ask(p *prompt) tea.Cmd {
+	m.prompt, m.status = p, ""
+	return p.focus()
+}
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	v := tea.NewView("")
+	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, "flux "+printable.Line(m.cluster)
+	if m.width == 0 {
+		return v
+	}
+	if m.width < smallestWidth || m.height < smallestHeight {
+		v.Content = fmt.Sprintf("flux ui requires a terminal of at least %d columns and %d lines", smallestWidth, smallestHeight)
+		return v
+	}
+	lines := m.header()
+	switch {
+	case m.help:
+		lines = append(lines, m.helpLines()...)
+	case m.page != nil:
+		lines = append(lines, m.page.view(m)...)
+	default:
+		lines = append(lines, m.listView()...)
+	}
+	bottom := m.bottom()
+	lines = lines[:min(len(lines), m.height-len(bottom))]
+	for len(lines) < m.height-len(bottom) {
+		lines = append(lines, "")
+	}
+	v.Content = strings.Join(append(lines, bottom...), "\n")
+	return v
+}
+
+// header returns the lines with the cluster, its state, and the freshness of the data.
+func (m *model) header() []string {
+	title := overview.Title(printable.Line(m.cluster), m.snapshot)
+	first := sides(m.styles.title.Render(title), m.freshness(), m.width)
+	counts := overview.Counts(m.snapshot)
+	if !m.loaded {
+		counts = "loading …"
+	}
+	var right []string
+	if m.list.filter.Text != "" {
+		right = append(right, fmt.Sprintf("/%s: %d", printable.Line(m.list.filter.Text), len(m.list.rows)))
+	}
+	if n := len(m.list.marks); n > 0 {
+		right = append(right, fmt.Sprintf("%d marked", n))
+	}
+	if m.guard == config.ReadOnly {
+		right = append(right, "read-only")
+	}
+	lines := []string{first, sides(counts, m.styles.cyan.Render(strings.Join(right, " · ")), m.width)}
+	unknown := m.snapshot.Unknown()
+	if unread := m.snapshot.Controllers.Unread; unread != "" {
+		unknown = append(unknown, unread)
+	}
+	if len(unknown) > 0 {
+		text := "not shown: " + printable.Line(redact.Text(strings.Join(unknown, "; ")))
+		lines = append(lines, m.styles.yellow.Render(filled(text, m.width)))
+	}
+	return lines
+}
+
+// freshness returns whether the data is current.
+func (m *model) freshness() string {
+	loading, lost, since := 0, 0, time.Time{}
+	for _, s := range m.snapshot.Sources {
+		switch s.Access {
+		case live.Loading:
+			loading++
+		case live.Lost:
+			if lost++; since.IsZero() || s.Since.Before(since) {
+				since = s.Since
+			}
+		}
+	}
+	switch {
+	case lost > 0 && m.now.Sub(since) > lostGrace:
+		return m.styles.red.Render(fmt.Sprintf("connection lost %s ago (%d of %d kinds)", m.now.Sub(since).Round(time.Second), lost, len(m.snapshot.Sources)))
+	case loading > 0 || !m.loaded:
+		return m.styles.yellow.Render(fmt.Sprintf("loading %d of %d kinds", loading, len(m.snapshot.Sources)))
+	}
+	return m.styles.green.Render("live")
+}
+
+// bottom returns the prompt, or the status and the most important keys.
+func (m *model) bottom() []string {
+	if m.prompt != nil {
+		return m.prompt.view(m)
+	}
+	if m.status != "" {
+		return []string{filled(m.styles.cyan.Render(printable.Line(m.status)), m.width)}
+	}
+	keys := "enter why  / filter  : jump  space mark  ? help  q quit"
+	if m.guard != config.ReadOnly {
+		keys = "enter why  / filter  : jump  space mark  r reconcile  s suspend  u resume  ? help  q quit"
+	}
+	if m.page != nil {
+		keys = cmp.Or(m.page.keys, "tab next page  R reload  W wrap  p owner  b back  esc list  ? help")
+	}
+	return []string{m.styles.faint.Render(filled(keys, m.width))}
+}

@@ -1,0 +1,260 @@
+package screen
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"charm.land/bubbles/v2/textinput"
+	tea "charm.land/bubbletea/v2"
+	"github.com/sahilm/fuzzy"
+
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/live"
+)
+
+// promptLines is the maximum number of lines of a prompt between its title and its keys.
+const promptLines = 8
+
+// prompt is a question at the bottom of the screen.
+type prompt struct {
+	title   string
+	lines   []string
+	options []option
+	// on holds the flags of the options that are selected.
+	on map[string]bool
+	// input reads a text. Without it, y or enter confirms.
+	input *textinput.Model
+	// need is the text that confirms, or "" for any.
+	need string
+	// loading is set until the lines are complete. The prompt cannot be confirmed before.
+	loading bool
+	// change is called after each change of the input, and choose with the number of lines to move the selection. Both may be nil.
+	change func(m *model, value string)
+	choose func(step int)
+	// accept is nil if there is nothing to confirm.
+	accept func(m *model, value string) tea.Cmd
+	// cancel is called if the prompt is closed without a confirmation, and end when it is closed. Both may be nil.
+	cancel func(m *model)
+	end    func()
+}
+
+// newInput returns an input for one line.
+func newInput(label string) *textinput.Model {
+	in := textinput.New()
+	in.Prompt = label
+	in.CharLimit = 200
+	return &in
+}
+
+func (p *prompt) focus() tea.Cmd {
+	if p.input == nil {
+		return nil
+	}
+	return p.input.Focus()
+}
+
+// press handles a key. With an input, options have the key together with alt, since other keys are text.
+func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
+	name := key.String()
+	option := slices.IndexFunc(p.options, func(o option) bool {
+		return name == "alt+"+o.key || p.input == nil && name == o.key
+	})
+	switch {
+	case name == "esc", p.input == nil && (name == "n" || name == "q"), p.accept == nil:
+		p.close(m)
+		if p.cancel != nil {
+			p.cancel(m)
+		}
+		return nil
+	case option >= 0:
+		flag := p.options[option].flag
+		p.on[flag] = !p.on[flag]
+		return nil
+	case name == "enter", p.input == nil && name == "y":
+		return p.confirm(m)
+	case p.choose != nil && (name == "up" || name == "down"):
+		p.choose(map[string]int{"up": -1, "down": 1}[name])
+		return nil
+	case p.input == nil:
+		return nil
+	}
+	return p.typed(m, key)
+}
+
+func (p *prompt) paste(m *model, text tea.PasteMsg) tea.Cmd {
+	if p.input == nil {
+		return nil
+	}
+	return p.typed(m, text)
+}
+
+func (p *prompt) typed(m *model, msg tea.Msg) tea.Cmd {
+	in, cmd := p.input.Update(msg)
+	*p.input = in
+	if p.change != nil {
+		p.change(m, in.Value())
+	}
+	return cmd
+}
+
+func (p *prompt) confirm(m *model) tea.Cmd {
+	value := ""
+	if p.input != nil {
+		value = strings.TrimSpace(p.input.Value())
+	}
+	if p.loading || p.need != "" && value != p.need {
+		return nil
+	}
+	p.close(m)
+	return p.accept(m, value)
+}
+
+func (p *prompt) close(m *model) {
+	m.prompt = nil
+	if p.end != nil {
+		p.end()
+	}
+}
+
+// view returns the lines of the prompt.
+func (p *prompt) view(m *model) []string {
+	lines := []string{m.styles.faint.Render(strings.Repeat("─", m.width))}
+	if p.title != "" {
+		lines = append(lines, m.styles.strong.Render(filled(p.title, m.width)))
+	}
+	shown := p.lines
+	if len(shown) > promptLines {
+		shown = append(slices.Clip(shown[:promptLines-1]), fmt.Sprintf("  and %d more", len(p.lines)-promptLines+1))
+	}
+	for _, line := range shown {
+		for _, part := range wrapped(line, m.width-2, 3) {
+			lines = append(lines, "  "+part)
+		}
+	}
+	if p.loading {
+		lines = append(lines, m.styles.faint.Render("  reading the consequences …"))
+	}
+	for _, o := range p.options {
+		state, key := "off", o.key
+		if p.on[o.flag] {
+			state = m.styles.strong.Render("on")
+		}
+		if p.input != nil {
+			key = "alt+" + key
+		}
+		lines = append(lines, "  "+key+"  "+o.flag+" ("+o.text+"): "+state)
+	}
+	if p.input != nil {
+		p.input.SetWidth(max(1, m.width-len(p.input.Prompt)-1))
+		return append(lines, filled(p.input.View(), m.width))
+	}
+	keys := "y or enter confirms, n or esc cancels"
+	if p.accept == nil {
+		keys = "any key closes"
+	}
+	return append(lines, m.styles.faint.Render(filled(keys, m.width)))
+}
+
+// filterPrompt changes the filter while it is typed.
+func filterPrompt(m *model) *prompt {
+	before := m.list.filter
+	p := &prompt{input: newInput("/")}
+	p.input.SetValue(before.Text)
+	p.input.CursorEnd()
+	p.lines = []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
+	hint := p.lines
+	apply := func(m *model, f live.Filter) {
+		m.list.filter = f
+		m.list.show(m.snapshot)
+	}
+	p.change = func(m *model, value string) {
+		f, err := live.ParseFilter(value)
+		if err != nil {
+			p.lines = []string{printable.Line(err.Error())}
+			return
+		}
+		p.lines = hint
+		apply(m, f)
+	}
+	p.accept = func(m *model, value string) tea.Cmd { return nil }
+	p.cancel = func(m *model) { apply(m, before) }
+	return p
+}
+
+// destination is a target of the fuzzy jump.
+type destination struct {
+	text string
+	open func(m *model) tea.Cmd
+}
+
+// destinations returns the objects, and the pages and actions for the selected object.
+func destinations(m *model) []destination {
+	var all []destination
+	row, selected := m.list.selected()
+	for i, kind := range pages() {
+		if selected && kind.has(row.Kind) {
+			all = append(all, destination{kind.name, func(m *model) tea.Cmd { m.open(row, i); return nil }})
+		}
+	}
+	for _, a := range actions() {
+		if selected && row.Object != nil && row.Kind.Has(a.applies) {
+			all = append(all, destination{a.verb, func(m *model) tea.Cmd { return m.act(a.key) }})
+		}
+	}
+	all = append(all, destination{"quit", func(*model) tea.Cmd { return tea.Quit }})
+	for _, row := range m.snapshot.Rows {
+		all = append(all, destination{printable.Line(row.ID.String()), func(m *model) tea.Cmd {
+			m.list.jump(m.snapshot, row.ID)
+			if m.page != nil {
+				m.reopen()
+			}
+			return nil
+		}})
+	}
+	return all
+}
+
+// jumpPrompt jumps to an object or runs a command.
+func jumpPrompt(m *model) *prompt {
+	all := destinations(m)
+	texts := make([]string, len(all))
+	for i, d := range all {
+		texts[i] = d.text
+	}
+	p := &prompt{input: newInput(":")}
+	var found []destination
+	chosen := 0
+	show := func() {
+		p.lines = nil
+		for i, d := range found {
+			prefix := "  "
+			if i == chosen {
+				prefix = "> "
+			}
+			p.lines = append(p.lines, prefix+d.text)
+		}
+	}
+	p.change = func(_ *model, value string) {
+		found, chosen = nil, 0
+		for i, match := range fuzzy.Find(value, texts) {
+			if i == promptLines {
+				break
+			}
+			found = append(found, all[match.Index])
+		}
+		show()
+	}
+	p.choose = func(step int) {
+		chosen = max(0, min(len(found)-1, chosen+step))
+		show()
+	}
+	p.accept = func(m *model, _ string) tea.Cmd {
+		if chosen >= len(found) {
+			m.status = "nothing found"
+			return nil
+		}
+		return found[chosen].open(m)
+	}
+	return p
+}
