@@ -76,9 +76,7 @@ type follower struct {
 	version   string
 	known     map[string]controllers.Object
 	visit     func(Event) (bool, error)
-	// without are the fields that are omitted, and connected is called when a watch begins or ends. It may be nil.
 	without   pruned
-	connected func(bool)
 }
 
 func newFollower(c *Client, r Resource, s Selection, visit func(Event) (bool, error)) *follower {
@@ -132,9 +130,9 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 		return false, temporary(ctx, err)
 	}
 	defer w.Stop()
-	if f.connected != nil {
-		f.connected(true)
-		defer f.connected(false)
+	if connected := f.selection.Connected; connected != nil {
+		connected(true)
+		defer connected(false)
 	}
 	for {
 		select {

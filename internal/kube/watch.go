@@ -22,16 +22,7 @@ type Bound func(context.Context) (context.Context, context.CancelFunc)
 // until visit returns an error or ctx is done. Like Follow it survives lost connections, but the
 // first list must succeed within the deadline of first.
 func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error) error {
-	return c.WatchConnection(ctx, first, r, s, listed, visit, nil)
-}
-
-// WatchConnection is like Watch, and calls connected when the server has accepted a watch, and when
-// the watch has ended and is opened again.
-func (c *Client) WatchConnection(
-	ctx context.Context, first Bound, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error, connected func(bool),
-) error {
 	f := newFollower(c, r, s, func(e Event) (bool, error) { return false, visit(e) })
-	f.connected = connected
 	var objects []controllers.Object
 	bounded, cancel := first(ctx)
 	defer cancel()

@@ -146,11 +146,12 @@ func (c *Cluster) follow(ctx context.Context, f *feed) {
 	bounded := func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, listTimeout)
 	}
+	s := f.selection()
+	s.Connected = func(connected bool) { c.connect(f, connected) }
 	err := c.Diagnoser.Client.WithServedVersion(ctx, f.Kind, func(r kube.Resource) error {
-		return c.Diagnoser.Client.WatchConnection(ctx, bounded, r, f.selection(),
+		return c.Diagnoser.Client.Watch(ctx, bounded, r, s,
 			func(objects []controllers.Object) error { c.put(f, objects, nil); return nil },
-			func(e kube.Event) error { c.change(f, e); return nil },
-			func(connected bool) { c.connect(f, connected) })
+			func(e kube.Event) error { c.change(f, e); return nil })
 	})
 	if ctx.Err() == nil && err != nil {
 		c.put(f, nil, err)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"os"
 	"os/signal"
@@ -21,6 +22,9 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/screen"
 	"github.com/fluxkit/flux/internal/kube/transport"
 )
+
+// version is the version of this program, set by the build.
+var version string //nolint:gochecknoglobals // the linker needs a variable
 
 // notices keeps the end of what would disturb the screen, such as warnings of the API server, until the dashboard is closed.
 type notices struct {
@@ -50,6 +54,7 @@ func start() int {
 	said := &notices{}
 	a := app.New(os.Stdin, os.Stdout, said, os.Getenv, time.Now)
 	a.LookupEnv, a.Environ = os.LookupEnv, os.Environ
+	a.Build.Version = cmp.Or(version, app.DevVersion)
 	a.AddEnvironmentSecrets()
 	root := &cobra.Command{Use: "flux", SilenceErrors: true, SilenceUsage: true, PersistentPreRun: func(cmd *cobra.Command, args []string) {
 		a.AddFlagSecrets(cmd, args)

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// Programs returns the directory with flux and flux-helper of the working tree, beside links to
+// Programs returns the directory with flux, flux-helper and flux-ui of the working tree, beside links to
 // flux-sandbox, kubectl and the controllers. Every test binary builds them once, and all in one
 // directory: the go command does not link a program again that is up to date.
 func Programs(t testing.TB) string {
@@ -40,7 +40,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir+string(filepath.Separator), "./cmd/flux", "./cmd/"+helper.Program)
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir+string(filepath.Separator), "./cmd/flux", "./cmd/"+helper.Program, "./cmd/flux/"+helper.Dashboard)
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

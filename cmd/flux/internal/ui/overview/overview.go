@@ -45,7 +45,11 @@ Selection:
   that you may not list are named.
 
 Output:
-  --once prints the overview and exits. It is required without a terminal.`,
+  --once prints the overview and exits. It is required without a terminal.
+
+Guardrails:
+  The configuration file can disable the actions for some clusters, or require
+  the name of the cluster for each action. See "flux help environment".`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the dashboard was closed; with --once: all resources are ready, suspended or being reconciled",
 			clierr.ExitFailed:       "with --once: a resource or a controller has failed, or a resource waits for a failed one",

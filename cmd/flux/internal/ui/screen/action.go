@@ -9,86 +9,20 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/live"
 )
-
-// action is a command that changes objects.
-type action struct {
-	key, verb string
-	applies   controllers.Verb
-	// excludes returns why the action does not apply to an object of its kinds, or "".
-	excludes func(live.Row) string
-	// effect is what the action does.
-	effect string
-	// options are the flags that the confirmation offers.
-	options []option
-	// reason is set if the confirmation asks for a reason.
-	reason bool
-	// preview is the flag with which the command prints its consequences without a change.
-	preview string
-	flags   []string
-}
-
-// option is a flag that the confirmation offers with a key.
-type option struct {
-	key, flag, text string
-	applies         func(controllers.Kind) bool
-}
-
-// actions lists the actions.
-func actions() []action {
-	isRelease := func(k controllers.Kind) bool { return k.Release }
-	return []action{
-		{
-			key: "r", verb: "reconcile", applies: controllers.Reconcile, effect: "The controllers reconcile the current revision, and flux waits for the result.",
-			excludes: func(row live.Row) string {
-				if row.Suspended {
-					return "is suspended: resume it first"
-				}
-				return ""
-			},
-			options: []option{
-				{"s", "--with-source", "the sources first", controllers.Kind.HasUpstream},
-				{"f", "--force", "upgrade even without changes", isRelease},
-				{"x", "--reset", "reset the failure counts", isRelease},
-			},
-		},
-		{
-			key: "s", verb: "suspend", applies: controllers.Suspend, effect: "The controllers no longer reconcile it, until it is resumed.", reason: true,
-			excludes: func(row live.Row) string {
-				if row.Suspended {
-					return "is suspended already"
-				}
-				return ""
-			},
-		},
-		{
-			key: "u", verb: "resume", applies: controllers.Resume, effect: "The controllers reconcile it again, and flux waits for the result.",
-			excludes: func(row live.Row) string {
-				if !row.Suspended {
-					return "is not suspended"
-				}
-				return ""
-			},
-		},
-		{
-			key: "ctrl+d", verb: "delete", applies: controllers.Delete, preview: "--dry-run", flags: []string{"--yes"},
-			excludes: func(live.Row) string { return "" },
-			options:  []option{{"s", "--suspend-first", "keep the resources that it manages", controllers.Kind.Applies}},
-		},
-	}
-}
 
 // activity is an action that runs or has ended.
 type activity struct {
 	title string
 	rows  []live.Row
 	run   int
-	text  transcript
+	text  child.Transcript
 	done  bool
 	// preview is the prompt that shows the consequences that the activity prints.
 	preview *prompt
@@ -96,20 +30,20 @@ type activity struct {
 
 // act asks for the confirmation of an action.
 func (m *model) act(key string) tea.Cmd {
-	i := slices.IndexFunc(actions(), func(a action) bool { return a.key == key })
+	i := slices.IndexFunc(verbs.Actions(), func(a verbs.Action) bool { return a.Key == key })
 	if i < 0 {
 		return nil
 	}
-	a := actions()[i]
+	a := verbs.Actions()[i]
 	switch {
 	case m.guard == config.ReadOnly:
-		m.status = a.verb + " is disabled: the dashboard is read-only"
+		m.status = a.Verb + " is disabled: the dashboard is read-only"
 		return nil
 	case m.action != nil && !m.action.done:
 		m.status = "wait for the end of: " + m.action.title
 		return nil
 	}
-	rows := m.list.targets(m.snapshot)
+	rows := m.list.Targets(m.snapshot)
 	if m.page != nil {
 		rows = []live.Row{m.page.row}
 	}
@@ -119,9 +53,9 @@ func (m *model) act(key string) tea.Cmd {
 	var taken []live.Row
 	var excluded []string
 	for _, row := range rows {
-		why := a.excludes(row)
-		if row.Object == nil || !row.Kind.Has(a.applies) {
-			why = "does not support " + a.verb
+		why := a.Excludes(row)
+		if row.Object == nil || !row.Kind.Has(a.Applies) {
+			why = "does not support " + a.Verb
 		}
 		if why != "" {
 			excluded = append(excluded, printable.Line(row.ID.String())+" "+why)
@@ -137,14 +71,14 @@ func (m *model) act(key string) tea.Cmd {
 }
 
 // confirmation returns the prompt for an action.
-func (m *model) confirmation(a action, rows []live.Row, excluded []string) *prompt {
+func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string) *prompt {
 	what := printable.Line(rows[0].ID.String())
 	if len(rows) > 1 {
 		what = output.Amount(len(rows), "resource")
 	}
-	p := &prompt{title: strings.ToUpper(a.verb[:1]) + a.verb[1:] + " " + what + "?", on: map[string]bool{}}
-	if a.effect != "" {
-		p.lines = append(p.lines, a.effect)
+	p := &prompt{title: strings.ToUpper(a.Verb[:1]) + a.Verb[1:] + " " + what + "?", on: map[string]bool{}}
+	if a.Effect != "" {
+		p.lines = append(p.lines, a.Effect)
 	}
 	for _, row := range rows {
 		if len(rows) > 1 {
@@ -154,8 +88,8 @@ func (m *model) confirmation(a action, rows []live.Row, excluded []string) *prom
 	for _, line := range excluded {
 		p.lines = append(p.lines, "not included: "+line)
 	}
-	for _, o := range a.options {
-		if slices.ContainsFunc(rows, func(r live.Row) bool { return o.applies(r.Kind) }) {
+	for _, o := range a.Options {
+		if slices.ContainsFunc(rows, func(r live.Row) bool { return o.Applies(r.Kind) }) {
 			p.options = append(p.options, o)
 		}
 	}
@@ -163,61 +97,61 @@ func (m *model) confirmation(a action, rows []live.Row, excluded []string) *prom
 	case m.guard == config.TypeName:
 		p.need = m.cluster
 		p.input = newInput("type the name of the cluster, " + printable.Line(m.cluster) + ": ")
-	case a.preview != "" && slices.ContainsFunc(rows, func(r live.Row) bool { return r.Kind.Applies() }):
+	case a.Preview != "" && slices.ContainsFunc(rows, func(r live.Row) bool { return r.Kind.Applies() }):
 		p.need = rows[0].ID.Name
 		if len(rows) > 1 {
 			p.need = strconv.Itoa(len(rows))
 		}
 		p.input = newInput("type " + printable.Line(p.need) + " to confirm: ")
-	case a.reason:
+	case a.Reason:
 		p.input = newInput("reason (optional): ")
 	}
 	args := func(more ...string) []string {
-		all := append([]string{a.verb}, names(rows)...)
+		all := append([]string{a.Verb}, names(rows)...)
 		for _, o := range p.options {
-			if p.on[o.flag] {
-				all = append(all, o.flag)
+			if p.on[o.Flag] {
+				all = append(all, o.Flag)
 			}
 		}
 		return append(all, more...)
 	}
 	p.accept = func(m *model, value string) tea.Cmd {
-		flags := slices.Clone(a.flags)
-		if a.reason && p.need == "" && value != "" {
+		flags := slices.Clone(a.Flags)
+		if a.Reason && p.need == "" && value != "" {
 			flags = append(flags, "--reason="+value)
 		}
-		title := fmt.Sprintf("flux %s %s", a.verb, what)
+		title := fmt.Sprintf("flux %s %s", a.Verb, what)
 		m.action = &activity{title: title, rows: rows}
 		m.status = title + " …"
-		m.action.run = m.run.start(m.ctx, args(flags...))
-		clear(m.list.marks)
+		m.action.run = m.run.Start(m.ctx, args(flags...))
+		clear(m.list.Marks)
 		return nil
 	}
-	if a.preview != "" {
+	if a.Preview != "" {
 		ctx, cancel := context.WithCancel(m.ctx)
 		p.end, p.loading = cancel, true
 		m.action = &activity{title: p.title, rows: rows, preview: p}
-		m.action.run = m.run.start(ctx, append(args(), a.preview))
+		m.action.run = m.run.Start(ctx, append(args(), a.Preview))
 	}
 	return p
 }
 
 // actionEnded reports the result of an action, or shows its consequences.
-func (m *model) actionEnded(msg endedMsg) {
+func (m *model) actionEnded(msg child.End) {
 	m.action.done = true
 	if p := m.action.preview; p != nil {
-		p.lines, p.loading = append(p.lines, m.action.text.lines...), false
+		p.lines, p.loading = append(p.lines, m.action.text.Lines...), false
 		m.status = ""
-		if msg.code != 0 || msg.err != nil {
+		if msg.Code != 0 || msg.Err != nil {
 			p.accept, p.options, p.input = nil, nil, nil
 			p.title = "The consequences could not be determined"
 		}
 		return
 	}
-	switch last := m.action.text.last(); {
-	case msg.err != nil:
-		m.status = "✗ running flux: " + msg.err.Error()
-	case msg.code != 0:
+	switch last := m.action.text.Last(); {
+	case msg.Err != nil:
+		m.status = "✗ running flux: " + msg.Err.Error()
+	case msg.Code != 0:
 		m.status = fmt.Sprintf("✗ %s has failed; o shows the output: %s", m.action.title, last)
 	default:
 		m.status = m.action.title + ": " + last
@@ -225,4 +159,13 @@ func (m *model) actionEnded(msg endedMsg) {
 	if m.page != nil && m.page.at >= 0 {
 		m.reload()
 	}
+}
+
+// names returns rows as arguments of a command.
+func names(rows []live.Row) []string {
+	var args []string
+	for _, row := range rows {
+		args = append(args, row.ID.String())
+	}
+	return slices.Clip(args)
 }

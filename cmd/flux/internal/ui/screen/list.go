@@ -8,8 +8,9 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
-	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
 	"github.com/fluxkit/flux/pkg/live"
 )
 
@@ -25,129 +26,9 @@ const (
 // restMsg is sent when the cursor has rested since the given number of moves.
 type restMsg int
 
-// list is the list of objects with the cursor.
-type list struct {
-	rows        []live.Row
-	cursor, top int
-	height      int
-	filter      live.Filter
-	marks       map[controllers.ID]bool
-	earlier     []controllers.ID
-	moves       int
-}
-
-// show sets the rows. The cursor stays on its object, and marks of deleted objects are removed.
-func (l *list) show(s live.Snapshot) {
-	at, had := l.selected()
-	l.rows = nil
-	there := make(map[controllers.ID]bool, len(l.marks))
-	for _, row := range s.Rows {
-		if l.marks[row.ID] {
-			there[row.ID] = true
-		}
-		if l.filter.Matches(row, s.At) {
-			l.rows = append(l.rows, row)
-		}
-	}
-	l.marks = there
-	if i := l.index(at.ID); had && i >= 0 && (l.cursor > 0 || l.moves > 0) {
-		l.cursor = i
-	}
-	l.scroll()
-}
-
-func (l *list) index(id controllers.ID) int {
-	return slices.IndexFunc(l.rows, func(r live.Row) bool { return r.ID == id })
-}
-
-// selected returns the row of the cursor.
-func (l *list) selected() (live.Row, bool) {
-	if l.cursor < 0 || l.cursor >= len(l.rows) {
-		return live.Row{}, false
-	}
-	return l.rows[l.cursor], true
-}
-
-// scroll keeps the cursor in the visible part.
-func (l *list) scroll() {
-	l.cursor = max(0, min(l.cursor, len(l.rows)-1))
-	l.top = max(0, min(l.top, l.cursor, len(l.rows)-1), l.cursor-l.height+1)
-}
-
-// move moves the cursor, and reports whether the key does that.
-func (l *list) move(key string) bool {
-	steps := map[string]int{
-		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -l.height, "ctrl+b": -l.height, "pgdown": l.height, "ctrl+f": l.height,
-		"home": -len(l.rows), "g": -len(l.rows), "end": len(l.rows), "G": len(l.rows),
-	}
-	step, is := steps[key]
-	if is {
-		l.moves++
-		l.cursor += step
-		l.scroll()
-	}
-	return is
-}
-
-func (l *list) mark(id controllers.ID) {
-	if l.marks[id] {
-		delete(l.marks, id)
-	} else {
-		l.marks[id] = true
-	}
-}
-
-// jump moves the cursor to an object, and clears a filter that hides it. It reports whether the object is in the list.
-func (l *list) jump(s live.Snapshot, id controllers.ID) bool {
-	if !slices.ContainsFunc(s.Rows, func(r live.Row) bool { return r.ID == id }) {
-		return false
-	}
-	if row, ok := l.selected(); ok && row.ID != id {
-		l.earlier = append(l.earlier, row.ID)
-	}
-	if l.index(id) < 0 {
-		l.filter = live.Filter{}
-		l.show(s)
-	}
-	l.moves++
-	l.cursor = l.index(id)
-	l.scroll()
-	return true
-}
-
-// back moves the cursor to the object before the last jump.
-func (l *list) back() bool {
-	for len(l.earlier) > 0 {
-		last := len(l.earlier) - 1
-		i := l.index(l.earlier[last])
-		l.earlier = l.earlier[:last]
-		if i >= 0 {
-			l.moves++
-			l.cursor = i
-			l.scroll()
-			return true
-		}
-	}
-	return false
-}
-
-// targets returns the marked rows, or else the selected one.
-func (l *list) targets(s live.Snapshot) []live.Row {
-	var rows []live.Row
-	for _, row := range s.Rows {
-		if l.marks[row.ID] {
-			rows = append(rows, row)
-		}
-	}
-	if row, ok := l.selected(); ok && len(rows) == 0 {
-		rows = append(rows, row)
-	}
-	return rows
-}
-
 // rowsShown returns the number of rows that fit on the screen.
-func (m *model) rowsShown() int {
-	n := m.height - len(m.header()) - 1 - detailLines - 1
+func rowsShown(m *model) int {
+	n := m.height - len(header(m)) - 1 - detailLines - 1
 	if m.events != nil {
 		n -= eventLines
 	}
@@ -155,25 +36,25 @@ func (m *model) rowsShown() int {
 }
 
 // listView returns the table, and the message and the fix of the selected object.
-func (m *model) listView() []string {
+func listView(m *model) []string {
 	l := &m.list
-	l.height = m.rowsShown()
-	l.scroll()
-	columns := m.columns()
-	lines := []string{m.styles.strong.Render(columns.line("  RESOURCE", "AGE", "REVISION", "MESSAGE"))}
-	for i := l.top; i < min(len(l.rows), l.top+l.height); i++ {
-		lines = append(lines, m.rowView(columns, l.rows[i], i == l.cursor))
+	l.Height = rowsShown(m)
+	l.Scroll()
+	columns := columnsOf(m)
+	lines := []string{m.styles.Strong.Render(columns.line("  RESOURCE", "AGE", "REVISION", "MESSAGE"))}
+	for i := l.Top; i < min(len(l.Rows), l.Top+l.Height); i++ {
+		lines = append(lines, rowView(m, columns, l.Rows[i], i == l.Cursor))
 	}
-	if len(l.rows) == 0 && m.loaded {
+	if len(l.Rows) == 0 && m.loaded {
 		lines = append(lines, "", "  no resources")
 	}
 	if m.prompt != nil {
 		return lines
 	}
-	for len(lines) < l.height+1 {
+	for len(lines) < l.Height+1 {
 		lines = append(lines, "")
 	}
-	lines = append(lines, m.details()...)
+	lines = append(lines, details(m)...)
 	if m.events != nil {
 		lines = append(lines, m.events.view(m)...)
 	}
@@ -183,7 +64,7 @@ func (m *model) listView() []string {
 // columns are the widths of the columns of the list.
 type columns struct{ name, age, revision, message int }
 
-func (m *model) columns() columns {
+func columnsOf(m *model) columns {
 	c := columns{age: 5}
 	if m.width >= revisionWidth {
 		c.revision = 24
@@ -197,16 +78,16 @@ func (m *model) columns() columns {
 }
 
 func (c columns) line(name, age, revision, message string) string {
-	parts := []string{cell(name, c.name), cell(age, c.age)}
+	parts := []string{paint.Cell(name, c.name), paint.Cell(age, c.age)}
 	if c.revision > 0 {
-		parts = append(parts, cell(revision, c.revision))
+		parts = append(parts, paint.Cell(revision, c.revision))
 	}
-	return strings.Join(append(parts, cell(message, c.message)), " ")
+	return strings.Join(append(parts, paint.Cell(message, c.message)), " ")
 }
 
-func (m *model) rowView(c columns, row live.Row, selected bool) string {
-	prefix := mark(row.State) + " "
-	if m.list.marks[row.ID] {
+func rowView(m *model, c columns, row live.Row, selected bool) string {
+	prefix := paint.Mark(row.State) + " "
+	if m.list.Marks[row.ID] {
 		prefix = "● "
 	}
 	if row.Root != row.ID && row.Root.Name != "" {
@@ -219,17 +100,17 @@ func (m *model) rowView(c columns, row live.Row, selected bool) string {
 	line := c.line(prefix+name, overview.Age(m.snapshot, row), row.Revision, overview.Message(row))
 	switch {
 	case selected:
-		return m.styles.selected.Render(line)
+		return m.styles.Selected.Render(line)
 	case row.State == live.Ready:
 		return line
 	}
-	return m.styles.of(row.State).Render(line)
+	return m.styles.Of(row.State).Render(line)
 }
 
 // details returns the message and the fixes of the selected object.
-func (m *model) details() []string {
-	lines := []string{m.styles.faint.Render(strings.Repeat("─", m.width))}
-	row, ok := m.list.selected()
+func details(m *model) []string {
+	lines := []string{m.styles.Faint.Render(strings.Repeat("─", m.width))}
+	row, ok := m.list.Selected()
 	if !ok {
 		return append(lines, "", "", "")
 	}
@@ -241,15 +122,15 @@ func (m *model) details() []string {
 			row.Fixes = root.Fixes
 		}
 	}
-	message := wrapped(cleaned(text), m.width, 2)
+	message := paint.Wrapped(child.Cleaned(text), m.width, 2)
 	for len(message) < 2 {
 		message = append(message, "")
 	}
 	fix := ""
 	if len(row.Fixes) > 0 {
-		fix = "Fix: " + cleaned(row.Fixes[0])
+		fix = "Fix: " + child.Cleaned(row.Fixes[0])
 	}
-	return append(append(lines, message...), m.styles.strong.Render(filled(fix, m.width)))
+	return append(append(lines, message...), m.styles.Strong.Render(paint.Filled(fix, m.width)))
 }
 
 // rested schedules the update of the events of the selected object.
@@ -258,7 +139,7 @@ func (m *model) rested() tea.Cmd {
 	if m.events == nil {
 		return nil
 	}
-	moves := m.list.moves
+	moves := m.list.Moves
 	return tea.Tick(restDelay, func(time.Time) tea.Msg { return restMsg(moves) })
 }
 
@@ -284,7 +165,7 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 		return nil
 	}
 	for range wheelLines {
-		m.list.move(key)
+		m.list.Move(key)
 	}
 	return m.rested()
 }
@@ -294,16 +175,16 @@ func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 	if m.prompt != nil || m.page != nil || m.help || msg.Button != tea.MouseLeft {
 		return nil
 	}
-	line := msg.Y - len(m.header()) - 1
-	i := m.list.top + line
-	if line < 0 || line >= m.list.height || i >= len(m.list.rows) {
+	line := msg.Y - len(header(m)) - 1
+	i := m.list.Top + line
+	if line < 0 || line >= m.list.Height || i >= len(m.list.Rows) {
 		return nil
 	}
-	if i == m.list.cursor && m.list.moves > 0 {
-		m.open(m.list.rows[i], 0)
+	if i == m.list.Cursor && m.list.Moves > 0 {
+		m.open(m.list.Rows[i], 0)
 		return nil
 	}
-	m.list.moves++
-	m.list.cursor = i
+	m.list.Moves++
+	m.list.Cursor = i
 	return m.rested()
 }

@@ -10,9 +10,11 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
-	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/rows"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
 	"github.com/fluxkit/flux/internal/config"
-	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/live"
@@ -30,14 +32,14 @@ type model struct {
 	app     *app.App
 	cluster string
 	guard   config.Guardrail
-	run     *runner
-	styles  styles
+	run     *child.Runner
+	styles  paint.Styles
 
 	width, height int
 	now           time.Time
 	snapshot      live.Snapshot
 	loaded        bool
-	list          list
+	list          rows.List
 	page          *page
 	events        *page
 	prompt        *prompt
@@ -49,17 +51,17 @@ type model struct {
 	awaited map[controllers.ID]bool
 }
 
-func newModel(ctx context.Context, a *app.App, cluster string, guard config.Guardrail, r *runner) *model {
+func newModel(ctx context.Context, a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
 	return &model{
-		ctx: ctx, app: a, cluster: cluster, guard: guard, run: r, styles: newStyles(), now: a.Now(),
-		list: list{marks: map[controllers.ID]bool{}}, awaited: map[controllers.ID]bool{},
+		ctx: ctx, app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
+		awaited: map[controllers.ID]bool{},
 	}
 }
 
 // Init implements tea.Model.
-func (m *model) Init() tea.Cmd { return m.tick() }
+func (m *model) Init() tea.Cmd { return tick() }
 
-func (m *model) tick() tea.Cmd {
+func tick() tea.Cmd {
 	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
 }
 
@@ -68,7 +70,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
-		m.list.height = m.rowsShown()
+		m.list.Height = rowsShown(m)
 		for _, p := range []*page{m.page, m.events} {
 			if p != nil {
 				p.update(m)
@@ -78,14 +80,14 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		return m, m.take(live.Snapshot(msg))
 	case tickMsg:
 		m.now = m.app.Now()
-		return m, m.tick()
-	case outputMsg:
-		m.received(msg.run, func(t *transcript) { t.add(msg.text) })
-	case endedMsg:
-		m.received(msg.run, func(t *transcript) { t.end() })
+		return m, tick()
+	case child.Output:
+		m.received(msg.Run, func(t *child.Transcript) { t.Add(msg.Text) })
+	case child.End:
+		m.received(msg.Run, func(t *child.Transcript) { t.End() })
 		m.ended(msg)
 	case restMsg:
-		if m.events != nil && int(msg) == m.list.moves {
+		if m.events != nil && int(msg) == m.list.Moves {
 			m.openEvents()
 		}
 	case tea.MouseWheelMsg:
@@ -105,7 +107,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 // take shows a new state of the cluster, and announces objects that have become ready.
 func (m *model) take(s live.Snapshot) tea.Cmd {
 	m.snapshot, m.loaded, m.now = s, m.loaded || !s.Loading(), s.At
-	m.list.show(s)
+	m.list.Show(s)
 	var announced []string
 	for _, row := range s.Rows {
 		if m.awaited[row.ID] && row.State == live.Ready {
@@ -122,7 +124,7 @@ func (m *model) take(s live.Snapshot) tea.Cmd {
 }
 
 // received adds output to what shows it.
-func (m *model) received(run int, add func(*transcript)) {
+func (m *model) received(run int, add func(*child.Transcript)) {
 	for _, p := range []*page{m.page, m.events} {
 		if p != nil && p.run == run {
 			add(&p.text)
@@ -131,7 +133,23 @@ func (m *model) received(run int, add func(*transcript)) {
 	}
 	if m.action != nil && m.action.run == run {
 		add(&m.action.text)
-		m.status = m.action.text.last()
+		m.status = m.action.text.Last()
+	}
+}
+
+// ended shows the result of a command that has ended.
+func (m *model) ended(msg child.End) {
+	for _, p := range []*page{m.page, m.events} {
+		if p != nil && p.run == msg.Run {
+			p.done = true
+			if msg.Err != nil {
+				p.failed = child.Cleaned("✗ running flux: " + msg.Err.Error())
+			}
+			p.update(m)
+		}
+	}
+	if m.action != nil && m.action.run == msg.Run {
+		m.actionEnded(msg)
 	}
 }
 
@@ -162,7 +180,7 @@ func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
 // pressInList handles a key of the list.
 func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
-	if m.list.move(name) {
+	if m.list.Move(name) {
 		return m.rested()
 	}
 	switch name {
@@ -177,7 +195,7 @@ func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 		m.toggleEvents()
 		return nil
 	}
-	row, ok := m.list.selected()
+	row, ok := m.list.Selected()
 	if !ok {
 		return nil
 	}
@@ -185,8 +203,8 @@ func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 	case "enter":
 		m.open(row, 0)
 	case "space":
-		m.list.mark(row.ID)
-		m.list.move("down")
+		m.list.Mark(row.ID)
+		m.list.Move("down")
 	default:
 		return m.pressOnObject(name, row)
 	}
@@ -195,12 +213,12 @@ func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 
 // escape clears the marks, or else the filter.
 func (m *model) escape() {
-	if len(m.list.marks) > 0 {
-		clear(m.list.marks)
+	if len(m.list.Marks) > 0 {
+		clear(m.list.Marks)
 		return
 	}
-	m.list.filter = live.Filter{}
-	m.list.show(m.snapshot)
+	m.list.Filter = live.Filter{}
+	m.list.Show(m.snapshot)
 }
 
 // pressOnObject handles a key that the list and the pages have in common.
@@ -209,7 +227,7 @@ func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
 	case "p":
 		m.openOwner(row)
 	case "b", "backspace":
-		if !m.list.back() {
+		if !m.list.Back() {
 			m.status = "no earlier object"
 		} else if m.page != nil {
 			m.reopen()
@@ -230,8 +248,8 @@ func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
 	case "o":
 		m.openOutput()
 	default:
-		for i, p := range pages() {
-			if p.key == name {
+		for i, p := range verbs.Pages() {
+			if p.Key == name {
 				m.open(row, i)
 				return nil
 			}
@@ -247,7 +265,7 @@ func (m *model) openOwner(row live.Row) {
 	switch {
 	case !ok:
 		m.status = printable.Line(row.ID.String()) + " is not applied by a Flux resource"
-	case !m.list.jump(m.snapshot, owner):
+	case !m.list.Jump(m.snapshot, owner):
 		m.status = printable.Line(owner.String()) + " is not in the list"
 	case m.page != nil:
 		m.reopen()
@@ -271,83 +289,31 @@ func (m *model) View() tea.View {
 		v.Content = fmt.Sprintf("flux ui requires a terminal of at least %d columns and %d lines", smallestWidth, smallestHeight)
 		return v
 	}
-	lines := m.header()
+	lines := header(m)
 	switch {
 	case m.help:
-		lines = append(lines, m.helpLines()...)
+		lines = append(lines, helpLines(m)...)
 	case m.page != nil:
 		lines = append(lines, m.page.view(m)...)
 	default:
-		lines = append(lines, m.listView()...)
+		lines = append(lines, listView(m)...)
 	}
-	bottom := m.bottom()
-	lines = lines[:min(len(lines), m.height-len(bottom))]
-	for len(lines) < m.height-len(bottom) {
+	last := bottom(m)
+	lines = lines[:min(len(lines), m.height-len(last))]
+	for len(lines) < m.height-len(last) {
 		lines = append(lines, "")
 	}
-	v.Content = strings.Join(append(lines, bottom...), "\n")
+	v.Content = strings.Join(append(lines, last...), "\n")
 	return v
 }
 
-// header returns the lines with the cluster, its state, and the freshness of the data.
-func (m *model) header() []string {
-	title := overview.Title(printable.Line(m.cluster), m.snapshot)
-	first := sides(m.styles.title.Render(title), m.freshness(), m.width)
-	counts := overview.Counts(m.snapshot)
-	if !m.loaded {
-		counts = "loading …"
-	}
-	var right []string
-	if m.list.filter.Text != "" {
-		right = append(right, fmt.Sprintf("/%s: %d", printable.Line(m.list.filter.Text), len(m.list.rows)))
-	}
-	if n := len(m.list.marks); n > 0 {
-		right = append(right, fmt.Sprintf("%d marked", n))
-	}
-	if m.guard == config.ReadOnly {
-		right = append(right, "read-only")
-	}
-	lines := []string{first, sides(counts, m.styles.cyan.Render(strings.Join(right, " · ")), m.width)}
-	unknown := m.snapshot.Unknown()
-	if unread := m.snapshot.Controllers.Unread; unread != "" {
-		unknown = append(unknown, unread)
-	}
-	if len(unknown) > 0 {
-		text := "not shown: " + printable.Line(redact.Text(strings.Join(unknown, "; ")))
-		lines = append(lines, m.styles.yellow.Render(filled(text, m.width)))
-	}
-	return lines
-}
-
-// freshness returns whether the data is current.
-func (m *model) freshness() string {
-	loading, lost, since := 0, 0, time.Time{}
-	for _, s := range m.snapshot.Sources {
-		switch s.Access {
-		case live.Loading:
-			loading++
-		case live.Lost:
-			if lost++; since.IsZero() || s.Since.Before(since) {
-				since = s.Since
-			}
-		}
-	}
-	switch {
-	case lost > 0 && m.now.Sub(since) > lostGrace:
-		return m.styles.red.Render(fmt.Sprintf("connection lost %s ago (%d of %d kinds)", m.now.Sub(since).Round(time.Second), lost, len(m.snapshot.Sources)))
-	case loading > 0 || !m.loaded:
-		return m.styles.yellow.Render(fmt.Sprintf("loading %d of %d kinds", loading, len(m.snapshot.Sources)))
-	}
-	return m.styles.green.Render("live")
-}
-
 // bottom returns the prompt, or the status and the most important keys.
-func (m *model) bottom() []string {
+func bottom(m *model) []string {
 	if m.prompt != nil {
 		return m.prompt.view(m)
 	}
 	if m.status != "" {
-		return []string{filled(m.styles.cyan.Render(printable.Line(m.status)), m.width)}
+		return []string{paint.Filled(m.styles.Cyan.Render(printable.Line(m.status)), m.width)}
 	}
 	keys := "enter why  / filter  : jump  space mark  ? help  q quit"
 	if m.guard != config.ReadOnly {
@@ -356,5 +322,5 @@ func (m *model) bottom() []string {
 	if m.page != nil {
 		keys = cmp.Or(m.page.keys, "tab next page  R reload  W wrap  p owner  b back  esc list  ? help")
 	}
-	return []string{m.styles.faint.Render(filled(keys, m.width))}
+	return []string{m.styles.Faint.Render(paint.Filled(keys, m.width))}
 }

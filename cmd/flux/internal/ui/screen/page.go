@@ -10,55 +10,12 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
 	"github.com/fluxkit/flux/internal/terminal/printable"
-	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/live"
 )
-
-// pageKind is a page about an object: the output of a command.
-type pageKind struct {
-	name, key string
-	// has reports whether the page exists for a kind.
-	has func(controllers.Kind) bool
-	// args returns the arguments of the command. folded is set if healthy parts are omitted.
-	args func(row live.Row, folded bool) []string
-}
-
-func always(controllers.Kind) bool { return true }
-
-// ofFlux reports whether a kind applies objects, and Flux itself has it: flux compares only these with the cluster.
-func ofFlux(k controllers.Kind) bool {
-	return k.Applies() && slices.ContainsFunc(controllers.Kinds, func(other controllers.Kind) bool { return other.Kind == k.Kind })
-}
-
-// pages lists the pages in the order of the tabs.
-func pages() []pageKind {
-	subject := func(verb string, more ...string) func(live.Row, bool) []string {
-		return func(row live.Row, _ bool) []string { return append([]string{verb, row.ID.String()}, more...) }
-	}
-	named := func(verb string, flags ...string) func(live.Row, bool) []string {
-		return func(row live.Row, _ bool) []string {
-			return append([]string{verb, row.Kind.Word, row.ID.Name, "--namespace=" + row.ID.Namespace}, flags...)
-		}
-	}
-	return []pageKind{
-		{"why", "w", always, subject("why")},
-		{"tree", "t", func(k controllers.Kind) bool { return k.Has(controllers.Tree) }, func(row live.Row, folded bool) []string {
-			args := []string{"tree", row.ID.String(), "--output=wide"}
-			if folded && row.State != live.Ready {
-				args = append(args, "--failed")
-			}
-			return args
-		}},
-		{"diff", "d", ofFlux, named("diff")},
-		{"events", "v", always, func(row live.Row, _ bool) []string { return []string{"events", "--for=" + row.ID.String()} }},
-		{"logs", "l", always, func(row live.Row, _ bool) []string {
-			return []string{"logs", "--for=" + row.ID.String(), "--tail=200", "--follow"}
-		}},
-		{"YAML", "Y", always, subject("get", "--output=yaml")},
-		{"history", "h", ofFlux, named("debug", "--show-history")},
-	}
-}
 
 // page shows the output of a command about an object.
 type page struct {
@@ -67,7 +24,7 @@ type page struct {
 	title  string
 	run    int
 	cancel context.CancelFunc
-	text   transcript
+	text   child.Transcript
 	port   viewport.Model
 	done   bool
 	failed string
@@ -90,10 +47,10 @@ func newPage(m *model, row live.Row) *page {
 // load runs the command of the page.
 func (p *page) load(m *model, args []string) {
 	p.close()
-	p.text, p.done, p.failed = transcript{}, false, ""
+	p.text, p.done, p.failed = child.Transcript{}, false, ""
 	var ctx context.Context
 	ctx, p.cancel = context.WithCancel(m.ctx)
-	p.run = m.run.start(ctx, args)
+	p.run = m.run.Start(ctx, args)
 	p.update(m)
 }
 
@@ -101,7 +58,7 @@ func (p *page) close() { p.cancel() }
 
 func (p *page) resize(m *model) {
 	p.port.SetWidth(m.width)
-	height := m.height - len(m.header()) - 2
+	height := m.height - len(header(m)) - 2
 	if p == m.events {
 		height = eventLines - 1
 	}
@@ -111,14 +68,14 @@ func (p *page) resize(m *model) {
 // update shows the output that was received.
 func (p *page) update(m *model) {
 	p.resize(m)
-	lines := p.text.lines
+	lines := p.text.Lines
 	switch {
 	case p.failed != "":
 		lines = append(slices.Clip(lines), p.failed)
 	case len(lines) == 0 && p.done:
 		lines = []string{"no output"}
 	case len(lines) == 0:
-		lines = []string{m.styles.faint.Render("loading …")}
+		lines = []string{m.styles.Faint.Render("loading …")}
 	}
 	if !p.cuts {
 		lines = strings.Split(ansi.Wrap(strings.Join(lines, "\n"), p.port.Width(), ""), "\n")
@@ -156,38 +113,22 @@ func (p *page) scroll(key string, n int) bool {
 
 // view returns the tabs and the output.
 func (p *page) view(m *model) []string {
-	title := m.styles.strong.Render(p.title)
+	title := m.styles.Strong.Render(p.title)
 	if p.at >= 0 {
 		var tabs []string
-		for i, kind := range pages() {
+		for i, kind := range verbs.Pages() {
 			switch {
-			case !kind.has(p.row.Kind):
+			case !kind.Has(p.row.Kind):
 			case i == p.at:
-				tabs = append(tabs, m.styles.selected.Render(" "+kind.name+" "))
+				tabs = append(tabs, m.styles.Selected.Render(" "+kind.Name+" "))
 			default:
-				tabs = append(tabs, m.styles.faint.Render(" "+kind.name+" "))
+				tabs = append(tabs, m.styles.Faint.Render(" "+kind.Name+" "))
 			}
 		}
-		state := m.styles.of(p.row.State).Render(mark(p.row.State) + " " + printable.Line(p.row.ID.String()))
-		title = sides(state, strings.Join(tabs, ""), m.width)
+		state := m.styles.Of(p.row.State).Render(paint.Mark(p.row.State) + " " + printable.Line(p.row.ID.String()))
+		title = paint.Sides(state, strings.Join(tabs, ""), m.width)
 	}
-	return append([]string{filled(title, m.width)}, strings.Split(p.port.View(), "\n")...)
-}
-
-// ended shows the result of a command that has ended.
-func (m *model) ended(msg endedMsg) {
-	for _, p := range []*page{m.page, m.events} {
-		if p != nil && p.run == msg.run {
-			p.done = true
-			if msg.err != nil {
-				p.failed = cleaned("✗ running flux: " + msg.err.Error())
-			}
-			p.update(m)
-		}
-	}
-	if m.action != nil && m.action.run == msg.run {
-		m.actionEnded(msg)
-	}
+	return append([]string{paint.Filled(title, m.width)}, strings.Split(p.port.View(), "\n")...)
 }
 
 // open shows a page about an object, or the next one that its kind has.
@@ -196,9 +137,9 @@ func (m *model) open(row live.Row, at int) {
 		m.status = printable.Line(row.ID.String()) + " is not in the list of the cluster: only why applies to it"
 		return
 	}
-	kinds := pages()
-	if !kinds[at].has(row.Kind) {
-		m.status = fmt.Sprintf("%s has no page %q", row.ID.Kind, kinds[at].name)
+	kinds := verbs.Pages()
+	if !kinds[at].Has(row.Kind) {
+		m.status = fmt.Sprintf("%s has no page %q", row.ID.Kind, kinds[at].Name)
 		return
 	}
 	p := newPage(m, row)
@@ -206,19 +147,19 @@ func (m *model) open(row live.Row, at int) {
 		m.page.close()
 		p.unfolded, p.cuts = m.page.unfolded, m.page.cuts
 	}
-	p.at, p.bottom = at, kinds[at].name == "logs"
+	p.at, p.bottom = at, kinds[at].Name == "logs"
 	m.page, m.status = p, ""
-	p.load(m, kinds[at].args(row, !p.unfolded))
+	p.load(m, kinds[at].Args(row, !p.unfolded))
 }
 
 // reopen shows the page about the selected object.
 func (m *model) reopen() {
-	row, ok := m.list.selected()
+	row, ok := m.list.Selected()
 	if !ok {
 		return
 	}
 	at := max(0, m.page.at)
-	if !pages()[at].has(row.Kind) {
+	if !verbs.Pages()[at].Has(row.Kind) {
 		at = 0
 	}
 	m.open(row, at)
@@ -258,9 +199,9 @@ func (m *model) pressInPage(key tea.KeyPressMsg) tea.Cmd {
 	if step == 0 {
 		return m.pressOnObject(name, p.row)
 	}
-	n := len(pages())
+	n := len(verbs.Pages())
 	for at := (p.at + step + n) % n; at != p.at; at = (at + step + n) % n {
-		if pages()[at].has(p.row.Kind) {
+		if verbs.Pages()[at].Has(p.row.Kind) {
 			m.open(p.row, at)
 			break
 		}
@@ -270,13 +211,13 @@ func (m *model) pressInPage(key tea.KeyPressMsg) tea.Cmd {
 
 func (m *model) reload() {
 	if p := m.page; p.at >= 0 {
-		p.load(m, pages()[p.at].args(p.row, !p.unfolded))
+		p.load(m, verbs.Pages()[p.at].Args(p.row, !p.unfolded))
 	}
 }
 
 // openEvents shows the events of the selected object below the list.
 func (m *model) openEvents() {
-	row, ok := m.list.selected()
+	row, ok := m.list.Selected()
 	if !ok || row.Object == nil {
 		return
 	}

@@ -9,6 +9,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"github.com/sahilm/fuzzy"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/live"
 )
@@ -20,7 +22,7 @@ const promptLines = 8
 type prompt struct {
 	title   string
 	lines   []string
-	options []option
+	options []verbs.Option
 	// on holds the flags of the options that are selected.
 	on map[string]bool
 	// input reads a text. Without it, y or enter confirms.
@@ -57,8 +59,8 @@ func (p *prompt) focus() tea.Cmd {
 // press handles a key. With an input, options have the key together with alt, since other keys are text.
 func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
-	option := slices.IndexFunc(p.options, func(o option) bool {
-		return name == "alt+"+o.key || p.input == nil && name == o.key
+	option := slices.IndexFunc(p.options, func(o verbs.Option) bool {
+		return name == "alt+"+o.Key || p.input == nil && name == o.Key
 	})
 	switch {
 	case name == "esc", p.input == nil && (name == "n" || name == "q"), p.accept == nil:
@@ -68,7 +70,7 @@ func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
 		}
 		return nil
 	case option >= 0:
-		flag := p.options[option].flag
+		flag := p.options[option].Flag
 		p.on[flag] = !p.on[flag]
 		return nil
 	case name == "enter", p.input == nil && name == "y":
@@ -119,54 +121,54 @@ func (p *prompt) close(m *model) {
 
 // view returns the lines of the prompt.
 func (p *prompt) view(m *model) []string {
-	lines := []string{m.styles.faint.Render(strings.Repeat("─", m.width))}
+	lines := []string{m.styles.Faint.Render(strings.Repeat("─", m.width))}
 	if p.title != "" {
-		lines = append(lines, m.styles.strong.Render(filled(p.title, m.width)))
+		lines = append(lines, m.styles.Strong.Render(paint.Filled(p.title, m.width)))
 	}
 	shown := p.lines
 	if len(shown) > promptLines {
 		shown = append(slices.Clip(shown[:promptLines-1]), fmt.Sprintf("  and %d more", len(p.lines)-promptLines+1))
 	}
 	for _, line := range shown {
-		for _, part := range wrapped(line, m.width-2, 3) {
+		for _, part := range paint.Wrapped(line, m.width-2, 3) {
 			lines = append(lines, "  "+part)
 		}
 	}
 	if p.loading {
-		lines = append(lines, m.styles.faint.Render("  reading the consequences …"))
+		lines = append(lines, m.styles.Faint.Render("  reading the consequences …"))
 	}
 	for _, o := range p.options {
-		state, key := "off", o.key
-		if p.on[o.flag] {
-			state = m.styles.strong.Render("on")
+		state, key := "off", o.Key
+		if p.on[o.Flag] {
+			state = m.styles.Strong.Render("on")
 		}
 		if p.input != nil {
 			key = "alt+" + key
 		}
-		lines = append(lines, "  "+key+"  "+o.flag+" ("+o.text+"): "+state)
+		lines = append(lines, "  "+key+"  "+o.Flag+" ("+o.Text+"): "+state)
 	}
 	if p.input != nil {
 		p.input.SetWidth(max(1, m.width-len(p.input.Prompt)-1))
-		return append(lines, filled(p.input.View(), m.width))
+		return append(lines, paint.Filled(p.input.View(), m.width))
 	}
 	keys := "y or enter confirms, n or esc cancels"
 	if p.accept == nil {
 		keys = "any key closes"
 	}
-	return append(lines, m.styles.faint.Render(filled(keys, m.width)))
+	return append(lines, m.styles.Faint.Render(paint.Filled(keys, m.width)))
 }
 
 // filterPrompt changes the filter while it is typed.
 func filterPrompt(m *model) *prompt {
-	before := m.list.filter
+	before := m.list.Filter
 	p := &prompt{input: newInput("/")}
 	p.input.SetValue(before.Text)
 	p.input.CursorEnd()
 	p.lines = []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
 	hint := p.lines
 	apply := func(m *model, f live.Filter) {
-		m.list.filter = f
-		m.list.show(m.snapshot)
+		m.list.Filter = f
+		m.list.Show(m.snapshot)
 	}
 	p.change = func(m *model, value string) {
 		f, err := live.ParseFilter(value)
@@ -191,21 +193,21 @@ type destination struct {
 // destinations returns the objects, and the pages and actions for the selected object.
 func destinations(m *model) []destination {
 	var all []destination
-	row, selected := m.list.selected()
-	for i, kind := range pages() {
-		if selected && kind.has(row.Kind) {
-			all = append(all, destination{kind.name, func(m *model) tea.Cmd { m.open(row, i); return nil }})
+	row, selected := m.list.Selected()
+	for i, kind := range verbs.Pages() {
+		if selected && kind.Has(row.Kind) {
+			all = append(all, destination{kind.Name, func(m *model) tea.Cmd { m.open(row, i); return nil }})
 		}
 	}
-	for _, a := range actions() {
-		if selected && row.Object != nil && row.Kind.Has(a.applies) {
-			all = append(all, destination{a.verb, func(m *model) tea.Cmd { return m.act(a.key) }})
+	for _, a := range verbs.Actions() {
+		if selected && row.Object != nil && row.Kind.Has(a.Applies) {
+			all = append(all, destination{a.Verb, func(m *model) tea.Cmd { return m.act(a.Key) }})
 		}
 	}
 	all = append(all, destination{"quit", func(*model) tea.Cmd { return tea.Quit }})
 	for _, row := range m.snapshot.Rows {
 		all = append(all, destination{printable.Line(row.ID.String()), func(m *model) tea.Cmd {
-			m.list.jump(m.snapshot, row.ID)
+			m.list.Jump(m.snapshot, row.ID)
 			if m.page != nil {
 				m.reopen()
 			}

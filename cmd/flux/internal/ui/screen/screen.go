@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -14,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
 	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/helper"
@@ -56,20 +56,20 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	own := cmd.LocalNonPersistentFlags()
-	r := &runner{program: flux, env: a.Environ(), global: overview.Flags(cmd.Flags(), func(f *pflag.Flag) bool {
+	r := &child.Runner{Program: flux, Env: a.Environ(), Global: overview.Flags(cmd.Flags(), func(f *pflag.Flag) bool {
 		return own.Lookup(f.Name) != nil || f.Name == "namespace"
 	})}
 	if ui.Colors(screen, a.Env) {
-		r.env = append(r.env, "CLICOLOR_FORCE=1")
+		r.Env = append(r.Env, "CLICOLOR_FORCE=1")
 	}
 	m := newModel(ctx, a, name, guard, r)
 	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithOutput(screen), tea.WithEnvironment(a.Environ()), tea.WithoutSignalHandler())
-	r.send = p.Send
-	r.running.Go(func() { cluster.Run(ctx) })
-	r.running.Go(func() { evaluate(ctx, cluster, p.Send) })
+	r.Send = p.Send
+	r.Running.Go(func() { cluster.Run(ctx) })
+	r.Running.Go(func() { evaluate(ctx, cluster, p.Send) })
 	_, err = p.Run()
 	cancel()
-	r.running.Wait()
+	r.Running.Wait()
 	if cause := context.Cause(cmd.Context()); cause != nil {
 		return cause
 	}
@@ -90,19 +90,10 @@ func evaluate(ctx context.Context, c *live.Cluster, send func(tea.Msg)) {
 		case <-c.Changed():
 		case <-again.C:
 		}
-		began := time.Now() //nolint:forbidigo // measures itself
+		began := c.Now()
 		s := c.Snapshot()
-		took := time.Since(began)
+		took := c.Now().Sub(began)
 		send(snapshotMsg(s))
 		_ = web.Sleep(ctx, max(evaluationPause, evaluationShare*took)) // ends with ctx
 	}
-}
-
-// names returns rows as arguments of a command.
-func names(rows []live.Row) []string {
-	var args []string
-	for _, row := range rows {
-		args = append(args, row.ID.String())
-	}
-	return slices.Clip(args)
 }
