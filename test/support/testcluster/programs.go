@@ -25,13 +25,18 @@ func Programs(t testing.TB) string {
 	return dir
 }
 
-// AddHelper puts flux-helper of the working tree beside a program.
+// AddHelper puts flux-helper and flux-ui of the working tree beside a program.
 func AddHelper(program string) error {
 	dir, err := programs()
 	if err != nil {
 		return err
 	}
-	return os.Symlink(filepath.Join(dir, helper.Program), filepath.Join(filepath.Dir(program), helper.Program))
+	for _, name := range []string{helper.Program, helper.Dashboard} {
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(filepath.Dir(program), name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // programs builds the programs on its first call.
