@@ -5,18 +5,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/web"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
 )
 
 const (
@@ -49,9 +51,6 @@ type Source struct {
 	Since time.Time
 	Err   error
 }
-
-// IsUnknown reports whether objects of the kind may be missing from the list.
-func (s Source) IsUnknown() bool { return s.Access == Forbidden || s.Access == Unread }
 
 // feed holds the objects of a source.
 type feed struct {
@@ -97,17 +96,7 @@ func (c *Cluster) Read(ctx context.Context) error {
 	g.Go(func() error { return c.readControllers(gctx) })
 	for _, f := range c.feeds {
 		g.Go(func() error {
-			var objects []controllers.Object
-			err := c.Diagnoser.Client.WithServedVersion(gctx, f.Kind, func(r kube.Resource) error {
-				objects = nil
-				_, err := c.Diagnoser.Client.List(gctx, r, f.selection(), func(o controllers.Object) error {
-					objects = append(objects, o)
-					return nil
-				})
-				return err
-			})
-			c.put(f, objects, err)
-			if access := f.Access; access == Unread {
+			if err := c.follow(gctx, f, errListed); f.Access == Unread || gctx.Err() != nil {
 				return err
 			}
 			return nil
@@ -126,7 +115,7 @@ func (c *Cluster) Run(ctx context.Context) {
 	for _, f := range c.feeds {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				c.follow(ctx, f)
+				_ = c.follow(ctx, f, nil)      // the source has the error
 				_ = web.Sleep(ctx, retryPause) // ends with ctx
 			}
 		})
@@ -141,8 +130,11 @@ func (f *feed) selection() kube.Selection {
 	}}
 }
 
-// follow watches a source until the server rejects the watch.
-func (c *Cluster) follow(ctx context.Context, f *feed) {
+// errListed ends a watch after the first list.
+var errListed = errors.New("listed")
+
+// follow watches a source until the server rejects the watch, or until it is listed if listed is an error.
+func (c *Cluster) follow(ctx context.Context, f *feed, listed error) error {
 	bounded := func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, listTimeout)
 	}
@@ -150,12 +142,13 @@ func (c *Cluster) follow(ctx context.Context, f *feed) {
 	s.Connected = func(connected bool) { c.connect(f, connected) }
 	err := c.Diagnoser.Client.WithServedVersion(ctx, f.Kind, func(r kube.Resource) error {
 		return c.Diagnoser.Client.Watch(ctx, bounded, r, s,
-			func(objects []controllers.Object) error { c.put(f, objects, nil); return nil },
+			func(objects []controllers.Object) error { c.put(f, objects, nil); return listed },
 			func(e kube.Event) error { c.change(f, e); return nil })
 	})
-	if ctx.Err() == nil && err != nil {
+	if ctx.Err() == nil && err != nil && !errors.Is(err, errListed) {
 		c.put(f, nil, err)
 	}
+	return err
 }
 
 // put replaces the objects of a source after a list, or sets why it could not be listed. After a lost connection the objects stay.
@@ -178,9 +171,17 @@ func (c *Cluster) put(f *feed, objects []controllers.Object, err error) {
 	}
 	clear(f.objects)
 	for _, o := range objects {
+		slim(o)
 		f.objects[controllers.IDOf(o)] = o
 	}
 	c.set(f, access, err)
+}
+
+// slim removes the copy of the manifest that kubectl stores.
+func slim(o controllers.Object) {
+	v, _ := controllers.Path{"metadata.annotations"}.Lookup(o)
+	annotations, _ := v.(map[string]any)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
 }
 
 func (c *Cluster) change(f *feed, e kube.Event) {
@@ -189,6 +190,7 @@ func (c *Cluster) change(f *feed, e kube.Event) {
 	if id := controllers.IDOf(e.Object); e.Deleted {
 		delete(f.objects, id)
 	} else {
+		slim(e.Object)
 		f.objects[id] = e.Object
 	}
 	c.signal()
@@ -197,9 +199,10 @@ func (c *Cluster) change(f *feed, e kube.Event) {
 func (c *Cluster) connect(f *feed, connected bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if access := f.Access; connected && access == Lost || access == Loading {
+	switch {
+	case connected && f.Access == Lost:
 		c.set(f, Current, nil)
-	} else if !connected && access == Current {
+	case !connected && f.Access == Current:
 		c.set(f, Lost, nil)
 	}
 }
@@ -234,38 +237,25 @@ func (c *Cluster) readControllers(ctx context.Context) error {
 	return nil
 }
 
-// watchControllers reads the controllers after each change of their Deployments.
+// errChanged ends a watch after a change.
+var errChanged = errors.New("changed")
+
+// watchControllers reads the controllers at first and after each change of their Deployments.
 func (c *Cluster) watchControllers(ctx context.Context) {
-	again := make(chan struct{}, 1)
-	notice := func() error {
-		select {
-		case again <- struct{}{}:
-		default: // already noticed
-		}
-		return nil
+	read := func([]controllers.Object) error {
+		bounded, cancel := context.WithTimeout(ctx, listTimeout)
+		defer cancel()
+		return c.readControllers(bounded)
 	}
-	var reading sync.WaitGroup
-	defer reading.Wait()
-	reading.Go(func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-again:
-				bounded, cancel := context.WithTimeout(ctx, listTimeout)
-				_ = c.readControllers(bounded) // the state has the error, unless ctx has ended
-				cancel()
-			}
-			_ = web.Sleep(ctx, time.Second) // a rollout changes a Deployment several times
-		}
-	})
 	s := kube.Selection{Namespace: c.Diagnoser.Home, Labels: kube.PartOfFlux, OnlyMetadata: true, Without: []string{"metadata.managedFields", "spec", "status"}}
 	for ctx.Err() == nil {
-		_ = notice()
-		// Without the permission to watch Deployments, the controllers are read again after each pause.
-		_ = c.Diagnoser.Client.Watch(ctx, context.WithCancel, kube.BuiltIn("apps/v1", "Deployment"), s,
-			func([]controllers.Object) error { return notice() }, func(kube.Event) error { return notice() })
-		_ = web.Sleep(ctx, retryPause)
+		pause := time.Second // a rollout changes a Deployment several times
+		err := c.Diagnoser.Client.Watch(ctx, context.WithCancel, kube.BuiltIn("apps/v1", "Deployment"), s, read, func(kube.Event) error { return errChanged })
+		if !errors.Is(err, errChanged) {
+			pause = retryPause
+			_ = read(nil) // the state has the reason, unless ctx has ended
+		}
+		_ = web.Sleep(ctx, pause) // ends with ctx
 	}
 }
 
@@ -325,40 +315,27 @@ func (s Snapshot) Loading() bool {
 
 // Unknown describes what is missing from the list: a line for each reason.
 func (s Snapshot) Unknown() []string {
-	var reasons []string
-	kinds := map[string][]string{}
+	namespaces := map[string]map[string]error{}
 	for _, source := range s.Sources {
-		if !source.IsUnknown() {
-			continue
-		}
-		reason := source.Err.Error()
-		if source.Access == Forbidden {
-			reason = "no permission to list in all namespaces"
-			if source.Namespace != "" {
-				reason = "no permission to list in namespace " + source.Namespace
+		if source.Access == Forbidden || source.Access == Unread {
+			if namespaces[source.Namespace] == nil {
+				namespaces[source.Namespace] = map[string]error{}
 			}
+			namespaces[source.Namespace][source.Kind.Kind] = source.Err
 		}
-		if kinds[reason] == nil {
-			reasons = append(reasons, reason)
+	}
+	var lines []string
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		within := "all namespaces"
+		if namespace != "" {
+			within = "namespace " + namespace
 		}
-		kinds[reason] = append(kinds[reason], source.Kind.Kind)
+		lines = append(lines, observe.ByReason(namespaces[namespace], func(err error) string {
+			if apierrors.IsForbidden(err) {
+				return "no permission to list in " + within
+			}
+			return err.Error()
+		})...)
 	}
-	for i, reason := range reasons {
-		reasons[i] = fmt.Sprintf("%s: %s", reason, join(kinds[reason]))
-	}
-	return reasons
-}
-
-// join returns the names, or "all Flux resources" for all of Flux's kinds.
-func join(kinds []string) string {
-	all := !slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool { return !slices.Contains(kinds, k.Kind) })
-	if all {
-		return "all Flux resources"
-	}
-	return strings.Join(kinds, ", ")
-}
-
-// Covers reports whether the namespace of the controllers is among the namespaces that are read.
-func (c *Cluster) Covers(namespace string) bool {
-	return len(c.Namespaces) == 0 || slices.Contains(c.Namespaces, namespace)
+	return lines
 }

@@ -16,9 +16,6 @@ type Filter struct {
 	terms []func(Row, time.Time) bool
 }
 
-// Fields returns the fields of a filter.
-func Fields() []string { return []string{"kind", "ns", "name", "ready", "state", "suspended", "age"} }
-
 // ParseFilter parses a filter: words and fields, separated by spaces, all of which must match. A word matches a part of the kind, the
 // namespace, the name or the message. Fields are kind:hr, ns:apps, name:web, ready:false, state:failed, suspended:true, age<1h and age>1h.
 func ParseFilter(text string) (Filter, error) {
@@ -79,7 +76,7 @@ func parseTerm(word string) (func(Row, time.Time) bool, error) {
 			return (r.Object != nil && r.Kind.IsReady(r.Object)) == want
 		}, nil
 	}
-	return nil, fmt.Errorf("unknown field %q: use one of %s", field, strings.Join(Fields(), ", "))
+	return nil, fmt.Errorf("unknown field %q: use kind, ns, name, ready, state, suspended or age", field)
 }
 
 func parseAge(field string, operator byte, value string) (func(Row, time.Time) bool, error) {

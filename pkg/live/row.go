@@ -37,7 +37,7 @@ type Row struct {
 	Object  controllers.Object
 	State   State
 	Message string
-	// Code and Fixes are those of the root cause.
+	// Code is that of a root cause. Fixes are those of the root cause, also of objects that wait for it.
 	Code  string
 	Fixes []string
 	// Root is the root cause that the object waits for, or the object itself if it is the root cause of others.
@@ -94,7 +94,7 @@ func arrange(objects []controllers.Object, r diagnose.Result) []Row {
 			row.Root, row.Blocks, rank[id] = id, len(c.Blocks), len(rank)
 			for _, blocked := range slices.Concat(c.Blocks, root.Cycle) {
 				if b := rows[blocked]; b != nil && b.Root == (controllers.ID{}) {
-					b.Root = id
+					b.Root, b.Fixes = id, root.Remedies()
 					b.State = cmp.Or(map[State]State{Failed: Waiting}[state], state)
 				}
 			}

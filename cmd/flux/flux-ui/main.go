@@ -8,6 +8,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"sync"
 	"syscall"
 	"time"
@@ -24,13 +25,16 @@ import (
 )
 
 // version is the version of this program, set by the build.
-var version string //nolint:gochecknoglobals // the linker needs a variable
+var version string
 
-// notices keeps the end of what would disturb the screen, such as warnings of the API server, until the dashboard is closed.
+// notices keeps what would disturb the screen, such as warnings of the API server, until the dashboard is closed.
 type notices struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
+
+// garbage is the percentage of the objects of a large cluster that the garbage of evaluations may add to the memory.
+const garbage = 50
 
 // noticesMax is the maximum size of the notices.
 const noticesMax = 16 << 10
@@ -39,13 +43,18 @@ const noticesMax = 16 << 10
 func (n *notices) Write(p []byte) (int, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.text.Write(p); n.text.Len() > noticesMax {
-		n.text.Next(n.text.Len() - noticesMax)
+	if n.text.Len() < noticesMax {
+		n.text.Write(p)
 	}
 	return len(p), nil
 }
 
-func main() { os.Exit(start()) }
+func main() {
+	if _, set := os.LookupEnv("GOGC"); !set {
+		debug.SetGCPercent(garbage)
+	}
+	os.Exit(start())
+}
 
 func start() int {
 	klog.SetLogger(logr.Discard())

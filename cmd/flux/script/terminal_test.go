@@ -129,7 +129,9 @@ func views(ts *testscript.TestScript, neg bool, args []string) {
 	terminal := terminalOf(ts, args[0])
 	missing := func(screen string) string { return missingPattern(ts, screen, args[1:]) }
 	if data, err := os.ReadFile(ts.MkAbs(args[1])); err == nil && len(args) == 2 {
-		missing = func(screen string) string { return cmp.Diff(string(data), steady(strings.ReplaceAll(screen, ts.Getenv("NS"), "NSNS"))) }
+		missing = func(screen string) string {
+			return cmp.Diff(string(data), steady(strings.ReplaceAll(screen, ts.Getenv("NS"), "NSNS")))
+		}
 	}
 	diff := ""
 	deadline := time.NewTimer(testlimit.Wait)

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"os"
 	"os/exec"
 	"regexp"
@@ -60,8 +59,8 @@ func (r *Runner) Start(ctx context.Context, args []string) int {
 	r.Running.Go(func() {
 		cmd := exec.CommandContext(ctx, r.Program, append(args, r.Global...)...)
 		cmd.Env = r.Env
-		out := &sender{run: run, send: r.Send}
-		cmd.Stdout, cmd.Stderr = out, out
+		out := sender(func(text []byte) { r.Send(Output{run, text}) })
+		cmd.Stdout, cmd.Stderr = &out, &out
 		cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 		cmd.WaitDelay = endGrace
 		err := cmd.Run()
@@ -78,16 +77,11 @@ func (r *Runner) Start(ctx context.Context, args []string) int {
 }
 
 // sender sends what is written to it. exec.Cmd writes from one goroutine, since both streams are the same writer.
-type sender struct {
-	run  int
-	send func(tea.Msg)
-}
-
-var _ io.Writer = (*sender)(nil)
+type sender func(text []byte)
 
 // Write implements io.Writer.
 func (s *sender) Write(p []byte) (int, error) {
-	s.send(Output{s.run, bytes.Clone(p)})
+	(*s)(bytes.Clone(p))
 	return len(p), nil
 }
 

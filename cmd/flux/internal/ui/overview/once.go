@@ -3,6 +3,7 @@ package overview
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,7 +65,7 @@ func once(a *app.App, cmd *cobra.Command, o Options) error {
 	}
 	s := cluster.Snapshot()
 	unknown := s.Unknown()
-	if home := cluster.Diagnoser.Home; s.Controllers.Unread != "" && cluster.Covers(home) {
+	if s.Controllers.Unread != "" && (len(cluster.Namespaces) == 0 || slices.Contains(cluster.Namespaces, cluster.Diagnoser.Home)) {
 		unknown = append(unknown, s.Controllers.Unread)
 	}
 	var failed error
@@ -129,14 +130,11 @@ func printed(a *app.App, s live.Snapshot, unknown []string) error {
 
 // Title returns the line with the cluster, the version of Flux and the controllers.
 func Title(cluster string, s live.Snapshot) string {
-	parts := []string{cluster}
-	switch c := s.Controllers; {
-	case c.Unread != "" || c.Total == 0:
-		parts = append(parts, "controllers unknown")
-	default:
-		parts = append(parts, "Flux "+cmp.Or(c.Version, "of unknown version"), fmt.Sprintf("%d of %d controllers ready", c.Ready, c.Total))
+	c := s.Controllers
+	if c.Unread != "" || c.Total == 0 {
+		return cluster + " · controllers unknown"
 	}
-	return strings.Join(parts, " · ")
+	return fmt.Sprintf("%s · Flux %s · %d of %d controllers ready", cluster, cmp.Or(c.Version, "of unknown version"), c.Ready, c.Total)
 }
 
 // Counts returns the line with the number of objects in each state.

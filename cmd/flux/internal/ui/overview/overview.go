@@ -107,24 +107,11 @@ func Flags(fs *pflag.FlagSet, skip func(*pflag.Flag) bool) []string {
 
 // Open connects to the cluster and returns its objects, which are not read yet.
 func Open(a *app.App, cmd *cobra.Command) (*live.Cluster, error) {
-	namespaces, err := Namespaces(a, cmd)
-	if err != nil {
-		return nil, err
-	}
-	client, err := a.Client()
-	if err != nil {
-		return nil, err
-	}
-	return live.New(report.Diagnoser(a, client), namespaces, a.Now), nil
-}
-
-// Namespaces returns the namespaces of --namespace, or none if the flag is not set.
-func Namespaces(a *app.App, cmd *cobra.Command) ([]string, error) {
-	if !cmd.Flags().Changed("namespace") {
-		return nil, nil
-	}
 	var all []string
 	for _, namespace := range strings.Split(a.Global.Namespace, ",") {
+		if !cmd.Flags().Changed("namespace") {
+			break // all namespaces
+		}
 		if len(validation.IsDNS1123Label(namespace)) > 0 {
 			return nil, fmt.Errorf("invalid namespace %q: must be an RFC 1123 label: at most 63 lower-case letters, digits and '-'", namespace)
 		}
@@ -132,5 +119,9 @@ func Namespaces(a *app.App, cmd *cobra.Command) ([]string, error) {
 			all = append(all, namespace)
 		}
 	}
-	return all, nil
+	client, err := a.Client()
+	if err != nil {
+		return nil, err
+	}
+	return live.New(report.Diagnoser(a, client), all, a.Now), nil
 }

@@ -53,15 +53,14 @@ func (m *model) act(key string) tea.Cmd {
 	var taken []live.Row
 	var excluded []string
 	for _, row := range rows {
-		why := a.Excludes(row)
-		if row.Object == nil || !row.Kind.Has(a.Applies) {
-			why = "does not support " + a.Verb
+		switch name := printable.Line(row.ID.String()); {
+		case row.Object == nil || !row.Kind.Has(a.Applies):
+			excluded = append(excluded, name+" does not support "+a.Verb)
+		case !a.If(row):
+			excluded = append(excluded, name+" "+a.Else)
+		default:
+			taken = append(taken, row)
 		}
-		if why != "" {
-			excluded = append(excluded, printable.Line(row.ID.String())+" "+why)
-			continue
-		}
-		taken = append(taken, row)
 	}
 	if len(taken) == 0 {
 		m.status = strings.Join(excluded, "; ")
@@ -76,10 +75,7 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 	if len(rows) > 1 {
 		what = output.Amount(len(rows), "resource")
 	}
-	p := &prompt{title: strings.ToUpper(a.Verb[:1]) + a.Verb[1:] + " " + what + "?", on: map[string]bool{}}
-	if a.Effect != "" {
-		p.lines = append(p.lines, a.Effect)
-	}
+	p := &prompt{title: strings.ToUpper(a.Verb[:1]) + a.Verb[1:] + " " + what + "?", lines: []string{a.Effect}, on: map[string]bool{}}
 	for _, row := range rows {
 		if len(rows) > 1 {
 			p.lines = append(p.lines, "  "+printable.Line(row.ID.String()))
@@ -107,7 +103,10 @@ func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string)
 		p.input = newInput("reason (optional): ")
 	}
 	args := func(more ...string) []string {
-		all := append([]string{a.Verb}, names(rows)...)
+		all := []string{a.Verb}
+		for _, row := range rows {
+			all = append(all, row.ID.String())
+		}
 		for _, o := range p.options {
 			if p.on[o.Flag] {
 				all = append(all, o.Flag)
@@ -159,13 +158,4 @@ func (m *model) actionEnded(msg child.End) {
 	if m.page != nil && m.page.at >= 0 {
 		m.reload()
 	}
-}
-
-// names returns rows as arguments of a command.
-func names(rows []live.Row) []string {
-	var args []string
-	for _, row := range rows {
-		args = append(args, row.ID.String())
-	}
-	return slices.Clip(args)
 }

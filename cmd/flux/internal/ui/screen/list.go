@@ -2,7 +2,6 @@ package screen
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 	"time"
 
@@ -116,16 +115,9 @@ func details(m *model) []string {
 	}
 	text := string(row.State) + ": " + overview.Message(row)
 	if row.State == live.Waiting {
-		if i := slices.IndexFunc(m.snapshot.Rows, func(r live.Row) bool { return r.ID == row.Root }); i >= 0 {
-			root := m.snapshot.Rows[i]
-			text += ": " + root.Message
-			row.Fixes = root.Fixes
-		}
+		text += ": " + row.Message
 	}
-	message := paint.Wrapped(child.Cleaned(text), m.width, 2)
-	for len(message) < 2 {
-		message = append(message, "")
-	}
+	message := append(paint.Wrapped(child.Cleaned(text), m.width, 2), "")[:2]
 	fix := ""
 	if len(row.Fixes) > 0 {
 		fix = "Fix: " + child.Cleaned(row.Fixes[0])
@@ -141,15 +133,6 @@ func (m *model) rested() tea.Cmd {
 	}
 	moves := m.list.Moves
 	return tea.Tick(restDelay, func(time.Time) tea.Msg { return restMsg(moves) })
-}
-
-func (m *model) toggleEvents() {
-	if m.events != nil {
-		m.events.close()
-		m.events = nil
-		return
-	}
-	m.openEvents()
 }
 
 func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
@@ -170,7 +153,7 @@ func (m *model) wheel(msg tea.MouseWheelMsg) tea.Cmd {
 	return m.rested()
 }
 
-// click selects a row, or opens it if it is selected already.
+// click selects a row.
 func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 	if m.prompt != nil || m.page != nil || m.help || msg.Button != tea.MouseLeft {
 		return nil
@@ -178,10 +161,6 @@ func (m *model) click(msg tea.MouseClickMsg) tea.Cmd {
 	line := msg.Y - len(header(m)) - 1
 	i := m.list.Top + line
 	if line < 0 || line >= m.list.Height || i >= len(m.list.Rows) {
-		return nil
-	}
-	if i == m.list.Cursor && m.list.Moves > 0 {
-		m.open(m.list.Rows[i], 0)
 		return nil
 	}
 	m.list.Moves++

@@ -97,8 +97,8 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.KeyPressMsg:
 		return m, m.press(msg)
 	case tea.PasteMsg:
-		if m.prompt != nil {
-			return m, m.prompt.paste(m, msg)
+		if m.prompt != nil && m.prompt.input != nil {
+			return m, m.prompt.typed(m, msg)
 		}
 	}
 	return m, nil
@@ -189,10 +189,19 @@ func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 	case "/":
 		return m.ask(filterPrompt(m))
 	case "esc":
-		m.escape()
+		if len(m.list.Marks) == 0 {
+			m.list.Filter = live.Filter{}
+		}
+		clear(m.list.Marks)
+		m.list.Show(m.snapshot)
 		return nil
 	case "e":
-		m.toggleEvents()
+		if m.events == nil {
+			m.openEvents()
+			return nil
+		}
+		m.events.close()
+		m.events = nil
 		return nil
 	}
 	row, ok := m.list.Selected()
@@ -211,16 +220,6 @@ func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
 	return nil
 }
 
-// escape clears the marks, or else the filter.
-func (m *model) escape() {
-	if len(m.list.Marks) > 0 {
-		clear(m.list.Marks)
-		return
-	}
-	m.list.Filter = live.Filter{}
-	m.list.Show(m.snapshot)
-}
-
 // pressOnObject handles a key that the list and the pages have in common.
 func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
 	switch name {
@@ -236,15 +235,8 @@ func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
 		m.status = "copied " + printable.Line(row.ID.String())
 		return tea.SetClipboard(row.ID.String())
 	case "n":
-		if row.State == live.Ready {
-			m.status = printable.Line(row.ID.String()) + " is ready already"
-			break
-		}
-		if m.awaited[row.ID] = !m.awaited[row.ID]; m.awaited[row.ID] {
-			m.status = "notifying when " + printable.Line(row.ID.String()) + " is ready"
-		} else {
-			m.status = "not notifying about " + printable.Line(row.ID.String())
-		}
+		m.awaited[row.ID] = true
+		m.status = "waiting until " + printable.Line(row.ID.String()) + " is ready"
 	case "o":
 		m.openOutput()
 	default:

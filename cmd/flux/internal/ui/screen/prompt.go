@@ -84,13 +84,6 @@ func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
 	return p.typed(m, key)
 }
 
-func (p *prompt) paste(m *model, text tea.PasteMsg) tea.Cmd {
-	if p.input == nil {
-		return nil
-	}
-	return p.typed(m, text)
-}
-
 func (p *prompt) typed(m *model, msg tea.Msg) tea.Cmd {
 	in, cmd := p.input.Update(msg)
 	*p.input = in
@@ -161,11 +154,10 @@ func (p *prompt) view(m *model) []string {
 // filterPrompt changes the filter while it is typed.
 func filterPrompt(m *model) *prompt {
 	before := m.list.Filter
-	p := &prompt{input: newInput("/")}
+	hint := []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
+	p := &prompt{input: newInput("/"), lines: hint}
 	p.input.SetValue(before.Text)
 	p.input.CursorEnd()
-	p.lines = []string{"words, or fields: kind:hr ns:apps name:web ready:false state:failed suspended:true age<1h"}
-	hint := p.lines
 	apply := func(m *model, f live.Filter) {
 		m.list.Filter = f
 		m.list.Show(m.snapshot)
@@ -179,7 +171,7 @@ func filterPrompt(m *model) *prompt {
 		p.lines = hint
 		apply(m, f)
 	}
-	p.accept = func(m *model, value string) tea.Cmd { return nil }
+	p.accept = func(*model, string) tea.Cmd { return nil }
 	p.cancel = func(m *model) { apply(m, before) }
 	return p
 }

@@ -3,7 +3,6 @@ package screen
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -24,9 +23,9 @@ import (
 
 const (
 	// evaluationPause is the time between two evaluations of the cluster. It is longer if an evaluation takes long, so that evaluations use
-	// at most a tenth of a processor. Times also change states, so the cluster is evaluated without changes, too.
+	// at most a twentieth of a processor. Times also change states, so the cluster is evaluated without changes, too.
 	evaluationPause, evaluationEvery = 200 * time.Millisecond, 10 * time.Second
-	evaluationShare                  = 10
+	evaluationShare                  = 20
 )
 
 // snapshotMsg is a new state of the cluster.
@@ -72,9 +71,6 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 	r.Running.Wait()
 	if cause := context.Cause(cmd.Context()); cause != nil {
 		return cause
-	}
-	if errors.Is(err, tea.ErrInterrupted) {
-		return nil
 	}
 	return err
 }

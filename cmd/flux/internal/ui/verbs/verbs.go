@@ -57,11 +57,11 @@ func Pages() []Page {
 type Action struct {
 	Key, Verb string
 	Applies   controllers.Verb
-	// Excludes returns why the action does not apply to an object of its kinds, or "".
-	Excludes func(live.Row) string
-	// Effect is what the action does.
-	Effect string
-	// Options are the flags that the confirmation offers.
+	// If reports whether the action applies to an object. Else is the reason if it does not.
+	If   func(live.Row) bool
+	Else string
+	// Effect is what the action does, and Options are the flags that the confirmation offers.
+	Effect  string
 	Options []Option
 	// Reason is set if the confirmation asks for a reason.
 	Reason bool
@@ -78,16 +78,12 @@ type Option struct {
 
 // Actions lists the actions.
 func Actions() []Action {
+	isActive := func(row live.Row) bool { return !row.Suspended }
 	isRelease := func(k controllers.Kind) bool { return k.Release }
 	return []Action{
 		{
 			Key: "r", Verb: "reconcile", Applies: controllers.Reconcile, Effect: "The controllers reconcile the current revision, and flux waits for the result.",
-			Excludes: func(row live.Row) string {
-				if row.Suspended {
-					return "is suspended: resume it first"
-				}
-				return ""
-			},
+			If: isActive, Else: "is suspended: resume it first",
 			Options: []Option{
 				{"s", "--with-source", "the sources first", controllers.Kind.HasUpstream},
 				{"f", "--force", "upgrade even without changes", isRelease},
@@ -96,26 +92,16 @@ func Actions() []Action {
 		},
 		{
 			Key: "s", Verb: "suspend", Applies: controllers.Suspend, Effect: "The controllers no longer reconcile it, until it is resumed.", Reason: true,
-			Excludes: func(row live.Row) string {
-				if row.Suspended {
-					return "is suspended already"
-				}
-				return ""
-			},
+			If: isActive, Else: "is suspended already",
 		},
 		{
 			Key: "u", Verb: "resume", Applies: controllers.Resume, Effect: "The controllers reconcile it again, and flux waits for the result.",
-			Excludes: func(row live.Row) string {
-				if !row.Suspended {
-					return "is not suspended"
-				}
-				return ""
-			},
+			If: func(row live.Row) bool { return row.Suspended }, Else: "is not suspended",
 		},
 		{
-			Key: "ctrl+d", Verb: "delete", Applies: controllers.Delete, Preview: "--dry-run", Flags: []string{"--yes"},
-			Excludes: func(live.Row) string { return "" },
-			Options:  []Option{{"s", "--suspend-first", "keep the resources that it manages", controllers.Kind.Applies}},
+			Key: "ctrl+d", Verb: "delete", Applies: controllers.Delete, Effect: "It is deleted from the cluster. The consequences:", Preview: "--dry-run", Flags: []string{"--yes"},
+			If:      func(live.Row) bool { return true },
+			Options: []Option{{"s", "--suspend-first", "keep the resources that it manages", controllers.Kind.Applies}},
 		},
 	}
 }
