@@ -24,9 +24,8 @@ import (
 const (
 	// listTimeout is the time limit for the first list of a kind, and retryPause the time until a kind that could not be watched is
 	// listed again. atOnce limits concurrent lists.
-	listTimeout = 30 * time.Second
-	retryPause  = 20 * time.Second
-	atOnce      = 32
+	listTimeout, retryPause = 30 * time.Second, 20 * time.Second
+	atOnce                  = 32
 )
 
 // Access is what is known about the objects of a kind.
@@ -126,7 +125,8 @@ func (c *Cluster) Run(ctx context.Context) {
 // selection selects the objects of a source, without the fields that are neither shown nor diagnosed.
 func (f *feed) selection() kube.Selection {
 	return kube.Selection{Namespace: f.Namespace, Without: []string{
-		"metadata.managedFields.fieldsV1", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory",
+		"metadata.managedFields.fieldsV1", "metadata.managedFields.fieldsType", "metadata.managedFields.apiVersion", "metadata.managedFields.operation",
+		"metadata.uid", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory",
 	}}
 }
 
