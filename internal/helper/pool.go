@@ -44,7 +44,7 @@ func Shared[C io.Closer](p *Pool, name string, create func() C) C {
 // Process returns a new process, which the caller closes. The arguments select its jobs and contain
 // no secrets. library is the name of the library in warnings, "" to ignore what it writes to stderr.
 func (p *Pool) Process(library string, environment Environment, arguments ...string) *Process {
-	return &Process{find: p.find, arguments: arguments, environment: environment, report: func(line string) {
+	return &Process{find: p.Program, arguments: arguments, environment: environment, report: func(line string) {
 		if library != "" && p.Warn != nil {
 			p.warn(library, line)
 		}
@@ -60,7 +60,8 @@ func (p *Pool) warn(library, line string) {
 	}
 }
 
-func (p *Pool) find() (string, error) {
+// Program returns the path of the helper program.
+func (p *Pool) Program() (string, error) {
 	if p.Find != nil {
 		return p.Find()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -60,6 +61,30 @@ func Applicable(group string, version apidiscovery.APIVersionDiscovery) map[stri
 		}
 	}
 	return kinds
+}
+
+// AllApplicable returns the resources of the cluster whose objects can be listed and applied, each in the preferred version, and
+// the API versions whose resources are unknown, because the server that aggregates them does not respond.
+func (d Discovery) AllApplicable(ctx context.Context) (resources []Resource, unknown []string, err error) {
+	groups, err := d.allResourceTypes(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, group := range groups {
+		for _, version := range group.Versions {
+			if version.Freshness == apidiscovery.DiscoveryFreshnessStale && len(version.Resources) == 0 {
+				unknown = append(unknown, schema.GroupVersion{Group: group.Name, Version: version.Version}.String())
+			}
+			version.Resources = slices.DeleteFunc(version.Resources, func(r apidiscovery.APIResourceDiscovery) bool {
+				return !slices.Contains(r.Verbs, "list")
+			})
+			kinds := Applicable(group.Name, version)
+			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+				resources = withResource(resources, kinds[kind])
+			}
+		}
+	}
+	return resources, unknown, nil
 }
 
 // applicable reports whether objects of a resource can be applied, in contrast to subresources and

@@ -46,6 +46,8 @@ type Selection struct {
 	OnlyMetadata bool
 	// Connected is called when the server has accepted a watch, and when a watch has ended and is opened again. It may be nil.
 	Connected func(bool)
+	// Quiet suppresses warnings of the server, such as that a kind is deprecated.
+	Quiet bool
 	// cached requests the state in the cache of the server, which may be seconds old.
 	cached bool
 }
@@ -151,6 +153,9 @@ func listRequest(raw rest.Interface, r Resource, s Selection, next string) *rest
 	}
 	if s.OnlyMetadata {
 		request = request.SetHeader("Accept", onlyMetadata)
+	}
+	if s.Quiet {
+		request = request.WarningHandler(rest.NoWarnings{})
 	}
 	return request
 }

@@ -15,9 +15,13 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build/placeholder"
+	"github.com/fluxkit/flux/pkg/build/recall"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
+
+// Cache keeps what was rendered.
+type Cache = recall.Cache
 
 // Options configures the build of a Kustomization in addition to its spec.
 type Options struct {
@@ -59,6 +63,8 @@ type Options struct {
 	Kustomizer Kustomizer
 	// Twin is the Twin of the Kustomization, if another build has rendered it.
 	Twin *unstructured.Unstructured
+	// Cache keeps what kustomize returns, unless it may contain secret values. Nil keeps nothing.
+	Cache Cache
 }
 
 // Result holds the objects of a build.
@@ -213,6 +219,9 @@ func (b *kustomizationBuild) render() error {
 		return err
 	}
 	files := &files{ctx: b.ctx, tree: b.tree, decrypt: b.decrypt, budget: b.options.Budget, elsewhere: b.options.Kustomizer}
+	if !b.shadow.Secret {
+		files.cache = b.options.Cache
+	}
 	if err = files.generate(folder, b.ks, b.options); err == nil {
 		b.rendered, err = files.run(folder)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/recall"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
@@ -24,6 +25,10 @@ type files struct {
 	encrypted map[string]string
 	decrypt   Decrypter
 	budget    *budget.Budget
+	// cache keeps results of kustomize. It may be nil. private is set if the result must not be kept.
+	cache   Cache
+	traces  *recall.Traces
+	private bool
 	// elsewhere runs builds that are too expensive for this process. Nil runs all of them here.
 	elsewhere Kustomizer
 	// cost counts what kustomize has read in this process. It is nil if kustomize has no limit.
@@ -93,7 +98,10 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 }
 
 // allows reports whether bases may be fetched from a host.
-func (f *files) allows(host string) bool { return f.elsewhere != nil && f.elsewhere.Allows(host) }
+func (f *files) allows(host string) bool {
+	f.private = true // its files are not those of a tree
+	return f.elsewhere != nil && f.elsewhere.Allows(host)
+}
 
 func (f *files) read(name string) ([]byte, error) {
 	if f.ctx.Err() != nil {
@@ -127,6 +135,7 @@ func (f *files) read(name string) ([]byte, error) {
 		}
 	}
 	if format, ok := f.encrypted[name]; ok {
+		f.private = true
 		clear, err := f.decrypt.Decrypt(f.ctx, name, data, format)
 		if errors.Is(err, ErrNoKey) {
 			return data, nil
@@ -136,6 +145,21 @@ func (f *files) read(name string) ([]byte, error) {
 		}
 	}
 	return data, nil
+}
+
+// unlimited reads files without counting them and without decrypting them, to compare them with those of earlier runs.
+type unlimited struct{ *files }
+
+// ReadFile implements [FileSystem].
+func (u unlimited) ReadFile(name string) ([]byte, error) {
+	name = sourcetree.Clean(name)
+	if u.generated != "" && name == u.generated {
+		return u.content, nil
+	}
+	if info, err := fs.Stat(u.tree, name); err == nil && info.Size() > u.budget.Limits().FileBytes {
+		return nil, fs.ErrInvalid
+	}
+	return fs.ReadFile(u.tree, name)
 }
 
 // ReadDir implements [FileSystem].

@@ -16,18 +16,12 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/openapi"
 
 	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/recall"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 )
 
-// FileSystem is the files of a source that kustomize reads. Paths are absolute; "/" is the root of
-// the source.
-type FileSystem interface {
-	IsDir(name string) bool
-	Exists(name string) bool
-	ReadFile(name string) ([]byte, error)
-	ReadDir(name string) ([]string, error)
-	Glob(pattern string) ([]string, error)
-}
+// FileSystem is the files of a source that kustomize reads.
+type FileSystem = recall.FileSystem
 
 // Kustomizer runs kustomize in a process of its own, with a memory limit, and kills it when the
 // context ends.

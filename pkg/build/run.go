@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 
@@ -17,16 +18,25 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
 	"github.com/fluxkit/flux/pkg/build/inspect"
+	"github.com/fluxkit/flux/pkg/build/recall"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 // oneAtATime is held while kustomize builds: kustomize keeps the schema of kinds in package
 // variables, which concurrent builds would write.
 var oneAtATime sync.RWMutex //nolint:gochecknoglobals // guards globals of kustomize
 
-// run builds a directory without kustomize if the directory is simple enough, and with kustomize
-// otherwise.
+// run builds a directory without kustomize if the directory is simple enough or kustomize has built the same files before, and
+// with kustomize otherwise.
 func (f *files) run(folder string) ([]Object, error) {
+	if f.cache != nil {
+		// Without a decrypter, encrypted files are used as they are.
+		f.traces = recall.Open(f.cache, folder, f.generated, f.content, f.decrypt != nil)
+		if built, ok := f.traces.Find(unlimited{f}, f.admit); ok {
+			return f.objects(built, nil)
+		}
+	}
 	objects, err := (&plain{files: f}).folder(folder)
 	if err == nil {
 		err = distinct(objects)
@@ -58,17 +68,21 @@ func (f *files) named(folder string, err error) error {
 // runKustomize runs kustomize in this process if the result is bounded by the size of its input,
 // which saves the start of a process, and elsewhere otherwise.
 func (f *files) runKustomize(folder string) ([]Object, error) {
-	if f.elsewhere == nil {
-		built, err := Kustomize("/"+sourcetree.Clean(folder), f)
-		return f.objects(built, err)
+	folder = "/" + sourcetree.Clean(folder)
+	if f.elsewhere != nil {
+		f.cost = &inspect.Cost{}
 	}
-	f.cost = &inspect.Cost{}
-	built, err := Kustomize("/"+sourcetree.Clean(folder), f)
+	reads := recall.NewRecorder(f)
+	built, err := Kustomize(folder, reads)
 	if errors.Is(f.refused, inspect.ErrCostly) {
-		f.refused, f.cost = nil, nil
-		built, err = f.elsewhere.Kustomize(f.ctx, "/"+sourcetree.Clean(folder), f)
+		f.refused, f.cost, reads = nil, nil, recall.NewRecorder(f)
+		built, err = f.elsewhere.Kustomize(f.ctx, folder, reads)
 	}
-	return f.objects(built, err)
+	objects, err := f.objects(built, err)
+	if err == nil && f.traces != nil && !f.private && !slices.ContainsFunc(objects, func(o Object) bool { return o.GetKind() == controllers.Secret && !encrypted(o.Object) }) {
+		f.traces.Keep(reads, built)
+	}
+	return objects, err
 }
 
 func (f *files) objects(built [][]byte, err error) ([]Object, error) {

@@ -21,6 +21,7 @@ const (
 	Delete
 	Tree
 	Create
+	History
 )
 
 // Kind is a row of the catalog: a custom resource and the facts that commands

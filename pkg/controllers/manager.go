@@ -50,6 +50,20 @@ func Manager(o Object) (ID, bool) {
 	return ID{}, false
 }
 
+// ManagedByFlux reports whether a Flux controller has written an object, according to its managed fields, or whether that is
+// unknown because they were removed.
+func ManagedByFlux(o Object) bool {
+	list, _ := Path{"metadata.managedFields"}.Lookup(o)
+	entries, _ := list.([]any)
+	if len(entries) == 0 {
+		return true
+	}
+	return slices.ContainsFunc(entries, func(entry any) bool {
+		m, _ := entry.(map[string]any)
+		return slices.ContainsFunc(appliers(), func(k Kind) bool { return Path{"manager"}.String(m) == k.Manager })
+	})
+}
+
 // RemoveOwner removes the labels and annotations with which Flux and Helm mark the objects that they
 // apply, and the maps that are empty then.
 func RemoveOwner(o Object) {

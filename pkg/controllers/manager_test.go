@@ -2,6 +2,7 @@ package controllers_test
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -61,5 +62,26 @@ func TestRemoveOwner(t *testing.T) {
 	}}}
 	if !reflect.DeepEqual(o, want) {
 		t.Errorf("%v, want %v", o, want)
+	}
+}
+
+func TestManagedByFlux(t *testing.T) {
+	t.Parallel()
+	for managers, want := range map[string]bool{
+		"":                                     true, // removed: unknown
+		"kustomize-controller":                 true,
+		"kube-controller-manager":              false,
+		"kubectl helm-controller":              true,
+		"kubectl kustomize-controller-staging": false,
+		"flux-operator":                        true,
+		"source-controller":                    false, // it applies nothing
+	} {
+		var entries []any
+		for _, name := range strings.Fields(managers) {
+			entries = append(entries, map[string]any{"manager": name})
+		}
+		if got := controllers.ManagedByFlux(controllers.Object{"metadata": map[string]any{"managedFields": entries}}); got != want {
+			t.Errorf("%q: %t, want %t", managers, got, want)
+		}
 	}
 }

@@ -57,7 +57,7 @@ func unpruned() Setting { return Setting{OperatorGroup + "/prune", "disabled"} }
 var Operator = []Kind{
 	{
 		Group: OperatorGroup, Version: "v1", Kind: FluxInstance, Resource: "fluxinstances", Controller: OperatorName,
-		Word: "fluxinstance", Plural: "fluxinstances", Verbs: operated | Tree,
+		Word: "fluxinstance", Plural: "fluxinstances", Verbs: operated | Tree | History,
 		Examples: Examples{Names: [2]string{"flux", "flux-system"}, Revision: "v2.9.0@sha256:6f9a1b2c"},
 		Columns:  []Column{revision(applied()), suspended}, Done: "applied revision %s", Result: applied(),
 		Suspension: disabled(), Inventory: Path{inventory}, Manager: OperatorName, Prunes: true, Keep: unpruned(),
@@ -65,7 +65,7 @@ var Operator = []Kind{
 	},
 	{
 		Group: OperatorGroup, Version: "v1", Kind: ResourceSet, Resource: "resourcesets", Controller: OperatorName,
-		Word: "resourceset", Plural: "resourcesets", Short: "rset", Verbs: operated | Tree,
+		Word: "resourceset", Plural: "resourcesets", Short: "rset", Verbs: operated | Tree | History,
 		Examples: Examples{Names: [2]string{"my-app", "tenants"}, Revision: "sha256:6f9a1b2c"},
 		Columns:  []Column{revision(applied()), suspended}, Done: "applied revision %s", Result: applied(),
 		Suspension: disabled(), Inventory: Path{inventory}, Manager: OperatorName, Label: "resourceset." + OperatorGroup, Prunes: true, Keep: unpruned(),

@@ -1,29 +1,53 @@
 package controllers
 
-// Annotations in which `flux suspend` records the reason and the user. Controllers ignore them, and
-// `flux resume` removes them.
-const (
-	SuspendReasonAnnotation = "fluxkit.dev/suspend-reason"
-	SuspendedByAnnotation   = "fluxkit.dev/suspended-by"
+import (
+	"fmt"
+	"strings"
+	"time"
 )
 
-// SuspensionReason returns the reason for the suspension and the user, for example "release freeze
-// (by jane)". It returns "" if neither is recorded or if the object is not suspended, since other
-// ways to resume an object do not remove the annotations.
+// Annotations in which `flux suspend` records the reason, the user and the time at which the
+// suspension expires (RFC 3339). Controllers ignore them, and `flux resume` removes them.
+const (
+	SuspendReasonAnnotation  = "fluxkit.dev/suspend-reason"
+	SuspendedByAnnotation    = "fluxkit.dev/suspended-by"
+	SuspendedUntilAnnotation = "fluxkit.dev/suspended-until"
+)
+
+// SuspensionReason returns the reason for the suspension, the user and the time at which it
+// expires, for example "release freeze (by jane, until 2026-12-01T08:00:00Z)". It returns "" if none
+// is recorded or if the object is not suspended, since other ways to resume an object do not remove
+// the annotations.
 func SuspensionReason(o Object) string {
 	k, ok := FindKind(Path{"kind"}.String(o))
 	if ok && !k.Suspension.Is(o) {
 		return ""
 	}
-	reason, by := Annotation(o, SuspendReasonAnnotation), Annotation(o, SuspendedByAnnotation)
-	switch {
-	case by == "":
-		return reason
-	case reason == "":
-		return "by " + by
-	default:
-		return reason + " (by " + by + ")"
+	var details []string
+	for _, detail := range []struct{ word, key string }{{"by ", SuspendedByAnnotation}, {"until ", SuspendedUntilAnnotation}} {
+		if text := Annotation(o, detail.key); text != "" {
+			details = append(details, detail.word+text)
+		}
 	}
+	reason, more := Annotation(o, SuspendReasonAnnotation), strings.Join(details, ", ")
+	if reason != "" && more != "" {
+		return reason + " (" + more + ")"
+	}
+	return reason + more
+}
+
+// Expired reports whether the suspension of an object has an expiration time that has passed. It
+// returns an error if the time is invalid.
+func (s Suspension) Expired(o Object, now time.Time) (bool, error) {
+	text := Annotation(o, SuspendedUntilAnnotation)
+	if text == "" || !s.Is(o) {
+		return false, nil
+	}
+	until, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return false, fmt.Errorf("annotation %s is not a time in RFC 3339: %q", SuspendedUntilAnnotation, text)
+	}
+	return !until.After(now), nil
 }
 
 // Reconciled reports whether the controller has reconciled the current spec, apart from its

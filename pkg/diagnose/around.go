@@ -87,13 +87,13 @@ func (d Diagnoser) Around(ctx context.Context, k controllers.Kind, o controllers
 }
 
 // AddInventory adds the missing objects, and those that are being deleted, in the tree of a healthy object.
-func (a *Surroundings) AddInventory(d Diagnoser, root *tree.Node) {
+func (a *Surroundings) AddInventory(ctx context.Context, d Diagnoser, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
 	_, deleting := rules.DeletedAt(o)
 	if root == nil || k.Manager == "" || k.Suspension.Is(o) || !k.IsReady(o) || deleting {
 		return
 	}
-	checked := d.begin().inventories().CheckTree(rules.NewSubject(k, o, d.Home), root)
+	checked := d.begin().inventories().CheckTree(ctx, rules.NewSubject(k, o, d.Home), root)
 	r, own := &a.Result, len(a.Result.Causes)
 	r.Unknown = append(r.Unknown, checked.Unknown...)
 	for _, p := range checked.Problems {

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
-	"github.com/fluxkit/flux/pkg/diagnose/managedfields"
+	"github.com/fluxkit/flux/pkg/diff/managedfields"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/tree"

@@ -153,7 +153,7 @@ func (s *diagnosis) addGone(ctx context.Context, r *Result, word, namespace, nam
 	}
 	owners, unknown := s.cluster.Appliers(ctx, controllers.Known, nil, t)
 	if len(owners) > 0 {
-		r.Causes = append(r.Causes, s.lost(t, owners[0]))
+		r.Causes = append(r.Causes, s.lost(ctx, r, t, owners[0]))
 		return true
 	}
 	pruned, err := pruned(ctx, s.cluster, t)
@@ -169,10 +169,15 @@ func (s *diagnosis) addGone(ctx context.Context, r *Result, word, namespace, nam
 
 // lost returns the cause of an object that is in an inventory but does not exist: its owner is being deleted, or it was deleted
 // outside Flux.
-func (s *diagnosis) lost(t controllers.ID, owner observe.Applier) Cause {
+func (s *diagnosis) lost(ctx context.Context, r *Result, t controllers.ID, owner observe.Applier) Cause {
 	deletion, deleting := s.installation.deletion(owner.ID(), owner.Object)
 	if !deleting {
-		return single(inventory.Deleted(t, rules.NewSubject(owner.Kind, owner.Object, s.config.Home), s.config.Now))
+		f, unread := s.inventories().Missing(ctx, t, rules.NewSubject(owner.Kind, owner.Object, s.config.Home))
+		r.Unknown = append(r.Unknown, unread...)
+		if f.Object == t {
+			return single(f)
+		}
+		return causeOf(t, rules.Finding{Object: t, Code: "missing", Message: "it does not exist"}, f)
 	}
 	first := rules.Finding{Object: t, Code: "pruned", Message: fmt.Sprintf("it was deleted by %s, which is being deleted and does not recreate it", owner.ID())}
 	return causeOf(t, first, deletion)

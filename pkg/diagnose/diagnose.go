@@ -98,9 +98,6 @@ func (d Diagnoser) Object(ctx context.Context, k controllers.Kind, namespace, na
 		checked := s.inventories().Check(ctx, s.evaluation.subject(t))
 		r.Unknown = append(r.Unknown, checked.Unknown...)
 		for _, p := range checked.Problems {
-			if p.Finding.Code == "deleting" && p.Finding.Object.IsNamespace() {
-				explainNamespace(ctx, s.cluster, &p.Finding, p.Finding.Object.Name)
-			}
 			r.Causes = append(r.Causes, incomplete(t, p))
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/event"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
+	"github.com/fluxkit/flux/pkg/diagnose/inventory"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
@@ -55,7 +56,7 @@ func (s *diagnosis) examineAll(ctx context.Context, causes []Cause) (unconfirmed
 // recent events.
 func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirmed bool) {
 	if root.Code == "deleting" && root.Object.Kind == "Namespace" && root.Object.Group == "" {
-		explainNamespace(ctx, s.cluster, root, root.Object.Name)
+		inventory.ExplainNamespace(ctx, s.cluster, root, root.Object.Name)
 	}
 	if _, ofFlux := s.snapshot.Objects[root.Object]; !ofFlux {
 		return false
@@ -64,7 +65,7 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	switch root.Code {
 	case "namespace-terminating":
 		if !controllers.IsRemote(sub.Object) {
-			explainNamespace(ctx, s.cluster, root, sub.Failure().Named.Name)
+			inventory.ExplainNamespace(ctx, s.cluster, root, sub.Failure().Named.Name)
 		}
 	case "deleting":
 		s.findHook(ctx, root, sub)
@@ -88,16 +89,6 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	}
 	isRecent := func(e event.Event) bool { return s.config.Now.Sub(e.At) <= recentEvent }
 	return err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, isRecent)
-}
-
-// explainNamespace adds what the deletion of a namespace waits for.
-func explainNamespace(ctx context.Context, c *observe.Cluster, root *rules.Finding, name string) {
-	o, err := c.Object(ctx, controllers.VersionedID{ID: controllers.ID{Kind: "Namespace", Name: name}, Version: "v1"})
-	if err != nil || o == nil {
-		return
-	}
-	details, fixes := rules.NamespaceConditions(o)
-	root.Details, root.Fixes = append(root.Details, details...), append(fixes, root.Fixes...)
 }
 
 // findHook adds why the hook Job fails that prevents the deletion of a release.

@@ -12,6 +12,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -85,11 +86,20 @@ type Field struct {
 	Op      Op     `json:"op"`
 	Before  any    `json:"before,omitempty"`
 	After   any    `json:"after,omitempty"`
+	// Owners are the field managers that own the live field, newest first, if they were requested.
+	Owners []FieldOwner `json:"owners,omitempty"`
 	// Parent is the path of the map or list that contains the field, and InList reports which of
 	// the two it is.
 	Parent string `json:"-"`
 	Key    string `json:"-"`
 	InList bool   `json:"-"`
+}
+
+// FieldOwner is a field manager with the time at which it last changed any of its fields, nil if it is unknown.
+type FieldOwner struct {
+	Manager     string     `json:"manager"`
+	Subresource string     `json:"subresource,omitempty"`
+	At          *time.Time `json:"at,omitempty"`
 }
 
 // Image is a changed container image.

@@ -38,6 +38,8 @@ type Options struct {
 	Contents Contents
 	// Submodules returns a tree of the repository with the files of its submodules. It may be nil.
 	Submodules func(Tree) (Tree, error)
+	// Optional calls read, which may find that a partial clone lacks files. It may be nil.
+	Optional func(read func() error) error
 	// Find returns objects that the repository does not contain, such as those of the cluster. It may be nil.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
 
@@ -74,11 +76,14 @@ type Graph struct {
 	ctx context.Context // of everything that the graph renders
 	err error
 	// root is the Kustomization of the cluster's directory, or nil if there is no such directory. assumed is set if the
-	// repository does not contain it.
-	root      *unstructured.Unstructured
-	assumed   bool
-	artifacts artifacts
-	found     index
+	// repository does not contain it. instance is the FluxInstance that creates it, or nil, and synced its source.
+	root             *unstructured.Unstructured
+	assumed          bool
+	instance, synced *unstructured.Unstructured
+	artifacts        artifacts
+	found            index
+	// templated are the results of templatesFlux: many HelmReleases have the same chart.
+	templated map[chartAt]bool
 	// rendered is the number of objects of all renderings.
 	rendered int
 	// cycles counts the searches that needed what was being rendered at the time. Results that depend on such a search
@@ -105,7 +110,7 @@ func Open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 
 func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	o.Path = sourcetree.Clean(o.Path)
-	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root}
+	g := &Graph{Options: o, Revision: at, ctx: ctx, root: o.Root, templated: map[chartAt]bool{}}
 	g.artifacts = artifacts{graph: g, own: map[controllers.ID]bool{}, foreign: map[foreignKey]foreignContent{}}
 	g.reset()
 	if g.root == nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 func treeOf(files map[string]string) fs.FS {
@@ -67,6 +68,40 @@ func deploy(t *testing.T, files map[string]string, o repository.Options) (object
 	return objects, omitted
 }
 
+func instance(path string) string {
+	return "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: flux-system}\n" +
+		"spec: {distribution: {version: 2.x}, sync: {kind: GitRepository, url: \"https://example.com/fleet\", ref: refs/heads/main, path: " + path + "}}\n"
+}
+
+// instanceRelease returns a HelmRelease with the values of a FluxInstance below a key.
+func instanceRelease(key, path string) string {
+	return "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: flux-instance}\nspec: {chartRef: {kind: OCIRepository, name: flux-instance}, values: {" +
+		key + ": {sync: {kind: OCIRepository, url: \"oci://example.com/fleet\", ref: latest, path: " + path + "}}}}\n"
+}
+
+// TestInstance begins with the Kustomization and the source that flux-operator creates.
+func TestInstance(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{
+		"platform/flux.yaml": instanceRelease("instance", "cluster"),
+		"cluster/apps.yaml":  kustomization("apps", "./apps", "OCIRepository", "flux-system"), "apps/cm.yaml": configMap("app"),
+	}
+	g, err := repository.Open(t.Context(), repository.Revision{Tree: filetree.From(treeOf(files)), Name: "head"}, repository.Options{Path: "cluster", Namespace: "flux-system"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := g.OwnSource()
+	if err != nil || source == nil || controllers.IDOf(source.Object).String() != "OCIRepository/flux-system/flux-system" {
+		t.Errorf("source %v, %v", source, err)
+	}
+	if o := repository.Instance(g); o == nil || o.GetName() != "flux" {
+		t.Errorf("instance %v", o)
+	}
+	if objects, omitted := deploy(t, files, repository.Options{}); !slices.Contains(objects, "ConfigMap/apps/app by Kustomization/flux-system/apps") || len(omitted) > 0 {
+		t.Errorf("%v, omitted %v", objects, omitted)
+	}
+}
+
 // TestRoots finds the clusters of repositories by each convention.
 func TestRoots(t *testing.T) {
 	t.Parallel()
@@ -83,11 +118,32 @@ func TestRoots(t *testing.T) {
 		"applies its directory":   {map[string]string{"prod/root.yaml": kustomization("root", "./prod/", "OCIRepository", "fleet")}, []string{"prod"}},
 		"the root of the files":   {map[string]string{"root.yaml": kustomization("root", "./", "GitRepository", "flux-system")}, []string{"."}},
 		"a source beside it":      {map[string]string{"prod/sync/root.yaml": kustomization("root", "prod", "Bucket", "fleet")}, []string{"prod"}},
+		"a FluxInstance":          {map[string]string{"platform/flux.yaml": instance("./clusters/a"), "clusters/a/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, []string{"clusters/a"}},
+		"the chart flux-instance": {map[string]string{"platform/flux.yaml": instanceRelease("instance", "clusters/a/"), "clusters/a/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, []string{"clusters/a"}},
+		"values of another chart": {map[string]string{"platform/flux.yaml": instanceRelease("web", "clusters/a/"), "clusters/a/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system")}, nil},
+		"a directory elsewhere":   {map[string]string{"platform/flux.yaml": instanceRelease("instance", "clusters/b")}, nil},
+		// Each application contains the Kustomization that applies it. Another Kustomization creates them.
+		"Kustomizations of applications": {map[string]string{
+			"cluster/ks.yaml": kustomization("apps", "./apps", "GitRepository", "flux-system"), "platform/flux.yaml": instanceRelease("instance", "cluster"),
+			"apps/web/ks.yaml": kustomization("web", "./apps/web", "GitRepository", "flux-system"), "apps/web/kustomization.yaml": "resources: [cm.yaml]\n", "apps/web/cm.yaml": configMap("web"),
+			"apps/db/ks.yaml": kustomization("db", "./apps/db", "GitRepository", "flux-system"), "apps/db/cm.yaml": configMap("db"),
+		}, []string{"cluster"}},
+		"not among its own objects": {map[string]string{
+			"prod/root.yaml": kustomization("root", "./prod", "GitRepository", "flux-system"), "prod/kustomization.yaml": "resources: [cm.yaml]\n", "prod/cm.yaml": configMap("web"),
+		}, []string{"prod"}},
+		"among its own objects and not": {map[string]string{
+			"prod/root.yaml": kustomization("root", "./prod", "GitRepository", "flux-system"), "prod/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "components: [../prod/root.yaml, ../prod]\n",
+			"test/root.yaml": kustomization("root", "./test", "GitRepository", "flux-system"), "test/kustomization.yaml": "resources: [cm.yaml]\n", "test/cm.yaml": configMap("web"),
+		}, []string{"prod"}},
+		"applied from another repository": {map[string]string{
+			"a/config/root.yaml": kustomization("a", "./a", "GitRepository", "fleet") + kustomization("flux", "./", "OCIRepository", "flux-manifests"),
+			"b/config/root.yaml": kustomization("b", "./b", "GitRepository", "fleet") + kustomization("flux", "./", "OCIRepository", "flux-manifests"),
+		}, []string{"a", "b"}},
 		"none":                    {map[string]string{"apps/ks.yaml": kustomization("apps", "./other", "GitRepository", "flux-system")}, nil},
 		"a template of text":      {map[string]string{"docs/readme.md": kustomization("docs", "./docs", "GitRepository", "flux-system")}, nil},
 		"a kustomization of SIGs": {map[string]string{"apps/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nmetadata: {name: apps}\nresources: [apps]\n"}, nil},
 	} {
-		got, _, err := repository.Roots(t.Context(), treeOf(c.files))
+		got, _, err := layout.Roots(t.Context(), treeOf(c.files))
 		if d := cmp.Diff(c.want, got); d != "" || err != nil {
 			t.Errorf("%s: %v\n%s", name, err, d)
 		}

@@ -6,7 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/git"
-	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
@@ -39,9 +38,6 @@ func (i Identity) Follows(reference GitReference) bool {
 func (i Identity) Is(o *unstructured.Unstructured) bool {
 	return i.Local(text(o, "spec", "url")) && i.Follows(GitReferenceOf(o))
 }
-
-// pathOf returns the directory in the spec of a Kustomization.
-func pathOf(ks *unstructured.Unstructured) string { return sourcetree.Clean(text(ks, "spec", "path")) }
 
 func text(o *unstructured.Unstructured, fields ...string) string {
 	value, _, _ := unstructured.NestedString(o.Object, fields...)

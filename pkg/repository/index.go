@@ -10,6 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // index contains what a graph has found.
@@ -103,7 +104,7 @@ func folderOf(g *Graph, ks *unstructured.Unstructured) string {
 	if isRoot(g, ks) && g.Build.Path != "" {
 		return sourcetree.Clean(g.Build.Path)
 	}
-	return pathOf(ks)
+	return layout.Path(ks)
 }
 
 // add adds an owner unless it is known.

@@ -52,8 +52,8 @@ func RenderAgain(g *Graph, owner *unstructured.Unstructured) (*Rendering, error)
 	return &Rendering{Owner: owner, Build: result}, err
 }
 
-// Instance returns the FluxInstance of the cluster, or nil if the graph contains none. One that is applied to another cluster
-// is not.
+// Instance returns the FluxInstance of the cluster, or nil if the repository contains none. One that is applied to another
+// cluster is not.
 func Instance(g *Graph) *unstructured.Unstructured {
 	for _, n := range g.found.nodes {
 		id := controllers.IDOf(n.owner.Object)
@@ -61,7 +61,7 @@ func Instance(g *Graph) *unstructured.Unstructured {
 			return n.owner
 		}
 	}
-	return nil
+	return g.instance
 }
 
 // inputProviders returns the input providers in a namespace that a selector selects, sorted by name.

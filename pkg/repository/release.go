@@ -35,7 +35,7 @@ const (
 func (g *Graph) Release(hr *unstructured.Unstructured, revision int, attempt Attempt) (*Rendering, error) {
 	reads := &reader{graph: g, lookup: g.lookup(nil)}
 	options := g.Charts
-	options.Twin, options.Revision = g.found.objects[controllers.IDOf(hr.Object)].Twin, revision
+	options.Twin, options.Revision, options.Reverse = g.found.objects[controllers.IDOf(hr.Object)].Twin, revision, attempt == Second
 	options.Lookup, options.Missing = reads, reads.missing(hr)
 	options.Find, options.Sources, options.Untrusted = reads.find, reads.files, reads.untrusted
 	rendered, err := g.Memo.render(reads, hr, options.Twin, fmt.Sprintf("%s rendering as revision %d", attempt, revision), func() (*Rendering, error) {
@@ -142,7 +142,24 @@ func (g *Graph) MayInstallFlux(hr *unstructured.Unstructured) bool {
 	if err != nil {
 		return false // it is not in this repository
 	}
-	files, err := charts.ChartIn(tree, c.names[0])
+	at := chartAt{tree, c.names[0]}
+	may, known := g.templated[at]
+	if !known {
+		may = templatesFlux(at)
+		g.templated[at] = may
+	}
+	return may
+}
+
+// chartAt is a chart in a tree.
+type chartAt struct {
+	tree Tree
+	name string
+}
+
+// templatesFlux reports whether the templates of a chart may contain Kustomizations or HelmReleases.
+func templatesFlux(at chartAt) bool {
+	files, err := charts.ChartIn(at.tree, at.name)
 	if err != nil || files.Archive != nil {
 		return !errors.Is(err, fs.ErrNotExist) // rendering it reports the error
 	}

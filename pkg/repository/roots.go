@@ -13,12 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
-)
-
-// The files that bootstrap writes into the directory flux-system of a cluster.
-const (
-	ComponentsFile = "gotk-components.yaml"
-	SyncFile       = "gotk-sync.yaml"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // findRoot finds the Kustomization that applies the cluster's directory: one in the directory whose path is the directory,
@@ -42,7 +37,7 @@ func findRoot(g *Graph) error {
 	}
 	// Every spelling of the path contains its last element.
 	found, err := sourcetree.Search(g.ctx, below, []string{"kustomize.toolkit.fluxcd.io", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
-		return build.IsKustomization(o) && pathOf(o) == folder
+		return build.IsKustomization(o) && layout.Path(o) == folder
 	})
 	if err != nil {
 		return err
@@ -54,62 +49,46 @@ func findRoot(g *Graph) error {
 		}
 		return nil
 	}
-	if found, err = sourcetree.Search(g.ctx, below, []string{controllers.FluxInstance, path.Base(folder)}, func(o *unstructured.Unstructured) bool {
-		return syncs(o) == folder
-	}); err != nil {
+	if found, err = findInstances(g, folder); err != nil {
 		return err
 	}
 	if len(found) == 0 {
-		_, g.root = DefaultSync(g.Namespace, folder, "main")
+		_, g.root = layout.DefaultSync(g.Namespace, folder, "main")
 		g.assumed = true
 		return nil
 	}
-	instance := found[0].Unstructured
-	if instance.GetNamespace() == "" {
-		instance.SetNamespace(g.Namespace)
+	g.instance = layout.InstanceOf(found[0].Unstructured).DeepCopy()
+	if g.instance.GetNamespace() == "" {
+		g.instance.SetNamespace(g.Namespace)
 	}
-	synced, err := operator.Render(g.ctx, instance, operator.Options{Kustomizer: g.Build.Kustomizer})
+	synced, err := operator.Render(g.ctx, g.instance, operator.Options{Kustomizer: g.Build.Kustomizer})
 	if err != nil {
 		return err
 	}
 	for _, o := range synced.Objects {
 		if build.IsKustomization(o.Unstructured) {
 			g.root = o.Unstructured
+		} else {
+			g.synced = o.Unstructured
 		}
 	}
 	return nil
 }
 
-// syncs returns the directory that a FluxInstance syncs, or "".
-func syncs(o *unstructured.Unstructured) string {
-	if !controllers.IDOf(o.Object).IsFluxInstance() {
-		return ""
+// findInstances returns the objects of the repository that sync a directory. They are usually in a directory that the
+// Kustomization applies, which may be anywhere.
+func findInstances(g *Graph, folder string) (found []sourcetree.Manifest, err error) {
+	search := func() error {
+		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+			return layout.Syncs(o) == folder
+		})
+		return err
 	}
-	if folder := text(o, "spec", "sync", "path"); folder != "" {
-		return sourcetree.Clean(folder)
+	if g.Optional != nil {
+		return found, g.Optional(search)
 	}
-	return ""
+	return found, search()
 }
-
-// DefaultSync returns the source and the Kustomization that bootstrap creates for the directory of a cluster on a branch.
-func DefaultSync(namespace, folder, branch string) (source, root *unstructured.Unstructured) {
-	object := func(version, kind string, spec map[string]any) *unstructured.Unstructured {
-		return &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": version, "kind": kind, "spec": spec,
-			"metadata": map[string]any{"name": "flux-system", "namespace": namespace},
-		}}
-	}
-	source = object("source.toolkit.fluxcd.io/v1", controllers.GitRepository, map[string]any{
-		"interval": "1m0s", "url": noRemote, "ref": map[string]any{"branch": branch},
-	})
-	return source, object("kustomize.toolkit.fluxcd.io/v1", controllers.Kustomization, map[string]any{
-		"interval": "10m0s", "path": "./" + folder, "prune": true,
-		"sourceRef": map[string]any{"kind": "GitRepository", "name": "flux-system"},
-	})
-}
-
-// noRemote is the address of a repository without a remote.
-const noRemote = "https://repository.invalid/rehearsed"
 
 // Revision is a revision of a repository.
 type Revision struct {
@@ -157,6 +136,9 @@ func (g *Graph) begin() {
 		}
 	}
 	g.artifacts.object = g.found.objects[build.SourceOf(g.root)].Unstructured
+	if g.artifacts.object == nil {
+		g.artifacts.object = g.synced
+	}
 	if g.artifacts.object == nil {
 		return
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // Pair contains the graphs of two revisions.
@@ -39,7 +40,7 @@ func (p Pair) SameKustomization(base, head *unstructured.Unstructured) (same, le
 // were the repository.
 func (p Pair) SameFiles(ks *unstructured.Unstructured) bool {
 	in := newInputs(p.Base.Tree, p.Head.Tree)
-	folder := pathOf(ks)
+	folder := layout.Path(ks)
 	same, there := in.sameHash(folder)
 	return same && (!there || in.kustomization(ks, folder))
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/operator"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // Unfollowed is an object that may create Flux objects, which the graph does not contain.
@@ -38,20 +39,20 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 		case n != nil && errors.As(n.err, &unknown):
 			reason = n.err.Error()
 		case replacesRoot(g, n):
-			reason = "it syncs " + syncs(o.Unstructured) + ", not the directory of the cluster"
+			reason = "it syncs " + layout.Syncs(o.Unstructured) + ", not the directory of the cluster"
 		case mayCreateFlux(o.Unstructured):
 			reason = "it may create Flux objects, which are not rendered"
 		default:
 			continue
 		}
-		all[id] = Unfollowed{o.Unstructured, reason, mentioned(g, o.Unstructured)}
+		all[id] = Unfollowed{o.Unstructured, reason, mentioned(o.Unstructured)}
 	}
 	return all
 }
 
 // replacesRoot reports whether a FluxInstance creates a Kustomization of the same name as the root, for another directory.
 func replacesRoot(g *Graph, n *node) bool {
-	return n != nil && n.built != nil && controllers.IDOf(n.owner.Object).IsFluxInstance() && syncs(n.owner) != g.Path &&
+	return n != nil && n.built != nil && controllers.IDOf(n.owner.Object).IsFluxInstance() && layout.Syncs(n.owner) != g.Path &&
 		slices.ContainsFunc(n.built.Build.Objects, func(o build.Object) bool { return isRoot(g, o.Unstructured) })
 }
 
@@ -78,21 +79,39 @@ var paths = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // mentioned returns the directories of the tree in an object, "." if their beginning is not known.
-func mentioned(g *Graph, o *unstructured.Unstructured) []string {
+func mentioned(o *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(o.Object["spec"])
 	if err != nil {
 		return []string{"."}
 	}
+	return directoriesIn(spec)
+}
+
+// Applied returns the directories that Kustomizations and HelmReleases read which the files of a Kustomization contain, or its
+// own patches. The Kustomization cannot be built.
+func Applied(g *Graph, ks *unstructured.Unstructured) []string {
+	directories := mentioned(ks)
+	for _, name := range Files(g, ks) {
+		text, err := fs.ReadFile(g.Tree, name)
+		if err != nil {
+			return []string{"."}
+		}
+		if mayContainFlux(text) {
+			directories = append(directories, directoriesIn(text)...)
+		}
+	}
+	return slices.DeleteFunc(directories, func(folder string) bool { return folder == layout.Path(ks) }) // its files are the same
+}
+
+// directoriesIn returns the directories that a text names as the path of a Kustomization or chart. They may not exist.
+func directoriesIn(text []byte) []string {
 	found := map[string]bool{}
-	for _, match := range paths().FindAllSubmatch(spec, -1) {
+	for _, match := range paths().FindAllSubmatch(text, -1) {
 		literal := string(match[1])
 		if at := strings.IndexAny(literal, "<{$*"); at >= 0 {
 			literal = path.Dir(literal[:at] + "x")
 		}
-		folder := sourcetree.Clean(strings.TrimSpace(literal))
-		if _, err := fs.Stat(g.Tree, folder); !errors.Is(err, fs.ErrNotExist) {
-			found[folder] = true
-		}
+		found[sourcetree.Clean(strings.TrimSpace(literal))] = true
 	}
 	return slices.Sorted(maps.Keys(found))
 }

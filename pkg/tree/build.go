@@ -41,7 +41,7 @@ func (o Options) owned() bool { return !o.InventoryOnly && !o.FluxOnly }
 // if cluster-wide lists are forbidden, and releases without inventories, which
 // need a request each.
 func Build(ctx context.Context, client *kube.Client, root controllers.ID, options Options) (*Tree, error) {
-	b := &builder{cluster: &cluster{client}, options: options, flux: map[controllers.ID]fluxObject{}, listed: map[scope]bool{}, expanded: map[controllers.ID]bool{}}
+	b := newBuilder(client, options)
 	node := &Node{Object: root}
 	var err error
 	if k, ok := consumed(root.GroupKind()); ok {
@@ -57,6 +57,10 @@ func Build(ctx context.Context, client *kube.Client, root controllers.ID, option
 		return nil, err
 	}
 	return &Tree{Root: node, Gaps: b.gaps.list()}, nil
+}
+
+func newBuilder(client *kube.Client, options Options) *builder {
+	return &builder{cluster: &cluster{client}, options: options, flux: map[controllers.ID]fluxObject{}, listed: map[scope]bool{}, expanded: map[controllers.ID]bool{}}
 }
 
 type builder struct {

@@ -16,8 +16,9 @@ type fluxObject struct {
 	// remote marks an inventory of another cluster.
 	remote bool
 	// stored is the release storage for a HelmRelease without an inventory, nil
-	// otherwise.
-	stored *storage
+	// otherwise. restored is set if the inventory was read from it.
+	stored   *storage
+	restored bool
 	// broken is the error for an invalid inventory. It is returned only if the
 	// object is in the tree: lists contain other objects, too.
 	broken error

@@ -1,6 +1,7 @@
 package tree
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -91,4 +92,9 @@ type Gap struct {
 	// them, or for a cluster-scoped kind.
 	Namespaces []string
 	Err        error
+}
+
+// Covers reports whether objects of a resource could not be listed in a namespace.
+func (g Gap) Covers(resource, namespace string) bool {
+	return g.Resource == resource && (len(g.Namespaces) == 0 || slices.Contains(g.Namespaces, namespace))
 }

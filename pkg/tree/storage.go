@@ -84,6 +84,7 @@ func (c *cluster) recall(ctx context.Context, f fluxObject, g *gaps) fluxObject 
 	stored, err := helm.Of(o)
 	if err == nil {
 		f.inventory, err = c.released(ctx, stored.Manifest, f.stored.target)
+		f.restored = err == nil
 	}
 	if err != nil {
 		f.broken = fmt.Errorf("reading the release of %s in Secret %s/%s: %w", f.object, f.stored.namespace, f.stored.name, err)

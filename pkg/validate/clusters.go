@@ -3,11 +3,10 @@ package validate
 import (
 	"context"
 
-	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git"
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/repository"
 	"github.com/fluxkit/flux/pkg/repository/clone"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // Clusters are the directories of the clusters in a revision of a repository.
@@ -50,18 +49,12 @@ func directories(ctx context.Context, checkout *git.Clone, paths []string, at re
 		found, _, err := clone.Paths(ctx, checkout, paths, at, at)
 		return found, err
 	}
-	found, others, err := repository.Roots(ctx, at.Tree)
+	found, others, err := layout.Roots(ctx, at.Tree)
 	if err != nil {
 		return nil, err
 	}
 	if len(found) > 0 {
 		return found, nil
 	}
-	text := "no Kustomization in the repository applies its own directory"
-	if len(others) == 0 {
-		others = []string{"clusters/production"}
-	} else {
-		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
-	}
-	return nil, hint.Errorf("set the directory of the cluster: "+hint.Command("flux validate --path %s", others[0]), "%s", text)
+	return nil, layout.NotFound(others)
 }

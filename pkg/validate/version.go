@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
+	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +19,11 @@ import (
 // selected one. A range of several minor versions selects the newest, which the cluster need not have yet.
 func (c *cluster) selectVersion() error {
 	instance := repository.Instance(c.graph)
-	if !c.Assumed || c.CRDsOf == nil || instance == nil {
+	if instance == nil {
+		return nil
+	}
+	c.extendCRDs()
+	if !c.Assumed || c.CRDsOf == nil {
 		return nil
 	}
 	selected := text(instance, "spec", "distribution", "version")
@@ -45,6 +51,49 @@ func (c *cluster) selectVersion() error {
 	next := semver.New(newest.Major(), newest.Minor()+1, 0, "", "")
 	c.FluxVersion, c.Assumed = newest.String(), len(minors) > 1 || constraint.Check(next)
 	return nil
+}
+
+// extendCRDs uses the CustomResourceDefinitions as flux-operator installs them: Alerts and Receivers accept its kinds.
+func (c *cluster) extendCRDs() {
+	extended := func(crds []*unstructured.Unstructured) []*unstructured.Unstructured {
+		crds = slices.Clone(crds)
+		for i, crd := range crds {
+			if strings.HasSuffix(crd.GetName(), ".notification.toolkit.fluxcd.io") {
+				crds[i] = crd.DeepCopy()
+				addKinds(crds[i].Object)
+			}
+		}
+		return crds
+	}
+	c.CRDs = extended(c.CRDs)
+	if of := c.CRDsOf; of != nil {
+		c.CRDsOf = func(version string) ([]*unstructured.Unstructured, error) {
+			crds, err := of(version)
+			return extended(crds), err
+		}
+	}
+}
+
+// addKinds adds the kinds of flux-operator to each list of allowed values in a schema that contains kinds of Flux.
+func addKinds(schema any) {
+	switch value := schema.(type) {
+	case map[string]any:
+		if allowed, _ := value["enum"].([]any); slices.Contains(allowed, any(controllers.Kustomization)) {
+			for _, k := range controllers.Operator {
+				if !k.Reported {
+					allowed = append(allowed, k.Kind)
+				}
+			}
+			value["enum"] = allowed
+		}
+		for _, below := range value {
+			addKinds(below)
+		}
+	case []any:
+		for _, below := range value {
+			addKinds(below)
+		}
+	}
 }
 
 // sameMinor reports whether a constraint allows another patch version, which has the same CustomResourceDefinitions.

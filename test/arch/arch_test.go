@@ -30,11 +30,11 @@ var (
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{
 		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "live", "record", "replay", "bootstrap", "validate", "audit",
-		"testrun", "rehearse",
+		"testrun", "rehearse", "orphans",
 	}
 	// rooms are the packages below internal.
 	rooms = []string{
-		"budget", "hint", "terminal", "helper", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
+		"budget", "hint", "cachedir", "terminal", "helper", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
 		"release", "sandbox", "plugin",
 	}
 )

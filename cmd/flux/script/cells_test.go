@@ -17,7 +17,7 @@ import (
 
 // matrixVerbs are the verbs that need, for each kind, a script with a success and
 // one with a missing object.
-var matrixVerbs = []string{"delete", "export", "get", "reconcile", "resume", "suspend", "tree", "wait"}
+var matrixVerbs = []string{"delete", "export", "get", "history", "reconcile", "resume", "suspend", "tree", "wait"}
 
 // TestEveryCellHasAScript fails if a command of verbs × kinds has no script that runs
 // it with success, or none that names an object that does not exist.

@@ -101,6 +101,12 @@ func readsOf(path string) [][]string {
 		if kind {
 			return formats([]string{"app"}, "wide", "json", "yaml", "dot", "mermaid", "svg", "html")
 		}
+	case "history":
+		if kind {
+			return formats([]string{"app"}, "wide", "json", "yaml")
+		}
+	case "orphans":
+		return formats([]string{"-A"}, "wide", "json")
 	case "trace", "status", "why":
 		all := formats([]string{"ks/app"}, "json", "yaml")
 		return append(all, formats([]string{"hr/app"}, "json")...)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/Masterminds/semver/v3"
 
+	"github.com/fluxkit/flux/internal/cachedir"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/registry"
@@ -57,11 +58,8 @@ type Store struct {
 
 // Open returns the store in the cache directory of the user.
 func Open() (Store, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return Store{}, hint.Errorf("set HOME or XDG_CACHE_HOME", "finding the cache directory: %w", err)
-	}
-	return Store{filepath.Join(cache, "flux", "sandbox"), runtime.GOOS + "_" + runtime.GOARCH}, nil
+	cache, err := cachedir.User("sandbox")
+	return Store{string(cache), runtime.GOOS + "_" + runtime.GOARCH}, err
 }
 
 // IsRelease reports whether a version is that of a release.

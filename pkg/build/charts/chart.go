@@ -45,6 +45,11 @@ type Chart struct {
 	ReplaceValues bool     `json:"replaceValues,omitempty"`
 }
 
+// Fixed reports whether the content of the chart is always the same: its files are given, or the digest of its artifact.
+func (c *Chart) Fixed() bool {
+	return c.Files != nil || c.Archive != nil || strings.HasPrefix(c.URL, "oci://") && c.Digest != ""
+}
+
 // Access holds the credentials and connection settings of a chart repository.
 type Access struct {
 	Username string `json:"username,omitempty"`
@@ -80,6 +85,10 @@ type Release struct {
 	Find build.Finder `json:"-"`
 	// SkipSchema skips the validation of the values against the schema of the chart.
 	SkipSchema bool `json:"skipSchema,omitempty"`
+	// Reverse reverses the order of the keys of maps, which is not defined in templates: lists that differ depend on it.
+	Reverse bool `json:"reverse,omitempty"`
+	// Secret is set if secret values are used.
+	Secret bool `json:"-"`
 }
 
 // Rendered holds the YAML documents of a rendered chart.
@@ -89,6 +98,9 @@ type Rendered struct {
 	CRDs      []string `json:"crds,omitempty"`
 	Manifests []string `json:"manifests,omitempty"`
 	Hooks     []string `json:"hooks,omitempty"`
+	// Varies is set if the same release may be rendered differently at another time: a template uses the time or generates
+	// values, or something was fetched without a digest.
+	Varies bool `json:"varies,omitempty"`
 }
 
 // VersionMetadata returns the part of the digest of an artifact (algorithm:hex, optionally after a

@@ -54,6 +54,8 @@ type Options struct {
 	Live build.Finder
 	// Revision is the number of the release to build. A number above 1 is an upgrade.
 	Revision int
+	// Reverse is set in the second of two renderings that are compared to find what is not the same in each.
+	Reverse bool
 	// KubeVersion and APIVersions are the capabilities of the cluster in the chart.
 	KubeVersion string
 	APIVersions []string
@@ -206,7 +208,7 @@ func (b *helmBuild) run() (*Result, error) {
 	rendered, err := o.Renderer.Render(b.ctx, Release{
 		Chart: *o.Chart, Name: result.Name, Namespace: result.Namespace, Values: result.Values,
 		KubeVersion: o.KubeVersion, APIVersions: o.APIVersions, Find: o.Live, Revision: o.Revision,
-		SkipSchema: b.skipSchema || spec.action(o.Revision).DisableSchemaValidation,
+		SkipSchema: b.skipSchema || spec.action(o.Revision).DisableSchemaValidation, Reverse: o.Reverse, Secret: b.shadow.Secret,
 	})
 	b.secrets = append(b.secrets, b.shadow.Values...)
 	slices.Sort(b.secrets)

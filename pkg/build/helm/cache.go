@@ -3,10 +3,11 @@ package helm
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/fluxkit/flux/internal/cachedir"
 )
 
 func digestOf(packed []byte) string {
@@ -27,24 +28,13 @@ func (r *Renderer) cached(digest string) []byte {
 	return packed
 }
 
-// keep writes a chart to the cache atomically.
-func (r *Renderer) keep(packed []byte) (err error) {
+// keep writes a chart to the cache.
+func (r *Renderer) keep(packed []byte) error {
 	if r.Cache == "" {
 		return nil
 	}
-	if err := os.MkdirAll(r.Cache, 0o700); err != nil {
-		return fmt.Errorf("making the chart cache: %w", err)
-	}
-	file, err := os.CreateTemp(r.Cache, "fetched-*") // mode 0600
-	if err != nil {
+	if err := cachedir.Dir(r.Cache).Write(digestOf(packed)+".tgz", packed); err != nil {
 		return fmt.Errorf("writing to the chart cache: %w", err)
-	}
-	_, err = file.Write(packed)
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), filepath.Join(r.Cache, digestOf(packed)+".tgz"))
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("writing to the chart cache: %w", err), os.Remove(file.Name()))
 	}
 	return nil
 }

@@ -27,6 +27,9 @@ const (
 // fetch returns a packed chart from a repository, a registry or the cache, and the part of its
 // digest that is appended to its version.
 func (r *Renderer) fetch(ctx context.Context, from charts.Chart) (packed []byte, digest string, err error) {
+	if !from.Fixed() {
+		vary(ctx)
+	}
 	u, err := url.Parse(from.URL)
 	if err != nil {
 		return nil, "", fmt.Errorf("reading the address of chart %s: %w", from.Name, err)

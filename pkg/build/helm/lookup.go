@@ -13,14 +13,15 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/fluxkit/flux/pkg/build"
+	"github.com/fluxkit/flux/pkg/build/charts"
 )
 
-// templates renders a chart. The lookup function of its templates calls find if it is not nil.
-func (r *Renderer) templates(ctx context.Context, c *chart.Chart, values common.Values, find build.Finder) (map[string]string, error) {
-	if find == nil {
-		return engine.Render(c, values)
+// templates renders a chart. The lookup function of its templates finds objects if the release has a finder.
+func templates(ctx context.Context, c *chart.Chart, values common.Values, release *charts.Release) (map[string]string, error) {
+	if release.Find == nil {
+		return engine.Engine{CustomTemplateFuncs: observed(ctx, release.Reverse)}.Render(c, values)
 	}
-	return engine.RenderWithClientProvider(c, values, provider{ctx, find})
+	return engine.RenderWithClientProvider(c, values, provider{ctx, release.Find})
 }
 
 // provider is the cluster for the lookup function of templates.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/Masterminds/semver/v3"
 	"helm.sh/helm/v4/pkg/chart/common"
@@ -47,6 +48,8 @@ type Renderer struct {
 
 // Render implements charts.Renderer.
 func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.Rendered, error) {
+	varies := &atomic.Bool{}
+	ctx = context.WithValue(ctx, variesKey{}, varies)
 	c, err := r.load(ctx, release.Chart)
 	if err != nil {
 		return nil, err
@@ -61,12 +64,17 @@ func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.
 	if err != nil {
 		return nil, err
 	}
-	files, err := r.templates(ctx, c, values, release.Find)
+	files, err := templates(ctx, c, values, &release)
 	if err != nil {
 		return nil, fmt.Errorf("rendering chart %s %s: %w", c.Name(), c.Metadata.Version, err)
 	}
 	maps.DeleteFunc(files, func(name, _ string) bool { return path.Base(name) == "NOTES.txt" })
-	return sorted(c, files)
+	rendered, err := sorted(c, files)
+	if err != nil {
+		return nil, err
+	}
+	rendered.Varies = varies.Load()
+	return rendered, nil
 }
 
 // sorted splits rendered files into documents, in the order of installation.

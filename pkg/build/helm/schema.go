@@ -108,6 +108,7 @@ func (l *schemaLoader) Load(address string) (any, error) {
 }
 
 func (l *schemaLoader) fetch(address string) (any, error) {
+	vary(l.ctx)
 	request, err := http.NewRequestWithContext(l.ctx, http.MethodGet, address, nil)
 	if err != nil {
 		return nil, err

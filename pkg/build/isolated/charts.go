@@ -5,12 +5,10 @@ package isolated
 import (
 	"context"
 	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/fluxkit/flux/internal/cachedir"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
@@ -32,11 +30,11 @@ func NewCharts(pool *helper.Pool, cache string) *Charts {
 
 // CachedCharts returns a renderer that keeps charts in the cache directory of the user.
 func CachedCharts(pool *helper.Pool) (charts.Renderer, error) {
-	cache, err := os.UserCacheDir()
+	cache, err := cachedir.User("charts")
 	if err != nil {
-		return nil, fmt.Errorf("finding the cache directory: %w", err)
+		return nil, err
 	}
-	return NewCharts(pool, filepath.Join(cache, "flux", "charts")), nil
+	return NewCharts(pool, string(cache)), nil
 }
 
 // chartVariables returns the environment variables of a process that renders charts: locations of

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
-	"github.com/fluxkit/flux/pkg/diagnose/managedfields"
+	"github.com/fluxkit/flux/pkg/diff/managedfields"
 )
 
 // upstreamReasons lists the reasons with which controllers report that an object waits for another.

@@ -60,7 +60,7 @@ func (c *Clusters) Compare(ctx context.Context, plan dryrun.Plan) (*diff.Result,
 	plan.Account, plan.Overridden = dryrun.Account(plan.Owner, settings.account), settings.overridden
 	count, done := c.comparer.Track(controllers.VersionedIDOf(plan.Owner.Object))
 	defer done()
-	plan.Progress = count
+	plan.Progress, plan.FieldOwners = count, c.comparer.FieldOwners
 	return engine.Compare(ctx, plan)
 }
 

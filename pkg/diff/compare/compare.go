@@ -27,6 +27,8 @@ type Comparer struct {
 	Decryption *upstream.Decryption
 	// IgnoreNotFound treats an object that is not on the cluster as new if Options.File has it.
 	IgnoreNotFound bool
+	// FieldOwners adds the field managers that own the changed fields.
+	FieldOwners bool
 	// Revision and Branch select the revision of the source to compare. Both are empty for the current one.
 	Revision, Branch string
 	// Track is called before the objects of an owner are compared. It returns functions for the
@@ -116,7 +118,7 @@ func (c *Comparer) buildOptions(settings Settings) (build.Options, error) {
 	vars, secretVars, err := c.Vars()
 	return build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: c.Strict, Ignore: c.Ignore, Lookup: build.LookupFunc(c.Data),
-		Decrypt: c.decrypters(settings), Kustomizer: c.Kustomizer,
+		Decrypt: c.decrypters(settings), Kustomizer: c.Kustomizer, Cache: c.Cache,
 	}, err
 }
 

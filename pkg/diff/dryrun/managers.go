@@ -12,7 +12,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/crd"
+	"github.com/fluxkit/flux/pkg/diff/managedfields"
 	"github.com/fluxkit/flux/pkg/diff/policy"
 )
 
@@ -52,6 +55,24 @@ func (c *comparison) takeOver(ctx context.Context, r kube.Resource, o item, befo
 		}
 		replace(after, defaults, slices.Clone(p))
 	})
+}
+
+// setOwners sets the owners of fields from the managed fields of the live object.
+func setOwners(fields []diff.Field, before, after controllers.Object) {
+	managers := managedfields.Of(before)
+	for i, f := range fields {
+		content := after
+		if f.Op == diff.Removed {
+			content = before
+		}
+		for _, m := range managedfields.OwnersOf(managers, content, f.Pointer) {
+			owner := diff.FieldOwner{Manager: m.Name, Subresource: m.Subresource}
+			if !m.At.IsZero() {
+				owner.At = &m.At
+			}
+			fields[i].Owners = append(fields[i].Owners, owner)
+		}
+	}
 }
 
 func orEmpty(s *string) *string {

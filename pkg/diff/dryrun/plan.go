@@ -40,6 +40,9 @@ type Plan struct {
 	// decrypted are compared. It is called at most once, and may be nil.
 	Applied func(context.Context) (*build.Result, error)
 
+	// FieldOwners adds the field managers that own the changed fields.
+	FieldOwners bool
+
 	// Progress is called with the number of compared objects and of all objects, concurrently. It
 	// may be nil.
 	Progress func(done, total int)

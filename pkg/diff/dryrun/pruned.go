@@ -97,6 +97,9 @@ func (p *plan) finish(change diff.Change, o item, before, after controllers.Obje
 	change.Before, change.After = b, a
 	if before != nil && after != nil {
 		change.Fields = diff.Fields(diff.Content(b), diff.Content(a))
+		if p.FieldOwners {
+			setOwners(change.Fields, before, after)
+		}
 	}
 	change.Images = diff.ImagesOf(diff.Content(b), diff.Content(a))
 	change.ExplainMasks()

@@ -4,6 +4,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -252,7 +253,7 @@ func (g *block) write(b *strings.Builder, s Style) {
 	if path == "" {
 		path = "(root level)"
 	}
-	fmt.Fprintf(b, "%s\n", s.paint("", printable.Line(path)))
+	fmt.Fprintf(b, "%s%s\n", s.paint("", printable.Line(path)), g.owners())
 	switch {
 	case g.single == nil:
 		g.entries(b, "-", "removed", diff.Removed, g.removed, s)
@@ -264,6 +265,30 @@ func (g *block) write(b *strings.Builder, s Style) {
 	default:
 		replaced(b, *g.single, s)
 	}
+}
+
+// owners returns the field managers that own the fields of the block, each once, in parentheses.
+func (g *block) owners() string {
+	fields := slices.Concat(g.removed, g.added)
+	if g.single != nil {
+		fields = []diff.Field{*g.single}
+	}
+	var all []string
+	for _, f := range fields {
+		for _, owner := range f.Owners {
+			text := strings.TrimSuffix(owner.Manager+" "+owner.Subresource, " ")
+			if owner.At != nil {
+				text += " " + owner.At.Format(time.RFC3339)
+			}
+			if !slices.Contains(all, text) {
+				all = append(all, text)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return printable.Line("  (" + strings.Join(all, ", ") + ")")
 }
 
 // entries writes a line such as "+ two map entries added:" and the entries.

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // counting counts the charts that it renders.
@@ -244,8 +245,8 @@ func TestMatch(t *testing.T) {
 		"clusters/**":     nil,
 		"clusters/[":      nil,
 	} {
-		got, err := repository.Match(base, head, pattern)
-		var problem *repository.PatternError
+		got, err := layout.Match(base, head, pattern)
+		var problem *layout.PatternError
 		if (want == nil) != errors.As(err, &problem) {
 			t.Errorf("%s: error %v", pattern, err)
 		}

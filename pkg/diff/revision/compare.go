@@ -77,6 +77,7 @@ func compare(ctx context.Context, base, head repository.Revision, o Options) (*O
 	w.checkUnfollowed()
 	w.checkOwn(roots)
 	w.checkDependencies()
+	w.warnLacking()
 	if err := w.err(); err != nil {
 		return nil, nil, err
 	}

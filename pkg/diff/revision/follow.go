@@ -41,9 +41,17 @@ type walker struct {
 	followed int
 	// unfetched are the HelmReleases that are the same in both revisions, and whose charts were not fetched.
 	unfetched []pair
+	// unbuilt are the Kustomizations that are the same in both revisions, and that cannot be built.
+	unbuilt []unbuilt
 	// depth is the number of releases on the way to the current one that charts install.
 	depth int
 	report
+}
+
+// unbuilt is a Kustomization that cannot be built, and the reason.
+type unbuilt struct {
+	owner  *unstructured.Unstructured
+	reason string
 }
 
 // side is a graph with an object in it.
@@ -149,11 +157,16 @@ func (w *walker) encryptedVariables(p pair) {
 
 // unchanged renders a Kustomization that is the same in both revisions once, to find its Kustomizations and HelmReleases.
 func (w *walker) unchanged(p pair) {
-	built, ok := w.kustomize(w.graphs.Head, p.head)
-	if ok && built != nil {
-		w.graphs.Base.Adopt(p.base, built)
-		w.children(built, built, false)
+	built, err := w.graphs.Head.Render(p.head)
+	if w.err() != nil {
+		return
 	}
+	if err != nil {
+		w.unbuilt = append(w.unbuilt, unbuilt{p.head, repository.CannotBuild(p.head, w.concealed.Error(err))})
+		return
+	}
+	w.graphs.Base.Adopt(p.base, built)
+	w.children(built, built, false)
 }
 
 // kustomize renders a Kustomization in one revision. It returns nil and true if the revision does not contain it.
@@ -182,7 +195,13 @@ func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID
 	case operator.Renders(owner):
 		what = "data"
 	}
-	w.warn("%s of %s omitted: %s%s", what, object, err, remedy)
+	key := lack{what, object.WithoutNamespace().String(), fmt.Sprint(err) + remedy}
+	if w.lacking[key] == nil {
+		w.lacks = append(w.lacks, key)
+	}
+	if !slices.Contains(w.lacking[key], object.Namespace) {
+		w.lacking[key] = append(w.lacking[key], object.Namespace)
+	}
 	return true
 }
 

@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/repository"
@@ -20,6 +22,9 @@ type report struct {
 	// omitted are the owners that could not be compared, in the order of omissions.
 	omitted   map[controllers.VersionedID]*diff.Omission
 	omissions []controllers.VersionedID
+	// lacking are the namespaces of data that was not found, and lacks its keys in the order in which they were found.
+	lacking map[lack][]string
+	lacks   []lack
 	// concealed replaces what is derived from secret values in messages and names.
 	concealed diff.Concealment
 	// blocked are the objects that are not reconciled because of their dependencies.
@@ -27,7 +32,25 @@ type report struct {
 }
 
 func newReport(o Options) report {
-	return report{alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}}
+	return report{
+		alert: o.Warn, tell: o.Note, warned: map[string]bool{}, omitted: map[controllers.VersionedID]*diff.Omission{}, lacking: map[lack][]string{},
+	}
+}
+
+// lack is data without which owners are rendered, in some namespaces.
+type lack struct{ what, object, reason string }
+
+// warnLacking warns about the data without which owners were rendered: a component may refer to it in many namespaces.
+func (r *report) warnLacking() {
+	for _, l := range r.lacks {
+		kind, name, _ := strings.Cut(l.object, "/")
+		switch namespaces := r.lacking[l]; {
+		case len(namespaces) > 1:
+			r.warn("%s of %s %s in namespaces %s omitted: %s", l.what, kind, name, budget.List(namespaces, budget.Directories), l.reason)
+		default:
+			r.warn("%s of %s/%s/%s omitted: %s", l.what, kind, namespaces[0], name, l.reason)
+		}
+	}
 }
 
 // note reports an assumption.

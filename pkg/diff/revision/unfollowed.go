@@ -6,17 +6,19 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// checkUnfollowed reports the objects that may create Flux objects, which are not rendered. The change may affect them if
-// such an object changes, or a file that nothing else reads in a directory that they may read.
+// checkUnfollowed reports the objects that may create Flux objects, which are not rendered, and the Kustomizations that are the
+// same in both revisions and cannot be built. The change may affect them if such an object changes, or a file that nothing else
+// reads in a directory that they may read.
 func (w *walker) checkUnfollowed() {
 	was, is := w.graphs.Base.Unfollowed(), w.graphs.Head.Unfollowed()
-	if len(was)+len(is)+len(w.unfetched) == 0 || w.err() != nil {
+	if len(was)+len(is)+len(w.unfetched)+len(w.unbuilt) == 0 || w.err() != nil {
 		return
 	}
 	unread, err := w.graphs.Unread()
@@ -33,15 +35,22 @@ func (w *walker) checkUnfollowed() {
 			w.omit(object, reason, true)
 			continue
 		}
-		files := slices.DeleteFunc(slices.Clone(unread), func(name string) bool {
-			return !slices.ContainsFunc(both[id].Directories, func(folder string) bool { return repository.Within(folder, name) })
-		})
-		if len(files) > 0 {
-			w.omit(object, fmt.Sprintf("%s; files that it may read change: %s", reason, budget.List(files, budget.Directories)), true)
-			continue
-		}
-		w.omit(object, reason, false)
+		w.omitUnread(object, reason, both[id].Directories, unread)
 	}
+	for _, u := range w.unbuilt {
+		w.omitUnread(u.owner, u.reason, repository.Applied(w.graphs.Head, u.owner), unread)
+	}
+}
+
+// omitUnread records that an object is not compared. The change may affect it if it changes a file in one of the directories.
+func (w *walker) omitUnread(o *unstructured.Unstructured, reason string, directories, unread []string) {
+	files := slices.DeleteFunc(slices.Clone(unread), func(name string) bool {
+		return !slices.ContainsFunc(directories, func(folder string) bool { return repository.Within(folder, name) })
+	})
+	if len(files) > 0 {
+		reason = fmt.Sprintf("%s; files that it may read change: %s", reason, budget.List(files, budget.Directories))
+	}
+	w.omit(o, reason, len(files) > 0)
 }
 
 // installers follows the HelmReleases whose charts were not fetched because they are the same in both revisions, if their

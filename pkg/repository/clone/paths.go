@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
 // Paths returns the directories of the clusters that --path names, and whether it may name
@@ -26,13 +27,13 @@ func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head rep
 			return nil, false, err
 		}
 		found := []string{inside}
-		if repository.IsPattern(inside) {
+		if layout.IsPattern(inside) {
 			several = true
-			found, err = repository.Match(base.Tree, head.Tree, inside)
+			found, err = layout.Match(base.Tree, head.Tree, inside)
 		} else if !isFolder(base, inside) && !isFolder(head, inside) {
 			return nil, false, notFound(ctx, clone, name, base, head)
 		}
-		var problem *repository.PatternError
+		var problem *layout.PatternError
 		if errors.As(err, &problem) {
 			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
 		}
@@ -61,7 +62,7 @@ func notFound(ctx context.Context, clone *git.Clone, name string, base, head rep
 	if base.Name == head.Name {
 		where = head.Name
 	}
-	clusters, _, err := repository.Roots(ctx, head.Tree)
+	clusters, _, err := layout.Roots(ctx, head.Tree)
 	if err != nil {
 		clusters = nil // the remedy has an example instead
 	}

@@ -57,6 +57,8 @@ type Builder struct {
 	// Kustomizer runs kustomize, and Charts returns what renders charts.
 	Kustomizer build.Kustomizer
 	Charts     func() (charts.Renderer, error)
+	// Cache keeps renderings between runs. It may be nil.
+	Cache build.Cache
 	// Clone returns what opens the clone of a work tree. It may be nil.
 	Clone func(root string) func() (Clone, error)
 	// Login and GitLogin return credentials of cloud providers.

@@ -45,7 +45,7 @@ func (b *Builder) NewPlan(ctx context.Context, namespace, name string) (*Plan, e
 	}
 	plan := &Plan{Ks: ks, Work: work, mappings: b.Mappings, inputs: b.Inputs, lacking: b.missing("data", ""), Options: build.Options{
 		Vars: vars, SecretVars: secretVars, Strict: b.Strict, Ignore: b.Ignore, Lookup: b.lookup(work),
-		Missing: b.missing("variables", "--vars-file"), Kustomizer: b.Kustomizer,
+		Missing: b.missing("variables", "--vars-file"), Kustomizer: b.Kustomizer, Cache: b.Cache,
 	}}
 	if _, substitutes, _ := unstructured.NestedMap(ks.Object, "spec", "postBuild"); len(vars) > 0 && !substitutes {
 		b.Warn("Kustomization %q has no spec.postBuild: no variables are substituted in its own objects", name)

@@ -14,14 +14,15 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
 
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/manifests"
 	"github.com/fluxkit/flux/pkg/build/sourcetree"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository"
+	"github.com/fluxkit/flux/pkg/repository/layout"
 	"github.com/fluxkit/flux/pkg/repository/mapped"
 )
 
@@ -71,7 +72,7 @@ func (r *Repository) Load(ctx context.Context) error {
 
 // find sets the directory of the cluster and that of its installation.
 func (r *Repository) find(ctx context.Context) error {
-	clusters, _, err := repository.Roots(ctx, r.Tree)
+	clusters, others, err := layout.Roots(ctx, r.Tree)
 	if err != nil {
 		return err
 	}
@@ -84,12 +85,12 @@ func (r *Repository) find(ctx context.Context) error {
 	case len(clusters) == 1:
 		r.Path = clusters[0]
 	case len(clusters) == 0:
-		return hint.Errorf("set it with --path", "no %s found: the directory of the cluster is not known", repository.SyncFile)
+		return layout.NotFound(others)
 	default:
 		return hint.Errorf("select one with --path", "the repository has several clusters: %s", strings.Join(clusters, ", "))
 	}
 	for name := range r.files {
-		if folder := path.Dir(name); path.Base(name) == repository.SyncFile && path.Dir(folder) == r.Path {
+		if folder := path.Dir(name); path.Base(name) == layout.SyncFile && path.Dir(folder) == r.Path {
 			r.folder = folder
 		}
 	}
@@ -106,7 +107,7 @@ func (r *Repository) readInstallation() error {
 		r.Sync = r.defaultSync()
 		return nil
 	}
-	components := r.files[path.Join(r.folder, repository.ComponentsFile)]
+	components := r.files[path.Join(r.folder, layout.ComponentsFile)]
 	for _, m := range header.FindAllSubmatch(components, 2) {
 		value := strings.TrimSpace(string(m[2]))
 		if string(m[1]) == "Flux Version" {
@@ -116,7 +117,7 @@ func (r *Repository) readInstallation() error {
 		r.Components = strings.Split(value, ",")
 	}
 	r.WatchAll = !bytes.Contains(components, []byte("--watch-all-namespaces=false"))
-	name := path.Join(r.folder, repository.SyncFile)
+	name := path.Join(r.folder, layout.SyncFile)
 	var err error
 	if r.Sync, err = sourcetree.ReadManifests(bytes.NewReader(r.files[name])); err != nil {
 		return fmt.Errorf("reading %s: %w", name, err)
@@ -125,7 +126,7 @@ func (r *Repository) readInstallation() error {
 		r.assumed, r.Sync = true, r.defaultSync()
 		r.files[name] = nil
 		for _, o := range r.Sync {
-			text, err := output.YAML(o.Object)
+			text, err := yaml.Marshal(o.Object)
 			if err != nil {
 				return err
 			}
@@ -176,7 +177,7 @@ func (r *Repository) defaultSync() []*unstructured.Unstructured {
 	if len(r.Branches) > 0 {
 		branch = r.Branches[0]
 	}
-	source, root := repository.DefaultSync(r.Namespace, r.Path, branch)
+	source, root := layout.DefaultSync(r.Namespace, r.Path, branch)
 	return []*unstructured.Unstructured{source, root}
 }
 
@@ -190,7 +191,7 @@ func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
 		return files, nil
 	}
 	text, err := set.YAML()
-	files[path.Join(r.folder, repository.ComponentsFile)] = text
+	files[path.Join(r.folder, layout.ComponentsFile)] = text
 	return files, err
 }
 

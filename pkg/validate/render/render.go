@@ -11,8 +11,6 @@ import (
 	"strings"
 
 	"github.com/fluxkit/flux/internal/ci/cireport"
-	"github.com/fluxkit/flux/internal/terminal/fit"
-	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -82,111 +80,6 @@ func Write(w io.Writer, format string, about Report, results []*validate.Result)
 	}
 	_, err := io.WriteString(w, about.text(results))
 	return err
-}
-
-// heading is the heading of a severity.
-type heading struct {
-	severity validate.Severity
-	text     string
-}
-
-// headings returns the headings of the severities, in their order.
-func (about Report) headings() []heading {
-	return []heading{{validate.Invalid, "Errors"}, {validate.Unknown, about.Unknown}, {validate.Warning, "Warnings"}, {validate.Note, "Notes"}}
-}
-
-// text returns the findings by cluster, severity and object.
-func (about Report) text(results []*validate.Result) string {
-	var b strings.Builder
-	for _, r := range results {
-		for _, h := range about.headings() {
-			if r.Count(h.severity) == 0 {
-				continue
-			}
-			if b.Len() > 0 {
-				b.WriteString("\n")
-			}
-			b.WriteString(h.text)
-			if len(results) > 1 {
-				b.WriteString(" in " + printable.Line(r.Path))
-			}
-			b.WriteString(":\n")
-			about.writeFindings(&b, r, h.severity)
-		}
-	}
-	return b.String()
-}
-
-// writeFindings writes the findings of a severity. Those of an object in a file follow its name.
-func (about Report) writeFindings(b *strings.Builder, r *validate.Result, severity validate.Severity) {
-	type place struct {
-		object controllers.VersionedID
-		file   string
-	}
-	written := map[place]bool{}
-	writeKinds(b, r, severity)
-	for i, f := range r.Findings {
-		at := place{f.Object, f.File}
-		if f.Severity != severity || f.Rule == validate.RuleMissingSchema || written[at] {
-			continue
-		}
-		written[at] = true
-		b.WriteString("  " + printable.Line(f.Object.String()))
-		switch {
-		case f.File != "":
-			b.WriteString(" in " + printable.Line(f.File))
-		case f.Owner != f.Object:
-			b.WriteString(" of " + printable.Line(f.Owner.String()))
-		}
-		b.WriteString("\n")
-		for _, other := range r.Findings[i:] {
-			if other.Severity == severity && other.Object == f.Object && other.File == f.File {
-				line := ""
-				if other.Line > 0 {
-					line = fmt.Sprintf("line %d: ", other.Line)
-				}
-				b.WriteString(fit.Fold("    "+line+printable.Line(sentence(other))+about.suffix(other), 6, about.Width) + "\n")
-				if other.Fix != "" {
-					b.WriteString(fit.Fold("      "+printable.Line(other.Fix), 8, about.Width) + "\n")
-				}
-			}
-		}
-	}
-}
-
-// writeKinds writes the kinds without a known schema, of which there may be many objects.
-func writeKinds(b *strings.Builder, r *validate.Result, severity validate.Severity) {
-	counts := map[string]int{}
-	var order []string
-	for _, f := range r.Findings {
-		if f.Severity != severity || f.Rule != validate.RuleMissingSchema {
-			continue
-		}
-		if counts[f.Message] == 0 {
-			order = append(order, f.Message)
-		}
-		counts[f.Message]++
-	}
-	slices.Sort(order)
-	for _, message := range order {
-		fmt.Fprintf(b, "  %s: %s\n", output.Amount(counts[message], "object"), printable.Line(message))
-	}
-}
-
-// suffix returns the ID of the rule of a finding, if the report has it.
-func (about Report) suffix(f validate.Finding) string {
-	if !about.Rules {
-		return ""
-	}
-	return " [" + f.Rule + "]"
-}
-
-// sentence returns the field and the message of a finding.
-func sentence(f validate.Finding) string {
-	if f.Field == "" {
-		return f.Message
-	}
-	return f.Field + ": " + f.Message
 }
 
 // levels are the levels of annotations.

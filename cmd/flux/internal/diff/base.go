@@ -162,7 +162,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 		graph.Branches = []string{against.Branch}
 	}
 	if o.withHelm {
-		if graph.Charts.Renderer, err = buildflags.Charts(a); err != nil {
+		if graph.Charts.Renderer, err = o.Charts(a); err != nil {
 			return err
 		}
 	}

@@ -86,6 +86,7 @@ Output:
 	fs.BoolVar(&o.withHelm, "with-helm", false, "also diff nested HelmReleases")
 	fs.Lookup("path").Usage = "directory to compare (default: the artifact of the source)"
 	addRevision(cmd, o)
+	addFieldOwners(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing Kustomization as new with --kustomization-file, else as unchanged")
 	o.add(cmd)
 	return cmd

@@ -53,6 +53,7 @@ Charts:
 	buildflags.AddChart(fs, &o.chart)
 	o.AddRelease(fs)
 	fs.StringVar(&o.chart.Chart, "path", "", "alias of --chart")
+	addFieldOwners(cmd, o)
 	fs.BoolVar(&o.ignoreNotFound, "ignore-not-found", false, "treat a missing HelmRelease as new with --helmrelease-file, else as unchanged")
 	buildflags.AddCapabilities(fs, &o.helm)
 	o.add(cmd)

@@ -31,6 +31,11 @@ type options struct {
 	revision, branch string
 }
 
+// addFieldOwners adds the flag for the owners of changed fields.
+func addFieldOwners(cmd *cobra.Command, o *options) {
+	cmd.Flags().BoolVar(&o.changes.FieldOwners, "field-owners", false, "show the field managers that own each changed field, and when they last changed the object, with -o human or json")
+}
+
 // addRevision adds the flags that select a revision of the source.
 func addRevision(cmd *cobra.Command, o *options) {
 	fs := cmd.Flags()
@@ -59,7 +64,7 @@ func (o *options) comparer(a *app.App) (*compare.Comparer, error) {
 	}
 	builder.Announce = o.announce(a)
 	c := &compare.Comparer{
-		Builder: builder, IgnoreNotFound: o.ignoreNotFound, Revision: o.revision, Branch: strings.TrimPrefix(o.branch, "refs/heads/"), Decryption: buildflags.Decryption(a),
+		Builder: builder, IgnoreNotFound: o.ignoreNotFound, FieldOwners: o.changes.FieldOwners, Revision: o.revision, Branch: strings.TrimPrefix(o.branch, "refs/heads/"), Decryption: buildflags.Decryption(a),
 		Track: func(owner controllers.VersionedID) (count func(done, total int), done func()) {
 			line := a.UI.Progress(a.Now, "comparing the objects of %s", owner)
 			return line.Count, line.Done

@@ -41,13 +41,15 @@ func columnsOf(q *query, k controllers.Kind) []column {
 // flatColumns returns the columns of one table for several kinds.
 func flatColumns(q *query) []column {
 	columns := placeColumns(q)
-	if q.wide() {
+	if q.hasKind() {
 		columns = append(columns, kindColumn())
 	}
 	columns = append(columns, nameColumn(q), ownColumn("REVISION", "TAG"), suspendedColumn(), readyColumn())
+	if q.hasKind() {
+		columns = append(columns, ageColumn(q))
+	}
 	if q.wide() {
-		columns = append(columns, ageColumn(q), sourceColumn(), handledColumn(q))
-		columns = append(columns, noteColumn())
+		columns = append(columns, sourceColumn(), handledColumn(q), noteColumn())
 	}
 	return append(columns, messageColumn())
 }
@@ -63,7 +65,7 @@ func placeColumns(q *query) []column {
 // kinds have tables of their own.
 func nameColumn(q *query) column {
 	return column{header: "NAME", cell: func(k controllers.Kind, o controllers.Object) string {
-		if q.several && !(q.wide() && q.flat()) {
+		if q.several && !q.hasKind() {
 			return strings.ToLower(k.Kind) + "/" + controllers.Name(o)
 		}
 		return controllers.Name(o)

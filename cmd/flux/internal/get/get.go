@@ -107,10 +107,11 @@ Selection:
   reconciling; --failed does not. See "flux help selectors".
 
 Output:
-  On a narrow terminal, messages are truncated and less important columns are
-  omitted, unless --no-trunc is set. Colors mark objects that are not ready;
-  NO_COLOR disables them. -o json, yaml and name print objects while they are
-  listed, unless --sort-by is set. Templates keep all objects in memory.
+  On a terminal, several kinds share one table, failures first; in a pipe, each
+  kind has its own, as in Flux 2.9. On a narrow terminal, messages are
+  truncated and less important columns are omitted, unless --no-trunc is set.
+  -o json, yaml and name print objects while they are listed, unless --sort-by
+  is set. Templates keep all objects in memory.
 
 Watch:
   --watch lists the objects, then prints a row for each change until it is

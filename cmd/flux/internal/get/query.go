@@ -26,6 +26,7 @@ type query struct {
 	options   *options
 	kinds     []controllers.Kind
 	several   bool   // the command lists several kinds, even if one is left
+	screen    bool   // a table is printed on a terminal
 	every     bool   // kinds that the cluster does not serve are left out
 	namespace string // "" for all
 	// objects are the named objects, empty for all. An object without a namespace
@@ -47,6 +48,9 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 		return nil, err
 	}
 	q := &query{now: a.Now, options: o, kinds: s.Kinds, several: s.Several(), every: s.Every, status: status}
+	if o.format == "" {
+		_, q.screen = a.Screen(false)
+	}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {
 			return nil, err
@@ -86,8 +90,11 @@ func (q *query) printsObjects() bool { return q.options.format != "" && !q.wide(
 
 func (q *query) wide() bool { return q.options.format == "wide" }
 
-// flat reports whether several kinds share one table.
-func (q *query) flat() bool { return q.several && (q.wide() || q.options.watch) }
+// flat reports whether several kinds share one table. In a pipe, each kind has its own, as in Flux 2.9.
+func (q *query) flat() bool { return q.several && (q.wide() || q.screen || q.options.watch) }
+
+// hasKind reports whether the table has a column for the kind. Otherwise, names contain it.
+func (q *query) hasKind() bool { return q.flat() && (q.wide() || q.screen) }
 
 // selections returns the lists with the selected objects of a kind: one, or one
 // for each namespace of named objects.

@@ -23,9 +23,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/events"
 	"github.com/fluxkit/flux/cmd/flux/internal/export"
 	"github.com/fluxkit/flux/cmd/flux/internal/get"
+	"github.com/fluxkit/flux/cmd/flux/internal/history"
 	"github.com/fluxkit/flux/cmd/flux/internal/install"
 	"github.com/fluxkit/flux/cmd/flux/internal/logs"
 	"github.com/fluxkit/flux/cmd/flux/internal/migrate"
+	"github.com/fluxkit/flux/cmd/flux/internal/orphans"
 	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
 	"github.com/fluxkit/flux/cmd/flux/internal/reconcile"
 	"github.com/fluxkit/flux/cmd/flux/internal/record"
@@ -123,11 +125,13 @@ func commands() []subcommand {
 		{name: "events", group: groupInspect, make: events.NewCommand},
 		{name: "export", group: groupAuthor, make: export.NewCommand},
 		{name: "get", group: groupInspect, make: get.NewCommand},
+		{name: "history", group: groupInspect, make: history.NewCommand},
 		{name: "install", group: groupInstall, make: install.NewCommand},
 		{name: "list", group: groupArtifacts, make: artifact.NewList},
 		{name: "logs", group: groupInspect, make: logs.NewCommand},
 		{name: "migrate", group: groupInstall, make: migrate.NewCommand},
 		{name: "options", group: groupTools, make: newOptions},
+		{name: "orphans", group: groupInspect, make: orphans.NewCommand},
 		{name: "plugin", group: groupTools, make: plugin.NewCommand},
 		{name: "pull", group: groupArtifacts, make: artifact.NewPull},
 		{name: "push", group: groupArtifacts, make: artifact.NewPush},

@@ -83,7 +83,7 @@ func TestExamplesOfKinds(t *testing.T) {
 	t.Parallel()
 	verbs := map[string]controllers.Verb{
 		"get": controllers.Get, "wait": controllers.Get, "export": controllers.Export, "suspend": controllers.Suspend, "resume": controllers.Resume,
-		"reconcile": controllers.Reconcile, "delete": controllers.Delete, "tree": controllers.Tree,
+		"reconcile": controllers.Reconcile, "delete": controllers.Delete, "tree": controllers.Tree, "history": controllers.History,
 	}
 	checked, want := 0, 0
 	for _, applies := range verbs {

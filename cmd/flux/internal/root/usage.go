@@ -170,10 +170,10 @@ func flagGroups() map[string]flagGroup {
 		"get --kind": selectionFlags, "logs --kind": selectionFlags, "logs --name": selectionFlags, "logs --level": selectionFlags,
 		"logs --for": selectionFlags, "logs --tail": selectionFlags, "events --for": selectionFlags, "events --types": selectionFlags,
 		"events --reason": selectionFlags, "list --filter-regex": selectionFlags, "list --filter-semver": selectionFlags,
-		"tree --compact": selectionFlags, "tree --depth": selectionFlags,
+		"resume --expired": selectionFlags, "tree --compact": selectionFlags, "tree --depth": selectionFlags,
 
 		"--output": outputFlags, "--no-header": outputFlags, "--no-trunc": outputFlags, "--sort-by": outputFlags, "--show-source": outputFlags,
-		"--show-secrets": outputFlags, "--mask-secrets": outputFlags, "--reveal": outputFlags, "--export": outputFlags, "--progress-bar": outputFlags,
+		"--show-secrets": outputFlags, "--mask-secrets": outputFlags, "--reveal": outputFlags, "--export": outputFlags, "--progress-bar": outputFlags, "--field-owners": outputFlags,
 
 		"why --all": outputFlags, "pull --output": commandFlags, "build artifact --output": commandFlags,
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/budget"
+	"github.com/fluxkit/flux/internal/cachedir"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/release/sigstore"
 	"github.com/fluxkit/flux/internal/sandbox/programs"
@@ -184,13 +185,13 @@ func (o *pullOptions) verifier(a *app.App) (func(ctx context.Context, file, bund
 			return nil, fmt.Errorf("reading --trusted-root: %s is empty", o.trustedRoot)
 		}
 	}
-	cache, err := os.UserCacheDir()
+	cache, err := cachedir.User("sigstore")
 	if err != nil {
-		return nil, fmt.Errorf("finding the cache directory: %w", err)
+		return nil, err
 	}
 	return func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error {
 		err := sigstore.Verify(ctx, a.Helpers, sigstore.Request{
-			File: file, Bundle: bundle, Identity: by, TrustedRoot: trusted, Cache: filepath.Join(cache, "flux", "sigstore"), Agent: agent(a),
+			File: file, Bundle: bundle, Identity: by, TrustedRoot: trusted, Cache: string(cache), Agent: agent(a),
 		})
 		if err == nil {
 			a.UI.Success("verified that %s signed the checksums", by.Subject)

@@ -212,15 +212,15 @@ func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controller
 	}
 	var built *tree.Tree
 	var noTree error
-	g, ctx := errgroup.WithContext(ctx)
+	g, reading := errgroup.WithContext(ctx)
 	g.Go(func() (err error) {
-		s.Surroundings, err = d.Around(ctx, k, o)
+		s.Surroundings, err = d.Around(reading, k, o)
 		return err
 	})
 	if k.Inventory != nil {
 		g.Go(func() error {
 			root := k.ID(namespace, name)
-			built, noTree = tree.Build(ctx, d.Client, root, tree.Options{Status: true, Root: o})
+			built, noTree = tree.Build(reading, d.Client, root, tree.Options{Status: true, Root: o})
 			return nil
 		})
 	}
@@ -229,7 +229,7 @@ func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controller
 	}
 	if built != nil {
 		s.tree = built.Root
-		s.Surroundings.AddInventory(d, s.tree)
+		s.Surroundings.AddInventory(ctx, d, s.tree)
 	}
 	s.unknown = append(s.unknown, s.Result.Unknown...)
 	s.unknown = append(s.unknown, unseen(built, noTree, s.NoEvents)...)

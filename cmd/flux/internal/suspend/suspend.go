@@ -13,12 +13,15 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
+	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 type options struct {
 	reason string
+	// until is the time at which the suspension expires: as given, and after check in RFC 3339.
+	until string
 	// user returns the user's name.
 	user func() string
 }
@@ -36,6 +39,8 @@ func NewCommand(a *app.App) *cobra.Command {
   flux suspend %[1]s %[2]s %[3]s`},
 			{Text: `  # Give a reason: flux get -o wide shows it with the author
   flux suspend %[1]s %[2]s --reason "maintenance until Monday"`},
+			{Text: `  # Suspend an object for two hours: flux resume --expired resumes it then
+  flux suspend %[1]s %[2]s --until 2h`},
 			{Text: `  # Suspend all objects in a namespace, or by label in all namespaces
   flux suspend %[1]s --all -n apps
   flux suspend %[1]s -l team=blue -A`},
@@ -50,9 +55,14 @@ func NewCommand(a *app.App) *cobra.Command {
   flux suspend all -A --reason "change freeze" -o json | jq -r '.[] | select(.error) | .name'`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&o.reason, "reason", "", "reason for the suspension, shown by get -o wide and removed by resume")
+			fs.StringVar(&o.until, "until", "", "time in RFC 3339, or duration such as 2h, after which flux resume --expired resumes the objects")
 		},
 		Action: &kinds.Action{
 			Selects: "suspend", Explicit: true, Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
+			Check: func(act *kinds.Act) (err error) {
+				o.until, err = expiration(o.until, act.App.Now())
+				return err
+			},
 			Begin: o.askUser,
 			Do: func(ctx context.Context, act *kinds.Act) error {
 				return act.Each(func(t *objref.Target) (string, error) { return o.suspend(ctx, act, t) })
@@ -60,10 +70,31 @@ func NewCommand(a *app.App) *cobra.Command {
 		},
 	})
 	complete.Flag(cmd, "reason", cobra.NoFileCompletions)
+	complete.Flag(cmd, "until", cobra.NoFileCompletions)
 	return cmd
 }
 
-// suspend reads the object before it changes it: a suspended object keeps its reason and author.
+// expiration returns the time of the value of --until in RFC 3339, or "" without one.
+func expiration(value string, now time.Time) (string, error) {
+	if value == "" {
+		return "", nil
+	}
+	at, err := time.Parse(time.RFC3339, value)
+	if err != nil {
+		after, err := time.ParseDuration(value)
+		if err != nil {
+			return "", hint.Errorf("write a time as in --until 2026-12-01T08:00:00Z, or a duration as in --until 2h30m", "invalid --until %q", value)
+		}
+		at = now.Add(after + time.Second - 1).Truncate(time.Second)
+	}
+	if !at.After(now) {
+		return "", hint.Errorf("set a later time", "--until %s is not in the future", value)
+	}
+	return at.UTC().Format(time.RFC3339), nil
+}
+
+// suspend reads the object before it changes it: a suspended object keeps its reason and author, unless a new reason replaces
+// them and the time at which the suspension expires.
 func (o *options) suspend(ctx context.Context, act *kinds.Act, t *objref.Target) (result string, err error) {
 	ui, noun := act.App.UI, t.Kind.Noun()
 	ui.Action("suspending %s %s in %s namespace", noun, t.Name, t.Namespace)
@@ -71,25 +102,34 @@ func (o *options) suspend(ctx context.Context, act *kinds.Act, t *objref.Target)
 		return "", err
 	}
 	already := t.Kind.Suspension.Is(t.Object)
-	if already && o.reason == "" {
+	if already && o.reason == "" && o.until == "" {
 		ui.Success("%s is already suspended%s", report.Label(*t, act.Many()), report.SuspendNote(t.Object))
 		return report.ResultUnchanged, nil
 	}
 	change := t.Kind.Suspension.Change(true)
-	controllers.Annotate(change, map[string]any{
-		controllers.SuspendReasonAnnotation: orNull(o.reason),
-		controllers.SuspendedByAnnotation:   orNull(o.user()),
-	})
+	controllers.Annotate(change, map[string]any{controllers.SuspendedUntilAnnotation: orNull(o.until)})
+	if !already || o.reason != "" {
+		controllers.Annotate(change, map[string]any{
+			controllers.SuspendReasonAnnotation: orNull(o.reason),
+			controllers.SuspendedByAnnotation:   orNull(o.user()),
+		})
+	}
 	if _, err := t.Patch(ctx, act.Client, change); err != nil {
 		return "", err
 	}
+	expires := ""
+	if o.until != "" {
+		expires = "; the suspension expires at " + o.until
+	}
 	switch {
+	case already && o.reason == "":
+		ui.Success("%s was already suspended%s", report.Label(*t, act.Many()), expires)
 	case already:
-		ui.Success("%s was already suspended; its reason is now: %s", report.Label(*t, act.Many()), o.reason)
+		ui.Success("%s was already suspended; its reason is now: %s%s", report.Label(*t, act.Many()), o.reason, expires)
 	case act.Many():
-		ui.Success("%s suspended", report.Label(*t, true))
+		ui.Success("%s suspended%s", report.Label(*t, true), expires)
 	default:
-		ui.Success("%s suspended", noun)
+		ui.Success("%s suspended%s", noun, expires)
 	}
 	return report.ResultSuspended, nil
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/diagram"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/ui"
@@ -99,7 +98,7 @@ func (o *options) parsed(terminal bool) (tree.Options, error) {
 
 func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 	if len(s.Objects) == 0 {
-		return treeNeedsObject(cmd, s)
+		return s.ObjectRequired(cmd)
 	}
 	options, err := o.parsed(ui.IsTerminal(a.Out))
 	if err != nil {
@@ -170,13 +169,6 @@ func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, op
 		return err
 	}
 	return treeview.ReportGaps(a, t.Gaps)
-}
-
-func treeNeedsObject(cmd *cobra.Command, s kinds.Selection) error {
-	if s.Several() {
-		return hint.Errorf(kinds.VerbOf(cmd)+" KIND/NAME", "an object is required")
-	}
-	return hint.Errorf(cmd.CommandPath()+" NAME", "one %s name is required", s.Kinds[0].Kind)
 }
 
 func printTree(a *app.App, root *tree.Node, format string, options tree.Options) error {

@@ -15,6 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/git"
+	"github.com/fluxkit/flux/pkg/build"
 	"github.com/fluxkit/flux/pkg/build/charts"
 	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/repository/clone"
@@ -27,6 +28,8 @@ type Options struct {
 	// mapped and inputs have the values of the flags of AddLocal.
 	mapped mapflags.Flags
 	inputs []string
+	// noCache is set if renderings are neither read from the cache nor kept.
+	noCache bool
 }
 
 // Add adds the flags for building Kustomizations to fs.
@@ -53,6 +56,7 @@ func (o *Options) AddVariables(fs *pflag.FlagSet) {
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
 	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts from which remote bases, and charts at private addresses, may be fetched, e.g. github.com (default: none)")
 	o.AddProvider(fs, "OCI sources and other revisions of Git sources")
+	fs.BoolVar(&o.noCache, "no-cache", false, "render everything, without results of earlier runs")
 }
 
 // AddUntrusted adds the flag for files of untrusted authors to fs. The default follows from the pull request
@@ -106,14 +110,15 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 	if err := o.Hosts.Check(); err != nil {
 		return nil, fmt.Errorf("invalid value of --allow-remote-bases: %w", err)
 	}
-	identity := Identity(a)
+	identity, cache := Identity(a), o.cache(a)
 	return &desired.Builder{
 		Options: o.Options, Cluster: Cluster(a), Warn: a.UI.Warning, Announce: a.UI.Action,
 		Login: identity.Login, GitLogin: identity.GitCredentials,
-		Charts:     func() (charts.Renderer, error) { return Charts(a) },
+		Charts:     func() (charts.Renderer, error) { return o.Charts(a) },
 		ReadFile:   func(ctx context.Context, file string) ([]byte, error) { return app.ReadInput(ctx, a, file) },
 		Clone:      openOnce,
 		Kustomizer: isolated.NewKustomizer(a.Helpers, o.Hosts),
+		Cache:      cache,
 	}, nil
 }
 
@@ -125,8 +130,22 @@ func openOnce(root string) func() (desired.Clone, error) {
 	})
 }
 
+// cache returns the cache of renderings, or nil.
+func (o *Options) cache(a *app.App) build.Cache {
+	if kept := app.Renderings(a); kept != nil && !o.noCache {
+		return kept
+	}
+	return nil
+}
+
 // Charts returns what renders charts.
-func Charts(a *app.App) (charts.Renderer, error) { return isolated.CachedCharts(a.Helpers) }
+func (o *Options) Charts(a *app.App) (charts.Renderer, error) {
+	renderer, err := isolated.CachedCharts(a.Helpers)
+	if cache := o.cache(a); err == nil && cache != nil {
+		return charts.Cached{Renderer: renderer, Cache: cache}, nil
+	}
+	return renderer, err
+}
 
 // Identity returns the client for credentials of cloud providers.
 func Identity(a *app.App) *cloud.Client { return cloud.New(a.Helpers, a.Secrets.AddLogin) }

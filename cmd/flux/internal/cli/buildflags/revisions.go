@@ -36,7 +36,7 @@ func OpenRepository(a *app.App) (*git.Clone, error) {
 func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespace string, helm desired.HelmOptions) (repository.Options, error) {
 	options := repository.Options{
 		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{}, Inputs: o.Inputs,
-		Contents: &clone.Contents{Clone: at}, Submodules: clone.Submodules(ctx, at),
+		Contents: &clone.Contents{Clone: at}, Submodules: clone.Submodules(ctx, at), Optional: at.Optional,
 	}
 	builder, err := o.Builder(a)
 	if err != nil {
@@ -50,7 +50,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 		decrypter = build.Untrusted{}
 	}
 	options.Build = build.Options{
-		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer,
+		Strict: o.Strict, KeepUnset: true, Kustomizer: builder.Kustomizer, Cache: builder.Cache,
 		Decrypt: func(*unstructured.Unstructured, build.Lookup) build.Decrypter { return decrypter },
 	}
 	options.Charts = charts.Options{

@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -17,11 +15,11 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
+	"github.com/fluxkit/flux/internal/cachedir"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/manifests"
-	"github.com/fluxkit/flux/pkg/build/isolated"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/repository/desired"
 	"github.com/fluxkit/flux/pkg/validate"
@@ -116,7 +114,7 @@ func (o *Options) prepare(ctx context.Context, a *app.App, r *Repository, namesp
 		return err
 	}
 	if o.withHelm {
-		if base.Charts.Renderer, err = isolated.CachedCharts(a.Helpers); err != nil {
+		if base.Charts.Renderer, err = o.Charts(a); err != nil {
 			return err
 		}
 	}
@@ -135,8 +133,8 @@ func (o *Options) prepare(ctx context.Context, a *app.App, r *Repository, namesp
 // schemas returns the schemas of Kubernetes, of CustomResourceDefinitions, and of the schema locations.
 func (o *Options) schemas(a *app.App) (verdict.Schemas, error) {
 	settings := location.Settings{Agent: "flux/" + a.Build.Version, Now: a.Now}
-	if cache, err := os.UserCacheDir(); err == nil { // without one, schemas are not kept
-		settings.Cache = filepath.Join(cache, "flux", "schemas")
+	if cache, err := cachedir.User("schemas"); err == nil { // without one, schemas are not kept
+		settings.Cache = string(cache)
 	}
 	return location.New(o.locations, verdict.New(a.Helpers), settings)
 }

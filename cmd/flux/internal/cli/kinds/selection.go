@@ -18,6 +18,9 @@ import (
 // everyKind is the argument that selects all kinds that a verb applies to.
 const everyKind = "all"
 
+// EveryWord is the noun for the objects of all kinds that a verb applies to.
+const EveryWord = "Flux"
+
 // Selection holds the objects that the arguments of a command name, or the kinds
 // whose objects TargetOptions select.
 type Selection struct {
@@ -105,7 +108,7 @@ func (v Verb) among(rows []controllers.Kind) []controllers.Kind {
 // KIND[,KIND…] [NAME…] or KIND/NAME….
 func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 	if len(words) == 0 {
-		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux"}, nil
+		return Selection{Kinds: v.everyRow(), Every: true, Word: EveryWord}, nil
 	}
 	if words[0] == everyKind {
 		switch path := cmd.CommandPath(); {
@@ -116,7 +119,7 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 		case len(words) > 1:
 			return Selection{}, hint.Errorf("specify the kinds: "+path+" ks,hr my-app", "%q does not accept names", everyKind)
 		}
-		return Selection{Kinds: v.everyRow(), Every: true, Word: "Flux", all: true}, nil
+		return Selection{Kinds: v.everyRow(), Every: true, Word: EveryWord, all: true}, nil
 	}
 	first := strings.Split(words[0], ",")
 	if slices.ContainsFunc(first, func(word string) bool { return len(controllers.KindsNamed(word)) > 0 }) {

@@ -69,6 +69,14 @@ func (o TargetOptions) check(cmd *cobra.Command, s Selection) error {
 	return hint.Errorf(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.Kinds[0].Noun())
 }
 
+// ObjectRequired returns the error of a verb that requires names for a selection without any.
+func (s Selection) ObjectRequired(cmd *cobra.Command) error {
+	if s.Several() {
+		return hint.Errorf(VerbOf(cmd)+" KIND/NAME", "an object is required")
+	}
+	return hint.Errorf(cmd.CommandPath()+" NAME", "one %s name is required", s.Kinds[0].Kind)
+}
+
 // VerbOf returns the command path up to the verb, such as "flux get".
 func VerbOf(cmd *cobra.Command) string {
 	for cmd.HasParent() && cmd.Parent().HasParent() {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/go-git/go-git/v5/plumbing"
+
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/internal/git"
 	"github.com/fluxkit/flux/pkg/diagnose"
@@ -55,6 +57,22 @@ func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 		u.missing = ""
 	}
 	return u
+}
+
+// LocalCommits returns those of the commits that the Git clone around the current directory contains, by their hash.
+func LocalCommits(hashes []string) map[string]git.Commit {
+	found := map[string]git.Commit{}
+	repository, err := git.Open(".")
+	if err != nil {
+		return found // no clone
+	}
+	defer func() { _ = repository.Close() }() // opened for reading
+	for _, hash := range hashes {
+		if c, err := repository.History().Describe(plumbing.NewHash(hash)); err == nil {
+			found[hash] = c
+		}
+	}
+	return found
 }
 
 // Lines returns the commits as text, the newest first.

@@ -23,6 +23,8 @@ type Options struct {
 	Once bool
 	// Resume resumes the objects permanently.
 	Resume bool
+	// Unchanged fails for an object that was changed since it was listed.
+	Unchanged bool
 	// Wait waits for the results.
 	Wait bool
 }
@@ -33,10 +35,12 @@ func SuspendedError(t objref.Target, o controllers.Object) error {
 		"%s is suspended%s", t, report.SuspendNote(o))
 }
 
-// resumption returns the patch that resumes an object and removes the reason and
-// the author of its suspension.
+// resumption returns the patch that resumes an object and removes the reason, the
+// author and the expiration of its suspension.
 func resumption(k controllers.Kind) map[string]any {
 	change := k.Suspension.Change(false)
-	controllers.Annotate(change, map[string]any{controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil})
+	controllers.Annotate(change, map[string]any{
+		controllers.SuspendReasonAnnotation: nil, controllers.SuspendedByAnnotation: nil, controllers.SuspendedUntilAnnotation: nil,
+	})
 	return change
 }

@@ -208,6 +208,9 @@ func (r *runner) reconcile(ctx context.Context, n *node) (err error) {
 	switch {
 	case r.options.Resume:
 		change = resumption(n.Kind)
+		if r.options.Unchanged {
+			change["metadata"].(map[string]any)["resourceVersion"] = controllers.Path{"metadata.resourceVersion"}.String(n.Object)
+		}
 	case r.options.Once && n.wanted:
 		if err := n.Target.Read(ctx, r.act.Client); err != nil {
 			return err

@@ -32,6 +32,8 @@ type Options struct {
 	outputs []command.Output
 	// images reports only the images that change.
 	images bool
+	// FieldOwners shows who owns the changed fields.
+	FieldOwners bool
 	// Timeline reports only the timelines, of which there is one for each cluster.
 	Timeline  bool
 	Timelines []*timeline.Prediction

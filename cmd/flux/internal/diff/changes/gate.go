@@ -52,7 +52,7 @@ func (o *Options) Check(cmd *cobra.Command) error {
 		return hint.Errorf("use one of them", "--images and --timeline are mutually exclusive")
 	}
 	for _, output := range o.outputs {
-		for flag, set := range map[string]bool{"--images": o.images, "--timeline": o.Timeline} {
+		for flag, set := range map[string]bool{"--images": o.images, "--timeline": o.Timeline, "--field-owners": o.FieldOwners} {
 			if set && !slices.Contains(render.ListFormats(), output.Format) {
 				return hint.Errorf("use -o json, or omit "+flag, "%s has no %s format", flag, output.Format)
 			}

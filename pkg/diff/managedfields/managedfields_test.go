@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 const ownedDeployment = `{
@@ -88,5 +90,45 @@ func TestChanged(t *testing.T) {
 	}
 	if !Changed(nil).IsZero() {
 		t.Error("an object without managed fields has a time of change")
+	}
+}
+
+// TestOwnersOf finds the owners of fields, of list elements by their keys, and of values that are owned as a whole.
+func TestOwnersOf(t *testing.T) {
+	t.Parallel()
+	entry := func(manager, at string, fields map[string]any) any {
+		return map[string]any{"manager": manager, "time": at, "fieldsV1": fields}
+	}
+	container := func(field string) map[string]any {
+		return map[string]any{"f:spec": map[string]any{"f:containers": map[string]any{`k:{"name":"web"}`: map[string]any{".": map[string]any{}, "f:" + field: map[string]any{}}}}}
+	}
+	managers := Of(controllers.Object{"metadata": map[string]any{"managedFields": []any{
+		entry("kustomize-controller", "2026-11-01T10:00:00Z", container("image")),
+		entry("kubectl-edit", "2026-11-02T10:00:00Z", container("image")),
+		entry("scaler", "2026-11-03T10:00:00Z", map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}, "f:args": map[string]any{}}}),
+		entry("labeler", "2026-11-03T10:00:00Z", map[string]any{"f:metadata": map[string]any{"f:labels": map[string]any{"f:a/b~c": map[string]any{}}}}),
+	}}})
+	content := map[string]any{"spec": map[string]any{
+		"replicas": 3, "args": []any{"x", "y"}, "containers": []any{map[string]any{"name": "other"}, map[string]any{"name": "web", "image": "a"}},
+	}}
+	for pointer, want := range map[string]string{
+		"/spec/replicas":           "scaler",
+		"/spec/containers/1/image": "kubectl-edit kustomize-controller",
+		"/spec/containers/1/args":  "",
+		"/spec/containers/0/image": "",
+		"/spec/containers/2/image": "",
+		"/spec/args/1":             "scaler",
+		"/spec/paused":             "",
+		"/metadata/labels/a~1b~0c": "labeler",
+		"/metadata/labels/other":   "",
+		"/spec/containers/1":       "kubectl-edit kustomize-controller",
+	} {
+		var got []string
+		for _, m := range OwnersOf(managers, content, pointer) {
+			got = append(got, m.Name)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %q", pointer, got, want)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,10 +50,13 @@ func Changed(o controllers.Object) time.Time {
 	return last
 }
 
-// Owns reports whether a manager owns a field.
+// Owns reports whether a manager owns a field. An entry without children owns the whole value.
 func (m Manager) Owns(path []string) bool {
 	at := m.fields
-	for _, step := range path {
+	for i, step := range path {
+		if i > 0 && len(at) == 0 {
+			return true
+		}
 		below, ok := at[step]
 		if !ok {
 			return false
@@ -60,6 +64,44 @@ func (m Manager) Owns(path []string) bool {
 		at, _ = below.(map[string]any)
 	}
 	return true
+}
+
+// OwnersOf returns those of the managers that own the field at an RFC 6901 pointer, newest first. The pointer has the indices of
+// the lists in content, which is the object or a changed version of it.
+func OwnersOf(managers []Manager, content map[string]any, pointer string) []Manager {
+	var path []string
+	var value any = content
+	unescape := strings.NewReplacer("~1", "/", "~0", "~")
+	for _, token := range strings.Split(strings.TrimPrefix(pointer, "/"), "/") {
+		key := "f:" + unescape.Replace(token)
+		if list, isList := value.([]any); isList {
+			i, err := strconv.Atoi(token)
+			if err != nil || i >= len(list) {
+				return nil
+			}
+			owned := []map[string]any{}
+			for _, m := range managers {
+				owned = append(owned, m.fields)
+			}
+			for _, step := range path {
+				owned = inner(owned, step)
+			}
+			value = list[i]
+			if key = element(value, owned); key == "" {
+				if !slices.ContainsFunc(owned, func(m map[string]any) bool { return len(m) == 0 }) {
+					return nil
+				}
+				break // the list is owned as a whole
+			}
+		} else {
+			m, _ := value.(map[string]any)
+			value = m[unescape.Replace(token)]
+		}
+		path = append(path, key)
+	}
+	owners := slices.DeleteFunc(slices.Clone(managers), func(m Manager) bool { return !m.Owns(path) })
+	slices.SortStableFunc(owners, func(a, b Manager) int { return b.At.Compare(a.At) })
+	return owners
 }
 
 // Unowned returns the fields of a desired object that none of the managers owns, as paths in FieldsV1. An applier owns the fields

@@ -1,0 +1,76 @@
+package cachedir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/fluxkit/flux/internal/budget"
+)
+
+const (
+	// magic is the first line of an entry, with the version of its format.
+	magic = "flux cache entry 1\n"
+	// rarely is the age at which the time of an entry that is used is set again, so that Trim keeps it.
+	rarely = 24 * time.Hour
+)
+
+// Entries keeps values by key. It is safe for concurrent use, also by several processes.
+type Entries struct {
+	Dir Dir
+	// Version is a part of all keys: that of the program.
+	Version string
+	// Most is the maximum size of all entries.
+	Most int64
+	Now  func() time.Time
+
+	changed atomic.Bool
+}
+
+// Get returns the value of a key. It returns false if there is none, or if it is not the one that was put.
+func (e *Entries) Get(key string) ([]byte, bool) {
+	name := e.name(key)
+	content, err := e.Dir.Read(name, budget.HelperOutput)
+	if err != nil {
+		return nil, false
+	}
+	value, ok := bytes.CutPrefix(content, header(name, content[min(len(content), len(header(name, nil))):]))
+	path := filepath.Join(string(e.Dir), name)
+	if info, err := os.Lstat(path); ok && err == nil && e.Now().Sub(info.ModTime()) > rarely {
+		_ = os.Chtimes(path, time.Time{}, e.Now())
+	}
+	return value, ok
+}
+
+// Put sets the value of a key. A value that cannot be written is computed again next time.
+func (e *Entries) Put(key string, value []byte) {
+	name := e.name(key)
+	if content := append(header(name, value), value...); len(content) <= budget.HelperOutput && e.Dir.Write(name, content) == nil {
+		e.changed.Store(true)
+	}
+}
+
+// Close removes the oldest entries if there are too many.
+func (e *Entries) Close() error {
+	if e.changed.Swap(false) {
+		e.Dir.Trim(e.Most)
+	}
+	return nil
+}
+
+// name returns the name of the file for a key.
+func (e *Entries) name(key string) string {
+	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", e.Version, key)))
+}
+
+// header returns the beginning of an entry: its name, and a digest of both.
+func header(name string, value []byte) []byte {
+	digest := sha256.New()
+	_, _ = fmt.Fprintf(digest, "%s\n", name) // a hash returns no errors
+	_, _ = digest.Write(value)
+	return fmt.Appendf(nil, "%s%s\n%x\n", magic, name, digest.Sum(nil))
+}
