@@ -31,9 +31,10 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: manifests ## Build bin/flux with the embedded manifests of the controllers, and bin/flux-helper
+build: manifests ## Build bin/flux with the embedded manifests of the controllers, bin/flux-helper and bin/flux-ui
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/flux ./cmd/flux
 	$(GO) build -ldflags '-s -w' -o $(BIN)/flux-helper ./cmd/flux-helper
+	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/flux-ui ./cmd/flux/flux-ui
 
 .PHONY: manifests
 manifests: ## Generate the CustomResourceDefinitions from the pinned API modules
@@ -165,7 +166,7 @@ verify: build ## Check formatting, go.mod files, vet, and that generated documen
 
 .PHONY: licenses
 licenses: ## Collect the license texts of all linked modules in bin/licenses
-	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helper
+	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helper ./cmd/flux/flux-ui
 
 .PHONY: completions
 completions: build ## Generate the completion scripts of the shells in bin/completions
@@ -196,7 +197,7 @@ reproducible: ## Build all programs twice in different folders and compare them 
 
 .PHONY: empty-machine
 empty-machine: build sandbox-archives ## Measure the time from the archives of a release to a running application
-	tar -C $(BIN) -czf $(BIN)/archives/flux_$(or $(VERSION),0.1.0-dev)_$(subst /,_,$(PLATFORMS)).tar.gz flux flux-helper
+	tar -C $(BIN) -czf $(BIN)/archives/flux_$(or $(VERSION),0.1.0-dev)_$(subst /,_,$(PLATFORMS)).tar.gz flux flux-helper flux-ui
 	test/empty-machine.sh $(BIN)/archives $(or $(VERSION),0.1.0-dev)
 
 .PHONY: release

@@ -1,4 +1,4 @@
-# Installs a release of flux and flux-helper on Windows, after the checksum of the archive was compared.
+# Installs a release of flux, flux-helper and flux-ui on Windows, after the checksum of the archive was compared.
 #
 #   FLUX_VERSION   version, e.g. 1.0.0 (default: the latest)
 #   FLUX_DIR       directory (default: %LOCALAPPDATA%\flux)
@@ -39,7 +39,7 @@ try {
     $new = Join-Path $work 'new'
     Expand-Archive -Path (Join-Path $work $archive) -DestinationPath $new
     New-Item -ItemType Directory -Force -Path $directory | Out-Null
-    foreach ($program in 'flux-helper.exe', 'flux.exe') {
+    foreach ($program in 'flux-helper.exe', 'flux-ui.exe', 'flux.exe') {
         Move-Item -Force -Path (Join-Path $new $program) -Destination (Join-Path $directory $program)
     }
 }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Installs a release of flux and flux-helper, after the checksum of the archive was compared. To verify
+# Installs a release of flux, flux-helper and flux-ui, after the checksum of the archive was compared. To verify
 # the signature of the checksums first, see docs/release.md, and set FLUX_SHA256.
 #
 #   sh install.sh
@@ -76,7 +76,7 @@ unpack() { # ARCHIVE EXPECTED
 }
 
 unpack "flux_${version}_${os}_${arch}.tar.gz" "${FLUX_SHA256-}"
-programs="flux-helper flux"
+programs="flux-helper flux-ui flux"
 if [ "${FLUX_SANDBOX-}" = 1 ]; then
 	unpack "flux-sandbox_${version}_${os}_${arch}.tar.gz" ""
 	programs="flux-sandbox kubectl controllers $programs"

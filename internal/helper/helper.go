@@ -19,6 +19,9 @@ import (
 // Program is the name of the helper program.
 const Program = "flux-helper"
 
+// Dashboard is the name of the program that contains the terminal user interface.
+const Dashboard = "flux-ui"
+
 // Sandbox is the name of the program that contains Kubernetes for local use.
 const Sandbox = "flux-sandbox"
 

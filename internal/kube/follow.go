@@ -76,10 +76,11 @@ type follower struct {
 	version   string
 	known     map[string]controllers.Object
 	visit     func(Event) (bool, error)
+	without   pruned
 }
 
 func newFollower(c *Client, r Resource, s Selection, visit func(Event) (bool, error)) *follower {
-	return &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}, visit: func(e Event) (bool, error) {
+	return &follower{client: c, resource: r, selection: s, known: map[string]controllers.Object{}, without: prune(s.Without), visit: func(e Event) (bool, error) {
 		done, err := visit(e)
 		if err != nil {
 			return false, &visitError{err}
@@ -129,6 +130,10 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 		return false, temporary(ctx, err)
 	}
 	defer w.Stop()
+	if connected := f.selection.Connected; connected != nil {
+		connected(true)
+		defer connected(false)
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -157,6 +162,7 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 		return false, false, fmt.Errorf("watching %s: unexpected %T", f.resource.Resource, event.Object)
 	}
 	f.version = u.GetResourceVersion()
+	f.without.remove(u.Object)
 	if event.Type == watch.Bookmark {
 		return false, false, nil
 	}

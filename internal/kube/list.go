@@ -44,6 +44,8 @@ type Selection struct {
 	// OnlyMetadata requests objects without spec and status. A server that does not support it
 	// sends complete objects.
 	OnlyMetadata bool
+	// Connected is called when the server has accepted a watch, and when a watch has ended and is opened again. It may be nil.
+	Connected func(bool)
 	// Quiet suppresses warnings of the server, such as that a kind is deprecated.
 	Quiet bool
 	// cached requests the state in the cache of the server, which may be seconds old.

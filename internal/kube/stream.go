@@ -197,3 +197,21 @@ func prune(paths []string) pruned {
 	}
 	return root
 }
+
+// remove removes the fields from a decoded value.
+func (p pruned) remove(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, below := range p {
+			if below == nil {
+				delete(v, name)
+			} else {
+				below.remove(v[name])
+			}
+		}
+	case []any:
+		for _, element := range v {
+			p.remove(element)
+		}
+	}
+}

@@ -80,6 +80,39 @@ func status(code int, reason string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { fakeapi.Status(w, code, reason, "not now") }
 }
 
+// TestWatchConnection checks that a watch reports when it begins and ends, and that changes do not have the omitted fields.
+func TestWatchConnection(t *testing.T) {
+	t.Parallel()
+	s := fakeapi.New(t)
+	s.Put(pods, pod("first"))
+	s.Handle("WATCH "+pods, func(w http.ResponseWriter, _ *http.Request) {
+		s.Handle("WATCH "+pods, nil)
+		fakeapi.Reply(w, "") // the server ends the watch
+	})
+	var connections []bool
+	selection := kube.Selection{Namespace: "web", Without: []string{"spec.containers.image", "metadata.managedFields"}, Connected: func(connected bool) {
+		if connections = append(connections, connected); connected && len(connections) > 1 {
+			changed := pod("second")
+			changed["spec"] = map[string]any{"containers": []any{map[string]any{"name": "app", "image": "app:1"}}}
+			s.Put(pods, changed)
+		}
+	}}
+	var seen controllers.Object
+	err := s.Client.Watch(t.Context(), context.WithCancel, podResource(), selection, func([]controllers.Object) error { return nil }, func(e kube.Event) error {
+		seen = e.Object
+		return errEnough
+	})
+	if !errors.Is(err, errEnough) {
+		t.Errorf("ended with %v", err)
+	}
+	if diff := cmp.Diff([]bool{true, false, true, false}, connections); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[string]any{"containers": []any{map[string]any{"name": "app"}}}, seen["spec"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWatchNeedsItsFirstList(t *testing.T) {
 	t.Parallel()
 	s := fakeapi.New(t)

@@ -35,6 +35,8 @@ type installation struct {
 	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
 	leasesRead  bool
 	uninstalled []string
+	// found holds the Deployments of the namespace by name.
+	found map[string]*appsv1.Deployment
 }
 
 // crash is a controller in a crash loop, with the time of the last crash.
@@ -59,6 +61,7 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 	case err != nil:
 		return err
 	}
+	in.found = found
 	names := controllers.Names(func(controllers.Controller) bool { return true })
 	if !slices.ContainsFunc(names, func(name string) bool { return found[name] != nil }) {
 		in.unread = in.empty()

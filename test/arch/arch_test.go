@@ -29,7 +29,7 @@ var (
 	}
 	// engines are the packages below pkg. Each answers one question.
 	engines = []string{
-		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "record", "replay", "bootstrap", "validate", "audit",
+		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "live", "record", "replay", "bootstrap", "validate", "audit",
 		"testrun", "rehearse", "orphans",
 	}
 	// rooms are the packages below internal.
@@ -143,12 +143,12 @@ func position(name string) int {
 
 // processFiles are the only files that may use what a test cannot replace.
 var processFiles = map[string][]string{
-	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
-	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
-	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
-	"os.Stdin":  {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
-	"os.Getenv": {"cmd/flux/main.go", "cmd/flux-helper/main.go"},
-	"time.Now":  {"cmd/flux/main.go"},
+	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"os.Stderr": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"os.Stdin":  {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"os.Getenv": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
+	"time.Now":  {"cmd/flux/main.go", "cmd/flux/flux-ui/main.go"},
 }
 
 func TestProcessState(t *testing.T) {

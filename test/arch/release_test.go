@@ -131,8 +131,8 @@ func buildCommands(t *testing.T) map[string]string {
 			commands[words[len(words)-1]] = ldflags
 		}
 	}
-	if len(commands) != 2 {
-		t.Fatalf("make build runs %d builds, want 2:\n%s", len(commands), out)
+	if len(commands) != 3 {
+		t.Fatalf("make build runs %d builds, want 3:\n%s", len(commands), out)
 	}
 	return commands
 }

@@ -21,12 +21,13 @@ import (
 
 func main() {
 	runs := flag.Int("runs", 11, "number of runs of each command; the median is printed")
-	only := flag.String("only", "", "measurement to run: startup, lists, tree, logs, reconcile, build, diff or base (default: all)")
+	only := flag.String("only", "", "measurement to run: startup, lists, tree, logs, reconcile, build, diff, base or ui (default: all)")
 	large := flag.Bool("large", false, "also measure up to 30,000 objects, which take minutes to create")
+	soak := flag.Duration("soak", time.Minute, "duration of the measurement of flux ui with changes")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := measure(ctx, &bench{runs: *runs, large: *large, env: os.Environ()}, *only); err != nil {
+	if err := measure(ctx, &bench{runs: *runs, large: *large, soakTime: *soak, env: os.Environ()}, *only); err != nil {
 		fmt.Fprintln(os.Stderr, "✗", err)
 		os.Exit(1)
 	}
@@ -42,7 +43,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 	for _, part := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{"startup", b.startup}, {"lists", b.lists}, {"tree", b.tree}, {"logs", b.logs}, {"reconcile", b.reconcile}, {"build", b.build}, {"diff", b.diff}, {"base", b.base}} {
+	}{{"startup", b.startup}, {"lists", b.lists}, {"tree", b.tree}, {"logs", b.logs}, {"reconcile", b.reconcile}, {"build", b.build}, {"diff", b.diff}, {"base", b.base}, {"ui", b.dashboard}} {
 		if only != "" && only != part.name {
 			continue
 		}
@@ -52,7 +53,7 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 		}
 	}
 	if !known {
-		return fmt.Errorf("unknown measurement %q: must be startup, lists, tree, logs, reconcile, build, diff or base", only)
+		return fmt.Errorf("unknown measurement %q: must be startup, lists, tree, logs, reconcile, build, diff, base or ui", only)
 	}
 	return nil
 }
@@ -60,7 +61,9 @@ func measure(ctx context.Context, b *bench, only string) (err error) {
 type bench struct {
 	runs  int
 	large bool
-	env   []string
+	// soakTime is the duration of the measurement of flux ui with changes.
+	soakTime time.Duration
+	env      []string
 	// dir is the working directory of commands, "" for the current one.
 	dir string
 	// measure is the path of the program that runs and measures commands.

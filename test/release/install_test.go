@@ -29,7 +29,7 @@ func serveReleases(t *testing.T) *releases {
 	r := &releases{files: map[string][]byte{}}
 	for _, version := range []string{"1.0.0", "1.1.0"} {
 		var checksums bytes.Buffer
-		for name, programs := range map[string][]string{"flux": {"flux", "flux-helper", "LICENSE"}, "flux-sandbox": {"flux-sandbox", "kubectl", "controllers/source-controller"}} {
+		for name, programs := range map[string][]string{"flux": {"flux", "flux-helper", "flux-ui", "LICENSE"}, "flux-sandbox": {"flux-sandbox", "kubectl", "controllers/source-controller"}} {
 			content := archive(t, version, programs)
 			file := fmt.Sprintf("%s_%s_%s_%s.tar.gz", name, version, runtime.GOOS, runtime.GOARCH)
 			r.files["v"+version+"/"+file] = content
@@ -114,12 +114,12 @@ func TestInstall(t *testing.T) {
 	if err != nil || out != want {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, program := range []string{"flux", "flux-helper"} {
+	for _, program := range []string{"flux", "flux-helper", "flux-ui"} {
 		if got := run(t, filepath.Join(directory, program)); got != program+" 1.1.0\n" {
 			t.Errorf("%s prints %q", program, got)
 		}
 	}
-	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 2 {
+	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 3 {
 		t.Errorf("%v %v", entries, err)
 	}
 	// Another version replaces it, and the sandbox is added.
@@ -129,7 +129,7 @@ func TestInstall(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
-	for _, program := range []string{"flux", "flux-helper", "flux-sandbox", "kubectl", "controllers/source-controller"} {
+	for _, program := range []string{"flux", "flux-helper", "flux-ui", "flux-sandbox", "kubectl", "controllers/source-controller"} {
 		if got := run(t, filepath.Join(directory, program)); got != program+" 1.0.0\n" {
 			t.Errorf("%s prints %q", program, got)
 		}

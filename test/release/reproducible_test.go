@@ -36,7 +36,7 @@ func TestReproducible(t *testing.T) {
 			t.Fatalf("%v\n%s", err, out)
 		}
 		built[i] = map[string][]byte{}
-		for _, name := range []string{"flux", "flux-helper"} {
+		for _, name := range []string{"flux", "flux-helper", "flux-ui"} {
 			content, err := os.ReadFile(filepath.Join(copied, "bin", name))
 			if err != nil {
 				t.Fatal(err)

@@ -96,7 +96,7 @@ func (r release) releaseFiles(archive string) (files, error) {
 		return files{}, err
 	}
 	f := files{date: r.date}
-	for _, program := range []string{"flux", "flux-helper"} {
+	for _, program := range []string{"flux", "flux-helper", "flux-ui"} {
 		if content[program] == nil {
 			return files{}, fmt.Errorf("%s is missing", program)
 		}

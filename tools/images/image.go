@@ -67,7 +67,7 @@ func (r release) image(archive string, target v1.Platform) (v1.Image, error) {
 	for _, content := range []struct {
 		files   files
 		comment string
-	}{{system, "user, certificate authorities and directories"}, {installed, "flux and flux-helper"}} {
+	}{{system, "user, certificate authorities and directories"}, {installed, "flux, flux-helper and flux-ui"}} {
 		layer, err := tarball.LayerFromOpener(content.files.open, tarball.WithMediaType(types.OCILayer))
 		if err != nil {
 			return nil, err

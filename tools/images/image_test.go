@@ -56,7 +56,7 @@ func built(t *testing.T) string {
 	words := []string{"build", to, commit, date}
 	for _, arch := range []string{"amd64", "arm64"} {
 		words = append(words, pack(t, filepath.Join(folder, "flux_1.2.3_linux_"+arch+".tar.gz"),
-			"LICENSE", "README.md", "flux", "flux-helper", "man/flux.1", "licenses/example.com/b@v1/LICENSE", "licenses/example.com/a@v1/NOTICE"))
+			"LICENSE", "README.md", "flux", "flux-helper", "flux-ui", "man/flux.1", "licenses/example.com/b@v1/LICENSE", "licenses/example.com/a@v1/NOTICE"))
 	}
 	if err := run(t.Context(), io.Discard, words); err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestLayers(t *testing.T) {
 			"-rw-r--r-- 0 etc/ssl/certs/ca-certificates.crt", "dtrwxrwxrwx 0 tmp/", "drwxr-xr-x 0 home/", "drwx------ 65532 home/nonroot/",
 		},
 		{
-			"drwxr-xr-x 0 usr/", "drwxr-xr-x 0 usr/local/", "drwxr-xr-x 0 usr/local/bin/", "-rwxr-xr-x 0 usr/local/bin/flux", "-rwxr-xr-x 0 usr/local/bin/flux-helper",
+			"drwxr-xr-x 0 usr/", "drwxr-xr-x 0 usr/local/", "drwxr-xr-x 0 usr/local/bin/", "-rwxr-xr-x 0 usr/local/bin/flux", "-rwxr-xr-x 0 usr/local/bin/flux-helper", "-rwxr-xr-x 0 usr/local/bin/flux-ui",
 			"drwxr-xr-x 0 usr/share/", "drwxr-xr-x 0 usr/share/doc/", "drwxr-xr-x 0 usr/share/doc/flux/", "-rw-r--r-- 0 usr/share/doc/flux/LICENSE",
 			"drwxr-xr-x 0 usr/share/doc/flux/licenses/", "drwxr-xr-x 0 usr/share/doc/flux/licenses/example.com/",
 			"drwxr-xr-x 0 usr/share/doc/flux/licenses/example.com/a@v1/", "-rw-r--r-- 0 usr/share/doc/flux/licenses/example.com/a@v1/NOTICE",
@@ -266,7 +266,7 @@ func TestErrors(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	archive := func(file string, names ...string) string { return pack(t, filepath.Join(folder, file), names...) }
-	complete := archive("flux_3_linux_amd64.tar.gz", "flux", "flux-helper", "LICENSE")
+	complete := archive("flux_3_linux_amd64.tar.gz", "flux", "flux-helper", "flux-ui", "LICENSE")
 	for _, c := range []struct {
 		words []string
 		want  string
@@ -277,7 +277,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"build", folder, commit, date, "flux_1_linux_amd64.tar.gz"}, "exists: remove it first"},
 		{[]string{"build", "layout", commit, date, "flux_1_darwin_amd64.tar.gz"}, "the name is not flux_VERSION_linux_ARCH.tar.gz"},
 		{[]string{"build", "layout", commit, date, archive("flux_1_linux_amd64.tar.gz", "flux", "LICENSE")}, "flux-helper is missing"},
-		{[]string{"build", "layout", commit, date, archive("flux_2_linux_amd64.tar.gz", "flux", "flux-helper")}, "the licenses are missing"},
+		{[]string{"build", "layout", commit, date, archive("flux_2_linux_amd64.tar.gz", "flux", "flux-helper", "flux-ui")}, "the licenses are missing"},
 		{[]string{"build", "layout", commit, date, complete, archive("flux_4_linux_arm64.tar.gz", "flux")}, "the version of another archive is 3"},
 		{[]string{"push", folder, "example.com/flux:1"}, "index.json"},
 	} {

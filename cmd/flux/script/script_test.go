@@ -151,7 +151,7 @@ func params(t *testing.T, cluster *testcluster.Cluster, files []string, serial b
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":    exits,
-			"terminal": beginOnTerminal, "shows": shows, "reads": reads, "lacks": lacks, "written": written, "resize": resizeTerminal, "types": typeKeys,
+			"terminal": beginOnTerminal, "dashboard": beginDashboard, "views": views, "shows": shows, "reads": reads, "lacks": lacks, "written": written, "resize": resizeTerminal, "types": typeKeys,
 			"begin": begin, "waits": waits, "interrupt": interrupt, "ends": ends,
 			"cut": cutLine, "restore": restoreLine,
 			"line":     func(ts *testscript.TestScript, neg bool, args []string) { overLine(ts, cluster, neg, args) },

@@ -3,6 +3,7 @@ package script_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"time"
@@ -20,11 +21,23 @@ func beginOnTerminal(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
 		ts.Fatalf("usage: terminal NAME COLUMNSxLINES COMMAND ARG…")
 	}
+	beginWith(ts, args, testterminal.Start)
+}
+
+// beginDashboard is terminal for a program that uses the whole screen: dashboard NAME COLUMNSxLINES COMMAND ARG…
+func beginDashboard(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: dashboard NAME COLUMNSxLINES COMMAND ARG…")
+	}
+	beginWith(ts, args, testterminal.StartFull)
+}
+
+func beginWith(ts *testscript.TestScript, args []string, start func(*exec.Cmd, int, int) (*testterminal.Terminal, error)) {
 	b := ts.Value(backgroundKey{}).(*background)
 	j := newJob(ts, b, args[2:])
 	columns, lines := sizeOf(ts, args[1])
 	var err error
-	j.terminal, err = testterminal.Start(j.cmd, columns, lines)
+	j.terminal, err = start(j.cmd, columns, lines)
 	ts.Check(err)
 	b.jobs[args[0]] = j
 	go func() {
@@ -67,7 +80,7 @@ func typeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: types NAME KEYS")
 	}
-	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r").Replace(args[1])))
+	ts.Check(terminalOf(ts, args[0]).Type(strings.NewReplacer("^C", "\x03", "^M", "\r", "^D", "\x04", "^[", "\x1b", "^I", "\t").Replace(args[1])))
 }
 
 // shows waits until the screen shows exactly what is in a file, the namespace
@@ -95,6 +108,60 @@ func shows(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s does not show %s after %s:\n%s\nall that was written: %q", args[0], args[1], testlimit.Wait, cmp.Diff(want, screen), terminal.Raw())
 		}
 	}
+}
+
+// changing matches ages and times on the screen of a dashboard, with the spaces that fill their cells.
+var changing = regexp.MustCompile(`\b(\d+[smh][0-9smh]*|\d{4}-\d\d-\d\dT[0-9:.]+Z|http://127[0-9.:]+|[0-9a-f-]{36}) *`)
+
+// steady returns the screen of a dashboard with ages and times that do not change.
+func steady(screen string) string {
+	return changing.ReplaceAllStringFunc(screen, func(found string) string {
+		return "A" + strings.Repeat(" ", max(0, len(found)-1))
+	})
+}
+
+// views waits until the screen of a dashboard has a line with each pattern and none with a pattern after "!": views NAME [!]PATTERN…
+// With the name of a file, it waits until the screen is its content, apart from ages.
+func views(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: views NAME FILE, or views NAME [!]PATTERN…")
+	}
+	terminal := terminalOf(ts, args[0])
+	missing := func(screen string) string { return missingPattern(ts, screen, args[1:]) }
+	if data, err := os.ReadFile(ts.MkAbs(args[1])); err == nil && len(args) == 2 {
+		missing = func(screen string) string {
+			return cmp.Diff(string(data), steady(strings.ReplaceAll(screen, ts.Getenv("NS"), "NSNS")))
+		}
+	}
+	diff := ""
+	deadline := time.NewTimer(testlimit.Wait)
+	defer deadline.Stop()
+	look := time.NewTicker(10 * time.Millisecond)
+	defer look.Stop()
+	for {
+		screen, _ := terminal.Full()
+		if diff = missing(screen); diff == "" {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-deadline.C:
+			ts.Fatalf("%s: %s after %s:\n%s", args[0], diff, testlimit.Wait, screen)
+		}
+	}
+}
+
+// missingPattern returns the first pattern that the screen contradicts, or "".
+func missingPattern(ts *testscript.TestScript, screen string, patterns []string) string {
+	for _, pattern := range patterns {
+		expression, absent := strings.CutPrefix(pattern, "!")
+		re, err := regexp.Compile("(?m)" + expression)
+		ts.Check(err)
+		if re.MatchString(screen) == absent {
+			return "the screen contradicts " + pattern
+		}
+	}
+	return ""
 }
 
 // lacks is the opposite of reads, for a program that has exited: lacks NAME PATTERN

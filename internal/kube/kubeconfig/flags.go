@@ -141,6 +141,15 @@ func (f *Flags) User() string {
 	return ""
 }
 
+// Cluster returns a name of the selected cluster for people: the context, or the address of the server without one.
+func (f *Flags) Cluster() string {
+	raw, err := f.Raw()
+	if name := f.contextOf(raw); err == nil && name != "" {
+		return name
+	}
+	return cmp.Or(f.overrides.ClusterInfo.Server, "in-cluster")
+}
+
 // contextOf returns the name of the selected context, or "" if there is none.
 func (f *Flags) contextOf(raw api.Config) string {
 	return cmp.Or(f.overrides.CurrentContext, raw.CurrentContext)

@@ -16,6 +16,8 @@ var errNotRequested = errors.New("it was not read")
 // covers reports whether a list would contain the object if it existed.
 func (s *Snapshot) covers(t controllers.ID) bool {
 	switch {
+	case s.hidden != nil:
+		return s.hidden(t) == nil
 	case !s.listed, s.namespace != "" && t.Namespace != s.namespace:
 		return false
 	case s.narrowed[t.Kind] != nil:
@@ -29,6 +31,9 @@ func (s *Snapshot) covers(t controllers.ID) bool {
 func (s *Snapshot) Hidden(t controllers.ID) error {
 	if s.covers(t) || s.absent[t] {
 		return nil
+	}
+	if s.hidden != nil {
+		return s.hidden(t)
 	}
 	for _, err := range []error{s.unread[t], s.narrowed[t.Kind], s.refused[t.Kind]} {
 		if err != nil {
@@ -60,8 +65,8 @@ const unreadShown = 8
 // Gaps describes what could not be read: a line for kinds that were read only in one namespace, one for each reason, and one
 // for each object.
 func (s *Snapshot) Gaps() []string {
-	lines := byReason(s.narrowed, func(error) string { return fmt.Sprintf("no permission to list outside namespace %q", s.within) })
-	lines = append(lines, byReason(s.refused, unreadBecause)...)
+	lines := ByReason(s.narrowed, func(error) string { return fmt.Sprintf("no permission to list outside namespace %q", s.within) })
+	lines = append(lines, ByReason(s.refused, unreadBecause)...)
 	unread := Sorted(maps.Keys(s.unread))
 	for _, t := range unread[:min(len(unread), unreadShown)] {
 		lines = append(lines, Unread(t.String(), s.unread[t]))
@@ -72,8 +77,8 @@ func (s *Snapshot) Gaps() []string {
 	return lines
 }
 
-// byReason returns a line for each reason, with its kinds.
-func byReason(errs map[string]error, reason func(error) string) []string {
+// ByReason returns a line for each reason, with its kinds.
+func ByReason(errs map[string]error, reason func(error) string) []string {
 	kinds := map[string][]string{}
 	for _, kind := range slices.Sorted(maps.Keys(errs)) {
 		kinds[reason(errs[kind])] = append(kinds[reason(errs[kind])], kind)

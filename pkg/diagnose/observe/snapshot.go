@@ -45,6 +45,8 @@ type Snapshot struct {
 	// namespace within.
 	refused, narrowed map[string]error
 	within            string
+	// hidden reports why the existence of an object is unknown, for given objects. It is nil for objects that were read.
+	hidden func(controllers.ID) error
 	// absent holds the requested objects that do not exist, unread the errors of objects that could not be read.
 	absent map[controllers.ID]bool
 	unread map[controllers.ID]error
@@ -56,6 +58,17 @@ func NewSnapshot() *Snapshot {
 		Objects: map[controllers.ID]controllers.Object{}, Current: map[controllers.ID]controllers.Object{}, revisions: map[controllers.ID]string{},
 		healthy: store{text: map[controllers.ID][]byte{}}, absent: map[controllers.ID]bool{}, unread: map[controllers.ID]error{},
 	}
+}
+
+// Given returns a snapshot of objects that were read already. hidden returns the reason why another object is unknown, or nil for one
+// that does not exist.
+func Given(objects []controllers.Object, hidden func(controllers.ID) error) *Snapshot {
+	s := NewSnapshot()
+	s.hidden = hidden
+	for _, o := range objects {
+		s.Objects[controllers.IDOf(o)] = o
+	}
+	return s
 }
 
 // IDs returns all objects that were read.

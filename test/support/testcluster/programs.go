@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// Programs returns the directory with flux and flux-helper of the working tree, beside links to
+// Programs returns the directory with flux, flux-helper and flux-ui of the working tree, beside links to
 // flux-sandbox, kubectl and the controllers. Every test binary builds them once, and all in one
 // directory: the go command does not link a program again that is up to date.
 func Programs(t testing.TB) string {
@@ -25,13 +25,18 @@ func Programs(t testing.TB) string {
 	return dir
 }
 
-// AddHelper puts flux-helper of the working tree beside a program.
+// AddHelper puts flux-helper and flux-ui of the working tree beside a program.
 func AddHelper(program string) error {
 	dir, err := programs()
 	if err != nil {
 		return err
 	}
-	return os.Symlink(filepath.Join(dir, helper.Program), filepath.Join(filepath.Dir(program), helper.Program))
+	for _, name := range []string{helper.Program, helper.Dashboard} {
+		if err := os.Symlink(filepath.Join(dir, name), filepath.Join(filepath.Dir(program), name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // programs builds the programs on its first call.
@@ -40,7 +45,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir+string(filepath.Separator), "./cmd/flux", "./cmd/"+helper.Program)
+	cmd := exec.Command("go", "build", "-ldflags", "-s -w -X main.version=0.0.0-test", "-o", dir+string(filepath.Separator), "./cmd/flux", "./cmd/"+helper.Program, "./cmd/flux/"+helper.Dashboard)
 	cmd.Dir = Root()
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -4,9 +4,13 @@ package testterminal
 
 import (
 	"errors"
+	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
+
+	"github.com/charmbracelet/x/vt"
 )
 
 // Terminal is a pseudo-terminal on which one program runs.
@@ -19,11 +23,22 @@ type Terminal struct {
 	mu     sync.Mutex
 	screen *Screen
 	raw    []byte
+	// full emulates all sequences and answers the requests of programs. It is nil for programs that only print.
+	full *vt.SafeEmulator
 }
 
 // Start runs a program on a new terminal. Streams that cmd does not set are
 // connected to the terminal.
 func Start(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
+	return start(cmd, columns, lines, nil)
+}
+
+// StartFull is like Start for a program that uses the whole screen.
+func StartFull(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
+	return start(cmd, columns, lines, vt.NewSafeEmulator(columns, lines))
+}
+
+func start(cmd *exec.Cmd, columns, lines int, full *vt.SafeEmulator) (*Terminal, error) {
 	master, slave, err := open(columns, lines)
 	if err != nil {
 		return nil, err
@@ -40,7 +55,10 @@ func Start(cmd *exec.Cmd, columns, lines int) (*Terminal, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(err, master.Close())
 	}
-	t := &Terminal{Cmd: cmd, master: master, ended: make(chan struct{}), screen: NewScreen(columns, lines)}
+	t := &Terminal{Cmd: cmd, master: master, ended: make(chan struct{}), screen: NewScreen(columns, lines), full: full}
+	if full != nil {
+		go func() { _, _ = io.Copy(master, full) }() // ends with full
+	}
 	go t.read()
 	return t, nil
 }
@@ -54,6 +72,9 @@ func (t *Terminal) read() {
 		t.raw = append(t.raw, buffer[:n]...)
 		t.screen.Write(buffer[:n])
 		t.mu.Unlock()
+		if t.full != nil {
+			_, _ = t.full.Write(buffer[:n]) // does not fail
+		}
 		if err != nil {
 			return // the program has ended
 		}
@@ -65,6 +86,9 @@ func (t *Terminal) Resize(columns, lines int) error {
 	t.mu.Lock()
 	t.screen.Resize(columns, lines)
 	t.mu.Unlock()
+	if t.full != nil {
+		t.full.Resize(columns, lines)
+	}
 	return resize(int(t.master.Fd()), columns, lines)
 }
 
@@ -81,6 +105,9 @@ func (t *Terminal) Wait() error {
 	kill(t.Cmd.Process.Pid)
 	<-t.ended
 	_ = t.master.Close() // no longer read
+	if t.full != nil {
+		_ = t.full.Close()
+	}
 	return err
 }
 
@@ -89,6 +116,26 @@ func (t *Terminal) Shows() (screen, above string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.screen.String(), t.screen.Above()
+}
+
+// Full returns the screen of a program that was started with StartFull, without spaces at the ends of lines, and whether it is
+// the alternate screen.
+func (t *Terminal) Full() (screen string, alternate bool) {
+	var b strings.Builder
+	for y := range t.full.Height() {
+		var line strings.Builder
+		for x := 0; x < t.full.Width(); x++ {
+			cell := t.full.CellAt(x, y)
+			if cell == nil || cell.Content == "" {
+				line.WriteByte(' ')
+				continue
+			}
+			line.WriteString(cell.Content)
+			x += max(0, cell.Width-1)
+		}
+		b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
+	}
+	return b.String(), t.full.IsAltScreen()
 }
 
 // Raw returns everything that was written.

@@ -22,6 +22,7 @@ import (
 
 type options struct {
 	yes          bool
+	dryRun       bool
 	wait         bool
 	suspendFirst bool
 }
@@ -40,6 +41,8 @@ func NewCommand(a *app.App) *cobra.Command {
   flux delete %[1]s %[2]s --suspend-first`},
 			{For: kinds.Unless(controllers.Kind.Applies), Text: `  # Delete an object after confirmation
   flux delete %[1]s %[2]s`},
+			{Text: `  # Show what is deleted, and delete nothing
+  flux delete %[1]s %[2]s --dry-run`},
 			{Text: `  # Delete several objects without a prompt and wait until they are deleted
   flux delete %[1]s %[2]s %[3]s --yes --wait`},
 			{Text: `  # Delete objects by label
@@ -51,20 +54,28 @@ func NewCommand(a *app.App) *cobra.Command {
   flux delete ks/my-app source/git/my-app`,
 		Flags: func(fs *pflag.FlagSet) {
 			command.AddYes(fs, &o.yes, "skip the confirmation")
+			fs.BoolVar(&o.dryRun, "dry-run", false, "show what is deleted with the objects, and delete nothing")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
 		},
 		Action: &kinds.Action{
 			Selects: "delete", Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
-			Begin: o.requireTerminal,
-			Do:    func(ctx context.Context, act *kinds.Act) error { return (&deletion{act, o}).run(ctx) },
+			Check: o.check, Begin: o.requireTerminal,
+			Do: func(ctx context.Context, act *kinds.Act) error { return (&deletion{act, o}).run(ctx) },
 		},
 	})
 }
 
+func (o *options) check(act *kinds.Act) error {
+	if o.dryRun && act.Format != "" {
+		return errors.New("--dry-run and --output are mutually exclusive")
+	}
+	return nil
+}
+
 // requireTerminal returns an error if the confirmation cannot be requested.
 func (o *options) requireTerminal(_ context.Context, act *kinds.Act) (end func(), err error) {
-	if !o.yes && !act.App.UI.Interactive() {
+	if !o.yes && !o.dryRun && !act.App.UI.Interactive() {
 		err = fmt.Errorf("deleting %s objects requires a confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
 	}
 	return func() {}, err
@@ -77,6 +88,12 @@ type deletion struct {
 
 func (d *deletion) run(ctx context.Context) error {
 	var failed error
+	if d.options.dryRun {
+		failed = d.preview(ctx)
+		d.warnOfFlux()
+		d.act.Discard()
+		return failed
+	}
 	if !d.options.yes {
 		if failed = d.preview(ctx); len(d.act.Targets) == 0 {
 			return failed
@@ -95,14 +112,24 @@ func (d *deletion) run(ctx context.Context) error {
 // confirm asks for a confirmation: for the Kustomization that installs Flux, its name.
 func (d *deletion) confirm() (bool, error) {
 	a, targets := d.act.App, d.act.Targets
+	i := d.warnOfFlux()
+	if i < 0 {
+		return a.Confirm(d.act.User, question(targets))
+	}
+	answer, err := a.Ask(d.act.User, fmt.Sprintf("%s Type the name %s to confirm", question(targets), targets[i].Name))
+	return answer == targets[i].Name, err
+}
+
+// warnOfFlux prints a warning if a target installs Flux, and returns its index, or -1.
+func (d *deletion) warnOfFlux() int {
+	a, targets := d.act.App, d.act.Targets
 	i := slices.IndexFunc(targets, func(t objref.Target) bool { return installsFlux(t, a.FluxNamespace()) })
 	if i < 0 || d.options.suspendFirst {
-		return a.Confirm(d.act.User, question(targets))
+		return -1
 	}
 	a.UI.Warning("%s installs Flux: its deletion can remove the controllers and CRDs, and what they manage", targets[i])
 	a.UI.Line("  'flux uninstall' removes Flux and keeps what it has deployed")
-	answer, err := a.Ask(d.act.User, fmt.Sprintf("%s Type the name %s to confirm", question(targets), targets[i].Name))
-	return answer == targets[i].Name, err
+	return i
 }
 
 func question(targets []objref.Target) string {

@@ -42,6 +42,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/trace"
 	"github.com/fluxkit/flux/cmd/flux/internal/tree"
 	"github.com/fluxkit/flux/cmd/flux/internal/trigger"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui"
 	"github.com/fluxkit/flux/cmd/flux/internal/uninstall"
 	"github.com/fluxkit/flux/cmd/flux/internal/validate"
 	"github.com/fluxkit/flux/cmd/flux/internal/version"
@@ -148,6 +149,7 @@ func commands() []subcommand {
 		{name: "trace", group: groupInspect, make: trace.NewCommand},
 		{name: "tree", group: groupInspect, make: tree.NewCommand},
 		{name: "trigger", group: groupOperate, make: trigger.NewCommand},
+		{name: "ui", group: groupOperate, make: ui.NewCommand},
 		{name: "uninstall", group: groupInstall, make: uninstall.NewCommand},
 		{name: "validate", group: groupAuthor, make: validate.NewCommand},
 		{name: "audit", group: groupAuthor, make: audit.NewCommand},

@@ -185,6 +185,7 @@ var endRows = map[string]endRow{
 	"validate":                   {args: "--path=none", local: "it reads the clone", fails: true},
 	"version":                    {},
 	"wait":                       {args: "app"},
+	"ui":                         {args: "--once"},
 	"why":                        {args: "ks app"},
 }
 

@@ -56,7 +56,10 @@ Flags from variables and the configuration file:
       Path to the configuration file: YAML with the names of these flags as
       keys, such as "timeout: 10m". Default: flux/config.yaml in
       XDG_CONFIG_HOME, else in ~/.config. The file must not be writable by other
-      users.
+      users. "ui-guardrails" restricts the actions of flux ui by context:
+        ui-guardrails:
+        - {context: "prod-*", mode: read-only} # no actions
+        - {context: "staging", mode: type-name} # type the name of the cluster
   FLUX_SYSTEM_NAMESPACE
       Default of --namespace and namespace of the Flux controllers
       (default flux-system).

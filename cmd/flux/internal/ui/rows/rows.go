@@ -1,0 +1,132 @@
+// Package rows has the list of the dashboard: its filter, cursor and marks.
+package rows
+
+import (
+	"slices"
+
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/live"
+)
+
+// List is the list of objects. Its zero value is empty.
+type List struct {
+	Rows   []live.Row
+	Filter live.Filter
+	Marks  map[controllers.ID]bool
+	// Cursor is the index of the selected row, Top that of the first visible one of Height rows.
+	Cursor, Top, Height int
+	// Moves is the number of movements of the cursor.
+	Moves int
+
+	earlier []controllers.ID
+}
+
+// Show sets the rows. The cursor stays on its object, and marks of deleted objects are removed.
+func (l *List) Show(s live.Snapshot) {
+	at, had := l.Selected()
+	l.Rows = nil
+	there := make(map[controllers.ID]bool, len(l.Marks))
+	for _, row := range s.Rows {
+		if l.Marks[row.ID] {
+			there[row.ID] = true
+		}
+		if l.Filter.Matches(row, s.At) {
+			l.Rows = append(l.Rows, row)
+		}
+	}
+	l.Marks = there
+	if i := l.index(at.ID); had && i >= 0 && (l.Cursor > 0 || l.Moves > 0) {
+		l.Cursor = i
+	}
+	l.Scroll()
+}
+
+func (l *List) index(id controllers.ID) int {
+	return slices.IndexFunc(l.Rows, func(r live.Row) bool { return r.ID == id })
+}
+
+// Selected returns the row of the cursor.
+func (l *List) Selected() (live.Row, bool) {
+	if l.Cursor < 0 || l.Cursor >= len(l.Rows) {
+		return live.Row{}, false
+	}
+	return l.Rows[l.Cursor], true
+}
+
+// Scroll keeps the cursor in the visible part.
+func (l *List) Scroll() {
+	l.Cursor = max(0, min(l.Cursor, len(l.Rows)-1))
+	l.Top = max(0, min(l.Top, l.Cursor, len(l.Rows)-1), l.Cursor-l.Height+1)
+}
+
+// Move moves the cursor, and reports whether the key does that.
+func (l *List) Move(key string) bool {
+	steps := map[string]int{
+		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -l.Height, "ctrl+b": -l.Height, "pgdown": l.Height, "ctrl+f": l.Height,
+		"home": -len(l.Rows), "g": -len(l.Rows), "end": len(l.Rows), "G": len(l.Rows),
+	}
+	step, is := steps[key]
+	if is {
+		l.Moves++
+		l.Cursor += step
+		l.Scroll()
+	}
+	return is
+}
+
+// Mark marks an object for an action, or removes the mark.
+func (l *List) Mark(id controllers.ID) {
+	if l.Marks[id] {
+		delete(l.Marks, id)
+	} else {
+		l.Marks[id] = true
+	}
+}
+
+// Jump moves the cursor to an object, and clears a filter that hides it. It reports whether the object is in the list.
+func (l *List) Jump(s live.Snapshot, id controllers.ID) bool {
+	if !slices.ContainsFunc(s.Rows, func(r live.Row) bool { return r.ID == id }) {
+		return false
+	}
+	if row, ok := l.Selected(); ok && row.ID != id {
+		l.earlier = append(l.earlier, row.ID)
+	}
+	if l.index(id) < 0 {
+		l.Filter = live.Filter{}
+		l.Show(s)
+	}
+	l.Moves++
+	l.Cursor = l.index(id)
+	l.Scroll()
+	return true
+}
+
+// Back moves the cursor to the object before the last jump.
+func (l *List) Back() bool {
+	for len(l.earlier) > 0 {
+		last := len(l.earlier) - 1
+		i := l.index(l.earlier[last])
+		l.earlier = l.earlier[:last]
+		if i >= 0 {
+			l.Moves++
+			l.Cursor = i
+			l.Scroll()
+			return true
+		}
+	}
+	return false
+}
+
+// Targets returns the marked rows, or else the selected one.
+func (l *List) Targets(s live.Snapshot) []live.Row {
+	var rows []live.Row
+	for _, row := range s.Rows {
+		if l.Marks[row.ID] {
+			rows = append(rows, row)
+		}
+	}
+	if row, ok := l.Selected(); ok && len(rows) == 0 {
+		rows = append(rows, row)
+	}
+	return rows
+}

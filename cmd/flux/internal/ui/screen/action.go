@@ -1,0 +1,161 @@
+package screen
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/live"
+)
+
+// activity is an action that runs or has ended.
+type activity struct {
+	title string
+	rows  []live.Row
+	run   int
+	text  child.Transcript
+	done  bool
+	// preview is the prompt that shows the consequences that the activity prints.
+	preview *prompt
+}
+
+// act asks for the confirmation of an action.
+func (m *model) act(key string) tea.Cmd {
+	i := slices.IndexFunc(verbs.Actions(), func(a verbs.Action) bool { return a.Key == key })
+	if i < 0 {
+		return nil
+	}
+	a := verbs.Actions()[i]
+	switch {
+	case m.guard == config.ReadOnly:
+		m.status = a.Verb + " is disabled: the dashboard is read-only"
+		return nil
+	case m.action != nil && !m.action.done:
+		m.status = "wait for the end of: " + m.action.title
+		return nil
+	}
+	rows := m.list.Targets(m.snapshot)
+	if m.page != nil {
+		rows = []live.Row{m.page.row}
+	}
+	if i := slices.IndexFunc(m.snapshot.Rows, func(r live.Row) bool { return len(rows) == 1 && r.ID == rows[0].ID }); i >= 0 {
+		rows[0] = m.snapshot.Rows[i] // that of a page may be older
+	}
+	var taken []live.Row
+	var excluded []string
+	for _, row := range rows {
+		switch name := printable.Line(row.ID.String()); {
+		case row.Object == nil || !row.Kind.Has(a.Applies):
+			excluded = append(excluded, name+" does not support "+a.Verb)
+		case !a.If(row):
+			excluded = append(excluded, name+" "+a.Else)
+		default:
+			taken = append(taken, row)
+		}
+	}
+	if len(taken) == 0 {
+		m.status = strings.Join(excluded, "; ")
+		return nil
+	}
+	return m.ask(m.confirmation(a, taken, excluded))
+}
+
+// confirmation returns the prompt for an action.
+func (m *model) confirmation(a verbs.Action, rows []live.Row, excluded []string) *prompt {
+	what := printable.Line(rows[0].ID.String())
+	if len(rows) > 1 {
+		what = output.Amount(len(rows), "resource")
+	}
+	p := &prompt{title: strings.ToUpper(a.Verb[:1]) + a.Verb[1:] + " " + what + "?", lines: []string{a.Effect}, on: map[string]bool{}}
+	for _, row := range rows {
+		if len(rows) > 1 {
+			p.lines = append(p.lines, "  "+printable.Line(row.ID.String()))
+		}
+	}
+	for _, line := range excluded {
+		p.lines = append(p.lines, "not included: "+line)
+	}
+	for _, o := range a.Options {
+		if slices.ContainsFunc(rows, func(r live.Row) bool { return o.Applies(r.Kind) }) {
+			p.options = append(p.options, o)
+		}
+	}
+	switch {
+	case m.guard == config.TypeName:
+		p.need = m.cluster
+		p.input = newInput("type the name of the cluster, " + printable.Line(m.cluster) + ": ")
+	case a.Preview != "" && slices.ContainsFunc(rows, func(r live.Row) bool { return r.Kind.Applies() }):
+		p.need = rows[0].ID.Name
+		if len(rows) > 1 {
+			p.need = strconv.Itoa(len(rows))
+		}
+		p.input = newInput("type " + printable.Line(p.need) + " to confirm: ")
+	case a.Reason:
+		p.input = newInput("reason (optional): ")
+	}
+	args := func(more ...string) []string {
+		all := []string{a.Verb}
+		for _, row := range rows {
+			all = append(all, row.ID.String())
+		}
+		for _, o := range p.options {
+			if p.on[o.Flag] {
+				all = append(all, o.Flag)
+			}
+		}
+		return append(all, more...)
+	}
+	p.accept = func(m *model, value string) tea.Cmd {
+		flags := slices.Clone(a.Flags)
+		if a.Reason && p.need == "" && value != "" {
+			flags = append(flags, "--reason="+value)
+		}
+		title := fmt.Sprintf("flux %s %s", a.Verb, what)
+		m.action = &activity{title: title, rows: rows}
+		m.status = title + " …"
+		m.action.run = m.run.Start(m.ctx, args(flags...))
+		clear(m.list.Marks)
+		return nil
+	}
+	if a.Preview != "" {
+		ctx, cancel := context.WithCancel(m.ctx)
+		p.end, p.loading = cancel, true
+		m.action = &activity{title: p.title, rows: rows, preview: p}
+		m.action.run = m.run.Start(ctx, append(args(), a.Preview))
+	}
+	return p
+}
+
+// actionEnded reports the result of an action, or shows its consequences.
+func (m *model) actionEnded(msg child.End) {
+	m.action.done = true
+	if p := m.action.preview; p != nil {
+		p.lines, p.loading = append(p.lines, m.action.text.Lines...), false
+		m.status = ""
+		if msg.Code != 0 || msg.Err != nil {
+			p.accept, p.options, p.input = nil, nil, nil
+			p.title = "The consequences could not be determined"
+		}
+		return
+	}
+	switch last := m.action.text.Last(); {
+	case msg.Err != nil:
+		m.status = "✗ running flux: " + msg.Err.Error()
+	case msg.Code != 0:
+		m.status = fmt.Sprintf("✗ %s has failed; o shows the output: %s", m.action.title, last)
+	default:
+		m.status = m.action.title + ": " + last
+	}
+	if m.page != nil && m.page.at >= 0 {
+		m.reload()
+	}
+}

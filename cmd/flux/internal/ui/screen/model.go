@@ -1,0 +1,318 @@
+package screen
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/paint"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/rows"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/verbs"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/terminal/printable"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/live"
+)
+
+const (
+	smallestWidth, smallestHeight = 60, 16
+	// lostGrace is the time after which a lost connection is shown: servers close watches regularly.
+	lostGrace = 3 * time.Second
+)
+
+// model is the state of the dashboard.
+type model struct {
+	ctx     context.Context //nolint:containedctx // bubbletea has no other way to pass it to commands
+	app     *app.App
+	cluster string
+	guard   config.Guardrail
+	run     *child.Runner
+	styles  paint.Styles
+
+	width, height int
+	now           time.Time
+	snapshot      live.Snapshot
+	loaded        bool
+	list          rows.List
+	page          *page
+	events        *page
+	prompt        *prompt
+	help          bool
+	// status is the message in the last line.
+	status string
+	action *activity
+	// awaited are the objects whose readiness is announced.
+	awaited map[controllers.ID]bool
+}
+
+func newModel(ctx context.Context, a *app.App, cluster string, guard config.Guardrail, r *child.Runner) *model {
+	return &model{
+		ctx: ctx, app: a, cluster: cluster, guard: guard, run: r, styles: paint.New(), now: a.Now(),
+		awaited: map[controllers.ID]bool{},
+	}
+}
+
+// Init implements tea.Model.
+func (m *model) Init() tea.Cmd { return tick() }
+
+func tick() tea.Cmd {
+	return tea.Tick(time.Second, func(t time.Time) tea.Msg { return tickMsg(t) })
+}
+
+// Update implements tea.Model.
+func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
+	switch msg := msg.(type) {
+	case tea.WindowSizeMsg:
+		m.width, m.height = msg.Width, msg.Height
+		m.list.Height = rowsShown(m)
+		for _, p := range []*page{m.page, m.events} {
+			if p != nil {
+				p.update(m)
+			}
+		}
+	case snapshotMsg:
+		return m, m.take(live.Snapshot(msg))
+	case tickMsg:
+		m.now = m.app.Now()
+		return m, tick()
+	case child.Output:
+		m.received(msg.Run, func(t *child.Transcript) { t.Add(msg.Text) })
+	case child.End:
+		m.received(msg.Run, func(t *child.Transcript) { t.End() })
+		m.ended(msg)
+	case restMsg:
+		if m.events != nil && int(msg) == m.list.Moves {
+			m.openEvents()
+		}
+	case tea.MouseWheelMsg:
+		return m, m.wheel(msg)
+	case tea.MouseClickMsg:
+		return m, m.click(msg)
+	case tea.KeyPressMsg:
+		return m, m.press(msg)
+	case tea.PasteMsg:
+		if m.prompt != nil && m.prompt.input != nil {
+			return m, m.prompt.typed(m, msg)
+		}
+	}
+	return m, nil
+}
+
+// take shows a new state of the cluster, and announces objects that have become ready.
+func (m *model) take(s live.Snapshot) tea.Cmd {
+	m.snapshot, m.loaded, m.now = s, m.loaded || !s.Loading(), s.At
+	m.list.Show(s)
+	var announced []string
+	for _, row := range s.Rows {
+		if m.awaited[row.ID] && row.State == live.Ready {
+			delete(m.awaited, row.ID)
+			announced = append(announced, printable.Line(row.ID.String())+" is ready")
+		}
+	}
+	if len(announced) == 0 {
+		return nil
+	}
+	m.status = strings.Join(announced, ", ")
+	// A bell, and a notification in terminals that support OSC 9.
+	return tea.Raw("\a\x1b]9;" + m.status + "\a")
+}
+
+// received adds output to what shows it.
+func (m *model) received(run int, add func(*child.Transcript)) {
+	for _, p := range []*page{m.page, m.events} {
+		if p != nil && p.run == run {
+			add(&p.text)
+			p.update(m)
+		}
+	}
+	if m.action != nil && m.action.run == run {
+		add(&m.action.text)
+		m.status = m.action.text.Last()
+	}
+}
+
+// ended shows the result of a command that has ended.
+func (m *model) ended(msg child.End) {
+	for _, p := range []*page{m.page, m.events} {
+		if p != nil && p.run == msg.Run {
+			p.done = true
+			if msg.Err != nil {
+				p.failed = child.Cleaned("✗ running flux: " + msg.Err.Error())
+			}
+			p.update(m)
+		}
+	}
+	if m.action != nil && m.action.run == msg.Run {
+		m.actionEnded(msg)
+	}
+}
+
+// press handles a key.
+func (m *model) press(key tea.KeyPressMsg) tea.Cmd {
+	switch name := key.String(); {
+	case name == "ctrl+z":
+		return tea.Suspend
+	case name == "ctrl+c":
+		return tea.Quit
+	case m.prompt != nil:
+		return m.prompt.press(m, key)
+	case m.help:
+		m.help = false
+		return nil
+	case name == "?":
+		m.help = true
+		return nil
+	case name == ":":
+		return m.ask(jumpPrompt(m))
+	case m.page != nil:
+		return m.pressInPage(key)
+	default:
+		return m.pressInList(key)
+	}
+}
+
+// pressInList handles a key of the list.
+func (m *model) pressInList(key tea.KeyPressMsg) tea.Cmd {
+	name := key.String()
+	if m.list.Move(name) {
+		return m.rested()
+	}
+	switch name {
+	case "q":
+		return tea.Quit
+	case "/":
+		return m.ask(filterPrompt(m))
+	case "esc":
+		if len(m.list.Marks) == 0 {
+			m.list.Filter = live.Filter{}
+		}
+		clear(m.list.Marks)
+		m.list.Show(m.snapshot)
+		return nil
+	case "e":
+		if m.events == nil {
+			m.openEvents()
+			return nil
+		}
+		m.events.close()
+		m.events = nil
+		return nil
+	}
+	row, ok := m.list.Selected()
+	if !ok {
+		return nil
+	}
+	switch name {
+	case "enter":
+		m.open(row, 0)
+	case "space":
+		m.list.Mark(row.ID)
+		m.list.Move("down")
+	default:
+		return m.pressOnObject(name, row)
+	}
+	return nil
+}
+
+// pressOnObject handles a key that the list and the pages have in common.
+func (m *model) pressOnObject(name string, row live.Row) tea.Cmd {
+	switch name {
+	case "p":
+		m.openOwner(row)
+	case "b", "backspace":
+		if !m.list.Back() {
+			m.status = "no earlier object"
+		} else if m.page != nil {
+			m.reopen()
+		}
+	case "y":
+		m.status = "copied " + printable.Line(row.ID.String())
+		return tea.SetClipboard(row.ID.String())
+	case "n":
+		m.awaited[row.ID] = true
+		m.status = "waiting until " + printable.Line(row.ID.String()) + " is ready"
+	case "o":
+		m.openOutput()
+	default:
+		for i, p := range verbs.Pages() {
+			if p.Key == name {
+				m.open(row, i)
+				return nil
+			}
+		}
+		return m.act(name)
+	}
+	return nil
+}
+
+// openOwner selects the object that applies an object.
+func (m *model) openOwner(row live.Row) {
+	owner, ok := controllers.Manager(row.Object)
+	switch {
+	case !ok:
+		m.status = printable.Line(row.ID.String()) + " is not applied by a Flux resource"
+	case !m.list.Jump(m.snapshot, owner):
+		m.status = printable.Line(owner.String()) + " is not in the list"
+	case m.page != nil:
+		m.reopen()
+	}
+}
+
+// ask shows a prompt.
+func (m *model) ask(p *prompt) tea.Cmd {
+	m.prompt, m.status = p, ""
+	return p.focus()
+}
+
+// View implements tea.Model.
+func (m *model) View() tea.View {
+	v := tea.NewView("")
+	v.AltScreen, v.MouseMode, v.WindowTitle = true, tea.MouseModeCellMotion, "flux "+printable.Line(m.cluster)
+	if m.width == 0 {
+		return v
+	}
+	if m.width < smallestWidth || m.height < smallestHeight {
+		v.Content = fmt.Sprintf("flux ui requires a terminal of at least %d columns and %d lines", smallestWidth, smallestHeight)
+		return v
+	}
+	lines := header(m)
+	switch {
+	case m.help:
+		lines = append(lines, helpLines(m)...)
+	case m.page != nil:
+		lines = append(lines, m.page.view(m)...)
+	default:
+		lines = append(lines, listView(m)...)
+	}
+	last := bottom(m)
+	lines = lines[:min(len(lines), m.height-len(last))]
+	for len(lines) < m.height-len(last) {
+		lines = append(lines, "")
+	}
+	v.Content = strings.Join(append(lines, last...), "\n")
+	return v
+}
+
+// bottom returns the prompt, or the status and the most important keys.
+func bottom(m *model) []string {
+	if m.prompt != nil {
+		return m.prompt.view(m)
+	}
+	if m.status != "" {
+		return []string{paint.Filled(m.styles.Cyan.Render(printable.Line(m.status)), m.width)}
+	}
+	keys := "enter why  / filter  : jump  space mark  ? help  q quit"
+	if m.guard != config.ReadOnly {
+		keys = "enter why  / filter  : jump  space mark  r reconcile  s suspend  u resume  ? help  q quit"
+	}
+	if m.page != nil {
+		keys = cmp.Or(m.page.keys, "tab next page  R reload  W wrap  p owner  b back  esc list  ? help")
+	}
+	return []string{m.styles.Faint.Render(paint.Filled(keys, m.width))}
+}

@@ -1,0 +1,95 @@
+// Package screen is the dashboard in the terminal. Its pages and actions run the commands of flux.
+package screen
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/child"
+	"github.com/fluxkit/flux/cmd/flux/internal/ui/overview"
+	"github.com/fluxkit/flux/internal/config"
+	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/terminal/ui"
+	"github.com/fluxkit/flux/internal/web"
+	"github.com/fluxkit/flux/pkg/live"
+)
+
+const (
+	// evaluationPause is the time between two evaluations of the cluster. It is longer if an evaluation takes long, so that evaluations use
+	// at most a twentieth of a processor. Times also change states, so the cluster is evaluated without changes, too.
+	evaluationPause, evaluationEvery = 200 * time.Millisecond, 10 * time.Second
+	evaluationShare                  = 20
+)
+
+// snapshotMsg is a new state of the cluster.
+type snapshotMsg live.Snapshot
+
+// tickMsg updates ages.
+type tickMsg time.Time
+
+// Run runs the dashboard until the user closes it.
+func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) error {
+	flux, err := helper.Find("flux")
+	if err != nil {
+		return fmt.Errorf("the dashboard requires flux: %w", err)
+	}
+	cluster, err := overview.Open(a, cmd)
+	if err != nil {
+		return err
+	}
+	name := a.Global.Kube.Cluster()
+	guard, err := config.GuardrailOf(a.Env, name)
+	if err != nil {
+		return err
+	}
+	if o.ReadOnly {
+		guard = config.ReadOnly
+	}
+	ctx, cancel := context.WithCancel(cmd.Context())
+	defer cancel()
+	own := cmd.LocalNonPersistentFlags()
+	r := &child.Runner{Program: flux, Env: a.Environ(), Global: overview.Flags(cmd.Flags(), func(f *pflag.Flag) bool {
+		return own.Lookup(f.Name) != nil || f.Name == "namespace"
+	})}
+	if ui.Colors(screen, a.Env) {
+		r.Env = append(r.Env, "CLICOLOR_FORCE=1")
+	}
+	m := newModel(ctx, a, name, guard, r)
+	p := tea.NewProgram(m, tea.WithContext(ctx), tea.WithOutput(screen), tea.WithEnvironment(a.Environ()), tea.WithoutSignalHandler())
+	r.Send = p.Send
+	r.Running.Go(func() { cluster.Run(ctx) })
+	r.Running.Go(func() { evaluate(ctx, cluster, p.Send) })
+	_, err = p.Run()
+	cancel()
+	r.Running.Wait()
+	if cause := context.Cause(cmd.Context()); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// evaluate sends the state of the cluster after changes.
+func evaluate(ctx context.Context, c *live.Cluster, send func(tea.Msg)) {
+	again := time.NewTicker(evaluationEvery)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.Changed():
+		case <-again.C:
+		}
+		began := c.Now()
+		s := c.Snapshot()
+		took := c.Now().Sub(began)
+		send(snapshotMsg(s))
+		_ = web.Sleep(ctx, max(evaluationPause, evaluationShare*took)) // ends with ctx
+	}
+}

@@ -1,0 +1,341 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/fluxkit/flux/internal/kube"
+	"github.com/fluxkit/flux/internal/web"
+	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/observe"
+)
+
+const (
+	// listTimeout is the time limit for the first list of a kind, and retryPause the time until a kind that could not be watched is
+	// listed again. atOnce limits concurrent lists.
+	listTimeout, retryPause = 30 * time.Second, 20 * time.Second
+	atOnce                  = 32
+)
+
+// Access is what is known about the objects of a kind.
+type Access string
+
+// The values of Access. The objects of a Lost kind are those from before the connection was lost.
+const (
+	Loading   Access = "Loading"
+	Current   Access = "Current"
+	Lost      Access = "Lost"
+	Forbidden Access = "Forbidden"
+	Unread    Access = "Unread"
+	Absent    Access = "Absent"
+)
+
+// Source is a kind in a namespace, or in all for "".
+type Source struct {
+	Kind      controllers.Kind
+	Namespace string
+	Access    Access
+	// Since is the time at which Access changed, and Err the reason for it.
+	Since time.Time
+	Err   error
+}
+
+// feed holds the objects of a source.
+type feed struct {
+	Source
+	objects map[controllers.ID]controllers.Object
+}
+
+// Cluster holds the objects of a cluster.
+type Cluster struct {
+	// Diagnoser reads the controllers and finds root causes. Its time is ignored.
+	Diagnoser diagnose.Diagnoser
+	// Namespaces are the namespaces to read, or none for all.
+	Namespaces []string
+	Now        func() time.Time
+
+	mu          sync.Mutex
+	feeds       []*feed
+	controllers diagnose.Controllers
+	changed     chan struct{}
+}
+
+// New returns a cluster that has read nothing.
+func New(d diagnose.Diagnoser, namespaces []string, now func() time.Time) *Cluster {
+	c := &Cluster{Diagnoser: d, Namespaces: namespaces, Now: now, changed: make(chan struct{}, 1)}
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	for _, k := range controllers.Known {
+		for _, namespace := range namespaces {
+			c.feeds = append(c.feeds, &feed{Source{Kind: k, Namespace: namespace, Access: Loading, Since: now()}, map[controllers.ID]controllers.Object{}})
+		}
+	}
+	return c
+}
+
+// Changed receives a value after changes. Several changes may be one value.
+func (c *Cluster) Changed() <-chan struct{} { return c.changed }
+
+// Read lists all objects once. It returns an error only if the cluster cannot be read at all.
+func (c *Cluster) Read(ctx context.Context) error {
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	g.Go(func() error { return c.readControllers(gctx) })
+	for _, f := range c.feeds {
+		g.Go(func() error {
+			if err := c.follow(gctx, f, errListed); f.Access == Unread || gctx.Err() != nil {
+				return err
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return fmt.Errorf("listing the Flux objects: %w", err)
+	}
+	return nil
+}
+
+// Run watches all objects and the controllers until ctx ends.
+func (c *Cluster) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	running.Go(func() { c.watchControllers(ctx) })
+	for _, f := range c.feeds {
+		running.Go(func() {
+			for ctx.Err() == nil {
+				_ = c.follow(ctx, f, nil)      // the source has the error
+				_ = web.Sleep(ctx, retryPause) // ends with ctx
+			}
+		})
+	}
+	running.Wait()
+}
+
+// selection selects the objects of a source, without the fields that are neither shown nor diagnosed.
+func (f *feed) selection() kube.Selection {
+	return kube.Selection{Namespace: f.Namespace, Without: []string{
+		"metadata.managedFields.fieldsV1", "metadata.managedFields.fieldsType", "metadata.managedFields.apiVersion", "metadata.managedFields.operation",
+		"metadata.uid", "spec.values", "spec.postRenderers", "spec.patches", "spec.postBuild", "status.inventory",
+	}}
+}
+
+// errListed ends a watch after the first list.
+var errListed = errors.New("listed")
+
+// follow watches a source until the server rejects the watch, or until it is listed if listed is an error.
+func (c *Cluster) follow(ctx context.Context, f *feed, listed error) error {
+	bounded := func(ctx context.Context) (context.Context, context.CancelFunc) {
+		return context.WithTimeout(ctx, listTimeout)
+	}
+	s := f.selection()
+	s.Connected = func(connected bool) { c.connect(f, connected) }
+	err := c.Diagnoser.Client.WithServedVersion(ctx, f.Kind, func(r kube.Resource) error {
+		return c.Diagnoser.Client.Watch(ctx, bounded, r, s,
+			func(objects []controllers.Object) error { c.put(f, objects, nil); return listed },
+			func(e kube.Event) error { c.change(f, e); return nil })
+	})
+	if ctx.Err() == nil && err != nil && !errors.Is(err, errListed) {
+		c.put(f, nil, err)
+	}
+	return err
+}
+
+// put replaces the objects of a source after a list, or sets why it could not be listed. After a lost connection the objects stay.
+func (c *Cluster) put(f *feed, objects []controllers.Object, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	access := Current
+	var absent *kube.MissingKindError
+	switch {
+	case err == nil:
+	case errors.As(err, &absent):
+		access = Absent
+	case apierrors.IsForbidden(err):
+		access = Forbidden
+	case f.Access == Current, f.Access == Lost:
+		c.set(f, Lost, err)
+		return
+	default:
+		access = Unread
+	}
+	clear(f.objects)
+	for _, o := range objects {
+		slim(o)
+		f.objects[controllers.IDOf(o)] = o
+	}
+	c.set(f, access, err)
+}
+
+// slim removes the copy of the manifest that kubectl stores.
+func slim(o controllers.Object) {
+	v, _ := controllers.Path{"metadata.annotations"}.Lookup(o)
+	annotations, _ := v.(map[string]any)
+	delete(annotations, corev1.LastAppliedConfigAnnotation)
+}
+
+func (c *Cluster) change(f *feed, e kube.Event) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if id := controllers.IDOf(e.Object); e.Deleted {
+		delete(f.objects, id)
+	} else {
+		slim(e.Object)
+		f.objects[id] = e.Object
+	}
+	c.signal()
+}
+
+func (c *Cluster) connect(f *feed, connected bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case connected && f.Access == Lost:
+		c.set(f, Current, nil)
+	case !connected && f.Access == Current:
+		c.set(f, Lost, nil)
+	}
+}
+
+// set sets the access to a source and signals the change. The caller holds the lock.
+func (c *Cluster) set(f *feed, access Access, err error) {
+	if f.Access != access {
+		f.Since = c.Now()
+	}
+	f.Access, f.Err = access, err
+	c.signal()
+}
+
+func (c *Cluster) signal() {
+	select {
+	case c.changed <- struct{}{}:
+	default: // already signaled
+	}
+}
+
+func (c *Cluster) readControllers(ctx context.Context) error {
+	d := c.Diagnoser
+	d.Now = c.Now()
+	state, err := d.Controllers(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.controllers = state
+	c.signal()
+	return nil
+}
+
+// errChanged ends a watch after a change.
+var errChanged = errors.New("changed")
+
+// watchControllers reads the controllers at first and after each change of their Deployments.
+func (c *Cluster) watchControllers(ctx context.Context) {
+	read := func([]controllers.Object) error {
+		bounded, cancel := context.WithTimeout(ctx, listTimeout)
+		defer cancel()
+		return c.readControllers(bounded)
+	}
+	s := kube.Selection{Namespace: c.Diagnoser.Home, Labels: kube.PartOfFlux, OnlyMetadata: true, Without: []string{"metadata.managedFields", "spec", "status"}}
+	for ctx.Err() == nil {
+		pause := time.Second // a rollout changes a Deployment several times
+		err := c.Diagnoser.Client.Watch(ctx, context.WithCancel, kube.BuiltIn("apps/v1", "Deployment"), s, read, func(kube.Event) error { return errChanged })
+		if !errors.Is(err, errChanged) {
+			pause = retryPause
+			_ = read(nil) // the state has the reason, unless ctx has ended
+		}
+		_ = web.Sleep(ctx, pause) // ends with ctx
+	}
+}
+
+// Snapshot is the state of the cluster at one time.
+type Snapshot struct {
+	// Rows are the objects, root causes first.
+	Rows        []Row
+	Sources     []Source
+	Controllers diagnose.Controllers
+	// Counts has the number of objects in each state.
+	Counts map[State]int
+	At     time.Time
+}
+
+// Snapshot evaluates the objects.
+func (c *Cluster) Snapshot() Snapshot {
+	c.mu.Lock()
+	s := Snapshot{At: c.Now(), Controllers: c.controllers, Counts: map[State]int{}}
+	var objects []controllers.Object
+	for _, f := range c.feeds {
+		s.Sources = append(s.Sources, f.Source)
+		for _, o := range f.objects {
+			objects = append(objects, o)
+		}
+	}
+	c.mu.Unlock()
+	d := c.Diagnoser
+	d.Now = s.At
+	s.Rows = arrange(objects, d.Given(objects, s.Controllers, s.hidden))
+	for _, row := range s.Rows {
+		s.Counts[row.State]++
+	}
+	return s
+}
+
+// errElsewhere is the reason why an object in a namespace that is not read is unknown.
+var errElsewhere = errors.New("its namespace is not read")
+
+// hidden returns the reason why the existence of an object is unknown, or nil.
+func (s Snapshot) hidden(t controllers.ID) error {
+	for _, source := range s.Sources {
+		if source.Kind.Kind != t.Kind || source.Namespace != "" && source.Namespace != t.Namespace {
+			continue
+		}
+		if source.Access == Current || source.Access == Absent {
+			return nil
+		}
+		return cmp.Or(source.Err, error(errElsewhere))
+	}
+	return errElsewhere
+}
+
+// Loading reports whether some kinds have not been listed yet.
+func (s Snapshot) Loading() bool {
+	return slices.ContainsFunc(s.Sources, func(source Source) bool { return source.Access == Loading })
+}
+
+// Unknown describes what is missing from the list: a line for each reason.
+func (s Snapshot) Unknown() []string {
+	namespaces := map[string]map[string]error{}
+	for _, source := range s.Sources {
+		if source.Access == Forbidden || source.Access == Unread {
+			if namespaces[source.Namespace] == nil {
+				namespaces[source.Namespace] = map[string]error{}
+			}
+			namespaces[source.Namespace][source.Kind.Kind] = source.Err
+		}
+	}
+	var lines []string
+	for _, namespace := range slices.Sorted(maps.Keys(namespaces)) {
+		within := "all namespaces"
+		if namespace != "" {
+			within = "namespace " + namespace
+		}
+		lines = append(lines, observe.ByReason(namespaces[namespace], func(err error) string {
+			if apierrors.IsForbidden(err) {
+				return "no permission to list in " + within
+			}
+			return err.Error()
+		})...)
+	}
+	return lines
+}
