@@ -31,9 +31,13 @@ const (
 
 // dashboard measures flux ui: the time until all objects are listed, and memory, processor time and the time to respond to a key,
 // without changes and with changes.
-func (b *bench) dashboard(ctx context.Context) error { return b.onCluster(ctx, b.dashboardOn) }
+func (b *bench) dashboard(ctx context.Context) error {
+	return b.onCluster(ctx, func(ctx context.Context, cluster *testcluster.Cluster, home string) error {
+		return dashboardOn(ctx, b, cluster, home)
+	})
+}
 
-func (b *bench) dashboardOn(ctx context.Context, cluster *testcluster.Cluster, home string) error {
+func dashboardOn(ctx context.Context, b *bench, cluster *testcluster.Cluster, home string) error {
 	in := b.with("KUBECONFIG="+cluster.Kubeconfig, "HOME="+home, "TERM=xterm-256color", "FLUX_SYSTEM_NAMESPACE=team-000")
 	seeder, err := newSeeder(cluster)
 	if err != nil {
@@ -52,7 +56,7 @@ func (b *bench) dashboardOn(ctx context.Context, cluster *testcluster.Cluster, h
 }
 
 // soak runs the dashboard, first without changes and then, for the duration of --soak, with changes.
-func (b *bench) soak(ctx context.Context, seeder *seeder, objects int) (err error) {
+func soak(ctx context.Context, b *bench, seeder *seeder, objects int) (err error) {
 	cmd := exec.CommandContext(ctx, tool("flux"), "ui")
 	cmd.Env = b.env
 	begun := time.Now()

@@ -123,7 +123,7 @@ func writeLine(w *bytes.Buffer, at time.Time, text string) {
 }
 
 // merge runs flux once and checks its output.
-func (b *bench) merge(ctx context.Context, file string) (s sample, err error) {
+func merge(ctx context.Context, b *bench, file string) (s sample, err error) {
 	script := fmt.Sprintf("exec %q logs --all-namespaces >%q", tool("flux"), file)
 	cmd := exec.CommandContext(ctx, b.measure, "sh", "-c", script)
 	cmd.Env = b.env
