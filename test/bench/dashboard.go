@@ -48,7 +48,7 @@ func dashboardOn(ctx context.Context, b *bench, cluster *testcluster.Cluster, ho
 		if err := seeder.fill(ctx, objects); err != nil {
 			return fmt.Errorf("seeding %d objects: %w", objects, err)
 		}
-		if err := in.soak(ctx, seeder, objects); err != nil {
+		if err := soak(ctx, in, seeder, objects); err != nil {
 			return err
 		}
 	}

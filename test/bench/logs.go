@@ -47,7 +47,7 @@ func (b *bench) logs(ctx context.Context) (err error) {
 	}
 	var samples []sample
 	for range min(b.runs, logRuns) {
-		s, err := on.merge(ctx, filepath.Join(cluster.Dir, "merged"))
+		s, err := merge(ctx, on, filepath.Join(cluster.Dir, "merged"))
 		if err != nil {
 			return err
 		}
