@@ -40,6 +40,7 @@ try {
     Expand-Archive -Path (Join-Path $work $archive) -DestinationPath $new
     New-Item -ItemType Directory -Force -Path $directory | Out-Null
     foreach ($program in 'flux-helper.exe', 'flux-ui.exe', 'flux.exe') {
+        if ($program -eq 'flux-ui.exe' -and -not (Test-Path (Join-Path $new $program))) { continue } # earlier releases do not contain it
         Move-Item -Force -Path (Join-Path $new $program) -Destination (Join-Path $directory $program)
     }
 }

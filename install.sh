@@ -76,7 +76,8 @@ unpack() { # ARCHIVE EXPECTED
 }
 
 unpack "flux_${version}_${os}_${arch}.tar.gz" "${FLUX_SHA256-}"
-programs="flux-helper flux-ui flux"
+programs="flux-helper flux"
+[ ! -e "$work/new/flux-ui" ] || programs="flux-ui $programs" # earlier releases do not contain it
 if [ "${FLUX_SANDBOX-}" = 1 ]; then
 	unpack "flux-sandbox_${version}_${os}_${arch}.tar.gz" ""
 	programs="flux-sandbox kubectl controllers $programs"

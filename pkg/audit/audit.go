@@ -24,22 +24,34 @@ const AllowAnnotation = "fluxkit.dev/allow-audit"
 // Options configure an audit.
 type Options struct {
 	validate.Options
+	Exclusions
+}
+
+// Exclusions are the findings to exclude.
+type Exclusions struct {
 	// Allow are the IDs of the rules that are not applied.
 	Allow []string
+	// Strict ignores the exceptions in the file of a repository and in annotations.
+	Strict bool
+
+	exceptions []Exception
+	path       string
 }
 
 // Run audits what a revision deploys to a cluster.
 func Run(ctx context.Context, at repository.Revision, o Options) (*validate.Result, error) {
-	exceptions, err := Exceptions(at.Tree)
-	if err != nil {
-		return nil, err
+	if o.path = o.Path; !o.Strict {
+		var err error
+		if o.exceptions, err = Exceptions(at.Tree); err != nil {
+			return nil, err
+		}
 	}
 	var deployed validate.Deployment
 	allowed := 0
 	o.Rules = func(d validate.Deployment) []validate.Found {
 		deployed = d
 		var found []validate.Found
-		found, allowed = check(newState(d, false), o.Allow, exceptions, o.Path)
+		found, allowed = check(newState(d, false), o.Exclusions)
 		return found
 	}
 	result, err := validate.Run(ctx, at, o.Options)
@@ -67,7 +79,7 @@ func Run(ctx context.Context, at repository.Revision, o Options) (*validate.Resu
 		if !concerns(f) {
 			return true
 		}
-		if f.Severity != validate.Unknown && allows(o.Allow, exceptions, f.Rule, o.Path, objects[f.Object.ID], f.Object.ID) {
+		if f.Severity != validate.Unknown && o.excludes(f.Rule, objects[f.Object.ID], f.Object.ID) {
 			result.Allowed++
 			return true
 		}
@@ -103,13 +115,13 @@ func sortFindings(findings []validate.Finding) {
 }
 
 // Live audits Flux objects of a cluster.
-func Live(objects []controllers.Object, namespace string, allow []string) *validate.Result {
+func Live(objects []controllers.Object, namespace string, e Exclusions) *validate.Result {
 	d := validate.Deployment{Namespace: namespace, Complete: true, Objects: make([]Object, len(objects))}
 	for i, o := range objects {
 		u := &unstructured.Unstructured{Object: o}
 		d.Objects[i] = Object{Object: build.Object{Unstructured: u}, ID: controllers.IDOf(o), Owner: u}
 	}
-	found, allowed := check(newState(d, true), allow, nil, "")
+	found, allowed := check(newState(d, true), e)
 	result := &validate.Result{Objects: len(objects), Validated: len(objects), Allowed: allowed, Findings: []validate.Finding{}}
 	for _, f := range found {
 		f.Object = controllers.VersionedIDOf(objects[f.Index])
@@ -120,8 +132,8 @@ func Live(objects []controllers.Object, namespace string, allow []string) *valid
 	return result
 }
 
-// check applies the rules to all objects. It returns the findings, and the number of those that are allowed.
-func check(s *state, allow []string, exceptions []Exception, path string) (found []validate.Found, allowed int) {
+// check applies the rules to all objects. It returns the findings, and the number of those that are excluded.
+func check(s *state, e Exclusions) (found []validate.Found, allowed int) {
 	for i := range s.Objects {
 		o := &s.Objects[i]
 		for _, r := range Rules() {
@@ -129,7 +141,7 @@ func check(s *state, allow []string, exceptions []Exception, path string) (found
 				continue
 			}
 			for _, h := range r.find(s, o) {
-				if allows(allow, exceptions, r.ID, path, o, o.ID) {
+				if e.excludes(r.ID, o, o.ID) {
 					allowed++
 					continue
 				}
@@ -142,15 +154,15 @@ func check(s *state, allow []string, exceptions []Exception, path string) (found
 	return found, allowed
 }
 
-// allows reports whether a rule does not apply to an object, which may be nil if it is not deployed.
-func allows(allow []string, exceptions []Exception, rule, path string, o *Object, id controllers.ID) bool {
-	if slices.Contains(allow, rule) {
+// excludes reports whether a rule does not apply to an object, which may be nil if it is not deployed.
+func (e Exclusions) excludes(rule string, o *Object, id controllers.ID) bool {
+	if slices.Contains(e.Allow, rule) {
 		return true
 	}
-	if o != nil && controllers.Lists(o.Unstructured.Object, AllowAnnotation, rule) {
+	if !e.Strict && o != nil && controllers.Lists(o.Unstructured.Object, AllowAnnotation, rule) {
 		return true
 	}
-	return slices.ContainsFunc(exceptions, func(e Exception) bool { return e.matches(rule, path, id) })
+	return slices.ContainsFunc(e.exceptions, func(exception Exception) bool { return exception.matches(rule, e.path, id) })
 }
 
 // Find returns the rule with an ID.

@@ -6,6 +6,6 @@ import (
 
 // CheckDeployment applies the rules to a deployment.
 func CheckDeployment(d validate.Deployment) []validate.Found {
-	found, _ := check(newState(d, false), nil, nil, "")
+	found, _ := check(newState(d, false), Exclusions{})
 	return found
 }

@@ -50,9 +50,7 @@ func (n *notices) Write(p []byte) (int, error) {
 }
 
 func main() {
-	if _, set := os.LookupEnv("GOGC"); !set {
-		debug.SetGCPercent(garbage)
-	}
+	debug.SetGCPercent(garbage)
 	os.Exit(start())
 }
 

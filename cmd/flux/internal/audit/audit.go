@@ -23,7 +23,7 @@ import (
 // options has the values of the flags.
 type options struct {
 	checks.Options
-	allow            []string
+	exclusions       audit.Exclusions
 	format           string
 	severity, failOn severity
 	// live audits the objects of the cluster, and everywhere those of all namespaces.
@@ -86,10 +86,11 @@ Output:
 	}
 	fs := cmd.Flags()
 	o.Add(a, cmd, "audit")
-	fs.StringSliceVar(&o.allow, "allow", nil, "rules to exclude, e.g. create-namespace,drift-detection")
+	fs.StringSliceVar(&o.exclusions.Allow, "allow", nil, "rules to exclude, e.g. create-namespace,drift-detection")
 	complete.Flag(cmd, "allow", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return audit.IDs(), cobra.ShellCompDirectiveNoFileComp
 	})
+	fs.BoolVar(&o.exclusions.Strict, "no-exceptions", false, "ignore exceptions in "+audit.File+" and in annotations, e.g. of an untrusted pull request")
 	o.severity, o.failOn = severity(validate.Note), severity(validate.Invalid)
 	fs.Var(command.Choice{Value: (*string)(&o.severity), Allowed: severities()}, "severity", "lowest severity to report: error, warning or note")
 	fs.Var(command.Choice{Value: (*string)(&o.failOn), Allowed: severities()}, "fail-on", "lowest severity that exits with 1: error, warning or note")
@@ -110,7 +111,7 @@ func (s severity) includes(of validate.Severity) bool {
 }
 
 func run(a *app.App, cmd *cobra.Command, o *options) error {
-	if err := audit.Check(o.allow); err != nil {
+	if err := audit.Check(o.exclusions.Allow); err != nil {
 		return hint.Errorf("list the rules: flux help audit-rules", "--allow: %w", err)
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
@@ -151,7 +152,7 @@ func ofRepository(ctx context.Context, a *app.App, cmd *cobra.Command, o *option
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	return r.Each(ctx, a, "auditing", func(ctx context.Context, options validate.Options) (*validate.Result, error) {
-		return audit.Run(ctx, r.Clusters.Revision, audit.Options{Options: options, Allow: o.allow})
+		return audit.Run(ctx, r.Clusters.Revision, audit.Options{Options: options, Exclusions: o.exclusions})
 	})
 }
 

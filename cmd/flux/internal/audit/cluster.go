@@ -38,7 +38,7 @@ func ofCluster(ctx context.Context, a *app.App, cmd *cobra.Command, o *options) 
 			return nil, err
 		}
 	}
-	result := audit.Live(objects, namespace, o.allow)
+	result := audit.Live(objects, namespace, o.exclusions)
 	for _, kind := range slices.Sorted(maps.Keys(refused)) {
 		k, _ := controllers.FindKind(kind)
 		id := controllers.VersionedID{ID: controllers.ID{Group: k.Group, Kind: k.Kind}, Version: k.Version}

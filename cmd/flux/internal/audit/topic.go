@@ -37,7 +37,8 @@ A rule can be excluded:
         reason: replaced next month
 
 Excluded findings are counted as exceptions. A pull request can add exceptions:
-review its changes of the file and of the annotation.
+review its changes of the file and of the annotation, or ignore all of them with
+--no-exceptions.
 
 Rules:` + list.String() + "\n"
 }

@@ -41,8 +41,8 @@ reconcile, suspend, resume and delete resources after a confirmation; "?" lists
 all keys.
 
 Selection:
-  All namespaces are shown, or with -n one or several, separated by commas. Kinds
-  that you may not list are named.
+  All namespaces are shown, or with -n one or several, separated by commas.
+  Kinds that you may not list are named.
 
 Output:
   --once prints the overview and exits. It is required without a terminal.

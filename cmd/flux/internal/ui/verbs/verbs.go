@@ -49,7 +49,7 @@ func Pages() []Page {
 			return []string{"logs", "--for=" + row.ID.String(), "--tail=200", "--follow"}
 		}},
 		{"YAML", "Y", always, subject("get", "--output=yaml")},
-		{"history", "h", ofFlux, named("debug", "--show-history")},
+		{"history", "h", func(k controllers.Kind) bool { return k.Has(controllers.History) }, subject("history")},
 	}
 }
 
