@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/artifact"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
@@ -144,7 +145,7 @@ func (o *options) compare(ctx context.Context, a *app.App, comparer *compare.Com
 		return nil, desired.ExplainBuild(childErr)
 	}
 	line.Set("comparing with the cluster")
-	comparer.Announce("comparing %d objects with the cluster", len(built.Objects))
+	comparer.Announce("comparing %s with the cluster", output.Amount(len(built.Objects), "object"))
 	results, err := plan.Compare(ctx, built)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/buildflags"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/compare"
@@ -94,7 +95,7 @@ func runHelmRelease(a *app.App, cmd *cobra.Command, o *options, names []string) 
 	if err != nil {
 		return compare.ExplainRelease(err)
 	}
-	comparer.Announce("comparing %d objects with the cluster (%s, %s)", len(plan.Build.Objects)+len(plan.Release.Ahead), plan.Release.Step, plan.Revision)
+	comparer.Announce("comparing %s with the cluster (%s, %s)", output.Amount(len(plan.Build.Objects)+len(plan.Release.Ahead), "object"), plan.Release.Step, plan.Revision)
 	result, err := planner.Clusters.Compare(ctx, plan)
 	if err != nil {
 		return compare.ExplainRelease(err)
