@@ -120,6 +120,13 @@ func open(ctx context.Context, at Revision, o Options) (*Graph, error) {
 	}
 	g.artifacts.own[build.SourceOf(g.root)] = true
 	g.found.add(g.root)
+	if g.assumed {
+		if err := findInstance(g); err != nil {
+			return g, err
+		}
+		g.artifacts.own[build.SourceOf(g.root)] = true
+		g.found.add(g.root)
+	}
 	return g, nil
 }
 

@@ -79,26 +79,31 @@ func instanceRelease(key, path string) string {
 		key + ": {sync: {kind: OCIRepository, url: \"oci://example.com/fleet\", ref: latest, path: " + path + "}}}}\n"
 }
 
-// TestInstance begins with the Kustomization and the source that flux-operator creates.
+// TestInstance begins with the Kustomization and the source that flux-operator creates for a FluxInstance that the cluster applies.
 func TestInstance(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{
 		"platform/flux.yaml": instanceRelease("instance", "cluster"),
 		"cluster/apps.yaml":  kustomization("apps", "./apps", "OCIRepository", "flux-system"), "apps/cm.yaml": configMap("app"),
 	}
-	g, err := repository.Open(t.Context(), repository.Revision{Tree: filetree.From(treeOf(files)), Name: "head"}, repository.Options{Path: "cluster", Namespace: "flux-system"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	source, err := g.OwnSource()
-	if err != nil || source == nil || controllers.IDOf(source.Object).String() != "OCIRepository/flux-system/flux-system" {
-		t.Errorf("source %v, %v", source, err)
-	}
-	if o := repository.Instance(g); o == nil || o.GetName() != "flux" {
-		t.Errorf("instance %v", o)
-	}
-	if objects, omitted := deploy(t, files, repository.Options{}); !slices.Contains(objects, "ConfigMap/apps/app by Kustomization/flux-system/apps") || len(omitted) > 0 {
-		t.Errorf("%v, omitted %v", objects, omitted)
+	for _, deployed := range []bool{false, true} {
+		if deployed {
+			files["cluster/platform.yaml"] = kustomization("platform", "./platform", "OCIRepository", "flux-system")
+		}
+		g, err := repository.Open(t.Context(), repository.Revision{Tree: filetree.From(treeOf(files)), Name: "head"}, repository.Options{Path: "cluster", Namespace: "flux-system"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		source, err := g.OwnSource()
+		if known := source != nil && controllers.IDOf(source.Object).String() == "OCIRepository/flux-system/flux-system"; known != deployed || err != nil {
+			t.Errorf("deployed %t: source %v, %v", deployed, source, err)
+		}
+		if o := repository.Instance(g); (o != nil && o.GetName() == "flux") != deployed || repository.RootAssumed(g) == deployed {
+			t.Errorf("deployed %t: instance %v, assumed %t", deployed, o, repository.RootAssumed(g))
+		}
+		if objects, omitted := deploy(t, files, repository.Options{}); !slices.Contains(objects, "ConfigMap/apps/app by Kustomization/flux-system/apps") || len(omitted) > 0 {
+			t.Errorf("deployed %t: %v, omitted %v", deployed, objects, omitted)
+		}
 	}
 }
 
@@ -131,10 +136,15 @@ func TestRoots(t *testing.T) {
 		"not among its own objects": {map[string]string{
 			"prod/root.yaml": kustomization("root", "./prod", "GitRepository", "flux-system"), "prod/kustomization.yaml": "resources: [cm.yaml]\n", "prod/cm.yaml": configMap("web"),
 		}, []string{"prod"}},
-		"among its own objects and not": {map[string]string{
-			"prod/root.yaml": kustomization("root", "./prod", "GitRepository", "flux-system"), "prod/kustomization.yaml": "resources: [../base]\n", "base/kustomization.yaml": "components: [../prod/root.yaml, ../prod]\n",
-			"test/root.yaml": kustomization("root", "./test", "GitRepository", "flux-system"), "test/kustomization.yaml": "resources: [cm.yaml]\n", "test/cm.yaml": configMap("web"),
-		}, []string{"prod"}},
+		"beside a cluster that is bootstrapped": {map[string]string{
+			"prod/flux-system/gotk-sync.yaml": ownSource + kustomization("flux-system", "./prod", "GitRepository", "flux-system"),
+			"test/root.yaml":                  kustomization("root", "./test", "GitRepository", "flux-system"), "test/kustomization.yaml": "resources: [cm.yaml]\n", "test/cm.yaml": configMap("web"),
+		}, []string{"prod", "test"}},
+		"a file that nothing applies": {map[string]string{ // it must not hide the clusters
+			"clusters/prod/flux-system/gotk-sync.yaml": ownSource + kustomization("flux-system", "./clusters/prod", "GitRepository", "flux-system"),
+			"clusters/test/root.yaml":                  kustomization("root", "./clusters/test", "GitRepository", "flux-system"),
+			"docs/example.yaml":                        kustomization("all", "./clusters", "GitRepository", "flux-system"),
+		}, []string{"clusters/prod", "clusters/test"}},
 		"applied from another repository": {map[string]string{
 			"a/config/root.yaml": kustomization("a", "./a", "GitRepository", "fleet") + kustomization("flux", "./", "OCIRepository", "flux-manifests"),
 			"b/config/root.yaml": kustomization("b", "./b", "GitRepository", "fleet") + kustomization("flux", "./", "OCIRepository", "flux-manifests"),

@@ -49,22 +49,30 @@ func findRoot(g *Graph) error {
 		}
 		return nil
 	}
-	if found, err = findInstances(g, folder); err != nil {
+	if found, err = sourcetree.Search(g.ctx, below, []string{controllers.FluxInstance, path.Base(folder)}, func(o *unstructured.Unstructured) bool {
+		return controllers.IDOf(o.Object).IsFluxInstance() && layout.Syncs(o) == folder
+	}); err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		_, g.root = layout.DefaultSync(g.Namespace, folder, "main")
-		g.assumed = true
-		return nil
+	if len(found) > 0 {
+		return setInstance(g, found[0].Unstructured)
 	}
-	g.instance = layout.InstanceOf(found[0].Unstructured).DeepCopy()
-	if g.instance.GetNamespace() == "" {
-		g.instance.SetNamespace(g.Namespace)
+	_, g.root = layout.DefaultSync(g.Namespace, folder, "main")
+	g.assumed = true
+	return nil
+}
+
+// setInstance sets the FluxInstance of the cluster, with the Kustomization and the source that flux-operator creates for it.
+func setInstance(g *Graph, instance *unstructured.Unstructured) error {
+	instance = instance.DeepCopy()
+	if instance.GetNamespace() == "" {
+		instance.SetNamespace(g.Namespace)
 	}
-	synced, err := operator.Render(g.ctx, g.instance, operator.Options{Kustomizer: g.Build.Kustomizer})
+	synced, err := operator.Render(g.ctx, instance, operator.Options{Kustomizer: g.Build.Kustomizer})
 	if err != nil {
 		return err
 	}
+	g.instance = instance
 	for _, o := range synced.Objects {
 		if build.IsKustomization(o.Unstructured) {
 			g.root = o.Unstructured
@@ -75,19 +83,58 @@ func findRoot(g *Graph) error {
 	return nil
 }
 
-// findInstances returns the objects of the repository that sync a directory. They are usually in a directory that the
-// Kustomization applies, which may be anywhere.
-func findInstances(g *Graph, folder string) (found []sourcetree.Manifest, err error) {
+// findInstance replaces an assumed root by that of a FluxInstance which the cluster applies, from any directory. One that only
+// stands in a file has no effect: it could exclude files or objects.
+func findInstance(g *Graph) error {
+	written, err := writtenInstance(g)
+	if err != nil || written == "" {
+		return err
+	}
+	var instance *unstructured.Unstructured
+	if _, err := g.expand([]string{written}, func(n *node) bool {
+		if n.built == nil || controllers.IsRemote(n.owner.Object) {
+			return false
+		}
+		for _, o := range n.built.Build.Objects {
+			if layout.Syncs(o.Unstructured) == g.Path {
+				instance = layout.InstanceOf(o.Unstructured)
+			}
+		}
+		return instance != nil
+	}); err != nil || instance == nil {
+		return err
+	}
+	assumed := g.root
+	if err := setInstance(g, instance); err != nil {
+		return err
+	}
+	g.assumed = false
+	g.artifacts.own, g.artifacts.referred = map[controllers.ID]bool{}, controllers.ID{}
+	was, _, _ := unstructured.NestedMap(assumed.Object, "spec")
+	is, _, _ := unstructured.NestedMap(g.root.Object, "spec")
+	if controllers.IDOf(assumed.Object) != controllers.IDOf(g.root.Object) || build.SourceOf(assumed) != build.SourceOf(g.root) || len(was) != len(is) {
+		g.reset()
+	}
+	return nil
+}
+
+// writtenInstance returns the name of an object in the repository that syncs the directory of the cluster, or "".
+func writtenInstance(g *Graph) (name string, err error) {
 	search := func() error {
-		found, err = sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(folder)}, func(o *unstructured.Unstructured) bool {
-			return layout.Syncs(o) == folder
+		found, err := sourcetree.Search(g.ctx, g.Tree, []string{"sync", "url", path.Base(g.Path)}, func(o *unstructured.Unstructured) bool {
+			return layout.Syncs(o) == g.Path
 		})
+		if len(found) > 0 {
+			name = found[0].GetName()
+		}
 		return err
 	}
 	if g.Optional != nil {
-		return found, g.Optional(search)
+		err = g.Optional(search)
+		return name, err
 	}
-	return found, search()
+	err = search()
+	return name, err
 }
 
 // Revision is a revision of a repository.

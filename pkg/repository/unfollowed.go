@@ -78,35 +78,14 @@ var paths = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:path|chart)\\*["']?\s*:\s*\\*["']?([^"',\\\n}]+)`)
 })
 
-// mentioned returns the directories of the tree in an object, "." if their beginning is not known.
+// mentioned returns the directories in an object, which may not exist, "." if their beginning is not known.
 func mentioned(o *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(o.Object["spec"])
 	if err != nil {
 		return []string{"."}
 	}
-	return directoriesIn(spec)
-}
-
-// Applied returns the directories that Kustomizations and HelmReleases read which the files of a Kustomization contain, or its
-// own patches. The Kustomization cannot be built.
-func Applied(g *Graph, ks *unstructured.Unstructured) []string {
-	directories := mentioned(ks)
-	for _, name := range Files(g, ks) {
-		text, err := fs.ReadFile(g.Tree, name)
-		if err != nil {
-			return []string{"."}
-		}
-		if mayContainFlux(text) {
-			directories = append(directories, directoriesIn(text)...)
-		}
-	}
-	return slices.DeleteFunc(directories, func(folder string) bool { return folder == layout.Path(ks) }) // its files are the same
-}
-
-// directoriesIn returns the directories that a text names as the path of a Kustomization or chart. They may not exist.
-func directoriesIn(text []byte) []string {
 	found := map[string]bool{}
-	for _, match := range paths().FindAllSubmatch(text, -1) {
+	for _, match := range paths().FindAllSubmatch(spec, -1) {
 		literal := string(match[1])
 		if at := strings.IndexAny(literal, "<{$*"); at >= 0 {
 			literal = path.Dir(literal[:at] + "x")
@@ -114,6 +93,19 @@ func directoriesIn(text []byte) []string {
 		found[sourcetree.Clean(strings.TrimSpace(literal))] = true
 	}
 	return slices.Sorted(maps.Keys(found))
+}
+
+// ReadBy returns the directories of the tree that Flux objects of a Kustomization may read, which cannot be built: all if its files or
+// its patches contain Flux objects.
+func ReadBy(g *Graph, ks *unstructured.Unstructured) []string {
+	spec, err := json.Marshal(ks.Object["spec"])
+	if err != nil || mayContainFlux(spec) || slices.ContainsFunc(Files(g, ks), func(name string) bool {
+		text, err := fs.ReadFile(g.Tree, name)
+		return err != nil || mayContainFlux(text)
+	}) {
+		return []string{"."}
+	}
+	return nil
 }
 
 // Unread returns the files that differ between both revisions and that nothing in the graphs reads.

@@ -38,7 +38,7 @@ func (w *walker) checkUnfollowed() {
 		w.omitUnread(object, reason, both[id].Directories, unread)
 	}
 	for _, u := range w.unbuilt {
-		w.omitUnread(u.owner, u.reason, repository.Applied(w.graphs.Head, u.owner), unread)
+		w.omitUnread(u.owner, u.reason, repository.ReadBy(w.graphs.Head, u.owner), unread)
 	}
 }
 

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/git/filetree"
@@ -103,36 +102,19 @@ func matchBelow(tree fs.FS, name string, rest []string, found map[string]bool) e
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the directories of clusters: those that a Kustomization in them applies with itself, those that a
-// FluxInstance syncs, and those in which bootstrap has begun. others are the other directories with Kustomizations: those that
-// no other Kustomization applies, or all if there are none.
+// Roots returns the directories of clusters: those that a FluxInstance syncs, those that bootstrap has made, and those that a
+// Kustomization in them applies, unless one of these clusters applies that Kustomization. others are the other directories with
+// Kustomizations: those that no Kustomization applies, or all if there are none.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
-	applied, alone, elsewhere, entries, synced := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}, map[string]bool{}
+	clusters, elsewhere, entries := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
 	if err != nil {
 		return nil, nil, err
 	}
-	appliers := map[location]map[string]bool{} // the directories of the Kustomizations that apply a directory
+	synced := map[string]bool{}
 	for _, m := range found {
-		of := location{sourceName(m.Unstructured), Path(m.Unstructured)}
-		if appliers[of] == nil {
-			appliers[of] = map[string]bool{}
-		}
-		appliers[of][path.Dir(m.File)] = true
-	}
-	for _, m := range found {
-		at, folder := path.Dir(m.File), Path(m.Unstructured)
-		elsewhere[at], synced[m.File] = true, true
-		entry := !appliedElsewhere(appliers, at, location{sourceName(m.Unstructured), folder})
-		if entry {
-			entries[at] = true
-		}
-		switch {
-		case folder != at && folder != path.Dir(at) || !entry:
-		case includes(tree, folder, m.File, map[string]bool{}):
-			applied[folder] = true
-		default:
-			alone[folder] = true
+		if synced[m.File] = true; path.Base(m.File) == SyncFile && Path(m.Unstructured) == path.Dir(path.Dir(m.File)) {
+			clusters[Path(m.Unstructured)] = true
 		}
 	}
 	instances, err := sourcetree.Search(ctx, tree, []string{"sync", "url"}, func(o *unstructured.Unstructured) bool { return Syncs(o) != "" })
@@ -141,22 +123,83 @@ func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) 
 	}
 	for _, m := range instances {
 		if info, err := fs.Stat(tree, Syncs(m.Unstructured)); err == nil && info.IsDir() {
-			applied[Syncs(m.Unstructured)] = true
+			clusters[Syncs(m.Unstructured)] = true
 		}
 	}
-	err = filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
+	if err := filetree.Walk(ctx, tree, func(name string, _ fs.DirEntry) error {
 		if path.Base(name) == SyncFile && !synced[name] && !strings.HasPrefix(name, ".") {
-			applied[path.Dir(path.Dir(name))] = true
+			clusters[path.Dir(path.Dir(name))] = true
 		}
 		return nil
-	})
-	if len(applied) == 0 {
-		applied = alone
+	}); err != nil {
+		return nil, nil, err
+	}
+	applied, paths := appliedBy(clusters, found), map[location]bool{}
+	for _, m := range found {
+		paths[locationOf(m)] = true
+	}
+	for _, m := range found {
+		at, of := path.Dir(m.File), locationOf(m)
+		elsewhere[at] = true
+		if !of.isBelow(paths, at) {
+			entries[at] = true
+		}
+		if (of.folder == at || of.folder == path.Dir(at)) && !of.isBelow(applied, at) {
+			clusters[of.folder] = true
+		}
 	}
 	if len(entries) > 0 {
 		elsewhere = entries
 	}
-	return slices.Sorted(maps.Keys(applied)), slices.Sorted(maps.Keys(elsewhere)), err
+	return slices.Sorted(maps.Keys(clusters)), slices.Sorted(maps.Keys(elsewhere)), nil
+}
+
+// location is a directory of a source. The source has no namespace, which a kustomization.yaml may set.
+type location struct {
+	source controllers.ID
+	folder string
+}
+
+func locationOf(ks sourcetree.Manifest) location {
+	return location{build.SourceOf(ks.Unstructured).WithoutNamespace(), Path(ks.Unstructured)}
+}
+
+// isBelow reports whether a directory, or one above it other than that of the location, is one of the directories of its source.
+func (l location) isBelow(directories map[location]bool, at string) bool {
+	for above := at; ; above = path.Dir(above) {
+		if above != l.folder && directories[location{l.source, above}] {
+			return true
+		}
+		if above == "." {
+			return false
+		}
+	}
+}
+
+// maxLevels is the maximum number of levels of Kustomizations that apply each other in appliedBy.
+const maxLevels = 100
+
+// appliedBy returns the directories that the Kustomizations in the directories of clusters apply, and those that the Kustomizations
+// in them apply.
+func appliedBy(clusters map[string]bool, found []sourcetree.Manifest) map[location]bool {
+	applied := map[location]bool{}
+	for _, m := range found {
+		for folder := range clusters {
+			applied[location{locationOf(m).source, folder}] = true
+		}
+	}
+	for range maxLevels {
+		before := len(applied)
+		for _, m := range found {
+			if of := locationOf(m); of.isBelow(applied, path.Dir(m.File)) {
+				applied[of] = true
+			}
+		}
+		if len(applied) == before {
+			break
+		}
+	}
+	return applied
 }
 
 // NotFound returns the error for a repository without a directory of a cluster, given the other directories with
@@ -167,60 +210,4 @@ func NotFound(others []string) error {
 		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
 	}
 	return hint.Errorf("set the directory of the cluster: "+hint.Command("--path %s", append(others, "clusters/production")[0]), "%s", text)
-}
-
-// location is a directory of a source.
-type location struct {
-	source controllers.ID
-	folder string
-}
-
-// sourceName returns the source of a Kustomization without its namespace, which a kustomization.yaml may set.
-func sourceName(ks *unstructured.Unstructured) controllers.ID {
-	return build.SourceOf(ks).WithoutNamespace()
-}
-
-// appliedElsewhere reports whether a Kustomization in another directory applies a directory, or one above it other than that of
-// a Kustomization in the directory, which is ks.
-func appliedElsewhere(appliers map[location]map[string]bool, at string, ks location) bool {
-	for above := at; ; above = path.Dir(above) {
-		from := appliers[location{ks.source, above}]
-		if n := len(from); above != ks.folder && (n > 1 || n == 1 && !from[at]) {
-			return true
-		}
-		if above == "." {
-			return false
-		}
-	}
-}
-
-// includes reports whether the build of a directory reads a file: as a resource of its kustomization.yaml, or because it has none.
-func includes(tree fs.FS, folder, file string, seen map[string]bool) bool {
-	if seen[folder] {
-		return false
-	}
-	seen[folder] = true
-	for _, name := range konfig.RecognizedKustomizationFileNames() {
-		text, err := sourcetree.ReadWithin(budget.New(budget.Default()), tree, path.Join(folder, name))
-		if err != nil {
-			continue
-		}
-		var content struct{ Resources, Components, Bases []string }
-		if budget.Unmarshal(name, text, &content) != nil {
-			return false // kustomize-controller cannot build it either
-		}
-		return slices.ContainsFunc(slices.Concat(content.Resources, content.Components, content.Bases), func(entry string) bool {
-			entry = path.Join(folder, entry)
-			return entry == file || includes(tree, entry, file, seen)
-		})
-	}
-	if path.Dir(file) == folder {
-		return true
-	}
-	below, inside := strings.CutPrefix(file, folder+"/")
-	if folder == "." {
-		below, inside = file, true
-	}
-	next, _, _ := strings.Cut(below, "/")
-	return inside && includes(tree, path.Join(folder, next), file, seen)
 }
