@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"strings"
 
 	"github.com/spf13/viper"
 )
@@ -35,8 +36,9 @@ func GuardrailOf(env func(string) string, context string) (Guardrail, error) {
 		return None, fmt.Errorf("%s: %s: use a list of {context, mode}: %w", file, guardrails, err)
 	}
 	found := None
+	flat := strings.NewReplacer("/", "|") // for path.Match, "*" does not match "/", which names of contexts contain
 	for i, e := range entries {
-		matches, err := path.Match(e.Context, context)
+		matches, err := path.Match(flat.Replace(e.Context), flat.Replace(context))
 		switch {
 		case err != nil || e.Context == "":
 			return None, fmt.Errorf("%s: %s[%d].context: invalid pattern %q", file, guardrails, i, e.Context)

@@ -141,13 +141,18 @@ func (f *Flags) User() string {
 	return ""
 }
 
+// Context returns the selected context, or "" without a kubeconfig.
+func (f *Flags) Context() string {
+	raw, err := f.Raw()
+	if err != nil {
+		return ""
+	}
+	return f.contextOf(raw)
+}
+
 // Cluster returns a name of the selected cluster for people: the context, or the address of the server without one.
 func (f *Flags) Cluster() string {
-	raw, err := f.Raw()
-	if name := f.contextOf(raw); err == nil && name != "" {
-		return name
-	}
-	return cmp.Or(f.overrides.ClusterInfo.Server, "in-cluster")
+	return cmp.Or(f.Context(), f.overrides.ClusterInfo.Server, "in-cluster")
 }
 
 // contextOf returns the name of the selected context, or "" if there is none.

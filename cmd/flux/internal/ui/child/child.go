@@ -98,6 +98,7 @@ func (t *Transcript) Add(text []byte) {
 	t.rest = append(t.rest, text...)
 	end := bytes.LastIndexByte(t.rest, '\n')
 	if end < 0 {
+		t.rest = t.rest[:min(len(t.rest), 2*lineLength)] // the rest of the line would not be kept
 		return
 	}
 	for line := range bytes.SplitSeq(t.rest[:end], []byte("\n")) {

@@ -56,8 +56,11 @@ func Run(a *app.App, cmd *cobra.Command, o overview.Options, screen io.Writer) e
 	defer cancel()
 	own := cmd.LocalNonPersistentFlags()
 	r := &child.Runner{Program: flux, Env: a.Environ(), Global: overview.Flags(cmd.Flags(), func(f *pflag.Flag) bool {
-		return own.Lookup(f.Name) != nil || f.Name == "namespace"
+		return own.Lookup(f.Name) != nil || f.Name == "namespace" || f.Name == "context"
 	})}
+	if context := a.Global.Kube.Context(); context != "" { // the current context of the kubeconfig may change meanwhile
+		r.Global = append(r.Global, "--context="+context)
+	}
 	if ui.Colors(screen, a.Env) {
 		r.Env = append(r.Env, "CLICOLOR_FORCE=1")
 	}
