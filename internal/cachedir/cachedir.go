@@ -66,7 +66,10 @@ func (d Dir) Write(name string, content []byte) (err error) {
 	return nil
 }
 
-// Trim removes the oldest files until the others have at most that many bytes. Other processes may remove files, too.
+// block is the space that a small file takes on disk.
+const block = 4 << 10
+
+// Trim removes the oldest files until the others take at most that many bytes. Other processes may remove files, too.
 func (d Dir) Trim(most int64) {
 	var files []fs.FileInfo
 	entries, _ := os.ReadDir(string(d))
@@ -77,7 +80,7 @@ func (d Dir) Trim(most int64) {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	for _, file := range files {
-		if most -= file.Size(); most < 0 {
+		if most -= max(file.Size(), block); most < 0 {
 			_ = os.Remove(filepath.Join(string(d), file.Name()))
 		}
 	}

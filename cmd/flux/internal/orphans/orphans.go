@@ -30,7 +30,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Long: `List objects that Flux has applied and no longer manages: their owner labels name
 a Kustomization, HelmRelease, ResourceSet or FluxInstance that does not exist, or
 whose inventory does not contain them. Flux does not delete these objects; -o wide
-shows the reason and the command that does. The command changes nothing.
+shows the reasons and the commands that delete them. Nothing is changed.
 
 All kinds of the cluster are checked. --all-namespaces includes cluster-scoped
 objects. Objects are not listed if other controllers created them, such as
