@@ -38,7 +38,7 @@ func New(env func(string) string) *Flags {
 // Add defines the flags.
 func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.path, "kubeconfig", "", "path to the kubeconfig file (default $KUBECONFIG or $HOME/.kube/config)")
-	fs.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig context")
+	fs.StringVar(&f.overrides.CurrentContext, "context", "", "kubeconfig context, or several: see \"flux help clusters\"")
 	fs.StringVar(&f.overrides.Context.Cluster, "cluster", "", "name of the kubeconfig cluster")
 	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "name of the kubeconfig user")
 	f.addServer(fs)

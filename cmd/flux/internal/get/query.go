@@ -52,6 +52,7 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 	q := &query{now: a.Now, options: o, kinds: s.Kinds, several: s.Several(), every: s.Every, status: status}
 	if o.format == "" {
 		_, q.screen = a.Screen(false)
+		q.screen = q.screen || a.Context != "" // several clusters share one table, too
 	}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {

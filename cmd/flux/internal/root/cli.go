@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/hint"
@@ -104,5 +105,8 @@ func applySettings(a *app.App, cmd *cobra.Command) error {
 	if a.Settings == nil && a.Global.Timeout <= 0 {
 		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: it must be greater than 0", a.Global.Timeout)
 	}
-	return a.Settings
+	if a.Settings != nil {
+		return a.Settings
+	}
+	return clusters.Select(a, cmd)
 }

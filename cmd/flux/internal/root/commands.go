@@ -158,6 +158,7 @@ func commands() []subcommand {
 		{name: "why", group: groupInspect, make: why.NewCommand},
 
 		{name: "audit-rules", group: groupTopics, make: newTopic("audit-rules", "Rules of flux audit and how to exclude them", audit.Topic)},
+		{name: "clusters", group: groupTopics, make: newTopic("clusters", "Commands on several clusters", clustersTopic)},
 		{name: "dangers", group: groupTopics, make: newTopic("dangers", "Changes that flux diff warns about", diff.DangersTopic)},
 		{name: "diagnosis", group: groupTopics, make: newTopic("diagnosis", "How flux why checks resources", diagnosisTopic)},
 		{name: "environment", group: groupTopics, make: newTopic("environment", "Environment variables and the configuration file", environmentTopic)},

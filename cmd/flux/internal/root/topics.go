@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/config"
@@ -60,6 +61,7 @@ Flags from variables and the configuration file:
         ui-guardrails:
         - {context: "prod-*", mode: read-only} # no actions
         - {context: "staging", mode: type-name} # type the name of the cluster
+      "context-groups" defines groups of contexts: see "flux help clusters".
   FLUX_SYSTEM_NAMESPACE
       Default of --namespace and namespace of the Flux controllers
       (default flux-system).
@@ -342,4 +344,39 @@ topic, such as "flux help environment".`,
 			return words, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// clustersTopic returns the text about commands on several clusters.
+func clustersTopic() string {
+	return `Commands on several clusters: --context selects several kubeconfig contexts.
+
+Selection:
+  --context a,b             the contexts a and b
+  --context 'prod-*'        contexts that match a pattern
+  --context 'prod-*,^*-eu'  the same without those that match another pattern
+  --context '^test'         all contexts except test
+  --context production      a group of the configuration file:
+      context-groups:
+      - {name: production, contexts: ["prod-*", "^prod-test"]}
+
+  A context with the name of a group takes precedence. A name or pattern that
+  matches no context is an error.
+
+Commands:
+` + fit.Fold("  "+strings.Join(clusters.Commands(), ", ")+".", variableIndent, topicWidth) + `
+
+Output:
+  Tables have the column CLUSTER. Other output has a section for each cluster.
+  -o json and -o yaml print one document: "clusters" has the cluster, exitCode,
+  error and result of each context, in the order of the selection. Messages on
+  standard error begin with the context. --watch is not supported.
+
+Failures:
+  The command runs on up to 8 clusters at the same time, with --timeout for
+  each. A cluster that cannot be reached does not delay the others. flux wait
+  stops on all clusters when it fails on one.
+
+Exit codes:
+  2 if a cluster could not be checked, else 1 if the command failed on a
+  cluster, else 0.`
 }

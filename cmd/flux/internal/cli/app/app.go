@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/kubeconfig"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
@@ -67,6 +68,10 @@ type App struct {
 	DiagnosisTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
 	Suggest func(*objref.NotFoundError) string
+	// Context is the kubeconfig context of a Fork, "" for the one that the flags select.
+	Context string
+	// Merge receives the tables of a Fork. It is nil for other commands.
+	Merge func(output.Table, TableStyle) error
 }
 
 // Build identifies a build by its version and, if known, by its Git commit and
@@ -78,11 +83,24 @@ const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.
 func New(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *App {
+	return newApp(in, out, err, env, now, &redact.Set{})
+}
+
+// Fork returns an App for a command on one of several clusters. The command runs with the kubeconfig context, without
+// input, and its tables are passed to merge.
+func (a *App) Fork(context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
+	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
+	fork.LookupEnv, fork.Environ, fork.LimitMemory = a.LookupEnv, a.Environ, a.LimitMemory
+	fork.Build, fork.DiagnosisTimeout = a.Build, a.DiagnosisTimeout
+	fork.Context, fork.Merge = context, merge
+	return fork
+}
+
+func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time, secrets *redact.Set) *App {
 	inPipeline := ci.Detected(env)
 	if inPipeline {
 		out, err = printable.NewCommandWriter(out), printable.NewCommandWriter(err)
 	}
-	secrets := &redact.Set{}
 	masked := secrets.NewWriter(err)
 	a := &App{
 		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, LimitMemory: func(int64) {}, Build: Build{Version: DevVersion},

@@ -60,6 +60,10 @@ type TableStyle struct {
 
 // Table prints a table that fits the terminal, or else in the format of Flux 2.9.
 func (a *App) Table(t output.Table, style TableStyle) error {
+	if a.Merge != nil {
+		a.Flush() // text before the table
+		return a.Merge(t, style)
+	}
 	screen, ok := a.Screen(style.NoTrunc)
 	if !ok {
 		return t.Write(a.Out, !style.NoHeader)

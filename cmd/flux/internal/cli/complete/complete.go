@@ -129,7 +129,10 @@ func flagValues(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
 	case "namespace":
 		return Namespaces(a)
 	case "context":
-		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.Contexts) })
+		return fromKubeconfig(a, func(c api.Config) []string {
+			groups, _ := config.ContextGroups(a.Env) // the command reports the error
+			return append(namesIn(c.Contexts), namesIn(groups)...)
+		})
 	case "cluster":
 		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.Clusters) })
 	case "user":
