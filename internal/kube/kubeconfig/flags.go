@@ -155,6 +155,13 @@ func (f *Flags) Cluster() string {
 	return cmp.Or(f.Context(), f.overrides.ClusterInfo.Server, "in-cluster")
 }
 
+// InContext returns the flags with another context.
+func (f *Flags) InContext(name string) *Flags {
+	other := *f
+	other.overrides.CurrentContext = name
+	return &other
+}
+
 // contextOf returns the name of the selected context, or "" if there is none.
 func (f *Flags) contextOf(raw api.Config) string {
 	return cmp.Or(f.overrides.CurrentContext, raw.CurrentContext)

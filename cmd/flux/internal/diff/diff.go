@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/artifact"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/peers"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -24,7 +25,7 @@ import (
 // NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.ObjectGroup("diff", "Diff desired state against the cluster, or two revisions",
-		artifact.NewCommand(a), artifact.NewGeneratorCommand(a), newHelmRelease(a), newKustomization(a))
+		artifact.NewCommand(a), artifact.NewGeneratorCommand(a), peers.NewCommand(a), newHelmRelease(a), newKustomization(a))
 	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	return addBase(a, cmd)
 }

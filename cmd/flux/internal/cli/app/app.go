@@ -96,6 +96,13 @@ func (a *App) Fork(context string, out, err io.Writer, merge func(output.Table, 
 	return fork
 }
 
+// ClientIn returns the client of another kubeconfig context.
+func (a *App) ClientIn(context string) (*kube.Client, error) {
+	fork := a.Fork(context, a.Out, a.Err, nil)
+	fork.Global.Kube = a.Global.Kube.InContext(context)
+	return fork.Client()
+}
+
 func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time, secrets *redact.Set) *App {
 	inPipeline := ci.Detected(env)
 	if inPipeline {

@@ -56,15 +56,8 @@ func Select(a *app.App, cmd *cobra.Command) error {
 	if _, group := groups[selection]; !group && !strings.ContainsAny(selection, ",^*?[") {
 		return nil
 	}
-	raw, err := a.Global.Kube.Raw()
-	if err != nil {
-		return &clierr.ConfigError{Err: err}
-	}
-	if _, exact := raw.Contexts[selection]; exact {
-		return nil
-	}
-	contexts, err := matching(slices.Sorted(maps.Keys(raw.Contexts)), groups, selection)
-	if err != nil {
+	contexts, exact, err := contextsOf(a, groups, selection)
+	if err != nil || exact {
 		return err
 	}
 	several := &SeveralError{Contexts: contexts, Command: strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")}
@@ -75,6 +68,29 @@ func Select(a *app.App, cmd *cobra.Command) error {
 		return err
 	}
 	return several
+}
+
+// Contexts returns the kubeconfig contexts that a selection matches, in its order.
+func Contexts(a *app.App, selection string) ([]string, error) {
+	groups, err := config.ContextGroups(a.Env)
+	if err != nil {
+		return nil, err
+	}
+	contexts, _, err := contextsOf(a, groups, selection)
+	return contexts, err
+}
+
+// contextsOf returns the contexts that a selection matches, and whether it is the name of one of them.
+func contextsOf(a *app.App, groups map[string][]string, selection string) (contexts []string, exact bool, err error) {
+	raw, err := a.Global.Kube.Raw()
+	if err != nil {
+		return nil, false, &clierr.ConfigError{Err: err}
+	}
+	if _, exact := raw.Contexts[selection]; exact {
+		return []string{selection}, true, nil
+	}
+	contexts, err = matching(slices.Sorted(maps.Keys(raw.Contexts)), groups, selection)
+	return contexts, false, err
 }
 
 // credentials lists the flags that apply to one cluster only.
