@@ -36,7 +36,7 @@ func GuardrailOf(env func(string) string, context string) (Guardrail, error) {
 		return None, fmt.Errorf("%s: %s: use a list of {context, mode}: %w", file, guardrails, err)
 	}
 	found := None
-	flat := strings.NewReplacer("/", "|") // for path.Match, "*" does not match "/", which names of contexts contain
+	flat := strings.NewReplacer("/", "|") // in path.Match, "*" does not match "/", which occurs in context names
 	for i, e := range entries {
 		matches, err := path.Match(flat.Replace(e.Context), flat.Replace(context))
 		switch {
