@@ -1,7 +1,6 @@
-// Command flux-helper runs jobs for flux with libraries that would slow down the start of every
-// command, and in a process whose memory is limited: Helm, kustomize, SOPS, logins to the
-// registries of cloud providers, the validation of objects, CEL expressions, templates of
-// ResourceSets, and signatures of releases.
+// Command flux-helper runs jobs for flux in a process with limited memory. The jobs use libraries
+// that would slow down the start of every command: Helm, kustomize, SOPS, cloud provider logins,
+// object validation, CEL expressions, ResourceSet templates, and release signatures.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -36,7 +35,7 @@ func main() { os.Exit(start(os.Args[1:])) }
 func start(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log.SetFlags(0) // flux prints what libraries log
+	log.SetFlags(0) // flux prints the log output of libraries
 	handlers, err := handlersOf(args)
 	if err == nil {
 		err = helper.LimitMemory(ctx, os.Exit)

@@ -1,4 +1,4 @@
-// Package githost has the Git hosts that bootstrap supports. A type that
+// Package githost defines the Git hosts that bootstrap supports. A type that
 // implements [Host] creates and updates the repository on a host and grants the
 // cluster access to it. [Hosted] has the configuration of hosts with an API.
 package githost
@@ -26,8 +26,8 @@ type Host interface {
 
 // Preparer is a Host on which the user has to grant access to the deploy key.
 type Preparer interface {
-	// CanDeployKey returns an error if DeployKey would fail because there is
-	// no user to ask.
+	// CanDeployKey returns an error if DeployKey would fail because the user
+	// cannot be prompted.
 	CanDeployKey() error
 }
 

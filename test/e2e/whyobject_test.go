@@ -37,7 +37,7 @@ func objectFailures() []failure {
 			},
 		},
 		{
-			name: "disabled", files: yes, args: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: []string{"nothing is applied to it"},
+			name: "disabled", files: yes, args: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: []string{"Flux does not apply it"},
 			then: func(f *fixture) {
 				f.shell.run("kubectl", "-n", f.namespace, "annotate", "configmap", "settings", "kustomize.toolkit.fluxcd.io/reconcile=disabled")
 			},

@@ -150,7 +150,7 @@ func (f *Flags) Context() string {
 	return f.contextOf(raw)
 }
 
-// Cluster returns a name of the selected cluster for people: the context, or the address of the server without one.
+// Cluster returns the display name of the selected cluster: the context or, without one, the address of the server.
 func (f *Flags) Cluster() string {
 	return cmp.Or(f.Context(), f.overrides.ClusterInfo.Server, "in-cluster")
 }

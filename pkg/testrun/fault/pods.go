@@ -16,7 +16,7 @@ import (
 // stateAnnotation is the annotation with which the sandbox simulates the state of a pod.
 const stateAnnotation = "sandbox.fluxkit.dev/state"
 
-// pods annotates the pods of a namespace, also those that are created during the fault.
+// pods annotates the pods of a namespace, including those that are created during the fault.
 func (i Injector) pods(ctx context.Context, p *Pods) (End, error) {
 	policies := []*unstructured.Unstructured{
 		policy.Object("MutatingAdmissionPolicy", name, map[string]any{

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	// Example is a schema location, and form the remedy for one that is invalid.
+	// Example is a schema location, and form the remedy for an invalid one.
 	Example = "https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"
 	form    = "use a directory, or the form " + Example
 	// schemaMax is the maximum size of a schema.
@@ -253,7 +253,7 @@ func (s *Schemas) trim() {
 	}
 }
 
-// decode reads a CustomResourceDefinition or a JSON schema of a kind. An empty kind is any.
+// decode reads a CustomResourceDefinition or a JSON schema of a kind. An empty kind matches any kind.
 func decode(name string, text []byte, kind schema.GroupKind) (*document, error) {
 	var content map[string]any
 	var exceeded *budget.ExceededError
@@ -265,7 +265,7 @@ func decode(name string, text []byte, kind schema.GroupKind) (*document, error) 
 	defined := defines(content)
 	switch crd := defined.Kind != ""; {
 	case crd && kind.Kind != "" && defined != kind:
-		return nil, fmt.Errorf("%s: the CustomResourceDefinition is that of %s, not %s", name, defined, kind)
+		return nil, fmt.Errorf("%s: the CustomResourceDefinition defines %s, not %s", name, defined, kind)
 	case !crd && !slices.ContainsFunc(keywords(), func(name string) bool { return content[name] != nil }):
 		return nil, fmt.Errorf("%s: not a JSON schema: it has no properties", name)
 	}
@@ -273,7 +273,7 @@ func decode(name string, text []byte, kind schema.GroupKind) (*document, error) 
 	return &document{name, encoded, defined.Kind != ""}, err
 }
 
-// keywords are those of which a JSON schema of a kind has one.
+// keywords lists the keywords of which a JSON schema of a kind has at least one.
 func keywords() []string {
 	return []string{"properties", "$ref", "allOf", "anyOf", "oneOf", "x-kubernetes-preserve-unknown-fields"}
 }

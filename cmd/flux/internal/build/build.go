@@ -32,7 +32,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// options has the values of the flags.
+// options holds the flag values.
 type options struct {
 	buildflags.Options
 	helm    desired.HelmOptions
@@ -117,8 +117,7 @@ Secrets:
 	return cmd
 }
 
-// runKustomization builds Kustomizations and, with withHelm, renders their
-// HelmReleases.
+// runKustomization builds Kustomizations and, with --with-helm, renders their HelmReleases.
 func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool, names []string) error {
 	k, _ := controllers.FindKind(controllers.Kustomization)
 	if err := o.several.CheckLocal(cmd, k, names, kinds.Local{Path: o.Path, File: o.File, Recursive: o.Recursive, DryRun: o.DryRun}); err != nil {

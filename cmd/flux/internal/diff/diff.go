@@ -45,9 +45,9 @@ that the result includes defaults, webhooks and the fields of other managers.
 Selection:
   By default, the artifact of the source is compared, to show drift. --path
   compares a local directory, --revision or --branch another revision of the
-  source: it is fetched with the credentials of the source (its Secret, a GitHub
-  App, or --provider). In a clone of the source, commits, and revisions that
-  only the clone has, are read from the clone.
+  source, which is fetched with the credentials of the source (its Secret, a
+  GitHub App, or --provider). In a clone of the source, commits and unpushed
+  revisions are read from the clone.
 
 Output:
   The report includes objects that are deleted with a pruned Kustomization or

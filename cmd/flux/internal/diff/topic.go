@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
-// DangersTopic returns the text about dangers, with the rules.
+// DangersTopic returns the help text on dangers and their rules.
 func DangersTopic() string {
 	var list strings.Builder
 	for _, r := range review.Rules() {

@@ -19,8 +19,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
-// NewRoot returns the root command with the subcommands that args need.
-// Without args it has all of them.
+// NewRoot returns the root command with the subcommands that args require, or with all of them if
+// args is empty.
 func NewRoot(a *app.App, args []string) *cobra.Command {
 	a.Commands = commandNames()
 	root := &cobra.Command{
@@ -40,7 +40,7 @@ operate it from a terminal or a pipeline.`,
   # Fetch the latest commit and apply it
   flux reconcile kustomization flux-system --with-source`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, also of one of several objects",
+			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, including that of one of several objects",
 			clierr.ExitInterrupted: "interrupted by Ctrl-C or SIGTERM",
 		}.Annotations(),
 		Version:       a.Build.Version,
@@ -69,8 +69,8 @@ operate it from a terminal or a pipeline.`,
 	return root
 }
 
-// flagError returns the error of a flag whose value is invalid. It words unknown
-// output formats like the commands that check the format themselves.
+// flagError returns the error for an invalid flag value. Unknown output formats have the same
+// message as in commands that validate the format themselves.
 func flagError(_ *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
@@ -89,9 +89,9 @@ func flagError(_ *cobra.Command, err error) error {
 	return err
 }
 
-// withoutSettings lists the commands that run despite invalid settings, because
-// they send no request to a cluster. version does without --client: it reports
-// the error when it creates the client.
+// withoutSettings lists the commands that run despite invalid settings, because they send no
+// requests to a cluster. version sends requests unless --client is set; it reports the error when
+// it creates the client.
 var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "version"}
 
 // applySettings sets the flags that are not on the command line from the
@@ -103,7 +103,7 @@ func applySettings(a *app.App, cmd *cobra.Command) error {
 		return nil
 	}
 	if a.Settings == nil && a.Global.Timeout <= 0 {
-		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: it must be greater than 0", a.Global.Timeout)
+		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: must be greater than 0", a.Global.Timeout)
 	}
 	if a.Settings != nil {
 		return a.Settings

@@ -25,14 +25,14 @@ func EncodeTo(w io.Writer, format string, answer any) error {
 		text, err = output.YAML(answer)
 	}
 	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
+		return fmt.Errorf("encoding the output: %w", err)
 	}
 	_, err = w.Write(text)
 	return err
 }
 
-// WriteReport writes a report to a file, with credentials masked, and with control characters escaped
-// if it is in JSON. The file never has a part of the report.
+// WriteReport writes a report to a file, with credentials masked and control characters in JSON escaped. The
+// file is never incomplete.
 func WriteReport(a *App, name, format string, inJSON bool, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	masked := a.Secrets.NewWriter(&b)

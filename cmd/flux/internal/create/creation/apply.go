@@ -102,9 +102,8 @@ func (c *Creation) Explain(err error, o *unstructured.Unstructured) error {
 	return err
 }
 
-// outdated reports whether the status of an unchanged object may be out of date
-// and a reconciliation has to be requested: its Secret has changed, or it is not
-// ready and the cause may have been fixed since.
+// outdated reports whether a reconciliation must be requested for an unchanged object, because its
+// Secret has changed, or because it is not ready and the cause may have been fixed.
 func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 	if done.Before == nil || len(done.Changes()) > 0 || !k.Has(controllers.Reconcile) || k.Static != nil && k.Static(done.After) {
 		return false
