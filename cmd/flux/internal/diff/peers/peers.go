@@ -3,7 +3,6 @@ package peers
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -109,7 +108,8 @@ func read(ctx context.Context, a *app.App, contexts []string, o peers.Options) (
 	_ = group.Wait() // errs has the errors
 	for i, name := range contexts {
 		if errs[i] != nil {
-			errs[i] = fmt.Errorf("%s: %w", name, errs[i])
+			message, remedy := clierr.Explain(errs[i], nil)
+			errs[i] = hint.Errorf(remedy, "%s: %s", name, message)
 		}
 	}
 	return states, app.ReportAll(a, errs, func(err error) error { return err })
@@ -149,17 +149,12 @@ func report(a *app.App, format string, contexts []string, states []*peers.State)
 		table.Rows = append(table.Rows, versions)
 	}
 	for _, f := range found {
-		row, values := []string{f.Object.String(), f.Field}, map[string]*string{}
+		values := map[string]*string{}
 		for i, v := range f.Values {
 			values[contexts[i]] = v
-			if v == nil {
-				row = append(row, "<none>")
-			} else {
-				row = append(row, controllers.Shorten(*v))
-			}
 		}
 		d.Differences = append(d.Differences, difference{f.Object, f.Field, values})
-		table.Rows = append(table.Rows, row)
+		table.Rows = append(table.Rows, append([]string{f.Object.String(), f.Field}, cells(f.Values)...))
 	}
 	if err := show(a, format, d, table); err != nil {
 		return err
@@ -177,6 +172,23 @@ func report(a *app.App, format string, contexts []string, states []*peers.State)
 	}
 	a.UI.Success("no differences between the Flux objects of %s", strings.Join(contexts, ", "))
 	return nil
+}
+
+// cells returns the values for people, with shortened digests if they still differ.
+func cells(values []*string) []string {
+	full, short := make([]string, len(values)), make([]string, len(values))
+	for i, v := range values {
+		full[i] = "<none>"
+		if v != nil {
+			full[i] = *v
+		}
+		short[i] = controllers.Shorten(full[i])
+	}
+	distinct := func(texts []string) int { return len(slices.Compact(slices.Sorted(slices.Values(texts)))) }
+	if distinct(short) < distinct(full) {
+		return full
+	}
+	return short
 }
 
 func show(a *app.App, format string, d document, table output.Table) error {
