@@ -107,7 +107,7 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "http" && !allowHTTP:
-		return nil, hint.Errorf("use https, or allow it with --allow-insecure-http", "an http URL sends credentials unencrypted")
+		return nil, hint.Errorf("use https, or set --allow-insecure-http", "an http URL sends credentials unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
 		return nil, hint.Errorf("use ssh or https, "+example, "cannot bootstrap over scheme %q in --url", u.Scheme)
 	case hasPassword:

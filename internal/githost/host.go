@@ -14,8 +14,8 @@ type Host interface {
 	// anything that would make Ensure, DeployKey or a push fail, such as an
 	// invalid token or a missing scope. It changes nothing.
 	Survey(ctx context.Context, want Want) (Survey, error)
-	// Ensure creates or updates the repository as Survey has announced and
-	// returns it. It is idempotent, and requires a Survey without an error.
+	// Ensure makes the changes that Survey returned, and returns the repository.
+	// It is idempotent, and requires a successful Survey.
 	Ensure(ctx context.Context) (Repository, error)
 	// DeployKey grants a key read access to the repository. It replaces a
 	// deploy key of the same title with another key or other permissions, and

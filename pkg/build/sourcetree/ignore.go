@@ -38,7 +38,7 @@ func (i Ignore) field() string {
 type Rule struct {
 	pattern gitignore.Pattern
 	text    string
-	// in is the file or field with the pattern, or "" for a default, and line its line.
+	// in is the file or field that contains the pattern, "" for a default pattern, and line its line there.
 	in   string
 	line int
 }

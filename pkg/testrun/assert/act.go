@@ -17,7 +17,7 @@ import (
 // act executes the actions of a step. The caller must always end the faults.
 func (r *Runner) act(ctx context.Context, s Step, checks []*check) (end fault.End, err error) {
 	push, closed := func(context.Context) error { return nil }, func() error { return nil }
-	if s.Commit != nil { // before the Git server may fail
+	if s.Commit != nil { // prepared before a fault stops the Git server
 		if push, closed, err = r.Repository.prepare(ctx, s); err != nil {
 			return func(context.Context) error { return nil }, fmt.Errorf("committing: %w", err)
 		}

@@ -241,7 +241,7 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 	case strings.Trim(u.Path, "/") != "" && !mayBeBelow || u.RawQuery != "" || u.Fragment != "":
 		return "", "", "", hint.Errorf(remedy, "--hostname has a path after the host %q", u.Host)
 	case u.Scheme == "http" && !allowHTTP:
-		return "", "", "", hint.Errorf("remove http://, or allow it with --allow-insecure-http", "http:// sends the token unencrypted")
+		return "", "", "", hint.Errorf("remove http://, or set --allow-insecure-http", "http:// sends the token unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", "", "", hint.Errorf(remedy, "unknown scheme %q in --hostname", u.Scheme)
 	}
