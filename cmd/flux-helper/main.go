@@ -17,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/helper/gotemplate/execute"
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/internal/release/sigstore"
@@ -37,7 +38,7 @@ func start(args []string) int {
 	defer stop()
 	log.SetFlags(0) // flux prints the log output of libraries
 	handlers, err := handlersOf(args)
-	if err == nil {
+	if err == nil && args[0] != string(execute.Job) { // its input is the output of flux, a list of any size
 		err = helper.LimitMemory(ctx, os.Exit)
 	}
 	if err == nil {
@@ -63,6 +64,8 @@ func handlersOf(args []string) ([]helper.Handler, error) {
 	case len(args) != 1:
 	case job == string(isolated.KustomizeJob):
 		return isolated.KustomizeHandlers(template.Execute), isolated.RestrictNetwork(os.Getenv)
+	case job == string(execute.Job):
+		return []helper.Handler{execute.Job.Handler(execute.Execute)}, nil
 	case job == string(sops.Job):
 		return []helper.Handler{sops.Job.Handler(decrypt.New(os.Getenv))}, nil
 	case job == string(verdict.Job):

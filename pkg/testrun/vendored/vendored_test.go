@@ -286,7 +286,7 @@ func TestFailure(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.fetch(other, s.repository("1.x")); err == nil || !strings.Contains(err.Error(), "has other files") {
+	if _, err := s.fetch(other, s.repository("1.x")); err == nil || !strings.Contains(err.Error(), "contains other files") {
 		t.Errorf("got %v", err)
 	}
 }

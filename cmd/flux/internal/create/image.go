@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"text/template"
+	"text/template/parse"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/syntax"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
@@ -142,13 +142,11 @@ func imageUpdate() creation.Builder {
 	}
 }
 
-// unknownFunction matches the text/template parse error for an unknown function.
-var unknownFunction = regexp.MustCompile(`function "\w+" not defined`)
-
 // checkTemplate checks the syntax of a Go template. Unknown functions are accepted, because
 // image-automation-controller defines its own.
 func checkTemplate(c *creation.Creation, flag, text string) {
-	if _, err := template.New("commit-template").Parse(text); err != nil && !unknownFunction.MatchString(err.Error()) {
-		c.CheckFlag(flag, err)
-	}
+	tree := parse.New("commit-template")
+	tree.Mode = parse.SkipFuncCheck
+	_, err := tree.Parse(text, "", "", map[string]*parse.Tree{})
+	c.CheckFlag(flag, err)
 }

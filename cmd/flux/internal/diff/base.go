@@ -15,7 +15,6 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
-	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/repository/desired"
@@ -99,7 +98,7 @@ Output:
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	o.add(cmd)
 	o.changes.AddVerification(cmd)
-	o.changes.IgnoreFields(cmd, review.DefaultIgnored)
+	o.changes.IgnoreFields(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/artifact"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/changes"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/peers"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -162,3 +163,6 @@ func (o *options) compare(ctx context.Context, a *app.App, comparer *compare.Com
 	}
 	return results, failed
 }
+
+// DangersTopic returns the help text on dangers and their rules.
+func DangersTopic() string { return changes.Topic() }

@@ -265,7 +265,7 @@ func (q *query) print(found []event.Event) error {
 		for i, h := range found {
 			objects[i] = h.Object
 		}
-		return output.PrintObjects(q.app.Answer(q.options.format), q.options.format, output.Unstructured(objects), false, output.NoHeader(q.options.noHeader))
+		return output.PrintObjects(q.app.Answer(q.options.format), q.options.format, output.Unstructured(objects), false, output.NoHeader(q.options.noHeader), app.Templates(q.app))
 	}
 	if len(found) == 0 {
 		q.app.UI.Line("No events found%s.", q.where())

@@ -250,7 +250,7 @@ func (q *query) printObjects(a *app.App, entries []entry, single bool) error {
 	if q.custom != nil {
 		return q.custom.Print(w, rowsOf(entries))
 	}
-	return output.PrintObjects(w, q.options.format, objectsOf(entries), single)
+	return output.PrintObjects(w, q.options.format, objectsOf(entries), single, app.Templates(a))
 }
 
 func show(a *app.App, q *query, t output.Table) error {

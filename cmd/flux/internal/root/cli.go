@@ -3,12 +3,10 @@
 package root
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
@@ -16,7 +14,6 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
 // NewRoot returns the root command with the subcommands that args require, or with all of them if
@@ -63,30 +60,10 @@ operate it from a terminal or a pipeline.`,
 	help.GroupID = groupTools
 	root.SetHelpCommand(help)
 	root.AddCommand(subcommands(a, args)...)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(command.FlagError)
 	root.InitDefaultVersionFlag()
 	setHelp(a, root)
 	return root
-}
-
-// flagError returns the error for an invalid flag value. Unknown output formats have the same
-// message as in commands that validate the format themselves.
-func flagError(_ *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
-		switch value := invalid.GetFlag().Value.(type) {
-		case command.Choice:
-			return output.UnknownFormat(invalid.GetValue(), value.Allowed...)
-		case command.Outputs:
-			if format, _, _ := strings.Cut(invalid.GetValue(), "="); !slices.Contains(value.Allowed, format) {
-				return output.UnknownFormat(format, value.Allowed...)
-			}
-		}
-	}
-	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
-		return hint.Errorf("use a duration such as 30s, 5m or 24h", "%w", err)
-	}
-	return err
 }
 
 // withoutSettings lists the commands that run despite invalid settings, because they send no

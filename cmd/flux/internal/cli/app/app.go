@@ -88,7 +88,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 
 // Fork returns an App for a command on one of several clusters. The command runs with the kubeconfig context, without
 // input, and its tables are passed to merge.
-func (a *App) Fork(context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
+func Fork(a *App, context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
 	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
 	fork.LookupEnv, fork.Environ, fork.LimitMemory = a.LookupEnv, a.Environ, a.LimitMemory
 	fork.Build, fork.DiagnosisTimeout = a.Build, a.DiagnosisTimeout
@@ -97,8 +97,8 @@ func (a *App) Fork(context string, out, err io.Writer, merge func(output.Table, 
 }
 
 // ClientIn returns the client of another kubeconfig context.
-func (a *App) ClientIn(context string) (*kube.Client, error) {
-	fork := a.Fork(context, a.Out, a.Err, nil)
+func ClientIn(a *App, context string) (*kube.Client, error) {
+	fork := Fork(a, context, a.Out, a.Err, nil)
 	fork.Global.Kube = a.Global.Kube.InContext(context)
 	return fork.Client()
 }

@@ -2,11 +2,13 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/fluxkit/flux/internal/helper/gotemplate"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
@@ -47,4 +49,15 @@ func WriteReport(a *App, name, format string, inJSON bool, write func(io.Writer)
 		return fmt.Errorf("writing the %s report: %w", format, err)
 	}
 	return nil
+}
+
+// Templates executes the Go templates of -o go-template in the helper process.
+func Templates(a *App) output.Option {
+	return output.Templates(func(template string, object []byte) (string, error) {
+		ctx := context.Background()
+		if operation := a.operation.Load(); operation != nil {
+			ctx = *operation
+		}
+		return gotemplate.Execute(ctx, a.Helpers, template, object)
+	})
 }

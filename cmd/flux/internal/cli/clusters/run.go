@@ -55,7 +55,7 @@ func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(co
 		group.Go(func() error {
 			r := result{context: name, out: &capture{terminal: a.Out}}
 			lines := messages.of(name)
-			r.code, r.err = execute(running, a.Fork(name, r.out, lines, r.out.table))
+			r.code, r.err = execute(running, app.Fork(a, name, r.out, lines, r.out.table))
 			lines.end()
 			r.stopped = r.code != clierr.ExitSuccess && running.Err() != nil && ctx.Err() == nil
 			// A rollout to several clusters ends with the first failure.

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/requests"
 	"github.com/fluxkit/flux/internal/hint"
@@ -24,7 +25,7 @@ import (
 // Print writes an object in the output format, as a YAML document by default.
 func (c *Creation) Print(o *unstructured.Unstructured) error {
 	if c.output != "" {
-		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true)
+		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true, app.Templates(c.App))
 	}
 	text, err := output.YAML(o.Object)
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *Creation) Show(objects ...controllers.Object) error {
 		}
 		all = append(all, unstructured.Unstructured{Object: shown})
 	}
-	return output.PrintObjects(c.App.Answer(c.output), c.output, all, len(all) == 1)
+	return output.PrintObjects(c.App.Answer(c.output), c.output, all, len(all) == 1, app.Templates(c.App))
 }
 
 // Apply applies an object and reports the changed fields.

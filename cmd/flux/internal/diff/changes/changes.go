@@ -56,9 +56,9 @@ func (o *Options) Add(cmd *cobra.Command) {
 }
 
 // IgnoreFields sets the default of --ignore-field.
-func (o *Options) IgnoreFields(cmd *cobra.Command, patterns []string) {
-	o.ignoreFields = patterns
-	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default: " + strings.Join(patterns, ", ") + ")"
+func (o *Options) IgnoreFields(cmd *cobra.Command) {
+	o.ignoreFields = review.DefaultIgnored
+	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default: " + strings.Join(o.ignoreFields, ", ") + ")"
 }
 
 // Print reviews the changes and prints them.

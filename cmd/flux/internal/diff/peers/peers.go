@@ -97,7 +97,7 @@ func read(ctx context.Context, a *app.App, contexts []string, o peers.Options) (
 	group.SetLimit(app.Concurrency)
 	for i, name := range contexts {
 		group.Go(func() error {
-			client, err := a.ClientIn(name)
+			client, err := app.ClientIn(a, name)
 			if err == nil {
 				states[i], err = peers.Read(ctx, client, o)
 			}
