@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -16,6 +17,9 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 )
+
+// ErrNotInstalled is returned for a cluster without Flux CRDs.
+var ErrNotInstalled = errors.New("Flux is not installed in this cluster")
 
 // The fields of a Difference that are not fields of the object.
 const (
@@ -78,7 +82,19 @@ func Read(ctx context.Context, client *kube.Client, o Options) (*State, error) {
 	case err != nil:
 		return nil, fmt.Errorf("listing the controllers: %w", err)
 	}
-	return s, nil
+	if len(s.Objects)+len(s.Missed) > 0 {
+		return s, nil
+	}
+	return s, installed(ctx, client)
+}
+
+// installed returns ErrNotInstalled for a cluster without Flux CRDs.
+func installed(ctx context.Context, client *kube.Client) error {
+	resources, _, err := client.Discovery().AllApplicable(ctx)
+	if err == nil && !slices.ContainsFunc(resources, func(r kube.Resource) bool { return slices.Contains(controllers.Groups(), r.Group) }) {
+		err = ErrNotInstalled
+	}
+	return err
 }
 
 // deployment is the kind of the controllers.
