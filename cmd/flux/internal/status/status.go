@@ -142,6 +142,7 @@ func completeStatus(a *app.App) cobra.CompletionFunc {
 }
 
 func run(a *app.App, cmd *cobra.Command, several *kinds.Several, format string, args []string) error {
+	a.SaveMemory()
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()
 	all, incomplete := selected(ctx, a, cmd, several, args)

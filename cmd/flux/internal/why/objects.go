@@ -30,6 +30,7 @@ func references(cmd *cobra.Command, args []string) ([]objref.Ref, error) {
 
 // explain diagnoses the named objects one by one.
 func explain(a *app.App, cmd *cobra.Command, o *options, args []string) error {
+	a.SaveMemory()
 	refs, err := references(cmd, args)
 	if err != nil {
 		return err

@@ -43,6 +43,9 @@ type App struct {
 	// LimitMemory lowers the memory limit of the garbage collector. The default does nothing, because the
 	// limit applies to the whole process.
 	LimitMemory func(bytes int64)
+	// SaveMemory makes the garbage collector run more often, for commands that read all objects of a cluster and keep few. New
+	// sets a function that does nothing.
+	SaveMemory func()
 	// Build identifies this program.
 	Build Build
 	// Commands lists the built-in commands, which take precedence over plugins.
@@ -90,7 +93,7 @@ func New(in io.Reader, out, err io.Writer, env func(string) string, now func() t
 // input, and its tables are passed to merge.
 func Fork(a *App, context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
 	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
-	fork.LookupEnv, fork.Environ, fork.LimitMemory = a.LookupEnv, a.Environ, a.LimitMemory
+	fork.LookupEnv, fork.Environ, fork.LimitMemory, fork.SaveMemory = a.LookupEnv, a.Environ, a.LimitMemory, a.SaveMemory
 	fork.Build, fork.DiagnosisTimeout = a.Build, a.DiagnosisTimeout
 	fork.Context, fork.Merge = context, merge
 	return fork
@@ -110,7 +113,7 @@ func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func(
 	}
 	masked := secrets.NewWriter(err)
 	a := &App{
-		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, LimitMemory: func(int64) {}, Build: Build{Version: DevVersion},
+		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, LimitMemory: func(int64) {}, SaveMemory: func() {}, Build: Build{Version: DevVersion},
 		operation: &atomic.Pointer[context.Context]{}, unreachable: &sync.Map{},
 	}
 	a.UI.Mask(secrets.Text)
