@@ -76,14 +76,17 @@ var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "vers
 func applySettings(a *app.App, cmd *cobra.Command) error {
 	a.Settings = config.Apply(cmd.Root().PersistentFlags(), a.Env)
 	words := strings.Fields(cmd.CommandPath())
-	if len(words) == 1 || slices.Contains(withoutSettings, words[1]) || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd) {
+	switch {
+	case len(words) == 1 || strings.HasPrefix(words[1], cobra.ShellCompRequestCmd):
 		return nil
-	}
-	if a.Settings == nil && a.Global.Timeout <= 0 {
-		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: must be greater than 0", a.Global.Timeout)
-	}
-	if a.Settings != nil {
+	case slices.Contains(withoutSettings, words[1]):
+		if words[1] != "version" || a.Settings != nil {
+			return nil
+		}
+	case a.Settings != nil:
 		return a.Settings
+	case a.Global.Timeout <= 0:
+		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: must be greater than 0", a.Global.Timeout)
 	}
 	return clusters.Select(a, cmd)
 }
