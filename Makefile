@@ -39,8 +39,9 @@ build: manifests ## Build bin/flux with the embedded manifests of the controller
 	$(GO) build -ldflags '$(LDFLAGS)' -o $(BIN)/flux-ui ./cmd/flux/flux-ui
 
 .PHONY: manifests
-manifests: ## Generate the CustomResourceDefinitions from the pinned API modules
+manifests: ## Generate the CustomResourceDefinitions from the pinned API modules, and copy Graphviz from its pinned module
 	manifests/generate
+	tools/graphviz/generate
 
 .PHONY: versions
 versions: ## Generate the CustomResourceDefinitions of older versions of Flux for the tests
@@ -169,6 +170,7 @@ verify: build ## Check formatting, go.mod files, vet, and that generated documen
 .PHONY: licenses
 licenses: ## Collect the license texts of all linked modules in bin/licenses
 	rm -rf bin/licenses && $(GO) run ./tools/licenses bin/licenses ./cmd/flux ./cmd/flux-helper ./cmd/flux/flux-ui
+	cp -R tools/graphviz/licenses/. bin/licenses
 
 .PHONY: completions
 completions: build ## Generate the completion scripts of the shells in bin/completions

@@ -1,6 +1,6 @@
 // Command flux-helper runs jobs for flux in a process with limited memory. The jobs use libraries
 // that would slow down the start of every command: Helm, kustomize, SOPS, cloud provider logins,
-// object validation, CEL expressions, ResourceSet templates, and release signatures.
+// object validation, CEL expressions, ResourceSet templates, release signatures, and Graphviz.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -16,9 +16,9 @@ import (
 	"github.com/fluxkit/flux/internal/cloud"
 	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/cloud/login"
+	"github.com/fluxkit/flux/internal/graphviz/engine"
 	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/internal/helper/gotemplate/execute"
-	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/internal/release/sigstore"
 	"github.com/fluxkit/flux/internal/release/sigstore/verifier"
@@ -70,10 +70,12 @@ func handlersOf(args []string) ([]helper.Handler, error) {
 		return []helper.Handler{sops.Job.Handler(decrypt.New(os.Getenv))}, nil
 	case job == string(verdict.Job):
 		return []helper.Handler{verdict.Job.Handler(schema.NewValidator().Validate)}, nil
-	case job == string(expression.Job):
-		return []helper.Handler{expression.Job.Handler(cel.New().Evaluate)}, nil
+	case job == string(cel.Job):
+		return []helper.Handler{cel.Job.Handler(cel.New().Evaluate)}, nil
 	case job == string(cloud.Job):
 		return []helper.Handler{cloud.Job.AskingHandler(login.Login), cloud.GitJob.Handler(login.Git), cloud.BucketJob.Handler(bucket.Fetch)}, nil
+	case job == string(engine.Job):
+		return []helper.Handler{engine.Job.Handler(engine.New().Layout)}, nil
 	case job == string(sigstore.Job):
 		return []helper.Handler{sigstore.Job.Handler(verifier.Public().Verify)}, nil
 	}

@@ -1,5 +1,5 @@
 // Package helper runs work in flux-helper, a program that is installed in the same directory as
-// flux: Helm, kustomize, SOPS with its key services, logins to cloud registries, and signatures. Their
+// flux: Helm, kustomize, SOPS with its key services, logins to cloud registries, signatures, and Graphviz. Their
 // libraries would slow down the start of every command, and the memory of a separate process can be
 // limited.
 //

@@ -30,7 +30,7 @@ func (g *Graph) Tree(o controllers.ID) *Node { return g.tree(o, map[controllers.
 
 func (g *Graph) tree(o controllers.ID, shown map[controllers.ID]bool, depth int) *Node {
 	v := g.at[o]
-	node := &Node{Object: o, Status: v.Status(), Message: g.why(v)}
+	node := &Node{Object: o, Status: v.Status(), Message: g.Why(v)}
 	if shown[o] {
 		return node
 	}
@@ -58,9 +58,9 @@ func ReadyStatus(ready string) Status {
 	return map[string]Status{"True": Ready, "False": Failed, "Unknown": InProgress}[ready]
 }
 
-// why returns the message for an object: the objects that block it, or its own
+// Why returns why an object is not ready: that it is suspended, the objects that block it, or its own
 // message.
-func (g *Graph) why(v *Vertex) string {
+func (g *Graph) Why(v *Vertex) string {
 	var parts []string
 	if v.Suspended {
 		parts = append(parts, "suspended")

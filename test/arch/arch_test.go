@@ -34,7 +34,7 @@ var (
 	}
 	// rooms are the packages below internal.
 	rooms = []string{
-		"budget", "hint", "cachedir", "terminal", "helper", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
+		"budget", "hint", "cachedir", "terminal", "helper", "graphviz", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
 		"release", "sandbox", "plugin",
 	}
 )

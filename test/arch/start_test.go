@@ -22,6 +22,7 @@ var heavy = map[string]string{
 	"github.com/fluxcd/pkg/auth":               "links the SDKs of cloud providers: flux-helper has it",
 	"k8s.io/apiserver/pkg/cel/environment":     "compiles the declarations of CEL: flux-helper has it",
 	"helm.sh/helm/v3/pkg/action":               "takes 6 ms to initialize: flux-helper has it",
+	"github.com/tetratelabs/wazero":            "adds 3 MiB, and Graphviz 1.5 MiB: flux-helper has it",
 }
 
 func TestStartIsLight(t *testing.T) {

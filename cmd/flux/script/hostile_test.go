@@ -20,6 +20,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/root"
+	"github.com/fluxkit/flux/internal/helper"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/test/support/testcluster"
 	"github.com/fluxkit/flux/test/support/testlimit"
@@ -178,7 +179,11 @@ func hostileInPipe(t *testing.T, cluster *testcluster.Cluster) {
 	slots := make(chan struct{}, 4*runtime.NumCPU())
 	for _, path := range commandPaths(root.NewRoot(app.New(nil, nil, nil, func(string) string { return "" }, time.Now), nil)) {
 		for _, args := range readsOf(path) {
-			args = slices.Concat(strings.Fields(path)[1:], args, []string{"--timeout=3s", "--kubeconfig=" + cluster.Kubeconfig})
+			timeout := "--timeout=3s"
+			if format := formatOf(args); format == "svg" || format == "html" {
+				timeout = "--timeout=1m" // the helper processes compile Graphviz
+			}
+			args = slices.Concat(strings.Fields(path)[1:], args, []string{timeout, "--kubeconfig=" + cluster.Kubeconfig})
 			wg.Go(func() {
 				slots <- struct{}{}
 				defer func() { <-slots }()
@@ -230,6 +235,10 @@ func runHere(ctx context.Context, dir string, args []string) (stdout, stderr str
 	var out, err bytes.Buffer
 	a := app.New(strings.NewReader(""), &out, &err, func(name string) string { return env[name] }, time.Now)
 	a.DiagnosisTimeout = 2 * time.Second
+	a.Helpers.Find = func() (string, error) {
+		flux, err := exec.LookPath("flux")
+		return filepath.Join(filepath.Dir(flux), helper.Program), err
+	}
 	root.Run(ctx, a, args)
 	return out.String(), err.String()
 }

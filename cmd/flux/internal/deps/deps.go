@@ -2,6 +2,7 @@
 package deps
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
 	"github.com/fluxkit/flux/internal/git/filetree"
+	"github.com/fluxkit/flux/internal/graphviz"
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/ui"
@@ -60,7 +62,8 @@ cluster access.`,
   flux deps kustomization my-app
   flux deps kustomization my-app --reverse
 
-  # Draw the graph
+  # Draw the graph, as a page with search and the failures or as a picture
+  flux deps -A -o html > deps.html
   flux deps -A -o svg > deps.svg
   flux deps -A -o dot | dot -Tpng > deps.png
 
@@ -123,7 +126,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		incomplete = clierr.ErrReported // an object without read permission may have dependencies
 	}
 	if len(g.Vertices) > 0 || incomplete == nil {
-		if err := depsAnswer(a, o, g, trees); err != nil {
+		if err := depsAnswer(cmd.Context(), a, o, g, trees); err != nil {
 			return err
 		}
 	}
@@ -175,14 +178,14 @@ func graphOfFolder(ctx context.Context, path, namespace string) (*tree.Graph, er
 	return tree.NewGraph(objects, false, func(controllers.ID) bool { return true }), nil
 }
 
-func depsAnswer(a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node) error {
+func depsAnswer(ctx context.Context, a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node) error {
 	switch o.format {
 	case "json", "yaml":
 		return a.Encode(o.format, graphReportOf(g))
 	case "", "wide":
 		return depsText(a, o, trees())
 	default:
-		return depsDiagram(g).Draw(a.Answer(o.format), o.format)
+		return depsDiagram(g).Draw(ctx, a.Answer(o.format), o.format, graphviz.New(a.Helpers))
 	}
 }
 
@@ -241,12 +244,12 @@ func cycleText(cycle []controllers.ID) string {
 // depsDiagram returns a diagram whose arrows point from dependencies to
 // dependents, the direction in which changes propagate.
 func depsDiagram(g *tree.Graph) diagram.Diagram {
-	d := diagram.Diagram{Title: "Dependencies"}
+	d := diagram.Diagram{Title: "Dependencies", Caption: "Arrows point from objects to those that depend on them."}
 	for _, v := range g.Vertices {
 		if len(g.From(v.Object)) == 0 && len(g.To(v.Object)) == 0 {
 			continue
 		}
-		box := diagram.Box{ID: v.Object.String(), Head: v.Object.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Status: treeview.BoxStatus(v.Status())}
+		box := diagram.Box{ID: v.Object.String(), Head: v.Object.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: cmp.Or(g.Why(v), v.Message), Status: treeview.BoxStatus(v.Status()), Blocked: len(v.BlockedBy) > 0}
 		if v.Missing {
 			box.Note = "not found"
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/diagram"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
+	"github.com/fluxkit/flux/internal/graphviz"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/terminal/ui"
@@ -50,7 +51,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux tree %[1]s %[2]s --failed`},
 			{Text: `  # Show only inventories, as Flux 2.9 does
   flux tree %[1]s %[2]s --depth inventory`},
-			{Text: `  # Write an HTML diagram
+			{Text: `  # Write a page with a diagram, search and the failures
   flux tree %[1]s %[2]s -o html > %[2]s.html`},
 		},
 		Flags:     o.add,
@@ -165,13 +166,13 @@ func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, op
 			return treeview.ReportGaps(a, t.Gaps)
 		}
 	}
-	if err := printTree(a, t.Root, o.format, options); err != nil {
+	if err := printTree(ctx, a, t.Root, o.format, options); err != nil {
 		return err
 	}
 	return treeview.ReportGaps(a, t.Gaps)
 }
 
-func printTree(a *app.App, root *tree.Node, format string, options tree.Options) error {
+func printTree(ctx context.Context, a *app.App, root *tree.Node, format string, options tree.Options) error {
 	switch {
 	case format == "json" && options.InventoryOnly:
 		return tree.InventoryJSON(a.Answer(format), root)
@@ -182,7 +183,7 @@ func printTree(a *app.App, root *tree.Node, format string, options tree.Options)
 	case format == "yaml":
 		return tree.YAML(a.Answer(format), root)
 	case slices.Contains(diagram.Formats(), format):
-		return treeDiagram(root).Draw(a.Answer(format), format)
+		return treeDiagram(root).Draw(ctx, a.Answer(format), format, graphviz.New(a.Helpers))
 	case options.Status:
 		style := treeview.Style(a)
 		style.Fold = format == "wide"
@@ -194,7 +195,7 @@ func printTree(a *app.App, root *tree.Node, format string, options tree.Options)
 
 // treeDiagram returns a diagram with a box for each node of the tree.
 func treeDiagram(root *tree.Node) diagram.Diagram {
-	d := diagram.Diagram{Title: root.Object.String()}
+	d := diagram.Diagram{Title: root.Object.String(), Caption: "Arrows point from objects to those that they manage."}
 	var add func(n *tree.Node, parent string)
 	add = func(n *tree.Node, parent string) {
 		id := strconv.Itoa(len(d.Boxes)) // an object may occur several times

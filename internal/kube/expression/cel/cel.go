@@ -22,6 +22,9 @@ import (
 	"github.com/fluxkit/flux/internal/kube/expression"
 )
 
+// Job is the job that Evaluator runs.
+const Job = expression.Job
+
 // Evaluator implements expression.Evaluator. It keeps the expressions that it has compiled.
 type Evaluator struct {
 	environments map[expression.Environment]func() (*cel.Env, error)

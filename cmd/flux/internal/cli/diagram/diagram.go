@@ -2,10 +2,12 @@
 package diagram
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 
+	"github.com/fluxkit/flux/internal/graphviz"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
@@ -13,7 +15,9 @@ import (
 type Diagram struct {
 	// Title is printed above the graph.
 	Title string
-	Boxes []Box
+	// Caption is the meaning of the arrows, below the legend.
+	Caption string
+	Boxes   []Box
 	// Arrows connect boxes.
 	Arrows []Arrow
 }
@@ -25,6 +29,8 @@ type Box struct {
 	// Head and Text are the two lines of the box. Note is its tooltip.
 	Head, Text, Note string
 	Status           Status
+	// Blocked is set if the box is not ready because it waits for others.
+	Blocked bool
 }
 
 // Arrow connects two boxes.
@@ -43,31 +49,43 @@ const (
 	Bad
 )
 
-// colors are the fill and border colors, all with enough contrast for dark text.
-var colors = map[Status]struct{ fill, border string }{
-	Neutral: {"#f4f5f7", "#8a919c"},
-	Good:    {"#e3f4e7", "#2e7d43"},
-	Busy:    {"#fdf3d8", "#a87b14"},
-	Bad:     {"#fbe3e1", "#b3362b"},
+// statuses has the class, the word and the mark of each status, and its colors: all have enough contrast
+// for dark text. The colors in graph.css are the same.
+var statuses = map[Status]struct{ name, text, mark, fill, border string }{
+	Neutral: {"neutral", "unknown", "?", "#f4f5f7", "#8a919c"},
+	Good:    {"good", "ready", "✔", "#e3f4e7", "#2e7d43"},
+	Busy:    {"busy", "in progress", "◎", "#fdf3d8", "#a87b14"},
+	Bad:     {"bad", "failed", "✗", "#fbe3e1", "#b3362b"},
+}
+
+// Engine lays out graphs. graphviz.Client is one.
+type Engine interface {
+	Layout(ctx context.Context, g graphviz.Graph) (graphviz.Layout, error)
 }
 
 // Formats returns the output formats.
 func Formats() []string { return []string{"dot", "mermaid", "svg", "html"} }
 
 // Draw writes the diagram in one of the Formats.
-func (d Diagram) Draw(w io.Writer, format string) error {
+func (d Diagram) Draw(ctx context.Context, w io.Writer, format string, engine Engine) error {
 	d = d.printable()
-	draw, ok := map[string]func() string{"dot": d.dot, "mermaid": d.mermaid, "svg": d.svg, "html": d.html}[format]
-	if !ok {
-		return fmt.Errorf("unsupported diagram format %q: use %s", format, strings.Join(Formats(), ", "))
+	var err error
+	switch format {
+	case "dot":
+		_, err = io.WriteString(w, d.dot())
+	case "mermaid":
+		_, err = io.WriteString(w, d.mermaid())
+	case "svg", "html":
+		err = d.draw(ctx, w, format, engine)
+	default:
+		err = fmt.Errorf("unsupported diagram format %q: use %s", format, strings.Join(Formats(), ", "))
 	}
-	_, err := io.WriteString(w, draw())
 	return err
 }
 
 // printable returns the diagram with all texts on one line and control characters removed.
 func (d Diagram) printable() Diagram {
-	fit := Diagram{Title: printable.Line(d.Title)}
+	fit := Diagram{Title: printable.Line(d.Title), Caption: printable.Line(d.Caption)}
 	for _, b := range d.Boxes {
 		b.ID, b.Head, b.Text, b.Note = printable.Line(b.ID), printable.Line(b.Head), printable.Line(b.Text), printable.Line(b.Note)
 		fit.Boxes = append(fit.Boxes, b)
@@ -84,7 +102,7 @@ func (d Diagram) dot() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph {\n  label=\"%s\"\n  labelloc=t\n  rankdir=LR\n  node [shape=box, style=\"rounded,filled\", fontname=\"sans-serif\"]\n", quote(d.Title))
 	for _, box := range d.Boxes {
-		c := colors[box.Status]
+		c := statuses[box.Status]
 		fmt.Fprintf(&b, "  \"%s\" [label=\"%s\\n%s\", tooltip=\"%s\", fillcolor=\"%s\", color=\"%s\"]\n",
 			quote(box.ID), quote(box.Head), quote(box.Text), quote(box.Note), c.fill, c.border)
 	}
@@ -102,7 +120,7 @@ func (d Diagram) mermaid() string {
 	b.WriteString("flowchart LR\n")
 	for i, box := range d.Boxes {
 		number[box.ID] = i
-		fmt.Fprintf(&b, "  n%d[\"%s<br>%s\"]:::%s\n", i, quote(box.Head), quote(box.Text), statusNames[box.Status])
+		fmt.Fprintf(&b, "  n%d[\"%s<br>%s\"]:::%s\n", i, quote(box.Head), quote(box.Text), statuses[box.Status].name)
 	}
 	for _, a := range d.Arrows {
 		if a.Label == "" {
@@ -112,10 +130,8 @@ func (d Diagram) mermaid() string {
 		fmt.Fprintf(&b, "  n%d -->|%s| n%d\n", number[a.From], quote(a.Label), number[a.To])
 	}
 	for _, status := range []Status{Neutral, Good, Busy, Bad} {
-		c := colors[status]
-		fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1c1f24\n", statusNames[status], c.fill, c.border)
+		c := statuses[status]
+		fmt.Fprintf(&b, "  classDef %s fill:%s,stroke:%s,color:#1c1f24\n", c.name, c.fill, c.border)
 	}
 	return b.String()
 }
-
-var statusNames = map[Status]string{Neutral: "neutral", Good: "good", Busy: "busy", Bad: "bad"}
