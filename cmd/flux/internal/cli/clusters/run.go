@@ -153,7 +153,7 @@ func (l *prefixedLines) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rest != "" {
-		_ = l.all.print(l.name, l.rest) // as for other messages, a closed stream is no failure
+		_ = l.all.print(l.name, l.rest) // as for other messages, a closed stream is not an error
 		l.rest = ""
 	}
 }
