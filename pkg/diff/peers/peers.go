@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNotInstalled is returned for a cluster without Flux CRDs.
-var ErrNotInstalled = errors.New("Flux is not installed in this cluster")
+var ErrNotInstalled = errors.New("no Flux CRDs found in the cluster")
 
 // The fields of a Difference that are not fields of the object.
 const (

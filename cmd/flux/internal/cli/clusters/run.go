@@ -142,7 +142,7 @@ func (l *prefixedLines) Write(text []byte) (int, error) {
 			return len(text), nil
 		}
 		l.rest = rest
-		if err := l.all.print(l.name, line); err != nil {
+		if err := l.all.line(l.name, line); err != nil {
 			return 0, err
 		}
 	}
@@ -153,12 +153,12 @@ func (l *prefixedLines) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.rest != "" {
-		_ = l.all.print(l.name, l.rest) // as for other messages, a closed stream is not an error
+		_ = l.all.line(l.name, l.rest) // as for other messages, a closed stream is not an error
 		l.rest = ""
 	}
 }
 
-func (p *prefixed) print(name, line string) error {
+func (p *prefixed) line(name, line string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, err := fmt.Fprintf(p.w, "%s: %s\n", name, line)
