@@ -4,6 +4,7 @@ package examine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,6 +96,9 @@ type Report struct {
 	Timeline *testrun.Timeline `json:"timeline,omitempty"`
 	// Tests are the results of the assertions in test files.
 	Tests []assert.Result `json:"tests,omitempty"`
+
+	// ofBase is set if the report is about the base, because it was not reconciled in time.
+	ofBase bool
 }
 
 // AddTests adds the results of test files.
@@ -111,8 +115,10 @@ type Controller struct {
 	Ran    string `json:"ran"`
 }
 
-// Run examines what the Read of a run has read.
+// Run examines what the Read of a run has read. What takes too long is listed as unknown.
 func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
+	ctx, cancel := testrun.Reading(ctx)
+	defer cancel()
 	r.Progress("examining the result")
 	report := &Report{
 		Flux: r.Distribution.Version, Path: r.Repository.Path, Causes: []Cause{}, Missing: []stub.Need{}, Conflicts: []Conflict{},
@@ -121,19 +127,24 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	for _, name := range r.Repository.Components {
 		report.Controllers = append(report.Controllers, Controller{name, r.Distribution.Tags[name], r.Versions[name]})
 	}
-	var err error
-	if _, report.Ignored, err = r.Sandbox.Controllers(ctx); err != nil {
-		return nil, fmt.Errorf("examining the result: %w", err)
-	}
 	report.Objects, report.NotTested, report.Seconds = settle.Statuses(r.Flux)
 	for ref := range r.Objects {
 		if _, is := controllers.KindOf(ref.Group, ref.Kind); !is {
 			report.Applied++
 		}
 	}
+	if report.ofBase = r.Head != nil && r.Timeline == nil; report.ofBase {
+		report.Unknown = append(report.Unknown, "the head: the base "+r.Base+" was not reconciled in time")
+	}
 	e := examination{r}
-	for _, step := range []func(context.Context, *Report) error{e.listCauses, e.listMissing, e.listConflicts, e.listOrphans, e.listDeprecated} {
-		if err := step(ctx, report); err != nil {
+	for _, step := range []struct {
+		about string
+		list  func(context.Context, *Report) error
+	}{
+		{"root causes", e.listCauses}, {"missing Secrets and ConfigMaps", e.listMissing}, {"objects with several owners", e.listConflicts},
+		{"objects in no inventory", e.listOrphans}, {"warnings of the API server", e.listDeprecated}, {"arguments of the controllers", e.listIgnored},
+	} {
+		if err := report.unread(step.about, step.list(ctx, report)); err != nil {
 			return nil, fmt.Errorf("examining the result: %w", err)
 		}
 	}
@@ -142,6 +153,15 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	}
 	report.conclude()
 	return report, nil
+}
+
+// unread lists as unknown what could not be read in time. It returns any other error.
+func (p *Report) unread(about string, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	p.Unknown = append(p.Unknown, "timed out reading: "+about)
+	return nil
 }
 
 // Count returns the number of ready resources, and of those that were to be reconciled.
@@ -170,7 +190,7 @@ func (p *Report) conclude() {
 	}
 	failed := slices.ContainsFunc(p.Objects, func(s settle.Status) bool { return s.Status == settle.NotReady || s.Status == settle.NotReconciled })
 	differs := slices.ContainsFunc(p.Conflicts, func(c Conflict) bool { return c.Differs })
-	if len(p.Causes) > 0 || failed && !p.unsettled() || differs || p.outcomes(assert.Failed) {
+	if !p.ofBase && (len(p.Causes) > 0 || failed && !p.unsettled() || differs || p.outcomes(assert.Failed)) {
 		p.Result = settle.NotReady
 	}
 	budget.ShortenTexts(p)
@@ -198,13 +218,13 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 		if !f.Failed() || waiting[t] != nil {
 			continue
 		}
-		if r.Unsettled != nil && !f.Kind.Finished(f.Object) {
-			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+rules.Readiness(f.Kind, f.Object).Message))
+		if r.Unsettled != nil && !f.Stuck() {
+			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+f.Failure()))
 			continue
 		}
 		failed = append(failed, diagnose.Failed{ID: t, Last: f.Object})
 	}
-	if r.Unsettled != nil && len(report.Unknown) == 0 {
+	if r.Unsettled != nil && len(report.Unknown)+len(failed) == 0 {
 		report.Unknown = append(report.Unknown, inTime+"not all objects were created")
 	}
 	result := diagnose.Diagnoser{Client: r.Sandbox.Client, Home: r.Set.Namespace, Now: r.Now(), Kustomizer: r.Kustomizer}.Failed(ctx, failed)
@@ -227,10 +247,16 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	}
 	for _, f := range failed {
 		if !explained[f.ID] {
-			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(rules.Readiness(r.Flux[f.ID].Kind, f.Last).Message), File: r.fileOf(ctx, f.ID)})
+			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(r.Flux[f.ID].Failure()), File: r.fileOf(ctx, f.ID)})
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// listIgnored lists the arguments of controllers that the sandbox ignores.
+func (r examination) listIgnored(ctx context.Context, report *Report) (err error) {
+	_, report.Ignored, err = r.Sandbox.Controllers(ctx)
+	return err
 }
 
 // listMissing lists what is missing in the end.
@@ -248,17 +274,39 @@ func (r examination) listMissing(ctx context.Context, report *Report) error {
 	return err
 }
 
-// waiting returns the objects whose reconciliation waits for a failed object, and for which one.
+// waiting returns the objects whose reconciliation waits for a failed object, and which one is the first of the chain.
 func (r examination) waiting() map[controllers.ID]*controllers.ID {
 	stuck := map[controllers.ID]bool{}
 	for t, f := range r.Flux {
-		stuck[t] = f.Failed()
+		stuck[t] = f.Failed() && (r.Unsettled == nil || f.Stuck())
 	}
 	found := map[controllers.ID]*controllers.ID{}
-	for t, f := range r.Flux {
-		if stuck[t] && r.Unsettled == nil {
-			found[t] = settle.Awaits(f, stuck)
+	for before := -1; before != len(found); {
+		before = len(found)
+		for _, t := range r.sortedFlux() {
+			f := r.Flux[t]
+			if found[t] != nil || !f.Failed() {
+				continue
+			}
+			by := settle.Awaits(f, stuck)
+			if by == nil && r.Unsettled != nil && f.Kind.Pending(f.Object) {
+				needs := slices.Concat(f.Kind.Upstream(f.Object), f.Kind.DependenciesOf(f.Object))
+				if i := slices.IndexFunc(needs, func(id controllers.ID) bool { return stuck[id] }); i >= 0 {
+					by = &needs[i]
+				}
+			}
+			if by != nil {
+				found[t], stuck[t] = by, true
+			}
 		}
+	}
+	for t, by := range found {
+		for range found { // not longer, because there may be a cycle
+			if found[*by] != nil {
+				by = found[*by]
+			}
+		}
+		found[t] = by
 	}
 	return found
 }

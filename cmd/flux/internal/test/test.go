@@ -175,14 +175,12 @@ func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite.Suite
 	}
 	defer func() { err = errors.Join(err, s.Close(), r.Close()) }()
 	if err := r.Run(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		if over := context.Cause(ctx); over != nil && !errors.Is(err, over) {
+			err = over
 		}
 		return nil, err
 	}
-	examining, cancel := context.WithTimeout(context.WithoutCancel(ctx), testrun.ReadTime)
-	defer cancel()
-	if report, err = examine.Run(examining, r); err != nil {
+	if report, err = examine.Run(all, r); err != nil {
 		return nil, err
 	}
 	results, err := s.Run(all, r)

@@ -67,7 +67,7 @@ func page(w io.Writer, r *examine.Report) error {
 	}
 	data.Sections = append(sections(r), notes("warning", "Could not check", r.Unknown))
 	if r.Timeline != nil {
-		data.Sections = append(data.Sections, notes("notice", "Timeline after "+printable.Line(r.Timeline.Base), lines(r.Timeline)))
+		data.Sections = append(data.Sections, notes("notice", "Timeline after "+printable.Line(r.Timeline.Base), lines(r)))
 	}
 	data.Sections = append(data.Sections, notes("notice", "Tests", testLines(r)))
 	parsed, err := template.New("page").Funcs(template.FuncMap{"line": printable.Line}).Parse(document)
