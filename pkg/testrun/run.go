@@ -170,7 +170,7 @@ func (r *Run) install(ctx context.Context) error {
 	if r.Set, err = manifests.Render(options); err != nil {
 		return err
 	}
-	objects := r.Set.Unstructured()
+	objects := append(r.Set.Unstructured(), operatorKinds()...)
 	r.stored = storedVersions(objects)
 	if err := kube.Apply(ctx, r.Sandbox.Client, objects); err != nil {
 		return err

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -132,7 +134,11 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 		if _, is := controllers.KindOf(ref.Group, ref.Kind); !is {
 			report.Applied++
 		}
+		if reason := operated(ref); reason != "" {
+			report.NotTested = append(report.NotTested, settle.Omission{Object: ref, Reason: reason, Intended: !ref.IsResourceSet()})
+		}
 	}
+	slices.SortFunc(report.NotTested, func(a, b settle.Omission) int { return strings.Compare(a.Object.String(), b.Object.String()) })
 	if report.ofBase = r.Head != nil && r.Timeline == nil; report.ofBase {
 		report.Unknown = append(report.Unknown, "the head: the base "+r.Base+" was not reconciled in time")
 	}
@@ -153,6 +159,17 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	}
 	report.conclude()
 	return report, nil
+}
+
+// operated returns why an object of flux-operator is not tested, "" for other objects. What a ResourceSet applies is missing.
+func operated(ref controllers.ID) string {
+	switch {
+	case ref.IsFluxInstance():
+		return "the sandbox installs the components and the minor version of Flux itself, without spec.kustomize"
+	case ref.Group == controllers.OperatorGroup:
+		return "flux-operator does not run in the sandbox"
+	}
+	return ""
 }
 
 // unread lists as unknown what could not be read in time. It returns any other error.
@@ -342,6 +359,9 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
 		c.Remedies = []string{"name the file with the right age key: --age-key-file, or encrypt the values for the given one: sops updatekeys"}
 	}
+	if c.Code == "api-missing" {
+		c.Remedies = r.committing(c)
+	}
 	if r.unreachable(found.Root()) {
 		c.Message = "the sandbox has no network: " + c.Message
 		c.Remedies = []string{
@@ -351,6 +371,23 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 	}
 	c.File = r.fileOf(ctx, c.Object)
 	return c
+}
+
+// committing returns the remedies for a kind that is not served. A CRD that is installed by other means is missing in the sandbox,
+// and the Kustomization of the cluster's directory cannot depend on one that it applies.
+func (r examination) committing(c Cause) []string {
+	root := slices.ContainsFunc(r.Initial(), func(o *unstructured.Unstructured) bool { return controllers.IDOf(o.Object) == c.Object })
+	var all []string
+	for _, remedy := range c.Remedies {
+		if strings.Contains(remedy, "install the CRD of") {
+			remedy = strings.Replace(remedy, "install the CRD of", "commit the CRD of", 1) + ": the sandbox only contains CRDs of Flux and of the repository"
+		}
+		if root {
+			remedy = strings.Replace(remedy, "add that to .spec.dependsOn of "+c.Object.String(), "move the objects of this kind to another Kustomization that depends on it", 1)
+		}
+		all = append(all, remedy)
+	}
+	return all
 }
 
 // unreachable reports whether an object refers to a server outside of the sandbox, which has no network. A HelmChart refers

@@ -10,11 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
+	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
 // TestConclude checks that messages of one MiB, as those of an API server, are excerpts in a report, also after the results
@@ -110,6 +113,35 @@ func TestWaiting(t *testing.T) {
 		}
 		if strings.Join(got, ", ") != c.want {
 			t.Errorf("%s: %q, want %q", name, strings.Join(got, ", "), c.want)
+		}
+	}
+}
+
+// TestCommitting checks the remedies for a kind whose CRD is not in the sandbox: those of the rules, as far as they apply.
+func TestCommitting(t *testing.T) {
+	t.Parallel()
+	ks := func(name string) controllers.ID {
+		return controllers.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "flux-system", Name: name}
+	}
+	r := examination{&testrun.Run{Repository: &sources.Repository{Sync: []*unstructured.Unstructured{{Object: map[string]any{
+		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "flux-system", "name": "root"},
+	}}}}}}
+	const installs = "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of "
+	for _, c := range []struct{ name, remedy, want string }{
+		{"root", "install the CRD of kind A of group b", "commit the CRD of kind A of group b: the sandbox only contains CRDs of Flux and of the repository"},
+		{"root", installs + ks("root").String(), "if a Kustomization or HelmRelease installs it, move the objects of this kind to another Kustomization that depends on it"},
+		{"apps", installs + ks("apps").String(), installs + ks("apps").String()},
+		{"apps", "set apiVersion of A to b/v1: the cluster serves no other version", "set apiVersion of A to b/v1: the cluster serves no other version"},
+	} {
+		if got := r.committing(Cause{Object: ks(c.name), Remedies: []string{c.remedy}}); !slices.Equal(got, []string{c.want}) {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+	for ref, want := range map[controllers.ID]bool{
+		{Group: controllers.OperatorGroup, Kind: controllers.FluxInstance}: true, {Group: controllers.OperatorGroup, Kind: controllers.ResourceSet}: true, ks("apps"): false,
+	} {
+		if got := operated(ref) != ""; got != want {
+			t.Errorf("%s: %t", ref, got)
 		}
 	}
 }
