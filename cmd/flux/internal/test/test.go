@@ -2,6 +2,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -134,13 +135,18 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 		return err
 	}
 	report, err := report(ctx, cmd.Context(), a, r, s)
-	if err != nil {
+	if report == nil {
 		return err
 	}
 	if err := render.Write(a, o.outputs, report); err != nil {
 		return err
 	}
-	return render.Conclude(a, report)
+	concluded := render.Conclude(a, report)
+	if concluded == nil || err == nil {
+		return cmp.Or(concluded, err)
+	}
+	a.Report(err) // the sandbox has not stopped
+	return concluded
 }
 
 // newRun returns the run without its repository.
