@@ -3,10 +3,12 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --match 'v*' 2>/dev/null | sed 's/^v//' || true)
+# The version of a build without a tag.
+DEVELOPMENT := 1.0.0-dev
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || true)
 # The time of the commit, not of the build, so that builds are reproducible.
 DATE    ?= $(shell TZ=UTC git log -1 --date=format-local:%Y-%m-%dT%H:%M:%SZ --format=%cd 2>/dev/null || true)
-LDFLAGS := -s -w -X main.version=$(or $(VERSION),0.1.0-dev) -X main.commit=$(COMMIT) -X main.date=$(DATE)
+LDFLAGS := -s -w -X main.version=$(or $(VERSION),$(DEVELOPMENT)) -X main.commit=$(COMMIT) -X main.date=$(DATE)
 BIN     := $(CURDIR)/bin
 GO      ?= go
 # Many tests wait for controllers: more of them than processors run at the same time.
@@ -189,7 +191,7 @@ PLATFORMS ?= $(shell $(GO) env GOOS)/$(shell $(GO) env GOARCH)
 
 .PHONY: sandbox-archives
 sandbox-archives: ## Pack flux-sandbox, kubectl and the controllers for PLATFORMS in bin/archives
-	rm -rf $(BIN)/archives && sandbox/archive $(BIN)/archives $(or $(VERSION),0.1.0-dev) $(PLATFORMS)
+	rm -rf $(BIN)/archives && sandbox/archive $(BIN)/archives $(or $(VERSION),$(DEVELOPMENT)) $(PLATFORMS)
 
 .PHONY: reproducible
 reproducible: ## Build all programs twice in different folders and compare them (20 minutes)
@@ -197,8 +199,8 @@ reproducible: ## Build all programs twice in different folders and compare them 
 
 .PHONY: empty-machine
 empty-machine: build sandbox-archives ## Measure the time from the archives of a release to a running application
-	tar -C $(BIN) -czf $(BIN)/archives/flux_$(or $(VERSION),0.1.0-dev)_$(subst /,_,$(PLATFORMS)).tar.gz flux flux-helper flux-ui
-	test/empty-machine.sh $(BIN)/archives $(or $(VERSION),0.1.0-dev)
+	tar -C $(BIN) -czf $(BIN)/archives/flux_$(or $(VERSION),$(DEVELOPMENT))_$(subst /,_,$(PLATFORMS)).tar.gz flux flux-helper flux-ui
+	test/empty-machine.sh $(BIN)/archives $(or $(VERSION),$(DEVELOPMENT))
 
 .PHONY: release
 release: ## Build, sign and publish the release of the tag of HEAD as a draft, and the image in IMAGE; needs cosign and the token of the host

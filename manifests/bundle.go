@@ -89,11 +89,12 @@ type bundle struct {
 
 // objects returns the objects in the order in which they are applied.
 func (b *bundle) objects() ([]*unstructured.Unstructured, error) {
-	cluster, err := execute("cluster.yaml", common{Options: b.options, Release: b.version})
+	cluster, err := expand("cluster.yaml", "${namespace}", b.options.Namespace)
 	if err != nil {
 		return nil, err
 	}
 	objects := cluster[:1] // the namespace
+	label(objects[0], "", &Set{Namespace: b.options.Namespace, Version: b.version})
 	if b.options.NetworkPolicy {
 		policies, err := b.read(policiesFile)
 		if err != nil {

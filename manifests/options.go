@@ -59,7 +59,7 @@ func Defaults() Options {
 	}
 }
 
-// Validate returns an error for the first invalid option. The templates rely on
+// Validate returns an error for the first invalid option. The YAML files rely on
 // it: no valid value contains a quote or a backslash.
 func (o Options) Validate() error {
 	checks := []func() error{

@@ -1,7 +1,6 @@
-// Command flux-helper runs jobs for flux with libraries that would slow down the start of every
-// command, and in a process whose memory is limited: Helm, kustomize, SOPS, logins to the
-// registries of cloud providers, the validation of objects, CEL expressions, templates of
-// ResourceSets, and signatures of releases.
+// Command flux-helper runs jobs for flux in a process with limited memory. The jobs use libraries
+// that would slow down the start of every command: Helm, kustomize, SOPS, cloud provider logins,
+// object validation, CEL expressions, ResourceSet templates, and release signatures.
 //
 // flux starts it with the name of a job; see the package internal/helper for the protocol.
 package main
@@ -18,6 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/cloud/bucket"
 	"github.com/fluxkit/flux/internal/cloud/login"
 	"github.com/fluxkit/flux/internal/helper"
+	"github.com/fluxkit/flux/internal/helper/gotemplate/execute"
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/internal/release/sigstore"
@@ -36,9 +36,9 @@ func main() { os.Exit(start(os.Args[1:])) }
 func start(args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	log.SetFlags(0) // flux prints what libraries log
+	log.SetFlags(0) // flux prints the log output of libraries
 	handlers, err := handlersOf(args)
-	if err == nil {
+	if err == nil && args[0] != string(execute.Job) { // its input is the output of flux, a list of any size
 		err = helper.LimitMemory(ctx, os.Exit)
 	}
 	if err == nil {
@@ -64,6 +64,8 @@ func handlersOf(args []string) ([]helper.Handler, error) {
 	case len(args) != 1:
 	case job == string(isolated.KustomizeJob):
 		return isolated.KustomizeHandlers(template.Execute), isolated.RestrictNetwork(os.Getenv)
+	case job == string(execute.Job):
+		return []helper.Handler{execute.Job.Handler(execute.Execute)}, nil
 	case job == string(sops.Job):
 		return []helper.Handler{sops.Job.Handler(decrypt.New(os.Getenv))}, nil
 	case job == string(verdict.Job):

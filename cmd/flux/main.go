@@ -21,13 +21,12 @@ import (
 	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
-// memory is where the garbage collector trades time for space, whatever a
-// repository, a registry or a cluster sends. GOMEMLIMIT overrides it.
+// memory is the soft memory limit: near it, the garbage collector trades CPU time for memory,
+// whatever the input is. GOMEMLIMIT overrides it.
 const memory = 768 << 20
 
-// The version of this program, the Git commit that it was built from and the time
-// of this commit, set by the build. The Flux that it installs has a version of its
-// own (controllers.DefaultVersion).
+// The version, Git commit and commit time of this program, set by the build. The Flux version that
+// it installs is controllers.DefaultVersion.
 var version, commit, date string //nolint:gochecknoglobals // the linker needs variables
 
 func main() {
@@ -38,10 +37,9 @@ func main() {
 	os.Exit(start(time.Now))
 }
 
-// collectLater lets the heap grow to 16 MiB before the garbage collector first
-// runs. The usual 4 MiB are reached while the command line is still being read,
-// and most commands end before they would need a collection at all. After the
-// first one the collector keeps the pace that it has everywhere.
+// collectLater lets the heap grow to 16 MiB before the first garbage collection. The default of 4
+// MiB is reached while the command line is parsed, and most commands finish before they need a
+// collection. After the first collection, the default pace applies.
 func collectLater() {
 	usual := debug.SetGCPercent(400)
 	runtime.AddCleanup(new(*byte), func(percent int) { debug.SetGCPercent(percent) }, usual)
@@ -54,13 +52,13 @@ func limitMemory(bytes int64) {
 	}
 }
 
-// start runs the process's command line by a clock and returns the exit code.
+// start runs the command line of the process and returns the exit code.
 func start(now func() time.Time) int {
-	// What the Kubernetes client logs comes back as an error too, in better words.
+	// Kubernetes client logs duplicate errors, which flux prints with better messages.
 	klog.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	context.AfterFunc(ctx, stop) // a second interrupt ends the process immediately
 	// A second SIGTERM does not, so that temporary files and sandboxes are removed: the program timeout,
 	// for example, sends two.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM)

@@ -51,9 +51,9 @@ func Unpacking() Limits {
 // its own limits.
 const TreeFile = 128 << 20
 
-// TreeKinds limits the kinds of the objects of a tree, each of which needs a
-// request, TreeLists the namespaces in which each kind is listed, and TreeDepth
-// the levels, since a line of the deepest level is as long as they are many.
+// TreeKinds limits the kinds of the objects of a tree, each of which requires a
+// request. TreeLists limits the namespaces in which each kind is listed.
+// TreeDepth limits the levels, each of which indents its lines further.
 const (
 	TreeKinds = 2000
 	TreeLists = 200_000
@@ -116,7 +116,7 @@ func Size(n int64) string {
 	return strconv.FormatInt(n, 10) + " bytes"
 }
 
-// File returns an error if a file of the given size must not be read.
+// File counts a file of the given size and returns an error if a limit is exceeded.
 func (b *Budget) File(name string, size int64) error {
 	if b == nil {
 		return nil
@@ -136,7 +136,7 @@ func (b *Budget) File(name string, size int64) error {
 	return nil
 }
 
-// Entry returns an error if an archive must not have another entry.
+// Entry counts an entry of an archive and returns an error if a limit is exceeded.
 func (b *Budget) Entry(name string) error {
 	if b == nil {
 		return nil

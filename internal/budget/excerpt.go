@@ -10,8 +10,8 @@ import (
 // into errors, which come back in each report, comment and log.
 const ErrorText = 4 << 10
 
-// Excerpt returns a text of at most that many bytes: its beginning and its end, which often has the
-// cause, with the number of bytes that are left out.
+// Excerpt shortens a text to the given number of bytes. It keeps the beginning and the end, which often
+// contains the cause, and inserts the number of omitted bytes.
 func Excerpt(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -21,8 +21,8 @@ func Excerpt(text string, most int) string {
 	return fmt.Sprintf("%s… (%d bytes) …%s", strings.ToValidUTF8(begin, ""), len(text)-len(begin)-len(end), strings.ToValidUTF8(end, ""))
 }
 
-// ShortenTexts cuts the texts in a report to excerpts of at most ErrorText, in place: those in structures and
-// lists, but not in maps, which contain objects. Credentials in the report are already masked, because a part of
+// ShortenTexts replaces the texts in structures and lists of a report by excerpts of at most ErrorText, in
+// place. It skips maps, which contain objects. Credentials in the report are already masked, because a part of
 // them would not be recognized.
 func ShortenTexts(report any) { shortenTexts(reflect.ValueOf(report)) }
 
@@ -50,7 +50,7 @@ func shortenTexts(v reflect.Value) {
 // Directories is the maximum number of directories that a message lists.
 const Directories = 5
 
-// List returns texts separated by commas: the first most of them, and the number of others.
+// List joins the first most texts with commas and appends the number of the remaining texts.
 func List(texts []string, most int) string {
 	if more := len(texts) - most; more > 0 {
 		return strings.Join(texts[:most], ", ") + fmt.Sprintf(" and %d more", more)

@@ -8,9 +8,9 @@ import (
 // clusterMemory is the live memory at which reading ends, unless GOMEMLIMIT is larger.
 const clusterMemory = 768 << 20
 
-// Memory returns an error if the process has too much live memory to read more. A limit of the garbage
-// collector only makes it run more often, and does not end the growth. Name is the input that is being
-// read. Memory is fast enough to be called for each object.
+// Memory returns an error if the process has too much live memory to read more. GOMEMLIMIT alone only
+// makes the garbage collector run more often and does not stop the growth. Name is the input that is
+// being read. Memory is fast enough to be called for each object.
 func Memory(name string) error {
 	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gomemlimit:bytes"}}
 	metrics.Read(used)
@@ -18,5 +18,5 @@ func Memory(name string) error {
 	if live <= limit || limit >= math.MaxInt64 {
 		return nil
 	}
-	return exceeded(name, "more than %s of memory are needed: set GOMEMLIMIT to allow more", Size(int64(limit)))
+	return exceeded(name, "requires more than %s of memory: set GOMEMLIMIT to allow more", Size(int64(limit)))
 }

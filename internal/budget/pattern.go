@@ -8,8 +8,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// The limits of a version range and of a regular expression, which are compared
-// with as many tags, versions or names as a server or a repository has.
+// Limits of version ranges and regular expressions, which are matched against
+// any number of tags, versions or names.
 const (
 	maxRange        = 256
 	maxInstructions = 1000

@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// TooLarge returns an ExceededError for something that is larger than most bytes. Name is the file or
-// address, which may be empty, and what begins the sentence.
+// TooLarge returns an ExceededError for input that is larger than most bytes. name is the file or
+// address and may be empty; what is the subject of the message.
 func TooLarge(name, what string, most int64) error {
 	return exceeded(name, "%s is larger than %s", what, Size(most))
 }
 
-// TooMany returns an ExceededError for something that has more than most things of a kind. Name is the
-// file or address, and what begins the sentence.
+// TooMany returns an ExceededError for input with more than most things. name is the file or address;
+// what is the subject of the message.
 func TooMany(name, what, things string, most int64) error {
 	return exceeded(name, "%s has more than %d %s", what, most, things)
 }
@@ -77,8 +77,8 @@ func Interruptible(ctx context.Context, r io.Reader) io.Reader {
 	return Checked(r, func([]byte, error) error { return context.Cause(ctx) })
 }
 
-// Counted returns a reader that calls progress with the number of bytes read and their total. Nil is no
-// progress.
+// Counted returns a reader that calls progress with the number of bytes read and their total. progress
+// may be nil.
 func Counted(r io.Reader, total int64, progress func(done, total int64)) io.Reader {
 	if progress == nil {
 		return r

@@ -15,14 +15,14 @@ import (
 const (
 	// magic is the first line of an entry, with the version of its format.
 	magic = "flux cache entry 1\n"
-	// rarely is the age at which the time of an entry that is used is set again, so that Trim keeps it.
+	// rarely is the age after which Get renews the time of an entry, so that Trim keeps it.
 	rarely = 24 * time.Hour
 )
 
-// Entries keeps values by key. It is safe for concurrent use, also by several processes.
+// Entries keeps values by key. It is safe for concurrent use, including by several processes.
 type Entries struct {
 	Dir Dir
-	// Version is a part of all keys: that of the program.
+	// Version is the version of the program, which is part of all keys.
 	Version string
 	// Most is the maximum size of all entries.
 	Most int64
@@ -31,7 +31,7 @@ type Entries struct {
 	changed atomic.Bool
 }
 
-// Get returns the value of a key. It returns false if there is none, or if it is not the one that was put.
+// Get returns the value of a key. It returns false if the entry does not exist or is corrupt.
 func (e *Entries) Get(key string) ([]byte, bool) {
 	name := e.name(key)
 	content, err := e.Dir.Read(name, budget.HelperOutput)
@@ -67,7 +67,7 @@ func (e *Entries) name(key string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%q %q", e.Version, key)))
 }
 
-// header returns the beginning of an entry: its name, and a digest of both.
+// header returns the beginning of an entry: its name, and a digest of the name and the value.
 func header(name string, value []byte) []byte {
 	digest := sha256.New()
 	_, _ = fmt.Fprintf(digest, "%s\n", name) // a hash returns no errors

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// otherSigns are variables of CI systems that pass no pull request, and the one that most systems set.
+// otherSigns are CI, which most systems set, and variables of systems without pull requests.
 var otherSigns = []string{"CI", "TEAMCITY_VERSION"}
 
 // Detected reports whether the environment is that of a CI system.

@@ -101,8 +101,8 @@ func number(text string) int {
 // maxEvent bounds the file with the event of a workflow.
 const maxEvent = 32 << 20
 
-// readEvent reads the event of a workflow of GitHub, Gitea or Forgejo, which has
-// what the variables lack. Without a readable event p is unchanged.
+// readEvent reads fields that have no variables from the event of a GitHub,
+// Gitea or Forgejo workflow. If the event cannot be read, p is unchanged.
 func readEvent(env func(string) string, p *PullRequest) {
 	file, err := os.Open(env("GITHUB_EVENT_PATH"))
 	if err != nil {

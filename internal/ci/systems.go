@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// system is a CI system: the names of its variables.
+// system describes a CI system by the names of its variables.
 type system struct {
 	name string
 	// signs are variables that only this system sets, as NAME or NAME=value. The
@@ -105,7 +105,7 @@ var systems = []system{
 	},
 }
 
-// forges are the kinds of hosts in the words of Woodpecker, Azure Pipelines and Buildkite.
+// forges maps the names that Woodpecker, Azure Pipelines and Buildkite use to kinds of Git hosts.
 var forges = map[string]string{
 	"github": GitHub, "gitlab": GitLab, "gitea": Gitea, "forgejo": Gitea, "bitbucket": BitbucketCloud, "bitbucket-dc": BitbucketServer, "bitbucket_dc": BitbucketServer,
 	"GitHub": GitHub, "GitHubEnterprise": GitHub, "Bitbucket": BitbucketCloud, "github_enterprise": GitHub, "gitlab_ee": GitLab, "bitbucket_server": BitbucketServer,
@@ -130,7 +130,7 @@ func actions(env func(string) string, p *PullRequest) {
 }
 
 func gitlab(env func(string) string, p *PullRequest) {
-	if p.Head == "" { // only merged results pipelines have it
+	if p.Head == "" { // set only in merged results pipelines
 		p.Head = p.Commit
 	}
 	target, source := env("CI_MERGE_REQUEST_PROJECT_ID"), env("CI_MERGE_REQUEST_SOURCE_PROJECT_ID")

@@ -11,11 +11,10 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// BucketJob is the job that fetches the objects of a bucket, in the process of Job. They are in the
-// order of their keys.
+// BucketJob is the job that fetches the objects of a bucket, sorted by key, in the process of Job.
 const BucketJob helper.Call[BucketRequest, []BucketObject] = "bucket"
 
-// KnownBucket reports whether buckets of a provider can be fetched: those with the API of S3.
+// KnownBucket reports whether buckets of a provider can be fetched, which requires the S3 API.
 func KnownBucket(provider string) bool {
 	return provider == "" || provider == "generic" || provider == AWS
 }
@@ -26,11 +25,11 @@ type BucketRequest struct {
 	Endpoint string `json:"endpoint"`
 	Insecure bool   `json:"insecure,omitempty"`
 	Name     string `json:"name"`
-	// Region is "" if the server knows it. Prefix selects objects.
+	// Region is "" to read it from the server. Prefix selects objects.
 	Region string `json:"region,omitempty"`
 	Prefix string `json:"prefix,omitempty"`
-	// AccessKey and SecretKey authenticate, or with Identity the identity of the environment at AWS. There
-	// is no authentication without.
+	// AccessKey and SecretKey are static credentials. Identity uses the AWS identity of the environment
+	// instead. Without either, requests are anonymous.
 	AccessKey string `json:"accessKey,omitempty"`
 	SecretKey string `json:"secretKey,omitempty"`
 	Identity  bool   `json:"identity,omitempty"`
@@ -39,8 +38,8 @@ type BucketRequest struct {
 	Cert  []byte `json:"cert,omitempty"`
 	Key   []byte `json:"key,omitempty"`
 	Proxy string `json:"proxy,omitempty"`
-	// Known is the revision that need not be fetched, and Folder the one for the objects: each is in a
-	// file that has its index as the name.
+	// Known is the revision that is not fetched again. Folder is the directory for the objects, which
+	// are stored in files named by index.
 	Known  string `json:"known,omitempty"`
 	Folder string `json:"folder"`
 }
@@ -51,8 +50,8 @@ type BucketObject struct {
 	ETag string `json:"etag"`
 }
 
-// BucketRevision returns the revision of a Bucket with these objects. It is that of source-controller
-// if none of them is ignored, nor the file with the patterns, which it does not count.
+// BucketRevision returns the revision of a Bucket with these objects. It equals the revision of
+// source-controller if the objects exclude ignored ones and the ignore file.
 func BucketRevision(objects []BucketObject) string {
 	sum := sha256.New()
 	for _, o := range slices.SortedFunc(slices.Values(objects), func(a, b BucketObject) int { return strings.Compare(a.Key, b.Key) }) {
@@ -64,7 +63,7 @@ func BucketRevision(objects []BucketObject) string {
 // Bucket fetches the objects of a bucket.
 func (c *Client) Bucket(ctx context.Context, r BucketRequest) ([]BucketObject, error) {
 	c.mask(r.AccessKey, r.SecretKey)
-	title := fmt.Sprintf("fetching bucket %s of %s", r.Name, r.Endpoint)
+	title := fmt.Sprintf("fetching bucket %s from %s", r.Name, r.Endpoint)
 	objects, err := BucketJob.Do(ctx, c.process, title, r)
 	if err != nil {
 		return nil, failed(Request{AWS, r.Endpoint}, title, err)

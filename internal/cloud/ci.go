@@ -46,10 +46,10 @@ func githubRegistry(server string) string {
 	return "ghcr.io"
 }
 
-// federation is how a provider accepts the OIDC tokens of a CI system.
+// federation describes how a provider accepts the OIDC tokens of a CI system.
 type federation struct {
-	// annotations are those of a ServiceAccount that select an identity, with the variables that have their values. All of
-	// required must be set, and none of others, which select another identity.
+	// annotations maps ServiceAccount annotations that select an identity to the variables with their values. All
+	// variables in required must be set, and none in others, which select another identity.
 	annotations      map[string]string
 	required, others []string
 }
@@ -89,7 +89,7 @@ func federated(provider string, env func(string) string) map[string]string {
 	return annotations
 }
 
-// jobToken returns the OIDC token of a job for the audience of a provider, which the helper process has asked for.
+// jobToken returns the OIDC token of a job for the audience that the helper process requests.
 func (c *Client) jobToken(ctx context.Context, question json.RawMessage) (any, error) {
 	var audience string
 	if err := json.Unmarshal(question, &audience); err != nil {

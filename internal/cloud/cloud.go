@@ -1,7 +1,6 @@
-// Package cloud gets credentials from the identity of the environment for the registries of AWS, Azure
-// and Google Cloud, from a CI system for its own registry, and for the Git repositories of AWS and Azure, and from a GitHub App for those of
-// GitHub. It does so in the helper process: the libraries of the providers would slow down the start
-// of every command.
+// Package cloud gets credentials from the identity of the environment for registries of AWS, Azure and Google Cloud and
+// for Git repositories of AWS and Azure, from a CI system for its own registry, and from a GitHub App for GitHub
+// repositories. It uses the helper process, because the provider libraries would slow down the start of every command.
 package cloud
 
 import (
@@ -20,8 +19,8 @@ const Job helper.Call[Input, Credentials] = "login"
 // Input is the input of Job.
 type Input struct {
 	Request
-	// Federated are the annotations of a ServiceAccount that select the identity for the OIDC token of a CI system, nil to use
-	// the identity of the environment. The job asks for the token with its audience.
+	// Federated are the annotations of a ServiceAccount that select the identity for the OIDC token of a CI system, nil to
+	// use the identity of the environment. The job requests the token for its audience.
 	Federated map[string]string `json:"federated,omitempty"`
 }
 
@@ -41,7 +40,7 @@ var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud", 
 // Request has a registry or a server for which credentials are requested.
 type Request struct {
 	Provider string `json:"provider"`
-	// Registry is the host of the registry, in errors also that of the Git server.
+	// Registry is the host of the registry or, in errors, of the Git server.
 	Registry string `json:"registry"`
 }
 
@@ -66,7 +65,7 @@ const (
 	CheckBucket Step = "bucket"
 	// Identify is the step that gets credentials of the provider from the environment.
 	Identify Step = "identity"
-	// Exchange is the step that exchanges them for credentials of the registry.
+	// Exchange is the step that exchanges these credentials for registry credentials.
 	Exchange Step = "exchange"
 )
 
@@ -94,11 +93,11 @@ func (e *Error) Error() string {
 	case CheckGit:
 		return fmt.Sprintf("%s is not a Git server of %s: no credentials were requested", e.Registry, title)
 	case CheckBucket:
-		return fmt.Sprintf("%s is not a server with buckets of %s: no credentials were requested", e.Registry, title)
+		return fmt.Sprintf("%s is not a bucket endpoint of %s: no credentials were requested", e.Registry, title)
 	case Exchange:
 		return fmt.Sprintf("%s issued no credentials for %s: %s", title, e.Registry, e.Detail)
 	default:
-		return fmt.Sprintf("no credentials of %s for %s: %s", title, e.Registry, e.Detail)
+		return fmt.Sprintf("no %s credentials for %s: %s", title, e.Registry, e.Detail)
 	}
 }
 
@@ -133,7 +132,7 @@ func (c *Client) Login(ctx context.Context, provider, registry string) (username
 	r := Request{provider, registry}
 	got, known := c.known[r]
 	if !known {
-		title := fmt.Sprintf("getting credentials of %s for %s", titles[provider], registry)
+		title := fmt.Sprintf("getting %s credentials for %s", titles[provider], registry)
 		if provider == GitHub || provider == GitLab {
 			got, err = jobLogin(r, c.env)
 		} else if got, err = Job.DoAnswering(ctx, c.process, title, Input{r, federated(provider, c.env)}, func(question json.RawMessage) (any, error) {

@@ -46,7 +46,7 @@ func (c *Client) GitCredentials(ctx context.Context, r GitRequest) (GitCredentia
 	if err != nil {
 		return GitCredentials{}, errors.New("invalid URL") // the parse error may contain credentials
 	}
-	title := fmt.Sprintf("getting credentials of %s for %s", titles[r.Provider], u.Host)
+	title := fmt.Sprintf("getting %s credentials for %s", titles[r.Provider], u.Host)
 	got, err := GitJob.Do(ctx, c.process, title, r)
 	if err != nil {
 		return GitCredentials{}, failed(Request{r.Provider, u.Host}, title, err)

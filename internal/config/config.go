@@ -61,7 +61,7 @@ func Apply(flags *pflag.FlagSet, env func(string) string) error {
 	}
 	var problems []error
 	for _, key := range v.AllKeys() {
-		if !slices.Contains(settable, key) && key != guardrails {
+		if !slices.Contains(settable, key) && key != guardrails && key != contextGroups {
 			problems = append(problems, fmt.Errorf("%s: %q cannot be set in the configuration file: the settings are %s", path, key, strings.Join(settable, ", ")))
 		}
 	}

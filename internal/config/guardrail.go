@@ -1,12 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"path"
-	"strings"
-
-	"github.com/spf13/viper"
-)
+import "fmt"
 
 // Guardrail is a restriction of the actions in the dashboard.
 type Guardrail string
@@ -23,22 +17,17 @@ const guardrails = "ui-guardrails"
 
 // GuardrailOf returns the guardrail of the first entry in the configuration file that matches a kubeconfig context.
 func GuardrailOf(env func(string) string, context string) (Guardrail, error) {
-	v := viper.New()
-	file := Path(env)
-	if err := read(v, file); err != nil {
-		return None, err
-	}
 	var entries []struct {
 		Context string
 		Mode    Guardrail
 	}
-	if err := v.UnmarshalKey(guardrails, &entries); err != nil {
-		return None, fmt.Errorf("%s: %s: use a list of {context, mode}: %w", file, guardrails, err)
+	file, err := readList(env, guardrails, "context, mode", &entries)
+	if err != nil {
+		return None, err
 	}
 	found := None
-	flat := strings.NewReplacer("/", "|") // for path.Match, "*" does not match "/", which names of contexts contain
 	for i, e := range entries {
-		matches, err := path.Match(flat.Replace(e.Context), flat.Replace(context))
+		matches, err := MatchContext(e.Context, context)
 		switch {
 		case err != nil || e.Context == "":
 			return None, fmt.Errorf("%s: %s[%d].context: invalid pattern %q", file, guardrails, i, e.Context)

@@ -85,7 +85,7 @@ func (c *Clone) Close() error {
 // Root returns the directory of the work tree, or "" for a bare repository.
 func (c *Clone) Root() string { return c.root }
 
-// Lacking returns the number of objects that were read and that the partial clone does not have.
+// Lacking returns the number of objects that were read but are missing in the partial clone.
 func (c *Clone) Lacking() int {
 	c.objects.mu.Lock()
 	defer c.objects.mu.Unlock()

@@ -19,12 +19,12 @@ var (
 	// them was not fetched.
 	ErrIncomplete = errors.New("the clone does not contain the history between the commits")
 	// ErrNoLineage is returned if a commit is not among the first parents of another one.
-	ErrNoLineage = errors.New("not in the history of first parents")
+	ErrNoLineage = errors.New("not in the first-parent history")
 )
 
-// historyBound is the maximum number of commits that are read to find those between two. skewBound is the number of
-// commits that are read after the result seems complete, since clocks of committers differ. textBound is the maximum
-// length of an author or a subject, in characters.
+// historyBound is the maximum number of commits that are read to find the commits between two others. skewBound is
+// the number of commits that are read after the result seems complete, since clocks of committers differ. textBound
+// is the maximum length of an author or a subject, in characters.
 const (
 	historyBound = 5000
 	skewBound    = 100
@@ -209,7 +209,7 @@ func (h History) Between(ctx context.Context, base, head string, limit int) (com
 	return commits, total, nil
 }
 
-// reading holds the commits that were met in the histories of base and head.
+// reading holds the commits that were found in the histories of base and head.
 type reading struct {
 	objects *Objects
 	met     map[plumbing.Hash]*ancestor

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// SubmoduleError is returned if the clone does not contain a submodule, or not the recorded commit of it.
+// SubmoduleError is returned if the clone does not contain a submodule or its recorded commit.
 type SubmoduleError struct {
 	// Path is the directory of the submodule. Top is the directory of the outermost submodule that contains it, which
 	// 'git submodule update' expects.

@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// maxEntries is the maximum number of entries in the directories of one tree: a few objects can stand for any number.
+// maxEntries is the maximum number of entries in the directories of one tree: a few objects can represent any number.
 const maxEntries = 1_000_000
 
 // ErrPartial is returned if a partial clone does not contain the content of a file.
@@ -44,7 +44,7 @@ func NewObjects(files *filesystem.Storage) *Objects {
 // Close closes the storage.
 func (o *Objects) Close() error { return errors.Join(o.Update(), o.store.files.Close()) }
 
-// Update notices packs that were added to the storage.
+// Update finds packs that were added to the storage.
 func (o *Objects) Update() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 )
 
 // ErrNoGit is returned if an operation requires the program git and it is not installed.
-var ErrNoGit = errors.New("the program git is required for this, and is not in PATH")
+var ErrNoGit = errors.New("git is required but was not found in PATH")
 
 // gitWait is the time that git has to exit after an interrupt.
 const gitWait = 5 * time.Second
@@ -75,8 +75,8 @@ func stall(ctx context.Context) []string {
 }
 
 // environment returns the environment of git without traces, which write credentials to its output
-// or to a file. Credentials of the environment are kept for commands that fetch only: credential
-// helpers of the user read them.
+// or to a file. Credentials in the environment are kept only for commands that fetch, because the
+// user's credential helpers read them.
 func (p program) environment(all []string, fetches bool) []string {
 	kept := slices.DeleteFunc(slices.Clone(all), func(entry string) bool {
 		name, value, _ := strings.Cut(entry, "=")

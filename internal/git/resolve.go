@@ -38,7 +38,7 @@ func (c *Clone) Resolve(ctx context.Context, revision string) (plumbing.Hash, er
 	if !errors.As(err, new(*UnknownError)) {
 		return found, err
 	}
-	unknown := hint.Errorf("name a branch, tag or commit that the clone has, or fetch it with git", "%w", err)
+	unknown := hint.Errorf("use a branch, tag or commit that exists in the clone, or fetch the revision with git", "%w", err)
 	if plumbing.IsHash(revision) {
 		return found, unknown
 	}
@@ -140,7 +140,7 @@ func (n names) reference(name string, rules ...string) (plumbing.Hash, bool) {
 	return plumbing.ZeroHash, false
 }
 
-// abbreviated returns the commit whose ID begins with a prefix, if the prefix is long enough and means one commit.
+// abbreviated returns the commit whose ID begins with a prefix, if the prefix is long enough and unambiguous.
 func (n names) abbreviated(prefix string) (found plumbing.Hash, ok bool) {
 	if len(prefix) < minAbbreviation || !IsHex(prefix) {
 		return found, false

@@ -52,8 +52,8 @@ func IsHex(text string) bool {
 	return err == nil && text != ""
 }
 
-// NewestTag returns the tag with the highest version in a range, "" for none. source-controller requires three parts of
-// a version, too.
+// NewestTag returns the tag with the highest version in a range, "" for none. Like source-controller, it requires
+// versions with three parts.
 func NewestTag(tags []string, versions string) (string, error) {
 	wanted, err := budget.Range(versions)
 	if err != nil {

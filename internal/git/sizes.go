@@ -70,7 +70,7 @@ func (s *sizes) close() error {
 }
 
 // of returns the size of an object, or plumbing.ErrObjectNotFound. The error is a
-// budget.ExceededError if the object, or one that has to be inflated for it, is too large to be read.
+// budget.ExceededError if the object, or one that must be inflated for it, is too large to be read.
 func (s *sizes) of(hash plumbing.Hash) (size int64, err error) {
 	largest := int64(0)
 	for _, p := range s.packs {
@@ -126,7 +126,7 @@ type pack struct {
 	file    billy.File
 	index   *idxfile.MemoryIndex
 	entries *packfile.Scanner
-	// small holds the offsets of objects for which nothing large has to be inflated.
+	// small holds the offsets of objects that can be read without inflating a large object.
 	small map[int64]bool
 }
 
@@ -140,7 +140,7 @@ func openPack(dir *dotgit.DotGit, hash plumbing.Hash) (*pack, error) {
 	if err := errors.Join(err, list.Close()); err != nil {
 		return nil, err
 	}
-	// A file of its own: go-git closes those that it shares.
+	// Open a separate file, because go-git closes shared ones.
 	data := dir.Fs()
 	if p.file, err = data.Open(data.Join("objects", "pack", "pack-"+hash.String()+".pack")); err != nil {
 		return nil, err
@@ -149,8 +149,8 @@ func openPack(dir *dotgit.DotGit, hash plumbing.Hash) (*pack, error) {
 	return p, nil
 }
 
-// sizes returns the size of the object at an offset, and the largest size of those that have to be
-// inflated for it: its delta, and the bases with their deltas. It stops at one that is too large.
+// sizes returns the size of the object at an offset, and the largest size to inflate for it: of
+// its delta, and of the bases with their deltas. It stops at one that is too large.
 func (p *pack) sizes(offset int64) (size, largest int64, err error) {
 	var chain []int64
 	for range maxChain {
@@ -196,7 +196,7 @@ func (p *pack) remember(chain []int64) {
 	}
 }
 
-// restored returns the size of the object that the delta at the present position restores: the
+// restored returns the size of the object that the delta at the current position restores: the
 // second number at the beginning of the delta.
 func (p *pack) restored() (int64, error) {
 	var begin beginning
@@ -214,7 +214,7 @@ func (p *pack) restored() (int64, error) {
 	return int64(size), nil
 }
 
-// errBegun ends the inflation of a delta whose beginning is known.
+// errBegun stops inflating a delta after its beginning has been read.
 var errBegun = errors.New("the beginning is sufficient")
 
 // beginning keeps the first bytes that are written to it.

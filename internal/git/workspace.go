@@ -45,8 +45,8 @@ func Around(folder string) (Workspace, error) {
 	return Workspace{Root: absolute}, nil
 }
 
-// ForSource returns the workspace for building a Kustomization. Outside of Git, if directory ends in its spec.path, the root is
-// folder without spec.path, so that the build can read the rest of the source.
+// ForSource returns the workspace for building a Kustomization. Outside of Git, if the directory ends in its spec.path,
+// the root is the directory without spec.path, so that the build can read the rest of the source.
 func (w Workspace) ForSource(folder, path string) Workspace {
 	if w.Git || folder == "" {
 		return w

@@ -89,13 +89,13 @@ func (c *Clone) Committed(ctx context.Context) (head plumbing.Hash, clean bool) 
 	return head, wasErr == nil && isErr == nil && was == is
 }
 
-// walk selects the files of a work tree that Git has or would add.
+// walk selects the files of a work tree that Git tracks or would add.
 type walk struct {
 	ctx     context.Context // walk is used for a single call
 	clone   *Clone
 	tracked map[string]bool
-	// hidden holds entries of the index by directory and name that are in the tree whatever is on disk: submodules, and
-	// files that a sparse checkout excludes. A directory with such entries further below has a nil node.
+	// hidden holds index entries, by directory and name, that are in the tree regardless of the files on disk:
+	// submodules, and files that a sparse checkout excludes. A parent directory of such entries has a nil node.
 	hidden map[string]map[string]*filetree.Node
 }
 
@@ -114,7 +114,7 @@ func (w *walk) hide(name string, n *filetree.Node) {
 	}
 }
 
-// directory returns the entries of a directory that Git has, which may be none.
+// directory returns the entries of a directory that Git tracks or would add, which may be none.
 func (w *walk) directory(name string, onDisk *filetree.Node, patterns []gitignore.Pattern) (*filetree.Node, error) {
 	if w.ctx.Err() != nil {
 		return nil, context.Cause(w.ctx)
@@ -202,7 +202,7 @@ func parsePatterns(text []byte, domain []string) []gitignore.Pattern {
 	return found
 }
 
-// workFile is a file of a work tree. Most of the small ones are both hashed and read: they are read once.
+// workFile is a file of a work tree. Small files are read once, because most are both hashed and read.
 type workFile struct {
 	filetree.File
 	contents *contents

@@ -26,7 +26,7 @@ type Git struct {
 	SSHUsername string
 	// Confirm shows a public key and returns when the user has granted it access.
 	Confirm func(ctx context.Context, key DeployKey) error
-	// CanConfirm returns an error if there is no user to ask.
+	// CanConfirm returns an error if the user cannot be prompted.
 	CanConfirm func() error
 }
 
@@ -41,7 +41,7 @@ func (g Git) Survey(ctx context.Context, _ Want) (Survey, error) {
 func (g Git) Ensure(context.Context) (Repository, error) {
 	u, err := url.Parse(g.Access.URL)
 	if err != nil {
-		return Repository{}, fmt.Errorf("invalid URL of the repository: %w", err)
+		return Repository{}, fmt.Errorf("invalid repository URL: %w", err)
 	}
 	if g.TokenAuth {
 		return Repository{Access: g.Access, SyncURL: overHTTP(*u)}, nil
@@ -53,7 +53,7 @@ func (g Git) Ensure(context.Context) (Repository, error) {
 func overHTTP(u url.URL) string {
 	u.User = nil
 	if u.Scheme == "ssh" {
-		// The port is the one of SSH, and a password must be encrypted.
+		// Remove the SSH port, and use TLS to protect the password.
 		u.Scheme, u.Host = "https", bare(u)
 	}
 	return u.String()
@@ -93,8 +93,8 @@ func (g Git) CanDeployKey() error {
 	return g.CanConfirm()
 }
 
-// ParseURL parses the URL of a repository. Plain HTTP has to be allowed, since
-// it sends credentials unencrypted.
+// ParseURL parses the URL of a repository. Plain HTTP must be allowed
+// explicitly, since it sends credentials unencrypted.
 func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	const example = "as in --url=ssh://git@example.com/org/fleet or --url=https://example.com/org/fleet"
 	if address == "" {
@@ -107,17 +107,17 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	_, hasPassword := u.User.Password()
 	switch {
 	case u.Scheme == "http" && !allowHTTP:
-		return nil, hint.Errorf("use https, or allow it with --allow-insecure-http", "an http URL sends credentials unencrypted")
+		return nil, hint.Errorf("use https, or set --allow-insecure-http", "an http URL sends credentials unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
 		return nil, hint.Errorf("use ssh or https, "+example, "cannot bootstrap over scheme %q in --url", u.Scheme)
 	case hasPassword:
-		return nil, hint.Errorf("set it with GIT_PASSWORD or --password instead", "the address %s has a password, which would be committed to the repository", redact.URL(address))
+		return nil, hint.Errorf("set the password with GIT_PASSWORD or --password instead", "the URL %s contains a password, which would be committed to the repository", redact.URL(address))
 	case u.Hostname() == "":
-		return nil, hint.Errorf(example, "the address %q names no host", address)
+		return nil, hint.Errorf(example, "the URL %q has no host", address)
 	case strings.Trim(u.Path, "/") == "":
-		return nil, hint.Errorf(example, "the address %q names no repository: the path is missing", address)
+		return nil, hint.Errorf(example, "the URL %q has no repository path", address)
 	case u.RawQuery != "" || u.Fragment != "":
-		return nil, hint.Errorf("use the URL of the repository only, "+example, "the URL in --url has a query or fragment")
+		return nil, hint.Errorf("use the repository URL only, "+example, "the URL in --url has a query or fragment")
 	}
 	return u, nil
 }

@@ -1,4 +1,4 @@
-// Package githost has the Git hosts that bootstrap supports. A type that
+// Package githost defines the Git hosts that bootstrap supports. A type that
 // implements [Host] creates and updates the repository on a host and grants the
 // cluster access to it. [Hosted] has the configuration of hosts with an API.
 package githost
@@ -14,8 +14,8 @@ type Host interface {
 	// anything that would make Ensure, DeployKey or a push fail, such as an
 	// invalid token or a missing scope. It changes nothing.
 	Survey(ctx context.Context, want Want) (Survey, error)
-	// Ensure creates or updates the repository as Survey has announced and
-	// returns it. It is idempotent, and requires a Survey without an error.
+	// Ensure makes the changes that Survey returned, and returns the repository.
+	// It is idempotent, and requires a successful Survey.
 	Ensure(ctx context.Context) (Repository, error)
 	// DeployKey grants a key read access to the repository. It replaces a
 	// deploy key of the same title with another key or other permissions, and
@@ -26,8 +26,8 @@ type Host interface {
 
 // Preparer is a Host on which the user has to grant access to the deploy key.
 type Preparer interface {
-	// CanDeployKey returns an error if DeployKey would fail because there is
-	// no user to ask.
+	// CanDeployKey returns an error if DeployKey would fail because the user
+	// cannot be prompted.
 	CanDeployKey() error
 }
 

@@ -18,9 +18,9 @@ type PullRequest interface {
 	Account(ctx context.Context) (Author, error)
 	// AddComment adds a comment.
 	AddComment(ctx context.Context, text string) (Comment, error)
-	// EditComment replaces the text of a comment. The error is
-	// ErrCommentDeleted or ErrCommentChanged if it is not the comment that
-	// Comments has returned any more.
+	// EditComment replaces the text of a comment. The error is ErrCommentDeleted
+	// or ErrCommentChanged if the comment was deleted or edited after Comments
+	// returned it.
 	EditComment(ctx context.Context, c Comment, text string) (Comment, error)
 	// DeleteComment deletes a comment.
 	DeleteComment(ctx context.Context, c Comment) error
@@ -90,7 +90,7 @@ func (e *DeniedError) Error() string { return e.Err.Error() }
 // Unwrap returns the error with the remedy.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// PullRequestHost describes the comments of a kind of Git hosts.
+// PullRequestHost describes the comments of a kind of Git host.
 type PullRequestHost struct {
 	// Name is the name of the product, and TokenVariables the variables with its
 	// token, the first of which is used.
@@ -98,7 +98,7 @@ type PullRequestHost struct {
 	TokenVariables []string
 	// MaxComment is the maximum size of a comment in bytes.
 	MaxComment int
-	// Permissions describe what the token needs, for remedies.
+	// Permissions are the permissions that the token requires, for remedies.
 	Permissions string
 	// HTML reports whether comments may have HTML.
 	HTML bool

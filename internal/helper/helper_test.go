@@ -176,7 +176,7 @@ func TestUnknownJob(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
 	_, err := helper.Call[int, int]("later").Do(t.Context(), p, "a job of the next version", 0)
-	if err == nil || !strings.Contains(err.Error(), `flux-helper does not run the job "later": install flux and flux-helper of the same version`) {
+	if err == nil || !strings.Contains(err.Error(), `flux-helper does not support the job "later": install the same version of flux and flux-helper`) {
 		t.Error(err)
 	}
 	if err := p.Close(); err != nil {

@@ -14,7 +14,7 @@ import (
 const (
 	// ExitMemory is the exit code of a process that exceeded its memory limit.
 	ExitMemory = 75
-	// exitCrash is the exit code of the Go runtime when the system refuses memory.
+	// exitCrash is the exit code of the Go runtime when the system does not provide memory.
 	exitCrash = 2
 )
 

@@ -13,7 +13,7 @@ import (
 // Pool has the helper processes of a command. Each package with jobs has a constructor that takes a
 // Pool. A process starts with its first job, and Close stops all of them.
 type Pool struct {
-	// Find returns the path of the helper program; nil finds it beside the running program.
+	// Find returns the path of the helper program; nil searches the directory of the running program.
 	Find func() (string, error)
 	// LookupEnv and Environ return the environment of flux.
 	LookupEnv func(string) (string, bool)
@@ -67,7 +67,7 @@ func (p *Pool) Program() (string, error) {
 	}
 	path, err := Find(Program)
 	if errors.Is(err, ErrNotFound) {
-		err = hint.Errorf("install "+Program+" from the archive of flux in the directory of flux", "%w", err)
+		err = hint.Errorf("install "+Program+" from the flux release archive in the same directory as flux", "%w", err)
 	}
 	return path, err
 }
@@ -78,7 +78,7 @@ func (p *Pool) Env(name string) string {
 	return value
 }
 
-// Named returns an environment with the named variables only, and so none of the tokens of a pipeline.
+// Named returns an environment with only the named variables, and so without pipeline tokens.
 func (p *Pool) Named(names ...string) Environment {
 	return func(context.Context) ([]string, error) {
 		env := []string{}

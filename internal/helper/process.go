@@ -79,9 +79,9 @@ func (p *Process) failure(title string) error {
 	switch {
 	case !errors.As(p.err, &exit):
 	case exit.ExitCode() == exitCrash && !p.stderr.contains("out of memory", "cannot allocate memory"):
-		return &budget.ExceededError{Name: title, Fact: "the process that runs it crashed, which its limit of " + budget.Size(budget.HelperData) + " of memory can cause"}
+		return &budget.ExceededError{Name: title, Fact: "the helper process crashed, possibly because of its memory limit of " + budget.Size(budget.HelperData)}
 	case exit.ExitCode() == ExitMemory || exit.ExitCode() == exitCrash:
-		return &budget.ExceededError{Name: title, Fact: "more than " + budget.Size(budget.HelperMemory) + " of memory are needed"}
+		return &budget.ExceededError{Name: title, Fact: "requires more than " + budget.Size(budget.HelperMemory) + " of memory"}
 	}
 	return fmt.Errorf("%s exited before it finished %s: %w", Program, title, p.err)
 }

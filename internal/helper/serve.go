@@ -83,7 +83,7 @@ func (s *server) run(ctx context.Context, r request) {
 func (s *server) output(ctx context.Context, r request) (json.RawMessage, error) {
 	i := slices.IndexFunc(s.handlers, func(h Handler) bool { return h.name == r.Job })
 	if i < 0 {
-		return nil, fmt.Errorf("%s does not run the job %q: install flux and %s of the same version", Program, r.Job, Program)
+		return nil, fmt.Errorf("%s does not support the job %q: install the same version of flux and %s", Program, r.Job, Program)
 	}
 	output, err := s.handlers[i].run(ctx, r.Input, func(ctx context.Context, question, answer any) error { return s.ask(ctx, r.ID, question, answer) })
 	if ctx.Err() != nil {

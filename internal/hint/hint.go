@@ -1,6 +1,6 @@
-// Package hint contains what remedies consist of: errors with a remedy, which commands
-// print on the line after the message, commands that users can copy, and the word that
-// a misspelled one was probably meant to be.
+// Package hint builds remedies: errors with a remedy, which commands print on the line
+// after the message, commands that users can copy, and suggestions for misspelled
+// words.
 package hint
 
 import "fmt"

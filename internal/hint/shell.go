@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// harmless are the characters, besides letters and digits, that a shell does not interpret.
+// harmless lists the characters that a shell does not interpret, in addition to letters and digits.
 const harmless = "@%_+=:,./-"
 
 // Quote returns a word as a shell reads it, in single quotes if necessary. Names in repositories,
@@ -20,7 +20,7 @@ func Quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// Operand returns the last word of a command, quoted and not to be taken for an option.
+// Operand returns the last word of a command, quoted and protected from being parsed as an option.
 func Operand(word string) string {
 	if strings.HasPrefix(word, "-") {
 		return "-- " + Quote(word)

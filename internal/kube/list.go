@@ -132,7 +132,7 @@ func (c *Client) attempt(ctx context.Context, r Resource, s Selection, next stri
 	list, err := decodeList(body, read, r, prune(s.Without), each)
 	var invalid *jsontext.SyntacticError
 	if errors.As(err, &invalid) && invalid.ByteOffset == 0 {
-		err = hint.Errorf("check that the kubeconfig's server address is that of a Kubernetes API server", "the response is not JSON")
+		err = hint.Errorf("check that the server address in the kubeconfig points to a Kubernetes API server", "the response is not JSON")
 	}
 	if err := errors.Join(err, body.Close()); err != nil {
 		return list, fmt.Errorf("reading the list of %s: %w", r.Resource, err)
@@ -210,7 +210,7 @@ func resumed(err error) string {
 
 // decodeList decodes the JSON of a list, and adds its size to read. The metadata may be before or after the items.
 func decodeList(from io.Reader, read *int64, r Resource, without pruned, each func(controllers.Object) error) (metav1.ListMeta, error) {
-	object := int64(0) // the size of the present one
+	object := int64(0) // the size of the current object
 	var list metav1.ListMeta
 	d := newStream(budget.Checked(from, func(part []byte, _ error) error {
 		object += int64(len(part))

@@ -37,7 +37,7 @@ func (p Permission) object() string {
 	return fmt.Sprintf("%s in namespace %q", resource, p.Namespace)
 }
 
-// ApplyPermissions returns the permissions to do something with objects, each once. more has the further verbs of kinds.
+// ApplyPermissions returns the permissions for verbs on objects, without duplicates. more has additional verbs by kind.
 func ApplyPermissions(objects []*unstructured.Unstructured, verbs []string, more map[string][]string) []Permission {
 	var all []Permission
 	for _, o := range objects {

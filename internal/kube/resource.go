@@ -45,8 +45,8 @@ func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions caches discovered groups, and the versions in which the server serves kinds, as far as
-// they are known and not the only supported ones.
+// versions caches discovered groups, and the served versions of kinds after WithServedVersion has
+// found them.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
@@ -86,11 +86,10 @@ func (e *MissingKindError) Error() string {
 	return fmt.Sprintf("the cluster does not serve %s: the CustomResourceDefinition %s is not installed", e.Kind.Kind, e.Kind.CRD())
 }
 
-// WithServedVersion calls do with the newest version of a kind and, if the server does not serve
-// it, with the newest served one. It caches that version. For a kind that supported versions of
-// Flux serve in two versions, the first request that do sends reads both at the same time. A cluster may be without
-// flux-operator, and an API server refuses requests for a group that it does not serve to users without permissions: a
-// forbidden kind of flux-operator exists only if its group does.
+// WithServedVersion calls do with the newest version of a kind and, if the server does not serve it, with the newest
+// served one. It caches that version. For a kind that supported versions of Flux serve in two versions, the first
+// request that do sends reads both at the same time. For users without permissions, an API server returns Forbidden
+// even if it does not serve the group, so a forbidden kind of flux-operator may not be installed.
 func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
 	r := Of(k)
 	version, known := c.served.of(k)

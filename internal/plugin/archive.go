@@ -72,7 +72,7 @@ type wanted struct {
 }
 
 // is reports whether a name in an archive is that of the program. Names outside of the archive
-// never are, although the program is not written to its name.
+// never match, although the program is not extracted under this name.
 func (w wanted) is(name string) bool {
 	name = path.Clean(name)
 	return name == w.path || !w.exact && path.Base(name) == w.path && filepath.IsLocal(name)

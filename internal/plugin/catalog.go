@@ -45,7 +45,7 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, fmt.Errorf("invalid address of the plugin catalog: %q", redact.Text(address))
+		return nil, fmt.Errorf("invalid plugin catalog address: %q", redact.Text(address))
 	}
 	if u.Scheme == "file" {
 		return folderCatalog(folderOf(runtime.GOOS, u))
@@ -59,7 +59,7 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	return &Catalog{Address: web.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
-// folderOf returns the directory that a file URL names on an operating system. On Windows, the path of
+// folderOf returns the directory of a file URL on an operating system. On Windows, the path of
 // file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the
 // server.
 func folderOf(system string, u *url.URL) string {
@@ -171,7 +171,7 @@ func (c *Catalog) open(ctx context.Context, reference string) (*download.File, e
 }
 
 // openFile opens a file in the directory of the catalog. Symbolic links cannot lead outside of the
-// folder.
+// directory.
 func (c *Catalog) openFile(name string) (_ *download.File, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {

@@ -168,7 +168,7 @@ func TestAddresses(t *testing.T) {
 		"ftp://example.com":        "unsupported scheme",
 		"https://":                 "has no host",
 		"https://a:b@example.com":  "",
-		"https://\x7f":             "invalid address",
+		"https://\x7f":             "invalid plugin catalog address",
 		"file:///srv/catalog":      "",
 		"./catalog":                "",
 	} {

@@ -14,7 +14,7 @@ import (
 // versionsShown is the maximum number of versions in an error.
 const versionsShown = 10
 
-// unknownError is returned for a plugin that is not in the catalog, which has others if it could be read.
+// unknownError is returned for a plugin that is not in the catalog. others are its plugins, if known.
 func unknownError(name string, others []string) error {
 	remedy, near := "'flux plugin search' lists the plugins", hint.Nearest{Word: name}
 	for _, other := range others {
@@ -28,7 +28,7 @@ func unknownError(name string, others []string) error {
 
 // versionError is returned for a version or digest that is not in the manifest.
 func versionError(name, ref string, versions []string) error {
-	remedy := fmt.Sprintf("take a version or the digest from the manifest of the plugin, or run 'flux plugin install %s' for the latest version", name)
+	remedy := fmt.Sprintf("use a version or digest from the plugin manifest, or run 'flux plugin install %s' for the latest version", name)
 	if len(versions) > 0 {
 		remedy = "available versions: " + strings.Join(versions[:min(versionsShown, len(versions))], ", ")
 	}
@@ -73,7 +73,7 @@ func downloadError(r *Release, err error) error {
 	return withRemedy(fmt.Errorf("downloading %s %s: %w", r.Name, r.Version, err), "report it to the maintainers of the catalog, or install another version")
 }
 
-// withRemedy adds the remedy for a request that has failed: answered is that for an answer with an unexpected status.
+// withRemedy adds the remedy for a failed request. answered is the remedy for a response with an unexpected status.
 func withRemedy(err error, answered string) error {
 	var status *download.StatusError
 	var untrusted *tls.CertificateVerificationError

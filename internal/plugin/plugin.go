@@ -67,8 +67,8 @@ func (f Finder) Find(name string) (Plugin, bool) {
 }
 
 // All returns the plugins by name, and the programs that cannot run as plugins since another
-// program with the same name takes precedence, or the name is that of a built-in command. Folders
-// that are not read before ctx is done are omitted.
+// program with the same name takes precedence, or the name is that of a built-in command.
+// Directories that are not read before ctx is done are omitted.
 func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	found := map[string]Plugin{}
 	var ignored []Ignored
@@ -104,7 +104,7 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 }
 
 // folders returns the plugin directory and the absolute directories of PATH: a program in the current
-// folder must not become a command by its name alone.
+// directory must not become a command by its name alone.
 func (f Finder) folders() []string {
 	var folders []string
 	if f.Folder != "" {

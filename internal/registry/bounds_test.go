@@ -62,7 +62,7 @@ func device(size int64) tar.Header {
 func TestLeftOut(t *testing.T) {
 	t.Parallel()
 	file := tar.Header{Typeflag: tar.TypeReg, Name: "a.yaml", Mode: 0o600, Size: 1000}
-	const tooLarge = "the headers and the entries that are left out are larger than 512 MiB"
+	const tooLarge = "the headers and excluded entries are larger than 512 MiB"
 	for name, c := range map[string]struct {
 		archive func(t *testing.T) io.Reader
 		want    string

@@ -30,14 +30,14 @@ var providers = map[string]provider{
 	cloud.Azure: {
 		registries: "NAME.azurecr.io",
 		identity:   "run 'az login', set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run in Azure with a workload identity or managed identity, or set AZURE_TENANT_ID and AZURE_CLIENT_ID in a CI job with an OIDC token",
-		exchange:   "check the name of the registry, and assign the role AcrPull or AcrPush in the registry to the identity",
-		repository: "assign the role AcrPull or AcrPush in the registry to the identity",
+		exchange:   "check the name of the registry, and assign the AcrPull or AcrPush role on the registry to the identity",
+		repository: "assign the AcrPull or AcrPush role on the registry to the identity",
 	},
 	cloud.GCP: {
 		registries: "LOCATION-docker.pkg.dev and gcr.io",
 		identity:   "run 'gcloud auth application-default login', set GOOGLE_APPLICATION_CREDENTIALS, or run in Google Cloud with a service account, or set GCP_WORKLOAD_IDENTITY_PROVIDER in a CI job with an OIDC token",
 		exchange:   "renew the credentials of the identity",
-		repository: "assign the role roles/artifactregistry.reader or roles/artifactregistry.writer in the repository to the identity",
+		repository: "grant the identity roles/artifactregistry.reader or roles/artifactregistry.writer on the repository",
 	},
 	cloud.GitHub: {
 		registries: "ghcr.io, and containers.HOST in jobs of another GitHub server",
@@ -47,7 +47,7 @@ var providers = map[string]provider{
 	cloud.GitLab: {
 		registries: "the registry in CI_REGISTRY",
 		identity:   "run in a GitLab job of a project with a container registry",
-		repository: "add the project of the job to the allowlist for job tokens of the project with the registry",
+		repository: "add the job's project to the job token allowlist of the registry's project",
 	},
 }
 

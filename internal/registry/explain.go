@@ -39,7 +39,7 @@ func Explain(ctx context.Context, access Access, err error) error {
 	case answered.StatusCode == http.StatusUnauthorized:
 		return &hint.Error{Err: err, Hint: "the registry does not accept these credentials"}
 	case answered.StatusCode == http.StatusForbidden:
-		return &hint.Error{Err: err, Hint: "check the permissions of the credentials in the repository"}
+		return &hint.Error{Err: err, Hint: "check that the credentials have access to the repository"}
 	case answered.StatusCode == http.StatusNotFound:
 		return &hint.Error{Err: err, Hint: "check the address; 'flux list artifacts' shows the tags of a repository"}
 	}

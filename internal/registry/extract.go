@@ -31,7 +31,7 @@ const (
 // Extract writes the files of an archive to a directory, which is created if it does not exist. It
 // first reads the whole archive into a temporary directory on the same file system: if the archive is
 // malformed or too large, or ctx ends, the directory is not changed. No file is written outside of the
-// folder. Entries other than files and directories are excluded, as in source-controller, and their
+// directory. Entries other than files and directories are excluded, as in source-controller, and their
 // names are returned.
 func Extract(ctx context.Context, archive io.Reader, folder string) (left []string, err error) {
 	folder, err = filepath.Abs(folder)
@@ -151,11 +151,11 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 		leftOut += header.Size // counted before the entry is read
 	}
 	if leftOut > leftOutMax {
-		return &budget.ExceededError{Fact: "the headers and the entries that are left out are larger than " + budget.Size(leftOutMax)}
+		return &budget.ExceededError{Fact: "the headers and excluded entries are larger than " + budget.Size(leftOutMax)}
 	}
 	name := filepath.FromSlash(path.Clean(header.Name))
 	if !filepath.IsLocal(name) {
-		return fmt.Errorf("it holds %q, which would be written outside of the directory", header.Name)
+		return fmt.Errorf("the archive contains %q, which would be written outside of the directory", header.Name)
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
@@ -199,7 +199,7 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 	defer func() { err = errors.Join(err, root.Close()) }()
 	for _, name := range u.files {
 		if info, err := root.Lstat(name); err == nil && info.IsDir() {
-			return fmt.Errorf("%s is a directory, and a file in the archive", name)
+			return fmt.Errorf("%s is a directory, but a file in the archive", name)
 		}
 		u.folders = append(u.folders, filepath.Dir(name))
 	}

@@ -22,14 +22,14 @@ var (
 	// ErrNoImage is returned if the registry does not have an image.
 	ErrNoImage = errors.New("the registry does not have the image")
 	// ErrInvalidImage is returned for an invalid image reference.
-	ErrInvalidImage = errors.New("invalid reference of an image")
+	ErrInvalidImage = errors.New("invalid image reference")
 )
 
 // maxDocument is the maximum size of a manifest or an image configuration.
 const maxDocument = 4 << 20
 
 // Platforms returns the platforms of a container image, such as linux/amd64, sorted. It returns
-// none if the manifest and the configuration name none.
+// none if neither the manifest nor the configuration declares a platform.
 func Platforms(ctx context.Context, image string, access Access) ([]string, error) {
 	reference, err := name.ParseReference(image, access.strictness()...)
 	if err != nil {

@@ -89,7 +89,7 @@ func SelectLayout(files fs.FS, wanted Wanted) ([]byte, error) {
 			return blobIn(files, layer.Digest)
 		}
 	}
-	return nil, fmt.Errorf("%s has no layer of the media type %q", name, wanted.MediaType)
+	return nil, fmt.Errorf("%s has no layer with the media type %q", name, wanted.MediaType)
 }
 
 // blobIn reads a blob of an OCI layout and verifies its digest.
@@ -142,16 +142,16 @@ func LayoutIndex(artifacts []Artifact, manifest func(digest string) ([]byte, err
 	return json.MarshalIndent(index, "", "  ")
 }
 
-// Download passes the blobs of the wanted artifact to put, those that have reports excepted: layers,
-// configuration, and manifest. The digests are verified. content is the digest of the layer that an
-// OCIRepository selects, and digests are those of all blobs, of the manifest first.
+// Download passes the blobs of the selected artifact to put, except those for which have returns
+// true: layers, configuration, and manifest. The digests are verified. content is the digest of the
+// layer that an OCIRepository selects, and digests are those of all blobs, of the manifest first.
 func Download(ctx context.Context, address string, wanted Wanted, access Access, have func(digest string) bool, put func(digest string, content []byte) error) (found Artifact, content string, digests []string, err error) {
 	found, image, err := wanted.image(ctx, address, access)
 	if err != nil {
 		return found, "", nil, err
 	}
 	if wanted.Digest != "" && found.Digest != wanted.Digest {
-		return found, "", nil, errors.New("its digest is that of an index of several images: set the digest of one of them")
+		return found, "", nil, errors.New("the digest refers to an image index: set the digest of one of its images")
 	}
 	blobs, err := blobsOf(image)
 	if err != nil {

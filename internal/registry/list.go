@@ -41,8 +41,7 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	return found, g.Wait()
 }
 
-// attached reports whether a tag names a signature, an attestation or a bill of materials of
-// cosign.
+// attached reports whether a tag refers to a signature, an attestation or an SBOM of cosign.
 func attached(tag string) bool {
 	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att") || strings.HasSuffix(tag, ".sbom")
 }

@@ -57,14 +57,14 @@ func push(ctx context.Context, address string, archive []byte, as media, annotat
 	}
 	image, err := assemble(archive, as, annotations, created)
 	if err != nil {
-		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
+		return Artifact{}, fmt.Errorf("building the artifact: %w", err)
 	}
 	if err := write(reference, image, options, access.Progress); err != nil {
 		return Artifact{}, fmt.Errorf("pushing %s: %w", address, err)
 	}
 	pushed, err := describe(reference, image)
 	if err != nil {
-		return Artifact{}, fmt.Errorf("making the artifact: %w", err)
+		return Artifact{}, fmt.Errorf("building the artifact: %w", err)
 	}
 	return pushed, nil
 }
@@ -118,7 +118,7 @@ func assemble(archive []byte, as media, annotations map[string]string, created t
 	}
 	annotated, ok := mutate.Annotations(image, notes).(v1.Image)
 	if !ok {
-		return nil, fmt.Errorf("annotating it gave no image")
+		return nil, fmt.Errorf("annotating the artifact did not return an image")
 	}
 	return mutate.Append(annotated, mutate.Addendum{Layer: layer})
 }

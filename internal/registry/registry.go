@@ -52,7 +52,7 @@ type Access struct {
 // Errors of an Access with a provider.
 var (
 	// ErrInsecureLogin is returned if the credentials of a provider would be sent without TLS.
-	ErrInsecureLogin = errors.New("the credentials of a cloud provider are sent with TLS only")
+	ErrInsecureLogin = errors.New("cloud provider credentials are sent only over TLS")
 	// ErrTwoLogins is returned if both credentials and a provider are set.
 	ErrTwoLogins = errors.New("credentials and a cloud provider are mutually exclusive")
 )
@@ -239,7 +239,7 @@ func layerOf(image v1.Image, wanted string, orFirst bool) (v1.Layer, error) {
 		return nil, err
 	}
 	if len(layers) == 0 {
-		return nil, errors.New("there is no layer in it")
+		return nil, errors.New("the artifact has no layers")
 	}
 	for _, layer := range layers {
 		if media, err := layer.MediaType(); err == nil && string(media) == wanted {
@@ -247,7 +247,7 @@ func layerOf(image v1.Image, wanted string, orFirst bool) (v1.Layer, error) {
 		}
 	}
 	if !orFirst {
-		return nil, fmt.Errorf("it has no layer of the media type %s", wanted)
+		return nil, fmt.Errorf("the artifact has no layer with the media type %s", wanted)
 	}
 	return layers[0], nil
 }

@@ -28,9 +28,9 @@ type NoMatchError struct{ SemVer, Filter string }
 
 func (e *NoMatchError) Error() string {
 	if e.Filter != "" {
-		return fmt.Sprintf("no tag that matches %q is in the range %q", e.Filter, e.SemVer)
+		return fmt.Sprintf("no tag that matches %q is in the semver range %q", e.Filter, e.SemVer)
 	}
-	return fmt.Sprintf("no tag is in the range %q", e.SemVer)
+	return fmt.Sprintf("no tag is in the semver range %q", e.SemVer)
 }
 
 // Select returns the selected artifact and its layer as it is stored.
@@ -74,7 +74,7 @@ func (w Wanted) reference(repository name.Repository, access Access, options []r
 	case w.SemVer != "":
 		tags, err := access.tagsOf(repository, options)
 		if err != nil {
-			return nil, fmt.Errorf("listing its tags: %w", err)
+			return nil, fmt.Errorf("listing the tags: %w", err)
 		}
 		tag, err := w.newest(tags)
 		return repository.Tag(tag), err
@@ -88,11 +88,11 @@ func (w Wanted) reference(repository name.Repository, access Access, options []r
 func (w Wanted) newest(tags []string) (string, error) {
 	constraint, err := budget.Range(w.SemVer)
 	if err != nil {
-		return "", fmt.Errorf("%.80q is no range of versions: %w", w.SemVer, err)
+		return "", fmt.Errorf("invalid semver range %.80q: %w", w.SemVer, err)
 	}
 	filter, err := budget.Regexp(w.Filter)
 	if err != nil {
-		return "", fmt.Errorf("%.80q is no expression: %w", w.Filter, err)
+		return "", fmt.Errorf("invalid regular expression %.80q: %w", w.Filter, err)
 	}
 	var best *semver.Version
 	newest := ""

@@ -25,7 +25,7 @@ type TagsError struct {
 	Fact string
 }
 
-func (e *TagsError) Error() string { return "the registry sends " + e.Fact }
+func (e *TagsError) Error() string { return "the registry sent " + e.Fact }
 
 // LimitTags returns a transport for a tag list that enforces the limits of this package.
 func LimitTags(next http.RoundTripper) http.RoundTripper {
@@ -34,8 +34,8 @@ func LimitTags(next http.RoundTripper) http.RoundTripper {
 
 func tagLimits(bytes, pages int64) web.Limits {
 	return web.Limits{
-		Total: bytes, TooLarge: &TagsError{"a list of tags of more than " + budget.Size(bytes)},
-		Requests: pages, TooMany: &TagsError{fmt.Sprintf("its list of tags in more than %d pages", pages)},
+		Total: bytes, TooLarge: &TagsError{"a tag list larger than " + budget.Size(bytes)},
+		Requests: pages, TooMany: &TagsError{fmt.Sprintf("a tag list with more than %d pages", pages)},
 	}
 }
 

@@ -18,14 +18,14 @@ import (
 func TestTagsLimits(t *testing.T) {
 	t.Parallel()
 	for want, serve := range map[string]http.HandlerFunc{
-		"the registry sends a list of tags of more than 2 MiB": func(w http.ResponseWriter, _ *http.Request) {
+		"the registry sent a tag list larger than 2 MiB": func(w http.ResponseWriter, _ *http.Request) {
 			for text := `{"name": "app", "tags": ["1"`; ; text = `,"` + strings.Repeat("x", 100) + `"` {
 				if _, err := io.WriteString(w, text); err != nil {
 					return
 				}
 			}
 		},
-		"the registry sends its list of tags in more than 20 pages": func(w http.ResponseWriter, _ *http.Request) {
+		"the registry sent a tag list with more than 20 pages": func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", `</v2/app/tags/list?last=1>; rel="next"`)
 			_, _ = fmt.Fprint(w, `{"name": "app", "tags": []}`) // the client may have gone
 		},

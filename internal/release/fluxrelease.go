@@ -93,7 +93,7 @@ func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	g.Go(func() (err error) {
 		m.Archive, err = client.Read(gctx, folder+archive, archiveMax)
 		if errors.Is(err, fs.ErrNotExist) {
-			return hint.Errorf("see "+Address+" for the versions", "Flux %s is not among the releases", version)
+			return hint.Errorf("see "+Address+" for the versions", "Flux release %s not found", version)
 		}
 		return err
 	})
@@ -119,7 +119,7 @@ func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	return m, nil
 }
 
-// network adds the version, and a remedy, to an error without one.
+// network adds the version and a remedy to an error that has no remedy.
 func network(version string, err error) error {
 	var known *hint.Error
 	if errors.As(err, &known) {

@@ -54,7 +54,7 @@ type Sandbox struct {
 
 // Options configures Start.
 type Options struct {
-	// Controllers are the controllers that run, and Namespace is theirs.
+	// Controllers are the controllers to run, and Namespace is their namespace.
 	Controllers []string
 	Namespace   string
 	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
@@ -69,7 +69,7 @@ const notIsolated = 4
 // ErrNotIsolated is the error of Start on a machine that cannot isolate the sandbox.
 var ErrNotIsolated = errors.New("this machine cannot isolate the sandbox from the network")
 
-// Start starts a sandbox. If it fails or ctx ends, nothing is left, and neither if this program is killed.
+// Start starts a sandbox. Nothing is left behind if it fails, ctx ends, or this program is killed.
 func Start(ctx context.Context, program string, o Options) (*Sandbox, error) {
 	// The path is short, because the directory contains sockets.
 	dir, err := os.MkdirTemp("", "flux-")
@@ -139,7 +139,7 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 	var exited *exec.ExitError
 	if errors.As(err, &exited) && exited.ExitCode() == notIsolated {
 		return hint.Errorf("allow user namespaces (Ubuntu: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0), or "+
-			"accept access to local services and other hosts: --allow-network", "%w: %w", ErrNotIsolated, err)
+			"allow access to local services and other hosts with --allow-network", "%w: %w", ErrNotIsolated, err)
 	}
 	if limit := memoryLimit(); exited != nil && limit < virtualMemory {
 		return hint.Errorf("raise the limit, such as with 'ulimit -v unlimited'", "the limit of virtual memory (ulimit -v) is %d MiB, and the sandbox requires %d MiB for a process: %w",
@@ -233,8 +233,8 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 	return address, repository.Push(ctx, func(error) {})
 }
 
-// Replace makes a commit with other files in a repository that Serve has returned. There is none if
-// the files are the same.
+// Replace commits other files to a repository that Serve has returned. It makes no commit if the
+// files are the same.
 func (s *Sandbox) Replace(ctx context.Context, address string, before, files map[string][]byte, now time.Time) (err error) {
 	repository, err := remote.Open(ctx, s.Remote(address), Branch)
 	if err != nil {
@@ -282,11 +282,11 @@ func (s *Sandbox) Controllers(ctx context.Context) (versions map[string]string, 
 
 // Fault is a fault of a server: one of Down, Status and Delay is set.
 type Fault struct {
-	// Down closes connections without an answer.
+	// Down closes connections without a response.
 	Down bool
-	// Status is the HTTP status of all answers.
+	// Status is the HTTP status of all responses.
 	Status int
-	// Delay is the time before each answer.
+	// Delay is the time before each response.
 	Delay time.Duration
 	// For is the time after which the fault ends, 0 for never.
 	For time.Duration

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Limits bounds what a server sends. A limit of 0 is none.
+// Limits bounds the responses of a server. 0 means no limit.
 type Limits struct {
 	// Response is the maximum size of a response, Total that of all responses, and Requests their maximum number.
 	Response, Total, Requests int64

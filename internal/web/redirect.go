@@ -44,9 +44,8 @@ func SameServer(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// OtherServers follows redirects to all servers. Another host, port or scheme does not receive the credentials, also not
-// in the address of the first request: net/http alone compares the names of hosts, without ports and schemes, and
-// includes subdomains.
+// OtherServers follows redirects to all servers. A different host, port or scheme receives neither the credentials nor
+// the first URL (Referer), which may contain some: net/http compares only host names and includes subdomains.
 func OtherServers(next *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return errRedirects

@@ -27,7 +27,7 @@ type Retry struct {
 // Decide returns the step that follows the result of an attempt.
 type Decide func(*http.Response, error) Step
 
-// Step is what follows an attempt.
+// Step is the action after an attempt.
 type Step struct {
 	// Again repeats the request after Pause, if its body can be read again and the context lasts longer.
 	Again bool

@@ -38,8 +38,8 @@ type Server struct {
 	SystemCA      bool
 	// Proxy replaces the proxy of the environment.
 	Proxy *url.URL
-	// Dial opens connections in place of the network, such as through the Kubernetes API. There is no proxy then, and
-	// each request has a connection of its own.
+	// Dial opens connections in place of the network, such as through the Kubernetes API. It disables the proxy, and
+	// each request uses a separate connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// ResponseTimeout is the maximum time until the header of a response. If it is 0, only the context limits it.
 	ResponseTimeout time.Duration
@@ -124,7 +124,7 @@ func (c Client) HTTP() (*http.Client, error) {
 	return &http.Client{Transport: c.Retry.Transport(agent), CheckRedirect: c.Redirects, Timeout: c.Timeout}, nil
 }
 
-// Wrap returns a transport that calls do for each request. Package redact has the only other one.
+// Wrap returns a transport that calls do for each request. Only package redact has another one.
 func Wrap(next http.RoundTripper, do func(r *http.Request, next http.RoundTripper) (*http.Response, error)) http.RoundTripper {
 	return &wrapped{next: next, do: do}
 }

@@ -1,8 +1,8 @@
 // Package audit finds risks in what a repository deploys, and in the Flux objects of a cluster: secrets in plain text,
-// connections without TLS, versions that are not fixed, and settings that cause failures or make them hard to repair.
+// connections without TLS, unpinned versions, and settings that cause failures or make them hard to repair.
 //
-// It does not look for changes, as the rules of package review do, and it reports what package validate finds as well: an
-// object that is invalid fails sooner or later.
+// Unlike package review, it checks objects, not changes. It also reports the findings of package validate: an invalid object
+// fails sooner or later.
 package audit
 
 import (
@@ -29,7 +29,7 @@ type Options struct {
 
 // Exclusions are the findings to exclude.
 type Exclusions struct {
-	// Allow are the IDs of the rules that are not applied.
+	// Allow lists the IDs of the rules that are not applied.
 	Allow []string
 	// Strict ignores the exceptions in the file of a repository and in annotations.
 	Strict bool
@@ -89,8 +89,8 @@ func Run(ctx context.Context, at repository.Revision, o Options) (*validate.Resu
 	return result, nil
 }
 
-// concerns reports whether a finding of a validation belongs to an audit: that something is missing in Git, or that a kind has
-// no schema, is not a risk.
+// concerns reports whether an audit includes a finding of a validation. Objects that are missing in Git and kinds without a
+// schema are not risks.
 func concerns(f validate.Finding) bool {
 	if f.Rule == validate.RuleMissingSchema || f.Rule == validate.RuleNotValidated && f.Severity == validate.Unknown {
 		return false
@@ -98,7 +98,7 @@ func concerns(f validate.Finding) bool {
 	return f.Severity != validate.Note || f.Assumed
 }
 
-// distinct returns findings without those that differ in the owner only: two Kustomizations may apply an object.
+// distinct removes findings that differ only in the owner, because two Kustomizations may apply an object.
 func distinct(findings []validate.Finding) []validate.Finding {
 	seen := map[validate.Finding]bool{}
 	return slices.DeleteFunc(findings, func(f validate.Finding) bool {
@@ -132,7 +132,7 @@ func Live(objects []controllers.Object, namespace string, e Exclusions) *validat
 	return result
 }
 
-// check applies the rules to all objects. It returns the findings, and the number of those that are excluded.
+// check applies the rules to all objects. It returns the findings and the number of excluded ones.
 func check(s *state, e Exclusions) (found []validate.Found, allowed int) {
 	for i := range s.Objects {
 		o := &s.Objects[i]

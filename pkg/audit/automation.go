@@ -30,7 +30,7 @@ func pushBranches(s *state, o *Object) []hit {
 	}
 	push := cmp.Or(text(o, "spec.git.push.branch"), checkout)
 	return when(push == checkout && push != "", hit{
-		field: "spec.git", message: "pushes to the branch that is deployed: " + push, fix: "set spec.git.push.branch to another branch",
+		field: "spec.git", message: "pushes to the deployed branch: " + push, fix: "set spec.git.push.branch to another branch",
 	})
 }
 
@@ -40,7 +40,7 @@ func clusterSizes(_ *state, o *Object) []hit {
 	})
 }
 
-// The rules about workloads, besides those that are also rules about changes.
+// The rules about workloads, except those that package review contains.
 
 func mutableImages(s *state, o *Object) []hit {
 	if s.ofFlux(o) {

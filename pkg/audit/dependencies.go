@@ -34,8 +34,8 @@ func missingDependencies(s *state, o *Object) []hit {
 	return found
 }
 
-// ordered reports whether one owner is reconciled after another one: it depends on it, or one of them applies the other. The
-// owners that apply them count as well.
+// ordered reports whether later is reconciled after earlier: it depends on earlier, or one of them applies the other, in each
+// case directly or through the owners that apply them.
 func (s *state) ordered(later, earlier controllers.ID) bool {
 	before, after := s.ancestors(earlier), s.ancestors(later)
 	if slices.Contains(before, later) || slices.Contains(after, earlier) {
@@ -61,7 +61,7 @@ func (s *state) ordered(later, earlier controllers.ID) bool {
 	return false
 }
 
-// ancestors returns an object and the owners that apply it, directly or not.
+// ancestors returns an object and the owners that apply it, directly or indirectly.
 func (s *state) ancestors(id controllers.ID) []controllers.ID {
 	all := []controllers.ID{id}
 	for i := 0; i < len(all); i++ {
@@ -74,7 +74,7 @@ func (s *state) ancestors(id controllers.ID) []controllers.ID {
 	return all
 }
 
-// remedy says where to set spec.dependsOn. A HelmRelease cannot depend on a Kustomization: the Kustomizations that apply them do.
+// remedy describes where to set spec.dependsOn: for objects of different kinds, in the Kustomizations that apply them.
 func (s *state) remedy(later, earlier controllers.ID) string {
 	from, to := later, earlier
 	if from.Kind != to.Kind {

@@ -19,8 +19,8 @@ import (
 // File is the file in the root of a repository that lists its exceptions.
 const File = ".flux-audit.yaml"
 
-// Exception is an object, or several, to which a rule does not apply. Empty fields match everything, and the others are
-// patterns as in path.Match.
+// Exception selects the objects to which a rule does not apply. Empty fields match everything; other fields are patterns of
+// path.Match.
 type Exception struct {
 	Rule      string `json:"rule"`
 	Kind      string `json:"kind,omitempty"`
@@ -28,7 +28,7 @@ type Exception struct {
 	Name      string `json:"name,omitempty"`
 	// Path is the directory of a cluster.
 	Path string `json:"path,omitempty"`
-	// Reason is for readers.
+	// Reason is not evaluated.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -75,7 +75,7 @@ func (e Exception) matches(rule, cluster string, id controllers.ID) bool {
 	return true
 }
 
-// validated are the rules of package validate whose findings an audit contains.
+// validated lists the rules of package validate whose findings an audit includes.
 var validated = []string{
 	validate.RuleBuild, validate.RuleReference, validate.RuleDependency, validate.RuleNamespace, validate.RuleDeprecated, validate.RuleVariable,
 	validate.RuleOwner, validate.RuleDecryption, validate.RuleDeadlock, validate.RuleExpression, validate.RuleLabel, validate.RuleKustomization,

@@ -65,15 +65,15 @@ func span(d time.Duration) string {
 func forces(_ *state, o *Object) []hit {
 	if build.IsKustomization(o.Unstructured) {
 		return when(text(o, "spec.force") == "true", hit{
-			field: "spec.force", message: "objects with changed immutable fields are deleted and recreated", fix: "remove it after the change that needs it",
+			field: "spec.force", message: "objects with changed immutable fields are deleted and recreated", fix: "remove the field once the change is applied",
 		})
 	}
 	var found []hit
 	for _, field := range []string{"spec.upgrade.force", "spec.rollback.force"} {
 		if build.IsHelmRelease(o.Unstructured) && text(o, field) == "true" {
 			found = append(found, hit{
-				severity: validate.Note, field: field, message: "with client-side apply, objects are replaced, and lose the fields that others have set",
-				fix: "remove it after the change that needs it",
+				severity: validate.Note, field: field, message: "client-side apply replaces objects and drops the fields of other field managers",
+				fix: "remove the field once the change is applied",
 			})
 		}
 	}
@@ -92,7 +92,7 @@ func suspensions(_ *state, o *Object) []hit {
 	return []hit{{field: field, message: "suspended without a reason", fix: "resume it, or set the annotation " + controllers.SuspendReasonAnnotation}}
 }
 
-// overlappingPaths finds Kustomizations whose directory contains that of another one, with objects that both apply.
+// overlappingPaths finds Kustomizations whose directory contains the directory of another one, if both apply objects.
 func overlappingPaths(s *state, o *Object) []hit {
 	if !build.IsKustomization(o.Unstructured) || controllers.IsRemote(o.Unstructured.Object) {
 		return nil
@@ -106,7 +106,7 @@ func overlappingPaths(s *state, o *Object) []hit {
 		}
 		if inner := sourcetree.Clean(text(other, "spec.path")); outer == "." || strings.HasPrefix(inner, outer+"/") {
 			found = append(found, hit{
-				field: "spec.path", message: fmt.Sprintf("contains %s of %s: %d objects are applied by both", inner, id, n),
+				field: "spec.path", message: fmt.Sprintf("contains %s of %s: both apply %d objects", inner, id, n),
 				fix: "exclude " + inner + " in " + outer + "/kustomization.yaml, or remove one of the Kustomizations",
 			})
 		}
@@ -163,12 +163,12 @@ func defaultNamespaces(_ *state, o *Object) []hit {
 		}
 	}
 	deployed := release || len(controllers.PodSpecs(o.Unstructured.Object)) > 0 && ofChart(o) == ""
-	return when(deployed && namespace == "default", hit{field: "metadata.namespace", message: "deployed to the namespace default", fix: "use a namespace of its own"})
+	return when(deployed && namespace == "default", hit{field: "metadata.namespace", message: "deployed to the default namespace", fix: "use a dedicated namespace"})
 }
 
 const watchLabel = "reconcile.fluxcd.io/watch"
 
-// settings are the references of Kustomizations and HelmReleases to ConfigMaps and Secrets with values.
+// setting is a reference of a Kustomization or HelmRelease to a ConfigMap or Secret with values.
 type setting struct {
 	id    controllers.ID
 	field string
@@ -187,10 +187,10 @@ func settingsOf(o *Object) []setting {
 	return found
 }
 
-// watchLabels finds ConfigMaps and Secrets with values. A change of a generated one changes its name, and thereby its readers.
+// watchLabels finds ConfigMaps and Secrets with values, except generated ones, whose names change with their data.
 func watchLabels(s *state, o *Object) []hit {
 	reader, read := s.readers[o.ID]
 	return when(read && o.GetLabels()[watchLabel] != "Enabled" && !repository.Generated(o.ID.Name), hit{
-		field: "metadata.labels", message: "a change is applied only in the next reconciliation of " + reader.String(), fix: "set the label " + watchLabel + ": Enabled",
+		field: "metadata.labels", message: "changes are applied only at the next reconciliation of " + reader.String(), fix: "set the label " + watchLabel + ": Enabled",
 	})
 }

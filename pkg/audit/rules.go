@@ -40,11 +40,11 @@ var own = []Rule{
 	},
 	{
 		ID: "unpinned-chart", Severity: validate.Warning, Summary: "A release has no version of its chart.", find: unpinnedCharts,
-		Reason: "Without a version, with \"*\" or latest, or with the branch of a GitRepository, each new chart is installed without a commit. " +
+		Reason: "Without a version, or with \"*\", latest or a branch of a GitRepository, each new chart version is installed without a commit. " +
 			"Set a version or a range such as 1.x.",
 	},
 	{
-		ID: "helm-repository-oci", Severity: validate.Note, Summary: "A HelmRepository has the type oci.", find: ociRepositories,
+		ID: "helm-repository-oci", Severity: validate.Note, Summary: "A HelmRepository is of type oci.", find: ociRepositories,
 		Reason: "The type is in maintenance mode. An OCIRepository with spec.chartRef of the HelmRelease supports digests, verification and events.",
 	},
 	{
@@ -57,7 +57,7 @@ var own = []Rule{
 		Reason: "A personal access token belongs to a user, and does not work without that user. A GitHub App (spec.provider: github) belongs to the organization.",
 	},
 	{
-		ID: "prune", Severity: validate.Warning, Summary: "A Kustomization does not delete what is removed from Git.", find: prunes,
+		ID: "prune", Severity: validate.Warning, Summary: "A Kustomization does not prune objects that are removed from Git.", find: prunes,
 		Reason: "Without spec.prune, removed objects stay on the cluster, and nothing reports them.",
 	},
 	{
@@ -73,20 +73,20 @@ var own = []Rule{
 		Reason: "The default of spec.retryInterval is the interval. Set it if the interval is longer than 10 minutes.",
 	},
 	{
-		ID: "missing-dependency", Severity: validate.Warning, Summary: "An object does not depend on what it needs.", Offline: true, find: missingDependencies,
+		ID: "missing-dependency", Severity: validate.Warning, Summary: "An object does not declare a required dependency.", Offline: true, find: missingDependencies,
 		Reason: "Another Kustomization or HelmRelease applies its CustomResourceDefinition, ConfigMap or Secret. On a new cluster, the reconciliation fails until then. Set spec.dependsOn.",
 	},
 	{
-		ID: "overlapping-paths", Severity: validate.Warning, Summary: "A Kustomization applies the directory of another one.", Offline: true, find: overlappingPaths,
-		Reason: "Both apply the same objects, and each deletes what the other one keeps. Exclude the directory, or remove one of the Kustomizations.",
+		ID: "overlapping-paths", Severity: validate.Warning, Summary: "A Kustomization applies the directory of another Kustomization.", Offline: true, find: overlappingPaths,
+		Reason: "Both apply the same objects, and either may prune objects that the other still applies. Exclude the directory, or remove one of the Kustomizations.",
 	},
 	{
 		ID: "force", Severity: validate.Warning, Summary: "A Kustomization recreates objects, or a HelmRelease replaces them.", find: forces,
-		Reason: "With spec.force of a Kustomization, a change of an immutable field deletes the object, with its pods and its data. Set it only for the change that needs it.",
+		Reason: "With spec.force of a Kustomization, a change to an immutable field deletes the object, with its pods and its data. Set the field only for changes that require it.",
 	},
 	{
 		ID: "suspended", Severity: validate.Warning, Summary: "An object is suspended without a reason.", find: suspensions,
-		Reason: "It is not known later whether it may be resumed. Set the annotation " + controllers.SuspendReasonAnnotation + ", as flux suspend --reason does.",
+		Reason: "Other users do not know whether they may resume it. Set the annotation " + controllers.SuspendReasonAnnotation + ", as flux suspend --reason does.",
 	},
 	{
 		ID: "remediation", Severity: validate.Warning, Summary: "A HelmRelease does not retry a failed installation or upgrade.", find: remediations,
@@ -101,20 +101,20 @@ var own = []Rule{
 		Reason: "Such a namespace has no labels, for example for pod security, and stays after the release. Add the Namespace to Git.",
 	},
 	{
-		ID: "storage-namespace", Severity: validate.Note, Summary: "A release is stored in another namespace than its objects.", find: storageNamespaces,
+		ID: "storage-namespace", Severity: validate.Note, Summary: "A release is stored in a different namespace than its objects.", find: storageNamespaces,
 		Reason: "helm list -n TARGET does not show it, and an installation with helm in the target namespace is not recognized. Set spec.storageNamespace.",
 	},
 	{
-		ID: "default-namespace", Severity: validate.Note, Summary: "Something is deployed to the namespace default.", find: defaultNamespaces,
-		Reason: "Quotas, network policies and permissions cannot separate what shares a namespace. Use one for each application.",
+		ID: "default-namespace", Severity: validate.Note, Summary: "A workload is deployed to the default namespace.", find: defaultNamespaces,
+		Reason: "Quotas, network policies and permissions cannot isolate applications in one namespace. Use a namespace for each application.",
 	},
 	{
-		ID: "watch-label", Severity: validate.Note, Summary: "A change of a ConfigMap or Secret is not applied at once.", Offline: true, find: watchLabels,
-		Reason: "What valuesFrom and substituteFrom refer to is read in the next reconciliation, unless it has the label " + watchLabel + ": Enabled.",
+		ID: "watch-label", Severity: validate.Note, Summary: "A change to a ConfigMap or Secret is not applied immediately.", Offline: true, find: watchLabels,
+		Reason: "ConfigMaps and Secrets in valuesFrom and substituteFrom are read at the next reconciliation, unless they have the label " + watchLabel + ": Enabled.",
 	},
 	{
 		ID: "cross-namespace", Severity: validate.Note, Summary: "An object refers to a source in another namespace.", find: crossNamespaces,
-		Reason: "Controllers with --no-cross-namespace-refs, as on multi-tenant clusters, refuse it.",
+		Reason: "Controllers with --no-cross-namespace-refs, as on multi-tenant clusters, reject such references.",
 	},
 	{
 		ID: "service-account", Severity: validate.Warning, Summary: "A tenant's object is applied with the permissions of the controller.", Offline: true, find: serviceAccounts,
@@ -125,7 +125,7 @@ var own = []Rule{
 		Reason: "spec.filterTags selects the tags that are meant for deployment. Without it, a tag such as 99.0.0-test may be selected.",
 	},
 	{
-		ID: "image-push-branch", Severity: validate.Note, Summary: "Image updates are pushed to the branch that is deployed.", find: pushBranches,
+		ID: "image-push-branch", Severity: validate.Note, Summary: "Image updates are pushed to the deployed branch.", find: pushBranches,
 		Reason: "They are deployed without a review. Set spec.git.push.branch to another branch, and open a pull request from it.",
 	},
 	{
@@ -134,7 +134,7 @@ var own = []Rule{
 	},
 	{
 		ID: "mutable-image", Severity: validate.Warning, Summary: "A container image has no fixed version.", Offline: true, find: mutableImages,
-		Reason: "The tag latest, or none, means another image on each node and after each restart, without a commit. Use a version or a digest.",
+		Reason: "With the tag latest, or without a tag, nodes may run different images, and a restart may change the image without a commit. Use a version or a digest.",
 	},
 	{
 		ID: "writable-root-filesystem", Severity: validate.Note, Summary: "A container may write to its root filesystem.", Offline: true, find: writableRoots,
@@ -142,7 +142,7 @@ var own = []Rule{
 	},
 }
 
-// standing returns the rule about objects for a rule about changes.
+// standing turns a rule about changes into a rule about objects.
 func standing(r review.Rule) Rule {
 	return Rule{
 		ID: r.ID, Severity: validate.Warning, Summary: "An object " + r.Effect + ".", Reason: r.Explanation, Offline: true,

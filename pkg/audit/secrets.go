@@ -14,10 +14,10 @@ import (
 	"github.com/fluxkit/flux/pkg/validate"
 )
 
-// public are keys of Secrets whose values are not confidential.
+// public lists the keys of Secrets whose values are not confidential.
 var public = []string{"ca.crt", "caFile", "ca.pem", "tls.crt", "certFile", "identity.pub", "known_hosts", "username", "githubAppID", "githubAppInstallationID", "githubAppBaseURL"}
 
-// plainSecrets finds Secrets of Git whose values are neither encrypted, nor from another Secret.
+// plainSecrets finds Secrets in Git whose values are neither encrypted nor taken from another Secret.
 func plainSecrets(_ *state, o *Object) []hit {
 	if !o.ID.IsSecret() || o.Encrypted || o.Partial || build.IsHelmRelease(o.Owner) {
 		return nil
@@ -45,7 +45,7 @@ func plainSecrets(_ *state, o *Object) []hit {
 	})
 }
 
-// derived reports whether a value is derived from a secret value, which is not in the file.
+// derived reports whether a value comes from a Secret, so that the file does not contain it.
 func derived(o *Object, path ...string) bool {
 	return slices.ContainsFunc(o.Secret, func(secret []string) bool {
 		return len(secret) <= len(path) && slices.Equal(secret, path[:len(secret)])
@@ -66,13 +66,13 @@ func contains(value string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(value, part) })
 }
 
-// credentialNames are the last words of the names of fields with credentials.
+// credentialNames lists the words with which the names of credential fields end.
 var credentialNames = [][]string{
 	{"password"}, {"passwd"}, {"pwd"}, {"passphrase"}, {"token"}, {"apikey"}, {"api", "key"}, {"access", "key"}, {"private", "key"}, {"client", "secret"},
 	{"connection", "string"},
 }
 
-// otherWords are words in the names of fields that contain the name of a Secret or of a key, a path or a setting.
+// otherWords lists words in the names of fields that hold a name, a path or a setting instead of a credential.
 var otherWords = []string{
 	"existing", "use", "enable", "enabled", "require", "mount", "file", "path", "from", "name", "ref", "min", "max", "length", "continue", "next", "page",
 }
@@ -100,7 +100,7 @@ func isCredential(name, value string) bool {
 // plainCredentials finds credentials in the values of HelmReleases, ConfigMaps, substitutions, environment variables and URLs.
 func plainCredentials(s *state, o *Object) []hit {
 	if ofChart(o) != "" || s.ofFlux(o) {
-		return nil // a default, or from the values
+		return nil // a chart default, or a value of the HelmRelease
 	}
 	c := credentials{object: o}
 	root := o.Unstructured.Object
@@ -167,7 +167,7 @@ func (c *credentials) environment() {
 	}
 }
 
-// walk calls visit for each text below a value that is not derived from a Secret.
+// walk calls visit for each string in a value that does not come from a Secret.
 func (c *credentials) walk(at []string, value any, visit func(at []string, value string)) {
 	switch value := value.(type) {
 	case map[string]any:

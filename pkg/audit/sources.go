@@ -26,7 +26,7 @@ func insecureSources(_ *state, o *Object) []hit {
 	})
 }
 
-// inside returns Note for a server in the cluster, and "" for another one.
+// inside returns Note for a server in the cluster, otherwise "".
 func inside(address string) validate.Severity {
 	name, _, _ := strings.Cut(host(address), ":")
 	if strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local") || strings.HasSuffix(name, ".svc.cluster.local.") {
@@ -86,7 +86,7 @@ func unpinnedCharts(s *state, o *Object) []hit {
 	return nil
 }
 
-// unpinnedArtifact finds a release with the chart of an OCIRepository that selects no version.
+// unpinnedArtifact finds releases whose OCIRepository does not pin a version.
 func unpinnedArtifact(s *state, o *Object, k controllers.Kind) []hit {
 	for _, id := range k.Source.Targets(o.Unstructured.Object) {
 		source := s.byID[id]
@@ -100,8 +100,8 @@ func unpinnedArtifact(s *state, o *Object, k controllers.Kind) []hit {
 	return nil
 }
 
-// unpinnedBranch finds a release with a chart from the branch of another repository. The branch of the cluster's own repository
-// is what Flux deploys.
+// unpinnedBranch finds releases with a chart from a branch of another repository. Charts in the cluster's own repository change
+// with its commits.
 func unpinnedBranch(s *state, o *Object, k controllers.Kind, chart string) []hit {
 	for _, id := range k.Source.Targets(o.Unstructured.Object) {
 		source := s.byID[id]
@@ -109,7 +109,7 @@ func unpinnedBranch(s *state, o *Object, k controllers.Kind, chart string) []hit
 			continue
 		}
 		return []hit{{
-			field: chart + ".sourceRef", message: "the chart is from the branch " + cmp.Or(text(source, "spec.ref.branch"), "master"),
+			field: chart + ".sourceRef", message: "the chart comes from branch " + cmp.Or(text(source, "spec.ref.branch"), "master"),
 			fix: "set spec.ref of " + id.String() + " to a tag, a range or a commit",
 		}}
 	}
@@ -118,11 +118,11 @@ func unpinnedBranch(s *state, o *Object, k controllers.Kind, chart string) []hit
 
 func ociRepositories(_ *state, o *Object) []hit {
 	return when(fluxKind(o) == controllers.HelmRepository && text(o, "spec.type") == "oci", hit{
-		field: "spec.type", message: "a HelmRepository of the type oci is in maintenance mode", fix: "use an OCIRepository, and spec.chartRef of the HelmRelease",
+		field: "spec.type", message: "HelmRepositories of type oci are in maintenance mode", fix: "use an OCIRepository, and spec.chartRef of the HelmRelease",
 	})
 }
 
-// clouds are the registries of cloud providers.
+// clouds lists the registries of cloud providers.
 var clouds = []struct {
 	provider string
 	host     *regexp.Regexp
@@ -165,7 +165,7 @@ func gitProviders(_ *state, o *Object) []hit {
 	})
 }
 
-// fluxKind returns the kind of an object of Flux, or "".
+// fluxKind returns the kind of a Flux object, or "".
 func fluxKind(o *Object) string {
 	k, _ := o.ID.Flux()
 	return k.Kind

@@ -15,48 +15,48 @@ import (
 type Rule struct {
 	// ID identifies the rule on the command line, in annotations and in reports.
 	ID string
-	// Severity is how much a finding matters, unless the rule decides otherwise for an object.
+	// Severity is the severity of findings, unless the rule sets another one for an object.
 	Severity validate.Severity
-	// Summary says in a sentence what is wrong.
+	// Summary describes the problem in one sentence.
 	Summary string
-	// Reason says why it matters, and what to do about it.
+	// Reason explains the risk and the remedy.
 	Reason string
-	// Offline is set if the rule needs what the objects of a repository have and those of a cluster do not.
+	// Offline is set if the rule needs information that only a repository has.
 	Offline bool
 
 	find func(*state, *Object) []hit
 }
 
-// hit is an occurrence of what a rule is about.
+// hit is one occurrence of the problem that a rule finds.
 type hit struct {
-	// severity replaces that of the rule.
+	// severity replaces the severity of the rule.
 	severity            validate.Severity
 	field, message, fix string
 	// value is the value of the field, if it may differ between the files that define the object.
 	value string
 }
 
-// Object is an object with what applies it.
+// Object is an object with the owner that applies it.
 type Object = validate.Object
 
-// state is what the rules know.
+// state holds the input of the rules.
 type state struct {
 	validate.Deployment
 	byID map[controllers.ID]*Object
-	// live is set for the objects of a cluster, which do not include objects of other kinds than those of Flux.
+	// live is set for the objects of a cluster, which are Flux objects only.
 	live bool
-	// crds are the owners of the CustomResourceDefinitions of each kind.
+	// crds maps each kind to the owners of its CustomResourceDefinition.
 	crds map[kind][]controllers.ID
-	// appliers are the objects that apply an object, and tenants the namespaces with the label of a tenant.
+	// appliers maps an object to the owners that apply it. tenants holds the namespaces with a tenant label.
 	appliers map[controllers.ID][]controllers.ID
 	tenants  map[string]bool
-	// sources are those of the Kustomizations, readers an object whose spec refers to a ConfigMap or Secret, and dependents a
-	// Kustomization that depends on another one.
+	// sources holds the sources of the Kustomizations. readers maps a ConfigMap or Secret to an object that refers to it, and
+	// dependents a Kustomization to one that depends on it.
 	sources             map[controllers.ID]bool
 	readers, dependents map[controllers.ID]controllers.ID
-	// shared are the numbers of objects that two owners apply.
+	// shared counts the objects that two owners both apply.
 	shared map[controllers.ID]map[controllers.ID]int
-	// impersonates is set if the controllers use a service account for objects that name none.
+	// impersonates is set if the controllers have a default service account.
 	impersonates bool
 }
 
@@ -92,7 +92,7 @@ func newState(d validate.Deployment, live bool) *state {
 	return s
 }
 
-// link adds what an object refers to.
+// link records the references of an object.
 func (s *state) link(o *Object) {
 	for _, ks := range []*unstructured.Unstructured{o.Unstructured, o.Owner} {
 		if build.IsKustomization(ks) {
@@ -115,7 +115,7 @@ func keepFirst(m map[controllers.ID]controllers.ID, key, value controllers.ID) {
 	}
 }
 
-// ownersMax bounds the owners of an object that are compared with each other.
+// ownersMax is the maximum number of owners of an object to compare.
 const ownersMax = 10
 
 // share counts an object for each pair of its owners.
@@ -133,7 +133,7 @@ func (s *state) share(owners []controllers.ID) {
 	}
 }
 
-// impersonates reports whether a controller uses a service account for objects that name none.
+// impersonates reports whether a controller has a default service account.
 func impersonates(deployment *Object) bool {
 	for _, pod := range controllers.PodSpecs(deployment.Unstructured.Object) {
 		for _, container := range controllers.Containers(pod) {
@@ -157,8 +157,7 @@ func (s *state) ofFlux(o *Object) bool {
 	return o.GetLabels()["app.kubernetes.io/part-of"] == "flux" && (o.ID.Namespace == "" || o.ID.Namespace == s.Namespace)
 }
 
-// ofChart returns the severity of a finding about an object that a chart contains, or "" for another one: its values may not
-// be able to change it.
+// ofChart returns Note for an object of a chart, whose values may not allow a fix, and "" for other objects.
 func ofChart(o *Object) validate.Severity {
 	if build.IsHelmRelease(o.Owner) && o.Owner != o.Unstructured {
 		return validate.Note

@@ -5,8 +5,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// crossNamespaces finds references to sources in other namespaces. Those of an ArtifactGenerator or an ImageUpdateAutomation are
-// the purpose of the object.
+// crossNamespaces finds references to sources in other namespaces. An ArtifactGenerator or ImageUpdateAutomation is meant to
+// refer to them.
 func crossNamespaces(_ *state, o *Object) []hit {
 	k, ok := o.ID.Flux()
 	if !ok || k.Source == nil || !applies(o) {
@@ -32,6 +32,6 @@ func applies(o *Object) bool {
 // serviceAccounts finds Kustomizations and HelmReleases of tenants that are applied with the permissions of the controller.
 func serviceAccounts(s *state, o *Object) []hit {
 	return when(applies(o) && s.tenants[o.ID.Namespace] && !s.impersonates && !controllers.IsRemote(o.Unstructured.Object) && text(o, "spec.serviceAccountName") == "", hit{
-		field: "spec", message: "applied with the permissions of the controller, in the namespace of a tenant", fix: "set spec.serviceAccountName",
+		field: "spec", message: "applied with the controller's permissions in a tenant namespace", fix: "set spec.serviceAccountName",
 	})
 }

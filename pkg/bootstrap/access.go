@@ -68,7 +68,7 @@ func (a *access) prepare(ctx context.Context) error {
 func (a *access) prepareHostKey(ctx context.Context) error {
 	u, err := url.Parse(a.repository.SyncURL)
 	if err != nil {
-		return fmt.Errorf("invalid SSH URL of the repository: %w", err)
+		return fmt.Errorf("invalid repository SSH URL: %w", err)
 	}
 	key, err := a.hostKeys.scan(ctx, sshkey.Address(u.Host))
 	if err != nil {
@@ -134,9 +134,9 @@ func (a *access) repositoryChanged() bool {
 	return true
 }
 
-// grantAccess grants the cluster's key access to the repository. The user is
-// asked only if the key has none; the client of a Git host checks itself
-// whether the deploy key exists and has the right permissions.
+// grantAccess grants the cluster's key access to the repository. It asks the user
+// only if the key has no access; the client of a Git host itself checks whether
+// the deploy key exists and has the right permissions.
 func (a *access) grantAccess(ctx context.Context) error {
 	if !a.plan.bySSH() || a.manualAccess() && !a.key.needsAccess {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// cluster is the state of the cluster before bootstrap changes it, and the
-// checks of it. An object that does not exist is nil. It changes nothing.
+// cluster holds and checks the cluster state before bootstrap changes it. Objects
+// that do not exist are nil. Its methods do not change the cluster.
 type cluster struct {
 	plan   *Plan
 	client *kube.Client
@@ -81,8 +81,7 @@ func (c *cluster) managers(ctx context.Context) (map[string]string, error) {
 	return managers, nil
 }
 
-// checkPermissions returns an error that lists the permissions that the user
-// lacks.
+// checkPermissions returns an error that lists the user's missing permissions.
 func (c *cluster) checkPermissions(ctx context.Context) error {
 	return c.client.Access().Check(ctx, c.permissions())
 }
@@ -165,7 +164,7 @@ func secretObject(namespace string) *unstructured.Unstructured {
 	return o
 }
 
-// kind returns the row of a kind of Flux in the catalog.
+// kind returns the catalog row of a Flux kind.
 func kind(name string) controllers.Kind {
 	k, _ := controllers.FindKind(name)
 	return k

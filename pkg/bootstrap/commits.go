@@ -19,7 +19,7 @@ type commits struct {
 	progress   Progress
 	repository *repository
 	files      *files
-	// before is the revision of the branch before this run has pushed, "" for none.
+	// before is the branch revision before this run's push, "" for none.
 	before string
 	// request is the pull request, nil for none.
 	request *githost.Request
@@ -73,8 +73,8 @@ func (c *commits) add(ctx context.Context) error {
 	})
 }
 
-// retryPush calls push until the branch has no new commits of others, and
-// update before each further attempt.
+// retryPush calls push until no other client has pushed to the branch in the
+// meantime. It calls update before each retry.
 func (c *commits) retryPush(branch string, push, update func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := push()
@@ -102,7 +102,7 @@ func (c *commits) push(ctx context.Context) error {
 	return err
 }
 
-// commit adds the commits that the clone lacks, and reports whether it added any.
+// commit adds the missing commits to the clone, and reports whether it added any.
 func (c *commits) commit() (bool, error) {
 	c.progress.Action("generating component manifests")
 	c.progress.Success("generated component manifests")
@@ -186,19 +186,19 @@ func (c *commits) requestChange(ctx context.Context) error {
 func (c *commits) change(head string) githost.Change {
 	folder := c.plan.Path
 	if folder == "" {
-		folder = "the root of the repository"
+		folder = "the repository root"
 	}
 	return githost.Change{
 		Head: head, Base: c.plan.Branch,
 		Title: strings.Join(strings.Fields(fmt.Sprintf("Add Flux %s to %s", c.plan.Components.Version, folder)), " "),
-		Body: fmt.Sprintf("Component and sync manifests of Flux for the cluster that syncs from `%s` on branch `%s`.\n\n"+
+		Body: fmt.Sprintf("Flux component and sync manifests for the cluster that syncs from `%s` on branch `%s`.\n\n"+
 			"After the merge, run the same `flux bootstrap` command again to install Flux on the cluster.\n", folder, c.plan.Branch),
 	}
 }
 
 // pushRequest commits the manifests to the head branch on top of the newest
-// commit of the base branch. A head branch that has the manifests already is not
-// changed, so that commits of reviewers are kept.
+// commit of the base branch. It does not change a head branch that already has
+// the manifests, so that reviewers' commits are kept.
 func (c *commits) pushRequest(ctx context.Context, branch string) (err error) {
 	head, err := c.repository.open(ctx, branch)
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 // between commits.
 const syncInterval = 10 * time.Minute
 
-// files are the manifests in the directory of the cluster, and the objects that
-// the directory builds to. They are not written here, but by commits.
+// files holds the manifests in the cluster directory, and the objects that are
+// built from it. commits writes the manifests.
 type files struct {
 	plan       *Plan
 	repository *repository
@@ -94,7 +94,7 @@ func (f *files) build() ([]*unstructured.Unstructured, error) {
 	return slices.Clone(f.built), nil
 }
 
-// in returns the path of a file of the directory.
+// in returns the path of a file in the directory.
 func (f *files) in(name string) string { return path.Join(f.plan.folder(), name) }
 
 // listsOnlyFluxFiles reports whether a kustomization only lists the two files as resources.
@@ -110,7 +110,7 @@ func listsOnlyFluxFiles(text []byte) bool {
 	return len(k) == 0 && len(resources) == 2 && slices.Contains(resources, componentsFile) && slices.Contains(resources, syncFile)
 }
 
-// pending reports whether the branch of a clone lacks a manifest of this run.
+// pending reports whether a clone's branch does not have all manifests of this run.
 func (f *files) pending(clone *remote.Branch) (bool, error) {
 	if !clone.BranchExists() {
 		return true, nil

@@ -54,15 +54,15 @@ func (h *hostKeys) scan(ctx context.Context, address string) (sshkey.HostKey, er
 	return key, err
 }
 
-// verify returns an error if a host key differs from the known one, and
-// has an unknown host key confirmed.
+// verify returns an error if a host key differs from the known one. It calls
+// confirm for an unknown host key.
 func (h *hostKeys) verify(ctx context.Context, key sshkey.HostKey) error {
 	if file := h.plan.Key.HostKeysFile; file != "" {
 		return verifyHostKeyInFile(file, key)
 	}
 	if same, known := sshkey.Published(key); known {
 		if !same {
-			return hostKeyMismatch(key, "none of the published keys of the host", "check the network path to the host; if the host has changed its keys, pass them with --ssh-known-hosts-file")
+			return hostKeyMismatch(key, "not one of the host's published keys", "check the network path to the host; if the host has changed its keys, pass them with --ssh-known-hosts-file")
 		}
 		h.progress.Success("host key of %s: %s %s, as published", key.Address, key.Type(), key.Fingerprint())
 		return nil
@@ -88,7 +88,7 @@ func verifyHostKeyInFile(file string, key sshkey.HostKey) error {
 		return fmt.Errorf("verifying the host key of %s: %w", key.Address, err)
 	}
 	if match != sshkey.Match {
-		return hostKeyMismatch(key, "not in "+file, "get the host key from the server's administrator, and add it to the file if it is the same")
+		return hostKeyMismatch(key, "not in "+file, "get the host key from the server's administrator, and add it to the file if it matches")
 	}
 	return nil
 }
@@ -97,8 +97,8 @@ func hostKeyMismatch(key sshkey.HostKey, fact, remedy string) error {
 	return hint.Errorf(remedy, "%s has the host key %s, which is %s: the connection may be intercepted", key.Address, key.Fingerprint(), fact)
 }
 
-// confirm has an unknown host key confirmed by Key.Trust. Without it,
-// the key is trusted on first use with a warning, so that scripts can bootstrap.
+// confirm calls Key.Trust to confirm an unknown host key. If Key.Trust is nil, it
+// trusts the key on first use with a warning, so that scripts can bootstrap.
 func (h *hostKeys) confirm(ctx context.Context, key sshkey.HostKey) error {
 	if known, err := h.knownToCluster(ctx, key); known || err != nil {
 		return err

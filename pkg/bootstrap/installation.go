@@ -26,7 +26,7 @@ type installation struct {
 	token string
 	// revision is the revision of the artifact that source-controller fetched.
 	revision string
-	// warned has the problems of controllers that were reported.
+	// warned holds the controller problems that were already reported.
 	warnings sync.Mutex
 	warned   []string
 }

@@ -28,7 +28,7 @@ func buildFolder(files *filetree.Tree, folder string) ([]*unstructured.Unstructu
 	return objects, nil
 }
 
-// folders are the files of a build.
+// folders is the file system of a build.
 type folders struct{ tree *filetree.Tree }
 
 var _ build.FileSystem = folders{}

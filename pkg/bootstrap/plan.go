@@ -37,7 +37,7 @@ type Plan struct {
 	// Sync configures the GitRepository of the cluster.
 	Sync Sync
 	// TokenAuth stores the password or token of the host's Access in the source
-	// Secret; without it the Secret has Key.
+	// Secret instead of Key.
 	TokenAuth bool
 	// DeployToken stores a token in the source Secret that the host creates for
 	// the cluster; Host must be a githost.Tokener.
@@ -92,8 +92,8 @@ type Key struct {
 	// Bits is the size of an RSA key, Curve that of an ECDSA key.
 	Bits  int
 	Curve string
-	// KnownHostsFile is the user's known_hosts file. A server whose key differs
-	// from the one in the file is refused. The file may be missing.
+	// KnownHostsFile is the user's known_hosts file. Servers whose key differs
+	// from the one in the file are rejected. The file may be missing.
 	KnownHostsFile string
 	// HostKeysFile is a known_hosts file with the only trusted host keys, ""
 	// for none.
@@ -121,7 +121,7 @@ type Progress interface {
 // cluster does not become ready.
 type UnreadyError struct {
 	Kind, Namespace, Name string
-	// Object is the object as last observed, nil if it was not.
+	// Object is the last observed state of the object, nil if it was never observed.
 	Object controllers.Object
 	// Message is the reason, from the Ready condition.
 	Message string
@@ -158,7 +158,7 @@ func (p Plan) validate() error {
 		return fmt.Errorf("invalid secret name %q: %s", p.Sync.SecretName, problems[0])
 	}
 	if p.Sync.Interval <= 0 {
-		return hint.Errorf("set one such as --interval=1m", "invalid interval %s: must be positive", p.Sync.Interval)
+		return hint.Errorf("set a positive interval, such as --interval=1m", "invalid interval %s: must be positive", p.Sync.Interval)
 	}
 	if folder, ok := p.sparse(); !ok {
 		return hint.Errorf("add it to --sparse-checkout", "path %q is not part of the sparse checkout: the cluster would not fetch its own manifests", folder)
@@ -177,7 +177,7 @@ func (p Plan) namespace() string { return p.Components.Namespace }
 func (p Plan) folder() string { return path.Join(p.Path, p.namespace()) }
 
 // keyTitle returns the title of the deploy key or token on the host. It is the
-// title of Flux 2, so that a cluster that is bootstrapped again replaces its
+// same title as in Flux 2, so that another bootstrap of the cluster replaces the
 // old key.
 func (p Plan) keyTitle() string {
 	return strings.Join([]string{p.namespace(), p.Branch, p.Sync.SecretName, "./" + p.Path}, "-")
@@ -187,8 +187,7 @@ func (p Plan) keyTitle() string {
 // each run, so that an open request is found again.
 func (p Plan) requestBranch() string { return path.Join("flux/bootstrap", p.Path) }
 
-// sparse returns the cluster's directory and reports whether the sparse checkout
-// has it.
+// sparse returns the cluster's directory and reports whether the sparse checkout includes it.
 func (p Plan) sparse() (string, bool) {
 	folder, err := CleanPath(p.Path)
 	if len(p.Sync.SparseCheckout) == 0 || err != nil {

@@ -74,12 +74,12 @@ func (r *repository) reportToken() {
 		r.progress.Success("authenticated as %s", r.onHost.Account)
 	}
 	if end := r.onHost.Expires; r.plan.TokenAuth && !end.IsZero() {
-		r.progress.Warning("the cluster loses access when this token expires on %s: run bootstrap again with a new token before", end.Format(time.DateOnly))
+		r.progress.Warning("the cluster loses access when this token expires on %s: run bootstrap again with a new token before then", end.Format(time.DateOnly))
 	}
 }
 
-// ensure creates or updates the repository on the host, and returns its URLs
-// and credentials from before.
+// ensure creates or updates the repository on the host, and returns its previous
+// URLs and credentials.
 func (r *repository) ensure(ctx context.Context) (before githost.Repository, err error) {
 	for _, change := range r.onHost.Changes {
 		r.progress.Action("on the Git host: %s", change)
@@ -112,7 +112,7 @@ func (r *repository) remote(ctx context.Context) (remote.Repository, error) {
 	target := remote.Repository{URL: a.URL, CABundle: a.CABundle}
 	u, err := url.Parse(a.URL)
 	if err != nil {
-		return target, fmt.Errorf("invalid URL of the repository: %w", err)
+		return target, fmt.Errorf("invalid repository URL: %w", err)
 	}
 	switch {
 	case u.Scheme != "ssh" && a.BearerToken != "":

@@ -34,7 +34,7 @@ func addResources(text []byte, names ...string) ([]byte, error) {
 	}
 	root := document.Content[0]
 	if root.Kind != yaml.MappingNode {
-		return nil, errors.New("not a kustomization: want a mapping")
+		return nil, errors.New("not a kustomization: must be a mapping")
 	}
 	list := field(root, "resources")
 	var missing []string
@@ -74,7 +74,7 @@ func insert(text []byte, list *yaml.Node, names []string) []byte {
 	return slices.Concat(before, ending(before), added.Bytes(), bytes.Join(lines[at:], nil))
 }
 
-// ending returns the newline that the last line of a text lacks.
+// ending returns a newline if the last line of a text does not end with one.
 func ending(text []byte) []byte {
 	if len(text) == 0 || bytes.HasSuffix(text, []byte("\n")) {
 		return nil
@@ -82,7 +82,7 @@ func ending(text []byte) []byte {
 	return []byte("\n")
 }
 
-// addsOnly reports whether an edit changes nothing but the new resources.
+// addsOnly reports whether an edit only adds the new resources.
 func addsOnly(before, after []byte, names []string) bool {
 	var was, is map[string]any
 	if yaml.Unmarshal(before, &was) != nil || yaml.Unmarshal(after, &is) != nil || is == nil {

@@ -47,7 +47,7 @@ func (r *run) steps() []step {
 		{"install the components and the sync manifests", false, r.installation.apply},
 		{"wait for the controllers", true, r.installation.waitForComponents},
 		{"wait for the GitRepository", true, r.installation.waitForSource},
-		{"revoke the access of the old key", false, r.access.revokeOldKey},
+		{"revoke the old key's access", false, r.access.revokeOldKey},
 		{"wait for the Kustomization", true, r.installation.waitForSync},
 		{"wait for the components to be healthy", true, r.installation.confirmComponents},
 	}
@@ -88,7 +88,7 @@ func Preflight(ctx context.Context, cfg *rest.Config, plan Plan, progress Progre
 	return r.checks, err
 }
 
-// DryRun returns the changes that Run would make, and makes none.
+// DryRun returns the changes that Run would make, without making them.
 func DryRun(ctx context.Context, cfg *rest.Config, plan Plan, progress Progress) (p Preview, err error) {
 	plan.Commit.Sign = nil // the commits are not pushed
 	r, err := newRun(cfg, plan, progress)
@@ -185,7 +185,7 @@ func (r *run) prepareRepository(ctx context.Context) error {
 	return r.repository.clone.Refresh(ctx)
 }
 
-// withHint returns errors of Git and the cluster with their remedy.
+// withHint adds remedies to errors from Git and the cluster.
 func withHint(err error) error {
 	var known *hint.Error
 	var git *remote.Error

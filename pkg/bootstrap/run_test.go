@@ -407,7 +407,7 @@ const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: ours, names
 func failing(w *world) {
 	broken := [2]string{"BuildFailed", "kustomize build failed: no such file"}
 	w.fail(map[string][2]string{"GitRepository": {"GitOperationFailed", "failed to checkout: authentication required"}, "Kustomization": broken})
-	again := "fix the cause and run bootstrap again; it resumes"
+	again := "fix the cause and run bootstrap again to resume"
 	w.wantFailure("GitRepository failing/failing is not ready: GitOperationFailed: failed to checkout: authentication required", again)
 	for message, hint := range map[string]string{
 		"failed to checkout: couldn't find remote ref \"refs/heads/main\"": again,

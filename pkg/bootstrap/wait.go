@@ -26,7 +26,8 @@ func (i *installation) waiter() *rollout.Waiter {
 	}
 }
 
-// warn reports each problem of a controller once, also if both waits for the controllers encounter it.
+// warn reports each controller problem once, even if both waits for the
+// controllers encounter it.
 func (i *installation) warn(p rollout.Problem) {
 	i.warnings.Lock()
 	defer i.warnings.Unlock()
@@ -36,8 +37,8 @@ func (i *installation) warn(p rollout.Problem) {
 	}
 }
 
-// waitForComponents waits until the controllers run. A controller that does not
-// start is reported here, and not as a source without a status.
+// waitForComponents waits until the controllers run. It reports a controller that
+// does not start, which would otherwise appear as a source without a status.
 func (i *installation) waitForComponents(ctx context.Context) error {
 	i.progress.Waiting("waiting for the controllers to be ready")
 	if err := i.waiter().Wait(ctx); err != nil {
@@ -87,7 +88,7 @@ func (i *installation) sourceHint(c controllers.Condition) string {
 		return fmt.Sprintf("grant the key in Secret %s/%s read access to the repository, then run the command again: %s",
 			i.plan.namespace(), i.plan.Sync.SecretName, strings.TrimSpace(string(i.access.key.pair.Public)))
 	default:
-		return "fix the cause and run bootstrap again; it resumes"
+		return "fix the cause and run bootstrap again to resume"
 	}
 }
 
@@ -194,8 +195,8 @@ func (w *wait) suspended() error {
 	return hint.Errorf("run '"+w.resume()+"'", "%s %s/%s is suspended", w.kind.Kind, w.in.plan.namespace(), w.in.plan.namespace())
 }
 
-// report reports each message of the Reconciling condition once: with every attempt, the controller goes through the
-// same ones.
+// report reports each message of the Reconciling condition once: the controller
+// sets the same messages again in every attempt.
 func (w *wait) report(o controllers.Object) {
 	c, ok := controllers.FindCondition(o, "Reconciling")
 	if !ok || c.Status != "True" || c.Message == "" || w.reported[c.Message] || !c.Current(o) {
@@ -246,8 +247,7 @@ func (w *wait) unready(o controllers.Object, fact string, c controllers.Conditio
 	}, Hint: w.remedy(c)}
 }
 
-// safeMessage returns the message of a condition without secrets and temporary
-// folders.
+// safeMessage returns the message of a condition without secrets and temporary directories.
 func safeMessage(c controllers.Condition) string {
 	return redact.Text(failure.WithoutTempDirs(c.Message))
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Cache keeps what was rendered.
+// Cache stores build results between runs.
 type Cache = recall.Cache
 
 // Options configures the build of a Kustomization in addition to its spec.
@@ -34,8 +34,8 @@ type Options struct {
 	// Missing is called for a ConfigMap or Secret that cannot be read and is not optional. If it
 	// returns true, the build continues without the object. Nil fails the build.
 	Missing func(object controllers.ID, err error) bool
-	// KeepUnset keeps ${NAME} of variables without a value if Missing let the build continue, so
-	// that texts with different variables remain different.
+	// KeepUnset keeps ${NAME} for variables without a value if Missing returned true, so that texts
+	// with different variables remain different.
 	KeepUnset bool
 	// Unset is called for an object with variables that have neither a value nor a
 	// default. It may be nil.
@@ -63,7 +63,7 @@ type Options struct {
 	Kustomizer Kustomizer
 	// Twin is the Twin of the Kustomization, if another build has rendered it.
 	Twin *unstructured.Unstructured
-	// Cache keeps what kustomize returns, unless it may contain secret values. Nil keeps nothing.
+	// Cache stores the output of kustomize, unless it may contain secret values. Nil disables caching.
 	Cache Cache
 }
 
@@ -73,7 +73,7 @@ type Result struct {
 	Objects []Object
 	// SecretValues holds the values of variables that come from Secrets.
 	SecretValues []string
-	// Excluded are the objects that a ResourceSet contains and neither applies nor deletes.
+	// Excluded holds the objects that a ResourceSet contains but neither applies nor deletes.
 	Excluded []controllers.VersionedID
 }
 
@@ -117,10 +117,10 @@ type Object struct {
 	// InvalidLabels holds the keys of labels whose values are not strings. kustomize-controller removes
 	// all labels of such an object, and so does the build.
 	InvalidLabels []string
-	// Partial reports whether the object lacks the data that a ResourceSet copies into it.
+	// Partial reports whether the data that a ResourceSet copies into the object is missing.
 	Partial bool
 	// Ahead reports whether the object is applied before a release and is not part of it, like the
-	// CRDs in the directory crds of a chart. Helm never deletes such an object.
+	// CRDs in the crds directory of a chart. Helm never deletes such an object.
 	Ahead bool
 }
 
@@ -128,7 +128,7 @@ const toolkit = "kustomize.toolkit.fluxcd.io"
 
 // Kustomization renders the objects that kustomize-controller would apply for a Kustomization with
 // tree as its source. A build that has read secret values is repeated with other values, to find
-// what is derived from them.
+// the values that are derived from them.
 func Kustomization(ctx context.Context, tree fs.FS, ks *unstructured.Unstructured, o Options) (*Result, error) {
 	result, err := kustomization(ctx, tree, ks, o)
 	return result, budget.Short(err)
@@ -238,7 +238,7 @@ func (b *kustomizationBuild) repeat() ([]Object, error) {
 	again := *b
 	again.options.Budget, again.options.Unset = budget.New(b.options.Budget.Limits()), nil
 	if b.options.Missing != nil {
-		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has asked
+		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has called it
 	}
 	if b.options.Twin != nil {
 		again.ks = b.options.Twin
@@ -269,7 +269,7 @@ func folderOf(tree fs.FS, ks *unstructured.Unstructured, folder string) (string,
 // finish decrypts an object and substitutes its variables.
 func (o *Object) finish(ctx context.Context, decrypt Decrypter, vars *variables) error {
 	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
-		return fmt.Errorf("an object lacks apiVersion, kind or name: %s", describe(o.Unstructured))
+		return fmt.Errorf("object without apiVersion, kind or name: %s", describe(o.Unstructured))
 	}
 	if err := o.decrypt(ctx, decrypt); err != nil {
 		return fmt.Errorf("decrypting %s: %w", describe(o.Unstructured), err)

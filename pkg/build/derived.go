@@ -14,7 +14,8 @@ import (
 )
 
 // Mark compares objects with those of a second build with other secret values, and sets Twin and
-// Secret of those that differ. Objects without a counterpart are derived as a whole.
+// Secret of the objects that differ. An object without a counterpart is derived from secret values
+// as a whole.
 func Mark(objects, again []Object) {
 	twins := paired(objects, again)
 	for i := range objects {
@@ -36,7 +37,8 @@ func Mark(objects, again []Object) {
 }
 
 // paired returns the counterpart of each object, or nil. Objects with another identity in the second
-// build are paired by their order, if as many of their kind are left in both builds.
+// build are paired by their order, if both builds have the same number of unpaired objects of their
+// kind.
 func paired(objects, again []Object) []*unstructured.Unstructured {
 	same := map[string][]*unstructured.Unstructured{}
 	for _, o := range again {
@@ -116,7 +118,7 @@ func (o Object) Alias() controllers.ID {
 			*part = commonWords(*part, other) + placeholder.Alias(*part)
 		}
 	}
-	if twin.Kind != "" { // without a counterpart, only the presence is derived
+	if twin.Kind != "" { // without a counterpart, only the presence is secret
 		hide(&shown.Group, twin.Group)
 		hide(&shown.Kind, twin.Kind)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // files is the file system of kustomize for a tree, within the budget of the build. The generated
-// kustomization replaces the one of the directory.
+// kustomization replaces that of the directory.
 type files struct {
 	ctx  context.Context // files is used for a single build
 	tree fs.FS
@@ -25,7 +25,7 @@ type files struct {
 	encrypted map[string]string
 	decrypt   Decrypter
 	budget    *budget.Budget
-	// cache keeps results of kustomize. It may be nil. private is set if the result must not be kept.
+	// cache stores results of kustomize. It may be nil. private is set if the result must not be cached.
 	cache   Cache
 	traces  *recall.Traces
 	private bool
@@ -49,7 +49,7 @@ func (f *files) admit(name string, data []byte) error {
 		f.reads = map[string]int{}
 	}
 	if f.reads[name]++; f.reads[name] > maxReads {
-		return f.refuse(&budget.ExceededError{Name: name, Fact: fmt.Sprintf("the file is read more than %d times: bases refer to each other too often", maxReads)})
+		return f.refuse(&budget.ExceededError{Name: name, Fact: fmt.Sprintf("the file is read more than %d times: too many bases reference it", maxReads)})
 	}
 	err := f.budget.File(name, int64(len(data)))
 	if err == nil {
@@ -99,7 +99,7 @@ func (f *files) ReadFile(name string) ([]byte, error) {
 
 // allows reports whether bases may be fetched from a host.
 func (f *files) allows(host string) bool {
-	f.private = true // its files are not those of a tree
+	f.private = true // remote files are not part of the tree, so the result is not cached
 	return f.elsewhere != nil && f.elsewhere.Allows(host)
 }
 
@@ -147,7 +147,7 @@ func (f *files) read(name string) ([]byte, error) {
 	return data, nil
 }
 
-// unlimited reads files without counting them and without decrypting them, to compare them with those of earlier runs.
+// unlimited reads files without counting them and without decrypting them, to compare them with earlier runs.
 type unlimited struct{ *files }
 
 // ReadFile implements [FileSystem].

@@ -23,8 +23,7 @@ import (
 // FileSystem is the files of a source that kustomize reads.
 type FileSystem = recall.FileSystem
 
-// Kustomizer runs kustomize in a process of its own, with a memory limit, and kills it when the
-// context ends.
+// Kustomizer runs kustomize in a separate process with a memory limit, and kills it when the context ends.
 type Kustomizer interface {
 	// Execute executes each template of a ResourceSet with each set of inputs, and returns the texts of each template.
 	Execute(ctx context.Context, templates []Template, inputs []map[string]any) ([][]string, error)
@@ -75,13 +74,13 @@ func Kustomize(folder string, from FileSystem) (objects [][]byte, err error) {
 	return objects, nil
 }
 
-var errReadOnly = errors.New("a build does not write")
+var errReadOnly = errors.New("the file system of a build is read-only")
 
 // readOnly implements filesys.FileSystem for a source and for the clones of remote bases, which
 // kustomize creates in temporary directories and removes.
 type readOnly struct {
 	source FileSystem
-	// schema is set if a kustomization has an OpenAPI schema of its own.
+	// schema is set if a kustomization has a custom OpenAPI schema.
 	schema bool
 }
 
@@ -128,7 +127,7 @@ func (r *readOnly) CleanedAbs(name string) (filesys.ConfirmedDir, string, error)
 		return filesys.ConfirmedDir(clean), "", nil
 	}
 	if !r.Exists(clean) {
-		return "", "", fmt.Errorf("there is no %s in the source", sourcetree.Clean(clean))
+		return "", "", fmt.Errorf("%s not found in the source", sourcetree.Clean(clean))
 	}
 	return filesys.ConfirmedDir(path.Dir(clean)), path.Base(clean), nil
 }

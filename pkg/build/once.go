@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Once returns a function that calls another one once for each argument: its results and ErrNotFound are kept, other errors
-// are not. It is safe for concurrent use. Nil remains nil.
+// Once returns a function that calls another function once for each argument. It caches results and ErrNotFound, but no
+// other errors. It is safe for concurrent use. Nil remains nil.
 func Once[In comparable, Out any](call func(context.Context, In) (Out, error)) func(context.Context, In) (Out, error) {
 	if call == nil {
 		return nil

@@ -193,8 +193,8 @@ func plainObjects(text []byte) ([]Object, error) {
 	}
 }
 
-// oddlySeparated reports whether a document ends with a line other than three dashes. kustomize
-// splits documents with code of its own.
+// oddlySeparated reports whether a document ends with a line other than three dashes. kustomize has its
+// own code to split documents.
 func oddlySeparated(text []byte) bool {
 	if bytes.ContainsRune(text, '\r') || bytes.HasPrefix(text, []byte("%")) || bytes.Contains(text, []byte("\n%")) || bytes.Contains(text, []byte("\n...")) {
 		return true

@@ -51,7 +51,7 @@ func (f *files) run(folder string) ([]Object, error) {
 	return objects, f.named(folder, err)
 }
 
-// named adds the kustomization to an error of kustomize that names no file, such as that of a patch.
+// named adds the path of the kustomization to kustomize errors without a file name, such as patch errors.
 func (f *files) named(folder string, err error) error {
 	var exceeded *budget.ExceededError
 	if err == nil || f.refused != nil || f.ctx.Err() != nil || errors.As(err, &exceeded) || strings.Contains(err.Error(), ".yaml") || strings.Contains(err.Error(), ".yml") {
@@ -109,13 +109,13 @@ func (f *files) objects(built [][]byte, err error) ([]Object, error) {
 	return objects, nil
 }
 
-// Bounds limits the work on manifests that are no files of a source.
+// Bounds limits the work on manifests that are not files of a source.
 type Bounds struct {
 	Budget     *budget.Budget
 	Kustomizer Kustomizer
 }
 
-// Kustomize returns the objects of manifests after a kustomization.
+// Kustomize returns the objects of manifests after it has applied a kustomization.
 func (b *Bounds) Kustomize(ctx context.Context, manifests []byte, k *kustomize.Kustomization) ([]Object, error) {
 	const rendered, folder = "rendered.yaml", "release"
 	k.APIVersion, k.Kind, k.Resources = kustomize.KustomizationVersion, kustomize.KustomizationKind, []string{rendered}

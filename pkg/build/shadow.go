@@ -13,8 +13,8 @@ import (
 )
 
 // Shadow records the secret values that a build reads. The build is then repeated with placeholders
-// for them and without reading anything again: what differs is derived from a secret value. It is
-// safe for concurrent use.
+// for them and without reading anything again: values that differ are derived from a secret value.
+// It is safe for concurrent use.
 type Shadow struct {
 	mu sync.Mutex
 	// Repeating is set in the second build.
@@ -57,8 +57,8 @@ type read struct{ twin *unstructured.Unstructured }
 type readKey struct{}
 
 // Depend records that a build reads the object, for a Lookup or a finder of sources that gets the
-// context from the build. Without it, an object that is derived from secret values would be taken
-// for a public one.
+// context from the build. Without it, an object that is derived from secret values would be treated
+// as public.
 func (o Object) Depend(ctx context.Context) {
 	if r, ok := ctx.Value(readKey{}).(*read); ok && o.Twin != nil {
 		r.twin = o.Twin
@@ -271,7 +271,7 @@ func (s *Shadow) Discreet(err, again error, secrets []string) error {
 			common++
 		}
 	}
-	// A word that differs in a later character has no character that is public.
+	// If two words differ in any character, all their characters are secret.
 	common = strings.LastIndexAny(text[:common], " \n") + 1
 	return &discreetError{err, WithoutValues(errors.New(text[:common]+hiddenError), secrets).Error()}
 }

@@ -63,7 +63,7 @@ func variablesOf(ctx context.Context, ks *unstructured.Unstructured, o Options) 
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.values)) {
 		if !variableName.MatchString(name) {
-			return nil, fmt.Errorf("%q cannot be the name of a variable: letters, digits and _ only, and no digit first", name)
+			return nil, fmt.Errorf("invalid variable name %q: must contain only letters, digits and _, and not begin with a digit", name)
 		}
 	}
 	strategy, _, _ := unstructured.NestedString(ks.Object, "spec", "postBuild", "substituteStrategy")
@@ -90,7 +90,7 @@ func (v *variables) from(ctx context.Context, ks *unstructured.Unstructured, o O
 	for i, reference := range references {
 		wanted := reference.ID
 		if wanted.Kind != controllers.ConfigMap && wanted.Kind != controllers.Secret {
-			return fmt.Errorf("spec.postBuild.substituteFrom[%d] refers to a %s: only ConfigMap and Secret can be", i, wanted.Kind)
+			return fmt.Errorf("spec.postBuild.substituteFrom[%d]: invalid kind %s: must be ConfigMap or Secret", i, wanted.Kind)
 		}
 		data, err := o.Lookup.Data(ctx, wanted)
 		switch {
@@ -217,7 +217,7 @@ func (v *variables) evaluate(text string) (map[string]any, error) {
 		return v.values[name], set || !v.strict
 	})
 	if left < 0 {
-		return nil, &budget.ExceededError{Fact: "its variables are substituted to more than " + budget.Size(substitutedMax)}
+		return nil, &budget.ExceededError{Fact: "the substituted object is larger than " + budget.Size(substitutedMax)}
 	}
 	if err != nil {
 		// The variables before the last one have a default.

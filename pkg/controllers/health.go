@@ -8,7 +8,7 @@ type Health struct {
 	// objects; without it, they are always added.
 	Checks Ref
 	All    Path
-	// Reasons are the reasons of Ready while the controller waits, and after it has waited in vain.
+	// Reasons are the reasons of Ready while the controller waits, and after the wait has failed.
 	Reasons []string
 }
 
@@ -18,7 +18,8 @@ func IsRemote(o Object) bool {
 	return is
 }
 
-// waits reports whether an object waits for the health of other objects in its cluster, or has waited in vain.
+// waits reports whether an object waits for the health of other objects in its cluster, or whether
+// this wait has failed.
 func waits(k Kind, o Object) bool {
 	return k.Health != nil && !IsRemote(o) && !k.IsReady(o) && slices.Contains(k.Health.Reasons, k.Ready(o).Reason)
 }
@@ -29,7 +30,7 @@ func (h Health) all(o Object) bool {
 	return len(h.All) == 0 || v == true
 }
 
-// HealthChecks returns the Flux objects for whose health an object waits, or has waited in vain: those
+// HealthChecks returns the Flux objects for whose health an object waits or has failed to wait: those
 // that its spec lists, and those in its inventory if the controller waits for all of them.
 func HealthChecks(k Kind, o Object) []ID {
 	if !waits(k, o) {

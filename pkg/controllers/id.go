@@ -120,7 +120,7 @@ func ParseInventoryID(id string) (ID, error) {
 	rest, kind, last := cutLast(rest)
 	name, group, between := cutLast(rest)
 	if !first || !last || !between || name == "" || kind == "" {
-		return ID{}, fmt.Errorf("the entry %q is not of the form namespace_name_group_kind", id)
+		return ID{}, fmt.Errorf("entry %q does not have the form namespace_name_group_kind", id)
 	}
 	return ID{group, kind, namespace, strings.ReplaceAll(name, "__", ":")}, nil
 }

@@ -90,7 +90,8 @@ type Kind struct {
 	// Keep is the annotation that prevents the deletion of an object when it is removed from the
 	// source.
 	Keep Setting
-	// Prunes is set if the controller deletes what is removed from an object of the kind, without a field that enables it.
+	// Prunes is set if the controller always deletes objects that are removed from an object of the
+	// kind, without a field that enables it.
 	Prunes bool
 	// Fetch names the fields of the spec with the address and the credentials
 	// of a server.
@@ -106,7 +107,8 @@ type Kind struct {
 	// Recorded is set if status.history lists every reconciliation. The history of a HelmRelease
 	// lists releases, which do not determine the next reconciliation.
 	Recorded bool
-	// Reported is set if the controller writes the spec. The generation of an object then says nothing about its status.
+	// Reported is set if the controller writes the spec. The generation of an object then does not
+	// indicate whether its status is current.
 	Reported bool
 	// Actions are the names of the actions in messages of Reconciling during which Ready is Unknown.
 	Actions []string

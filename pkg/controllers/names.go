@@ -1,6 +1,7 @@
 package controllers
 
-// The names of kinds to which code refers. What is true of a kind of Flux is a column of its row, not a comparison.
+// The names of the kinds that code refers to. Facts about a Flux kind belong in its catalog
+// row, not in comparisons with these names.
 const (
 	Bucket          = "Bucket"
 	GitRepository   = "GitRepository"

@@ -46,14 +46,14 @@ func every(interval, timeout time.Duration) Schedule {
 	}
 }
 
-// unfinished are the reasons of Ready while flux-operator waits for the health of objects, and after it has waited in vain.
+// unfinished are the reasons of Ready while flux-operator waits for the health of objects, and after the wait has failed.
 func unfinished() []string { return []string{"ReconciliationFailed", "Progressing"} }
 
 // unpruned prevents the deletion of an object by flux-operator.
 func unpruned() Setting { return Setting{OperatorGroup + "/prune", "disabled"} }
 
-// Operator are the rows of the kinds of flux-operator. They are not among Kinds, which "all" selects, because no
-// distribution of Flux contains them.
+// Operator lists the rows of the flux-operator kinds. They are not in Kinds, which "all" selects, because no Flux
+// distribution contains them.
 var Operator = []Kind{
 	{
 		Group: OperatorGroup, Version: "v1", Kind: FluxInstance, Resource: "fluxinstances", Controller: OperatorName,
@@ -92,5 +92,5 @@ var Operator = []Kind{
 	},
 }
 
-// Known lists the rows of all kinds that can be named on the command line: those of Flux, then those of flux-operator.
+// Known lists the rows of all kinds that the command line accepts: those of Flux, then those of flux-operator.
 var Known = slices.Concat(Kinds, Operator) //nolint:gochecknoglobals // the rows are global

@@ -113,8 +113,8 @@ func FieldOf(k Kind, relation string) string {
 	return ""
 }
 
-// Dependents returns the kinds whose objects may wait for an object of the
-// kind. It omits includes, which are rare: a list of all sources is not worth them.
+// Dependents returns the kinds whose objects may wait for an object of the kind. It omits includes,
+// which are too rare to justify listing all sources.
 func (k Kind) Dependents() []Kind {
 	var kinds []Kind
 	for _, row := range Known {

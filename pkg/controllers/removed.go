@@ -29,7 +29,7 @@ type Removal struct {
 	Blocked string
 }
 
-// Outcome describes what a conversion does with the field.
+// Outcome describes the conversion of the field.
 func (r Removal) Outcome() string {
 	switch {
 	case r.Blocked != "":

@@ -85,9 +85,9 @@ func (k Kind) staticNoun() string {
 	return k.Kind
 }
 
-// Observed reports whether the status and its Ready condition refer to the current generation of
-// the spec. Each may record the generation: kstatus reads the one of the status, kubectl wait the
-// one of the condition, and controllers set the latter first.
+// Observed reports whether the status and its Ready condition refer to the current generation of the
+// spec. Each may record the generation: kstatus reads the generation in the status, kubectl wait
+// that in the condition, and controllers set the latter first.
 func Observed(o Object) bool {
 	generation, _ := Path{"metadata.generation"}.Lookup(o)
 	c, found := FindCondition(o, "Ready")

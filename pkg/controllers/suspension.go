@@ -45,7 +45,7 @@ func (s Suspension) Expired(o Object, now time.Time) (bool, error) {
 	}
 	until, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return false, fmt.Errorf("annotation %s is not a time in RFC 3339: %q", SuspendedUntilAnnotation, text)
+		return false, fmt.Errorf("annotation %s is not an RFC 3339 time: %q", SuspendedUntilAnnotation, text)
 	}
 	return !until.After(now), nil
 }

@@ -86,7 +86,7 @@ func (d Diagnoser) Around(ctx context.Context, k controllers.Kind, o controllers
 	return around, nil
 }
 
-// AddInventory adds the missing objects, and those that are being deleted, in the tree of a healthy object.
+// AddInventory adds the objects in the tree of a healthy object that are missing or being deleted.
 func (a *Surroundings) AddInventory(ctx context.Context, d Diagnoser, root *tree.Node) {
 	k, o := a.Link.Kind, a.Link.Live
 	_, deleting := rules.DeletedAt(o)

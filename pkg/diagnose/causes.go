@@ -99,7 +99,7 @@ func (e *evaluation) addStale(r *Result, t controllers.ID) {
 func (e *evaluation) addFailed(r *Result, t controllers.ID) {
 	chain := e.chain(t)
 	if now, k := e.snapshot.Current[t], observe.KindOf(t); now != nil && len(chain) > 0 && k.IsReady(now) && !k.IsReady(e.snapshot.Objects[t]) {
-		chain = []rules.Finding{{Object: t, Code: "recovered", Message: "it has become ready since"}}
+		chain = []rules.Finding{{Object: t, Code: "recovered", Message: "it is ready now"}}
 	}
 	if len(chain) == 0 {
 		own := len(r.Causes)

@@ -21,8 +21,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// compare compares a root cause with the live state: a condition reports the past. It evaluates the rule again with what the
-// cluster has now of the failure. Another cluster, to which a failed object applies, is not read.
+// compare compares a root cause with the live state, because conditions report the past. It evaluates the rule again with the
+// live objects of the failure. Remote clusters are not read.
 func (s *diagnosis) compare(ctx context.Context, root *rules.Finding, sub rules.Subject) {
 	remote := controllers.IsRemote(sub.Object)
 	switch root.Code {
@@ -99,7 +99,7 @@ func compareHealth(ctx context.Context, s *diagnosis, root *rules.Finding, sub r
 	}
 }
 
-// findSuspender finds out whether the applier of a suspended object sets its suspension, and would set it again.
+// findSuspender adds a fix if the applier of a suspended object sets spec.suspend and would set it again.
 func findSuspender(ctx context.Context, c *observe.Cluster, root *rules.Finding, sub rules.Subject) {
 	owner, applied := controllers.Manager(sub.Object)
 	if !applied || len(sub.Kind.Suspension.Field) == 0 {

@@ -55,11 +55,11 @@ func (s *diagnosis) findApplier(ctx context.Context, r *Result, trace *tree.Trac
 		return true
 	}
 	f := rules.Finding{
-		Object: trace.Object, Code: "unmanaged", Message: "Flux does not manage it: it has no labels of Flux and is in no inventory",
+		Object: trace.Object, Code: "unmanaged", Message: "Flux does not manage it: it has no Flux labels and is in no inventory",
 		Fixes: []string{"add it to a source that a Kustomization applies"},
 	}
 	if len(unknown) > 0 {
-		f.Message = "it has no labels of Flux"
+		f.Message = "it has no Flux labels"
 	}
 	r.Causes, r.Unknown = []Cause{single(f)}, unknown
 	return false
@@ -76,7 +76,7 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	created := rules.Moment(controllers.Path{"metadata.creationTimestamp"}.String(trace.Applied))
 	for _, p := range problems {
 		f := workloadFinding(object, p)
-		if !rollout.IsWorkload(object) { // a new one waits for its controller
+		if !rollout.IsWorkload(object) { // a new object waits for its controller
 			fresh := f
 			if fresh.Code, fresh.Since = "progressing", created; fresh.IsProgress(s.config.Now) {
 				f = fresh
@@ -95,7 +95,7 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	if apierrors.IsNotFound(trace.Applier.Err) {
 		r.Causes = append(r.Causes, single(rules.Finding{
 			Object: object, Code: "orphaned", Message: fmt.Sprintf("it was applied by %s, which no longer exists", applier),
-			Fixes: []string{fmt.Sprintf("create %s again, or delete the object if it is not needed", applier)},
+			Fixes: []string{fmt.Sprintf("recreate %s, or delete the object if it is no longer needed", applier)},
 		}))
 		return
 	}
@@ -117,7 +117,7 @@ func (s *diagnosis) diagnoseApplied(ctx context.Context, r *Result, trace *tree.
 	}
 }
 
-// isConsequence reports whether the cause of an applier follows from that of a workload: it waits for the same pods.
+// isConsequence reports whether the cause of an applier follows from a workload's cause: both wait for the same pods.
 func isConsequence(c Cause, own []Cause) bool {
 	return slices.ContainsFunc(own, func(o Cause) bool {
 		return o.Root().Code == c.Root().Code && c.Root().Object != o.Root().Object && strings.HasSuffix(c.Root().Message, o.Root().Message)
@@ -140,7 +140,7 @@ func excluded(trace *tree.Trace, word string, e inventory.Exclusion) rules.Findi
 	}
 }
 
-// addGone adds the cause of an object that does not exist, and reports whether it is known.
+// addGone adds the cause of an object that does not exist, and reports whether it found one.
 func (s *diagnosis) addGone(ctx context.Context, r *Result, word, namespace, name string) bool {
 	resource, err := s.cluster.Client.Discovery().Named(ctx, word)
 	if err != nil {

@@ -1,7 +1,6 @@
-// Package diagnose finds the root cause of objects that are not ready, and remedies.
+// Package diagnose finds the root causes of objects that are not ready, and remedies.
 //
-// The commands why and status, those that wait for objects, and tests of repositories call a [Diagnoser]. A diagnosis has these
-// steps:
+// The commands why and status, commands that wait for objects, and flux test use a [Diagnoser]. A diagnosis has these steps:
 //
 //   - read: package observe reads the objects with their dependencies; installation reads the controllers
 //   - evaluate: package rules turns the status of each object into a finding, and evaluation follows the objects that wait to
@@ -11,7 +10,7 @@
 //   - list the objects that wait for a root cause
 //   - check what a ready object does not report: package inventory checks the applied objects, and events report notifications
 //     that were not delivered
-//   - conclude: recent progress is no problem yet, and what could not be read is unknown if it could change the result
+//   - conclude: recent progress is not a problem yet, and unread objects are reported if they could change the result
 package diagnose
 
 import (

@@ -16,7 +16,7 @@ import (
 const (
 	// newRevisionGrace is the time that a controller has to start reconciling a new revision before the delay is reported.
 	newRevisionGrace = time.Minute
-	// namespacesShown is the maximum number of namespaces to name that have an object with the name of a missing one.
+	// namespacesShown is the maximum number of namespaces to list for a missing object that exists elsewhere.
 	namespacesShown = 3
 )
 
@@ -100,8 +100,8 @@ func (e *evaluation) evaluate(t controllers.ID) (f *rules.Finding, waits bool) {
 	return &status, waits
 }
 
-// unlessCrashed returns the finding for an object whose reconciliation has not finished, or that for its controller if that
-// crashes meanwhile.
+// unlessCrashed returns f, the finding for an unfinished reconciliation, or the finding for the controller if it has crashed
+// since then.
 func (e *evaluation) unlessCrashed(k controllers.Kind, f *rules.Finding) *rules.Finding {
 	if crash, ok := e.installation.crashedSince(k.Controller, f.Since); ok {
 		return &crash
@@ -137,7 +137,7 @@ func (e *evaluation) withoutProvider(t controllers.ID) *rules.Finding {
 	if !sends || e.snapshot.Objects[provider] != nil || e.snapshot.Hidden(provider) != nil {
 		return nil
 	}
-	return &rules.Finding{Object: t, Code: "waiting", Message: "no notification is sent: its Provider does not exist"}
+	return &rules.Finding{Object: t, Code: "waiting", Message: "notifications are not sent: the Provider does not exist"}
 }
 
 // dangling returns the finding for an object that watches other objects, one of which does not exist.
@@ -169,7 +169,7 @@ func (e *evaluation) elsewhere(t controllers.ID) []string {
 	return nil
 }
 
-// missing returns the finding for a referenced object that does not exist, or nil if whether it exists is unknown.
+// missing returns the finding for a referenced object that does not exist, or nil if its existence is unknown.
 func (e *evaluation) missing(t controllers.ID) *rules.Finding {
 	if e.snapshot.Hidden(t) != nil {
 		return nil
@@ -254,8 +254,8 @@ func (e *evaluation) unhealthy(t controllers.ID, f rules.Finding) (controllers.I
 	return controllers.ID{}, false
 }
 
-// withoutGrace returns a chain whose root is a problem at any age if an object in front of it has failed: what the object waited
-// for had its time.
+// withoutGrace makes the root of a chain a problem at any age if a health check in the chain has failed: the check has waited
+// long enough.
 func (e *evaluation) withoutGrace(chain []rules.Finding) []rules.Finding {
 	if slices.ContainsFunc(chain, func(f rules.Finding) bool { return f.Code == "health" }) {
 		chain[len(chain)-1].Since = time.Time{}

@@ -75,9 +75,9 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 		root.Details = append(root.Details, rules.Spoken(sub.Ready))
 	}
 	if sub.Attempting != "" {
-		root.Details = append(root.Details, "the attempt is being repeated: "+failure.OneLine(sub.Attempting))
+		root.Details = append(root.Details, "retry in progress: "+failure.OneLine(sub.Attempting))
 	}
-	// Events only report the timeout of pods that are not ready.
+	// For pods that are not ready, events report only the timeout.
 	if s.findPods(ctx, root, sub) || s.findLogged(ctx, root, sub) {
 		return false
 	}
@@ -91,7 +91,7 @@ func (s *diagnosis) examine(ctx context.Context, root *rules.Finding) (unconfirm
 	return err == nil && root.Code != "suspended" && !slices.ContainsFunc(events, isRecent)
 }
 
-// findHook adds why the hook Job fails that prevents the deletion of a release.
+// findHook adds the problem of the hook Job that blocks the deletion of a release.
 func (s *diagnosis) findHook(ctx context.Context, root *rules.Finding, sub rules.Subject) {
 	job, is := rules.FailedHook(sub.Kind, sub.Object)
 	if !is {
@@ -128,7 +128,7 @@ func (s *diagnosis) mayExplain(sub rules.Subject, e event.Event) bool {
 		return true
 	}
 	if since := rules.StateSince(sub.Object); !since.IsZero() && sub.Ready.Status == "False" && e.At.Before(since.Add(-eventDelay)) {
-		return false // it is about an earlier state
+		return false // the event is about an earlier state
 	}
 	return !e.At.Before(tree.Link{Kind: sub.Kind, Live: sub.Object}.Outcome().LastSuccess)
 }
@@ -216,7 +216,7 @@ func workloadFinding(object controllers.ID, p rollout.Problem) rules.Finding {
 func workloadsOf(sub rules.Subject) []controllers.ID {
 	objects := controllers.Managed(sub.Object)
 	for _, h := range sub.Failure().Objects {
-		// Messages have no groups.
+		// Messages do not contain the API group.
 		group, ok := rollout.GroupOf(h.Kind)
 		if t := (controllers.ID{Group: group, Kind: h.Kind, Namespace: h.Namespace, Name: h.Name}); ok && !slices.Contains(objects, t) {
 			objects = append(objects, t)
@@ -225,8 +225,8 @@ func workloadsOf(sub rules.Subject) []controllers.ID {
 	return objects
 }
 
-// hookProblems returns the causes of a failed release from pods that no inventory has: pods of tests and of hook Jobs, and events
-// of pods that the remediation has deleted.
+// hookProblems returns the causes of a failed release from pods that are in no inventory: pods of tests and of hook Jobs, and
+// events of pods that the remediation has deleted.
 func hookProblems(ctx context.Context, c *observe.Cluster, sub rules.Subject) []rollout.Problem {
 	failed, namespace := sub.Failed(), sub.ReleaseNamespace()
 	var objects []controllers.ID

@@ -52,7 +52,7 @@ func (s *diagnosis) fileOf(ctx context.Context, sub rules.Subject, source contro
 // unapplied returns the HelmReleases in the directory of a Kustomization that do not exist on the cluster.
 func unapplied(ctx context.Context, s *diagnosis, sub rules.Subject) []string {
 	source, ok := sub.Searched()
-	if !ok || sub.Kind.Kind != controllers.Kustomization { // others apply no directory
+	if !ok || sub.Kind.Kind != controllers.Kustomization { // other kinds do not apply a directory
 		return nil
 	}
 	found, err := observe.Releases(ctx, s.cluster, source, s.snapshot.Objects[source])
@@ -78,8 +78,8 @@ func within(directory, file string) bool {
 	return directory == "/" || strings.HasPrefix("/"+file, directory+"/")
 }
 
-// Searched returns the source in whose artifact the diagnosis of an object looks for the file of a rejected object, false if it
-// does not.
+// Searched returns the source whose artifact the diagnosis of an object searches for the file of a rejected object, false if it
+// searches none.
 func Searched(k controllers.Kind, o controllers.Object) (controllers.ID, bool) {
 	s := rules.NewSubject(k, o, "")
 	if found, ok := s.Classify(); k.IsReady(o) || !ok || !found.Live {

@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// installation is the state of the controllers. It sends a list of their Deployments, of the pods of those that do not run, and
-// of the leases if a controller may have no leader.
+// installation is the state of the controllers. It lists their Deployments, the pods of controllers that are not running, and the
+// leases if a controller may have no leader.
 type installation struct {
 	cluster *observe.Cluster
 	now     time.Time
@@ -28,9 +28,9 @@ type installation struct {
 	unread string
 	// scopes holds what the Deployments of each controller watch.
 	scopes map[string][]scope
-	// leases are the controllers by the name of their lease.
+	// leases maps the names of leases to their controllers.
 	leases map[string]string
-	// crashes holds the controllers in crash loops that are available at present.
+	// crashes holds the controllers in crash loops that are currently available.
 	crashes map[string]crash
 	// leasesRead is set once the leases of the controllers were read. uninstalled lists the controllers that are not installed.
 	leasesRead  bool
@@ -91,10 +91,10 @@ func (in *installation) read(ctx context.Context, tolerated func(error) bool) er
 
 // empty returns the description of a namespace without controllers.
 func (in *installation) empty() string {
-	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another one", in.cluster.Home)
+	return fmt.Sprintf("no controllers in namespace %s: set FLUX_SYSTEM_NAMESPACE if Flux runs in another namespace", in.cluster.Home)
 }
 
-// fail sets the finding for a controller that does not work.
+// fail sets the finding for a controller that is not working.
 func (in *installation) fail(name, code, message string, fixes ...string) {
 	in.down[name] = rules.Finding{Object: rollout.DeploymentID(in.cluster.Home, name), Code: code, Message: message, Fixes: fixes}
 }
@@ -107,7 +107,7 @@ func install(name string) []string {
 	return []string{"if Flux was bootstrapped, run flux bootstrap again", "otherwise install it: flux install"}
 }
 
-// readStopped finds out why a controller without available pods does not run. The finding is valid without the reason.
+// readStopped sets the finding for a controller without available pods, with the reason if it is known.
 func (in *installation) readStopped(ctx context.Context, d *appsv1.Deployment) {
 	name, home := d.Name, in.cluster.Home
 	in.fail(name, "controller-down", "the "+name+" is not running", describePods(home, name))
@@ -126,7 +126,7 @@ func (in *installation) readStopped(ctx context.Context, d *appsv1.Deployment) {
 		}
 	}
 	if rollout.NeverComplete(d, pods) {
-		f.Fixes = append(f.Fixes, hint.Command("if the last change of its template is the cause, undo it: kubectl -n %s rollout undo deployment %s", home, name))
+		f.Fixes = append(f.Fixes, hint.Command("if the last change to the pod template is the cause, roll it back: kubectl -n %s rollout undo deployment %s", home, name))
 	}
 	in.down[name] = f
 }
@@ -135,8 +135,8 @@ func describePods(namespace, name string) string {
 	return hint.Command("kubectl -n %s describe pods -l %s", namespace, "app="+name)
 }
 
-// readCrashes finds out whether a controller that is available at present is in a crash loop. Pods that cannot be read are
-// ignored: nothing else depends on them.
+// readCrashes detects a crash loop of a controller that is currently available. It ignores pods that cannot be read, because
+// nothing else depends on them.
 func (in *installation) readCrashes(ctx context.Context, d *appsv1.Deployment) {
 	pods, err := in.cluster.Pods(ctx, in.cluster.Home)
 	if err != nil {
@@ -147,7 +147,7 @@ func (in *installation) readCrashes(ctx context.Context, d *appsv1.Deployment) {
 			Object: rollout.DeploymentID(in.cluster.Home, d.Name), Code: "controller-crashing",
 			Message: "the " + d.Name + " is in a crash loop: " + c.Problem.Message, Details: c.Problem.LogLines(),
 			Fixes: []string{
-				cmp.Or(c.Problem.Remedy, "suspend the object whose reconciliation ends the controller, if the log names one, and report the failure"),
+				cmp.Or(c.Problem.Remedy, "suspend the object that crashes the controller, if the log shows it, and report the crash"),
 				hint.Command("kubectl -n %s logs %s --previous", in.cluster.Home, c.Pod),
 			},
 		}, c.At, d.Status.AvailableReplicas > 0 && !rollout.Complete(d)}

@@ -173,7 +173,7 @@ func TestDeletionOfFlux(t *testing.T) {
 	metadata["deletionTimestamp"], metadata["finalizers"] = "2026-11-21T09:00:00Z", []any{"finalizers.fluxcd.io", "example.com/hold"}
 	s := diagnosisOf(Diagnoser{Now: time.Date(2026, 11, 25, 9, 0, 0, 0, time.UTC)}, []controllers.Object{o}, nil).installation
 	f, _ := s.deletion(named("app"), o)
-	want := []string{"flux logs --for Kustomization/app -n apps", "check that a controller of example.com runs, and its logs"}
+	want := []string{"flux logs --for Kustomization/app -n apps", "check that a controller of example.com is running, and check its logs"}
 	if diff := cmp.Diff(want, f.Fixes); diff != "" {
 		t.Error(diff)
 	}

@@ -18,20 +18,20 @@ import (
 const (
 	// lostLease is the age of a lease, as a multiple of the lease duration, after which it has no holder.
 	lostLease = 3
-	// electionTime is the time from the start of a container until it is the leader at the latest: a lease that a killed leader
-	// has not released must expire first.
+	// electionTime is the maximum time from the start of a container until it is the leader: a lease that a killed leader has not
+	// released must expire first.
 	electionTime = time.Minute
 	// leaseDuration is the lease duration of the Flux controllers. A leader that stops releases its lease: it removes its name and
 	// sets the duration to one second.
 	leaseDuration = 35 * time.Second
 )
 
-// inactive lists the codes of roots without a failure of their own. Their controller may be inactive although its Deployment is
-// available.
+// inactive lists the codes of root causes that do not report a failure. Their controller may be inactive although its Deployment
+// is available.
 var inactive = []string{"unreconciled", "behind", "progressing", "waiting", "deleting"}
 
-// mayBeInactive reports whether the controllers of an object may be inactive: it is ready, possibly from before, or its root has no
-// definite failure.
+// mayBeInactive reports whether the controllers of an object may be inactive: it is ready, but this may be outdated, or its root
+// cause is not a definite failure.
 func mayBeInactive(causes []Cause) bool {
 	return len(causes) == 0 || slices.ContainsFunc(causes, func(c Cause) bool { return slices.Contains(inactive, c.Root().Code) })
 }
@@ -54,7 +54,7 @@ func (s *diagnosis) findLeaderless(ctx context.Context, r *Result) bool {
 	return true
 }
 
-// readLeases adds the controllers that run without a leader to the failed ones. A list of leases that may not be read is ignored.
+// readLeases adds the controllers that run without a leader to the failed ones. A forbidden list is ignored.
 func (in *installation) readLeases(ctx context.Context, tolerated func(error) bool) error {
 	in.leasesRead = true
 	_, err := in.cluster.List(ctx, "coordination.k8s.io/v1", "Lease", in.cluster.Home, func(o controllers.Object) error {
@@ -67,8 +67,8 @@ func (in *installation) readLeases(ctx context.Context, tolerated func(error) bo
 	return fmt.Errorf("listing the leases in namespace %q: %w", in.cluster.Home, err)
 }
 
-// leaseOf returns the name of the lease of a controller: with a label selector, it ends with the beginning of its SHA-256 checksum.
-// The lease without it may remain from the time before.
+// leaseOf returns the name of a controller's lease. With a label selector, it ends with the first bytes of the selector's SHA-256
+// checksum; an old lease without them may remain.
 func leaseOf(controller string, s scope) string {
 	name := controller + "-leader-election"
 	if s.labels == "" {

@@ -14,16 +14,16 @@ import (
 var unfinished = []string{"progressing", "unreconciled", "behind", "deleting"}
 
 const (
-	// panicLines is the maximum number of errors of an object to read, and panicStreams that of the pods of its controller.
+	// panicLines is the maximum number of errors of an object to read, panicStreams the maximum number of pods to read them from.
 	panicLines, panicStreams = 20, 4
 	// controller-runtime logs this message with the error of a reconciliation, and wraps a panic from which it has recovered.
 	reconcilerError          = "Reconciler error"
 	panicPrefix, panicSuffix = "panic: ", " [recovered]"
 )
 
-// findLogged adds the last error that the controller has logged about an object whose reconciliation has not finished. It
-// reports whether that is a panic, and makes the panic the root cause: the controllers recover, so that the object keeps the
-// state of an unfinished reconciliation, and only the log has the reason. Errors are ignored: the finding is valid without it.
+// findLogged adds the last error that the controller has logged about an object whose reconciliation has not finished. It reports
+// whether that is a panic, and makes the panic the root cause: the controllers recover from panics, so the object looks like an
+// unfinished reconciliation, and only the log has the reason. Errors are ignored: the finding is valid without it.
 func (s *diagnosis) findLogged(ctx context.Context, root *rules.Finding, sub rules.Subject) bool {
 	now := s.config.Now
 	if !slices.Contains(unfinished, root.Code) || root.IsProgress(now) {
@@ -43,7 +43,7 @@ func (s *diagnosis) findLogged(ctx context.Context, root *rules.Finding, sub rul
 		Filter:    logs.Filter{Kinds: []string{id.Kind}, Namespace: id.Namespace, Name: id.Name},
 		SinceTime: since, Tail: panicLines, Streams: panicStreams, Warn: func(string, ...any) {}, Failed: func(error) {},
 	}, func(e *logs.Entry) error {
-		if e.At.Before(since) || e.Error == "" { // a failed download is logged as information, because it is repeated
+		if e.At.Before(since) || e.Error == "" { // failed downloads, which are retried, have no error
 			return nil
 		}
 		if text, is := strings.CutPrefix(e.Error, panicPrefix); is && e.Message == reconcilerError {
@@ -61,7 +61,7 @@ func (s *diagnosis) findLogged(ctx context.Context, root *rules.Finding, sub rul
 	}
 	root.Details = append([]string{root.Message}, root.Details...)
 	root.Code, root.Message = "controller-panic", "the "+sub.Kind.Controller+" panics when it reconciles the object: "+failure.OneLine(last)
-	root.Fixes = []string{"report the failure of the controller with the stack in its log, and suspend the object until it is fixed", rules.Logs(id)}
+	root.Fixes = []string{"suspend the object until the controller is fixed, and report the panic with the stack trace from its log", rules.Logs(id)}
 	root.Retry = ""
 	return true
 }

@@ -69,7 +69,7 @@ func (s *diagnosis) addUndeliveredOfAll(ctx context.Context, r *Result, scope Sc
 	}
 }
 
-// addUndeliveredOf adds the failed notifications in a namespace that are wanted.
+// addUndeliveredOf adds the failed notifications in a namespace that wanted selects.
 func (s *diagnosis) addUndeliveredOf(ctx context.Context, r *Result, namespace string, wanted func(sender, provider controllers.ID) bool) {
 	failures, err := s.cluster.NewestEvents(ctx, namespace, "reason="+dispatchFailed)
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *diagnosis) addUndeliveredOf(ctx context.Context, r *Result, namespace s
 			continue
 		}
 		if read++; read > sendersRead {
-			r.Unknown = append(r.Unknown, fmt.Sprintf("more than %d objects whose notifications failed", sendersRead))
+			r.Unknown = append(r.Unknown, fmt.Sprintf("more than %d objects with failed notifications", sendersRead))
 			return
 		}
 		o, err := s.cluster.Flux(ctx, sender)
@@ -96,7 +96,7 @@ func (s *diagnosis) addUndeliveredOf(ctx context.Context, r *Result, namespace s
 		}
 		p, err := s.cluster.Flux(ctx, provider)
 		if err != nil {
-			r.Unknown = append(r.Unknown, observe.Unread(provider.String()+", through which notifications failed", err))
+			r.Unknown = append(r.Unknown, observe.Unread(provider.String()+", the Provider of failed notifications", err))
 			continue
 		}
 		n := notification{sender: sender, alert: o, provider: provider, through: p, failure: failures[sender]}
@@ -122,10 +122,10 @@ func (n notification) undelivered(ctx context.Context, c *observe.Cluster) (rule
 		return rules.Finding{}, false
 	}
 	secret := controllers.ID{Kind: "Secret", Namespace: n.provider.Namespace, Name: controllers.Path{"spec.secretRef.name"}.String(n.through)}
-	fix := "check .spec.address, and the network from the cluster to it"
+	fix := "check .spec.address, and that the cluster can reach it"
 	changed := []time.Time{managedfields.Changed(n.alert), managedfields.Changed(n.through)}
 	if secret.Name != "" {
-		fix = fmt.Sprintf("check .spec.address or the address and token in %s, and the network from the cluster", secret)
+		fix = fmt.Sprintf("check .spec.address, or the address and token in %s, and that the cluster can reach the address", secret)
 		if o, err := c.Metadata(ctx, kube.BuiltIn("v1", "Secret"), secret); err == nil {
 			changed = append(changed, managedfields.Changed(o))
 		}

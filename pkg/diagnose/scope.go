@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// scope is what a controller watches according to its arguments.
+// scope describes the objects that a controller watches according to its arguments.
 type scope struct {
 	// selector selects the objects by their labels, nil for all objects. argument is the argument that sets it.
 	selector labels.Selector
@@ -24,7 +24,7 @@ type scope struct {
 	namespaced bool
 }
 
-// scopesOf returns what the Deployments of a controller watch: its own, and those of its shards, whose names begin with its name.
+// scopesOf returns the scopes of a controller's Deployments: its own, and those of its shards, whose names begin with its name.
 func scopesOf(controller string, deployments map[string]*appsv1.Deployment) []scope {
 	var scopes []scope
 	for _, name := range slices.Sorted(maps.Keys(deployments)) {
@@ -35,7 +35,7 @@ func scopesOf(controller string, deployments map[string]*appsv1.Deployment) []sc
 	return scopes
 }
 
-// scopeOf reads the arguments of a Deployment that limit what it watches.
+// scopeOf reads the arguments of a Deployment that limit the objects to watch.
 func scopeOf(d *appsv1.Deployment) scope {
 	var s scope
 	for _, c := range d.Spec.Template.Spec.Containers {
@@ -72,8 +72,8 @@ func labelsOf(o controllers.Object) labels.Set {
 	return set
 }
 
-// unwatched returns the finding for an object that no Deployment of its controller watches. With shards, each of them excludes the
-// objects of the others.
+// unwatched returns the finding for an object that no Deployment of its controller watches. Each shard excludes the objects of
+// the others.
 func (in *installation) unwatched(k controllers.Kind, o controllers.Object) (rules.Finding, bool) {
 	set := labelsOf(o)
 	scopes := in.scopes[k.Controller]

@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// uncertain are the codes of roots that do not name a definite cause. silent are the codes of objects whose controller may not be
+// uncertain lists the codes of root causes that are not definite. silent lists the codes of objects whose controller may not be
 // working.
 var (
 	uncertain = []string{"", "unreconciled", "progressing", "waiting", "not-ready"}
@@ -28,7 +28,7 @@ func (e *evaluation) unknown(causes []Cause) []string {
 	return lines
 }
 
-// unknownOfAll describes what could not be read in a scope. The controllers count for the cluster and for their own namespace.
+// unknownOfAll describes what could not be read in a scope. The controllers matter for all namespaces and for their own.
 func (e *evaluation) unknownOfAll(scope Scope) []string {
 	var lines []string
 	if in := e.installation; in.unread != "" && (in.unread == in.empty() || scope.contains(e.home)) {
@@ -38,7 +38,7 @@ func (e *evaluation) unknownOfAll(scope Scope) []string {
 }
 
 // unknownOfFailed describes what could not be read and could change the result for failed objects. The controllers matter if an
-// object reports no failure, and forbidden objects if a cause is uncertain: tenants may read little.
+// object reports no failure, and forbidden objects if a cause is uncertain: tenants have few permissions.
 func (e *evaluation) unknownOfFailed(r Result, failed []controllers.ID) []string {
 	isSilent, isUncertain := false, false
 	for _, t := range failed {

@@ -28,7 +28,7 @@ const (
 	atOnce                  = 32
 )
 
-// Access is what is known about the objects of a kind.
+// Access is the state of the data about the objects of a kind.
 type Access string
 
 // The values of Access. The objects of a Lost kind are those from before the connection was lost.
@@ -61,7 +61,7 @@ type feed struct {
 type Cluster struct {
 	// Diagnoser reads the controllers and finds root causes. Its time is ignored.
 	Diagnoser diagnose.Diagnoser
-	// Namespaces are the namespaces to read, or none for all.
+	// Namespaces are the namespaces to read, empty for all.
 	Namespaces []string
 	Now        func() time.Time
 
@@ -85,7 +85,7 @@ func New(d diagnose.Diagnoser, namespaces []string, now func() time.Time) *Clust
 	return c
 }
 
-// Changed receives a value after changes. Several changes may be one value.
+// Changed receives a value after one or more changes.
 func (c *Cluster) Changed() <-chan struct{} { return c.changed }
 
 // Read lists all objects once. It returns an error only if the cluster cannot be read at all.
@@ -114,7 +114,7 @@ func (c *Cluster) Run(ctx context.Context) {
 	for _, f := range c.feeds {
 		running.Go(func() {
 			for ctx.Err() == nil {
-				_ = c.follow(ctx, f, nil)      // the source has the error
+				_ = c.follow(ctx, f, nil)      // the source records the error
 				_ = web.Sleep(ctx, retryPause) // ends with ctx
 			}
 		})
@@ -151,7 +151,8 @@ func (c *Cluster) follow(ctx context.Context, f *feed, listed error) error {
 	return err
 }
 
-// put replaces the objects of a source after a list, or sets why it could not be listed. After a lost connection the objects stay.
+// put replaces the objects of a source after a list, or records why the list failed. It keeps the objects after a lost
+// connection.
 func (c *Cluster) put(f *feed, objects []controllers.Object, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,7 +254,7 @@ func (c *Cluster) watchControllers(ctx context.Context) {
 		err := c.Diagnoser.Client.Watch(ctx, context.WithCancel, kube.BuiltIn("apps/v1", "Deployment"), s, read, func(kube.Event) error { return errChanged })
 		if !errors.Is(err, errChanged) {
 			pause = retryPause
-			_ = read(nil) // the state has the reason, unless ctx has ended
+			_ = read(nil) // the state records the error, unless ctx has ended
 		}
 		_ = web.Sleep(ctx, pause) // ends with ctx
 	}
@@ -313,7 +314,7 @@ func (s Snapshot) Loading() bool {
 	return slices.ContainsFunc(s.Sources, func(source Source) bool { return source.Access == Loading })
 }
 
-// Unknown describes what is missing from the list: a line for each reason.
+// Unknown describes the objects that are missing from the list, with a line for each reason.
 func (s Snapshot) Unknown() []string {
 	namespaces := map[string]map[string]error{}
 	for _, source := range s.Sources {

@@ -1,5 +1,6 @@
-// Package live keeps the Flux objects of a cluster in memory, grouped by root cause. It watches all kinds, and knows for each of them
-// whether it is up to date, so that a user interface does not present old or missing data as the current state.
+// Package live keeps the Flux objects of a cluster in memory, grouped by root cause. It watches all kinds, and records
+// for each kind whether its data is current, so that a user interface does not show old or missing data as the current
+// state.
 package live
 
 import (
@@ -37,7 +38,7 @@ type Row struct {
 	Object  controllers.Object
 	State   State
 	Message string
-	// Code is that of a root cause. Fixes are those of the root cause, also of objects that wait for it.
+	// Code is the code of a root cause. Fixes are the fixes for the root cause, also for objects that wait for it.
 	Code  string
 	Fixes []string
 	// Root is the root cause that the object waits for, or the object itself if it is the root cause of others.
@@ -46,7 +47,7 @@ type Row struct {
 	Blocks   int
 	Revision string
 	Created  time.Time
-	// Suspended is set if the object is suspended, also in other states.
+	// Suspended is set if the object is suspended, in any state.
 	Suspended bool
 }
 

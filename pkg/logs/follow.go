@@ -136,7 +136,7 @@ func (f *follower) changed(ctx context.Context, p Pod, deleted bool) {
 	f.start(ctx, newSource(f.client, p, o), run{})
 }
 
-// print passes on lines, sorted within the time that they are held.
+// print emits the lines, sorted within the time for which they are held.
 func (f *follower) print(ctx context.Context) {
 	for {
 		var held []Entry

@@ -82,7 +82,7 @@ func recordOf(e *Entry) ([]byte, error) {
 	if bytes.Equal(text, e.text) || json.Valid(text) {
 		return text, nil
 	}
-	// What is masked includes the end of a string, for example a private key that was cut off.
+	// Masking has removed the end of a string, for example of a private key that was cut off.
 	var value any
 	if err := json.Unmarshal(e.text, &value); err != nil {
 		return nil, err

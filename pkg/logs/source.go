@@ -38,7 +38,7 @@ func newSource(client *kube.Client, pod Pod, options Options) *source {
 	return &source{client: client, pod: pod, options: options, seen: newSeen()}
 }
 
-// open opens the log after the last line that was read, or where the options say.
+// open opens the log after the last line that was read, or at the start that the options set.
 func (s *source) open(ctx context.Context, follow, previous bool) error {
 	s.close()
 	l := kube.LogStream{
@@ -84,7 +84,7 @@ func (s *source) next() (line, error) {
 	}
 }
 
-// read is next for a log that is not followed: it reopens a broken stream.
+// read is like next for a log that is not followed, but reopens a broken stream.
 func (s *source) read(ctx context.Context) (line, error) {
 	for failed := 0; ; {
 		var l line

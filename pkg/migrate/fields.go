@@ -78,7 +78,7 @@ func (b block) convert(kind string, removed []controllers.Removed) []Field {
 			}
 		}
 		if removal.Blocked == "" && !b.edit(spec, r) {
-			removal.Blocked = "it cannot be converted here: " + r.ByHand()
+			removal.Blocked = "it cannot be converted automatically: " + r.ByHand()
 		}
 		fields = append(fields, Field{line + 1, kind, removal.Outcome(), removal.Blocked != ""})
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// JSON patches (RFC 6902) have no apiVersion: the target beside them has the kind. They are not
-// converted, since an operation may depend on those before it.
+// JSON patches (RFC 6902) have no apiVersion: their target contains the kind. They are not converted,
+// since an operation may depend on those before it.
 
 // patchFile is a file with patches to which a kustomization.yaml refers.
 type patchFile struct {
@@ -29,7 +29,7 @@ type removedField struct {
 }
 
 // patchesOf returns the fields in JSON patches of a text that their targets do not have in a release,
-// and the files with patches. What is not YAML, such as a template, has none.
+// and the files with patches. Text that is not YAML, such as a template, has none.
 func patchesOf(text string, r Release) (fields []Field, files []patchFile) {
 	if !strings.Contains(text, "target") {
 		return nil, nil
@@ -74,7 +74,7 @@ func removedOf(target *yaml.Node, r Release) []removedField {
 	_, group := child(target, "group")
 	_, kind := child(target, "kind")
 	if group == nil && kind == nil {
-		return nil // a name alone does not tell the kind
+		return nil // a name alone does not identify the kind
 	}
 	var all []removedField
 	for _, k := range controllers.Kinds {
@@ -140,7 +140,7 @@ func operationFields(operations *yaml.Node, removed []removedField) []Field {
 	return fields
 }
 
-// in returns the line at which an operation names the field, or 0.
+// in returns the line at which an operation contains the field, or 0.
 func (f removedField) in(operation *yaml.Node) int {
 	pointer := "/spec/" + f.Field
 	for _, name := range []string{"path", "from"} {

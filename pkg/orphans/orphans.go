@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// ErrNotInstalled is returned for a cluster that serves no kind of Flux.
-var ErrNotInstalled = errors.New("the cluster serves no kind of Flux")
+// ErrNotInstalled is returned for a cluster without Flux CRDs.
+var ErrNotInstalled = errors.New("no Flux CRDs found in the cluster")
 
 // Options select the objects to check.
 type Options struct {
@@ -63,7 +63,7 @@ type Orphan struct {
 	resource kube.Resource
 }
 
-// Result contains the orphans and what could not be determined.
+// Result contains the orphans, and the objects that could not be checked.
 type Result struct {
 	Orphans []Orphan
 	// Checked is the number of objects that Flux has applied.
@@ -108,8 +108,8 @@ func Find(ctx context.Context, client *kube.Client, options Options) (*Result, e
 type owners struct {
 	appliers map[controllers.ID]*tree.Applier
 	gaps     []tree.Gap
-	// held are the objects of all inventories. stored are those in the storage of Helm, without namespaces: manifests do not show
-	// whether a kind has one.
+	// held contains the objects of all inventories. stored contains those in the storage of Helm, without namespaces,
+	// because manifests do not show whether a kind is namespaced.
 	held, stored map[controllers.ID]bool
 }
 
@@ -202,7 +202,7 @@ func (w *owners) manages(o object) bool {
 	})
 }
 
-// doubt returns why it is unknown what an owner manages, or "".
+// doubt returns why the objects of an owner are unknown, or "".
 func (w *owners) doubt(owner controllers.ID) string {
 	a := w.appliers[owner]
 	k, _ := owner.Flux()
@@ -246,13 +246,13 @@ func (w *owners) orphan(o object) Orphan {
 	if a := w.appliers[owner]; a == nil {
 		orphan.Reason = OwnerMissing
 	} else {
-		add(!k.Prunes && controllers.Path{"spec.prune"}.String(a.Live) != "true", "spec.prune of the owner is not true")
+		add(!k.Prunes && controllers.Path{"spec.prune"}.String(a.Live) != "true", "the owner's spec.prune is not true")
 		add(k.Suspension.Is(a.Live), "the owner is suspended")
 	}
-	add(o.hook, "Helm hooks created it")
+	add(o.hook, "created by Helm hooks")
 	add(k.Release && o.id.IsCRD(), "Helm never deletes CRDs from crds/")
-	add(o.id.IsCRD(), "the deletion of the CRD deletes all objects of its kind")
-	add(o.id.IsNamespace(), "the deletion of the namespace deletes all objects in it")
+	add(o.id.IsCRD(), "deleting the CRD deletes all objects of its kind")
+	add(o.id.IsNamespace(), "deleting the namespace deletes all objects in it")
 	orphan.Remove = hint.Command("kubectl delete %s %s", o.resource.GroupResource().String(), o.id.Name)
 	if o.id.Namespace != "" {
 		orphan.Remove += hint.Command(" --namespace %s", o.id.Namespace)

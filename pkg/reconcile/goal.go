@@ -22,8 +22,9 @@ const (
 type Goal struct {
 	// State is Ready, Suspended or Deleted.
 	State string
-	// UID is the object that has to be deleted, "" for the one that the wait
-	// begins with. An object with the same name and another UID is a new one.
+	// UID identifies the object that must be deleted, "" for the object at the
+	// start of the wait. An object with the same name and another UID is a new
+	// one.
 	UID string
 	// Revision is the revision to be ready at, "" for any.
 	Revision string
@@ -31,7 +32,7 @@ type Goal struct {
 	// current spec, even if the controller retries.
 	Attempt bool
 	// Token is the reconciliation request of the attempt, "" for any attempt. A
-	// status from before the request is not judged.
+	// status from before the request is ignored.
 	Token string
 	// RevisionSuffices makes an object that is ready at Revision reach the goal
 	// although its controller has not handled Token.

@@ -10,7 +10,8 @@ import (
 )
 
 // farthest is the maximum number of steps in the search for another attempt: a
-// release, its chart and repository, its Kustomization and the source of that.
+// release, its chart and repository, its Kustomization and the source of the
+// Kustomization.
 const farthest = 4
 
 // upstream finds the cause of another attempt at a failed object.

@@ -175,8 +175,7 @@ func outdated(e kube.Event, last controllers.Object) bool {
 	return kube.Older(e.Object, last) && !(e.Deleted && uid(e.Object) == uid(last))
 }
 
-// judge reports whether the goal is reached, and returns an error if it cannot
-// be.
+// judge reports whether the goal is reached, and returns an error if it cannot be reached.
 func (w *Waiter) judge(ctx context.Context, g Goal, s objref.Target, o controllers.Object) (bool, error) {
 	g = g.withReplaced(s.Object, o)
 	if g.Reached(s.Kind, o) {

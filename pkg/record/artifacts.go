@@ -29,14 +29,14 @@ const (
 // errIndexSize is returned for an artifact with too many manifests.
 var errIndexSize = errors.New("too many manifests for a recording")
 
-// indexes records the names of the manifests in the artifacts in which the diagnosis looks for
-// rejected objects. Of their contents, nothing is recorded.
+// indexes records the names of the manifests in the artifacts in which the diagnosis searches for
+// rejected objects. It does not record their contents.
 func (s *run) indexes(ctx context.Context) error {
 	targets := slices.SortedFunc(maps.Keys(s.searched), func(a, b controllers.ID) int { return cmp.Compare(a.String(), b.String()) })
 	for i, source := range targets {
 		a, ok := s.artifacts[source]
 		if !ok {
-			continue // a cluster that has no artifact does not name the file, either
+			continue // without an artifact, the diagnosis of the live cluster does not show the file, either
 		}
 		s.Reading("the artifact of " + source.String())
 		body, err := []byte(nil), fmt.Errorf("only %d artifacts are indexed", mostIndexed)

@@ -12,7 +12,7 @@ import (
 
 // documents records the version of the cluster and its resource types.
 func (s *run) documents(ctx context.Context) error {
-	s.Reading("the API of the cluster")
+	s.Reading("the cluster API")
 	read := map[string]func(context.Context, string) ([]byte, error){
 		"/version": s.Client.Raw, "/api": s.Client.Discovery().Aggregated, "/apis": s.Client.Discovery().Aggregated,
 	}

@@ -31,7 +31,7 @@ func (s *run) flux(ctx context.Context) error {
 			})
 			var absent *kube.MissingKindError
 			if errors.As(err, &absent) {
-				continue // discovery has the answer
+				continue // the recorded discovery shows that the kind is not served
 			}
 			installed = true
 			if err := s.end(line, version, err); err != nil {
@@ -46,11 +46,11 @@ func (s *run) flux(ctx context.Context) error {
 	return nil
 }
 
-// errNotInstalled is reported for a cluster that serves no kind of Flux.
-var errNotInstalled = errors.New("no CustomResourceDefinition of Flux is installed")
+// errNotInstalled is reported for a cluster without Flux CRDs.
+var errNotInstalled = errors.New("no Flux CRDs are installed")
 
 // want selects the objects that a Flux object applies, the Secrets that it refers to, and the artifact
-// that has the file of an object which the API server rejects.
+// with the file of an object that the API server rejects.
 func (s *run) want(k controllers.Kind, o controllers.Object) {
 	if source, ok := diagnose.Searched(k, o); ok {
 		s.searched[source] = true

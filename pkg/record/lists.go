@@ -21,8 +21,8 @@ func (r Recorder) namespaces() []string {
 	return []string{r.Home, r.Namespace}
 }
 
-// missed reports what could not be read and returns the response to record. It returns an error if
-// the server cannot be reached or the recording is interrupted.
+// missed reports a failed read and returns the response to record. It returns an error if the
+// server cannot be reached or the recording is interrupted.
 func (s *run) missed(what string, err error) (*metav1.Status, error) {
 	var response apierrors.APIStatus
 	if !errors.As(err, &response) {

@@ -24,8 +24,7 @@ const (
 	mostRelatives = 16
 )
 
-// builtIn are the kinds of Kubernetes of which commands list all objects, with the fields that no
-// command reads.
+// builtIn lists the Kubernetes kinds whose objects commands list completely, with the fields that no command reads.
 var builtIn = []struct {
 	apiVersion, kind string
 	without          []string
@@ -64,8 +63,8 @@ func (s *run) builtIn(ctx context.Context) error {
 	return s.end(line, version, err)
 }
 
-// relatives records all custom resources in the groups of applied ones, if they are few kinds:
-// operators create custom resources for custom resources.
+// relatives records all custom resources in the groups of applied ones, if the group has few
+// kinds: operators create custom resources for custom resources.
 func (s *run) relatives(ctx context.Context) error {
 	families := map[schema.GroupVersion]bool{}
 	for r := range s.applied {
@@ -96,7 +95,7 @@ func (s *run) relatives(ctx context.Context) error {
 	return nil
 }
 
-// custom reports whether a group is one of custom resources of other projects.
+// custom reports whether a group contains custom resources of other projects.
 func custom(group string) bool {
 	return strings.Contains(group, ".") && !strings.HasSuffix(group, ".k8s.io") && !slices.Contains(controllers.Groups(), group)
 }
@@ -105,8 +104,8 @@ func byName(a, b kube.Resource) int {
 	return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource), cmp.Compare(a.Version, b.Version))
 }
 
-// inventories records the other objects in inventories: of each kind those with owner labels, and
-// single objects.
+// inventories records the other objects in inventories: for each kind, the objects with owner
+// labels, and single objects.
 func (s *run) inventories(ctx context.Context) error {
 	s.add(secrets(), s.Home, "")
 	for _, r := range slices.SortedFunc(maps.Keys(s.applied), byName) {
@@ -179,7 +178,7 @@ func (s *run) singles(ctx context.Context, r kube.Resource, selection kube.Selec
 		}
 	}
 	if len(ids) > singleMax {
-		s.out.Unknown(r.Resource + ": more than the recorded ones are in inventories and lack the labels of their owner")
+		s.out.Unknown(r.Resource + ": not recorded: further objects in inventories that have no owner labels")
 		ids = ids[:singleMax]
 	}
 	found := make([]controllers.Object, len(ids))

@@ -1,5 +1,5 @@
-// Package record writes what the commands that read a cluster look at to a recording: Flux objects,
-// the objects in their inventories, workloads, events, and the logs of controllers.
+// Package record records the cluster state that read-only commands need: Flux objects, the objects
+// in their inventories, workloads, events, and the logs of controllers.
 package record
 
 import (
@@ -15,18 +15,18 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Recorder records a cluster. It only reads, and reads no content of Secrets and ConfigMaps.
+// Recorder records a cluster. It is read-only, and does not read the content of Secrets and ConfigMaps.
 type Recorder struct {
 	// Client is the client for the cluster.
 	Client *kube.Client
-	// Home is the namespace of the controllers, Namespace the recorded one besides, "" for all.
+	// Home is the namespace of the controllers, Namespace the other namespace to record, "" for all.
 	Home, Namespace string
 	// Now is the time of the recording, Flux the version of this program.
 	Now  time.Time
 	Flux string
 	// Lines is the maximum number of recent log lines of a container.
 	Lines int
-	// Reading is called before each kind of object is read, Missed for what cannot be read.
+	// Reading is called before each kind of object is read, Missed after a read that failed.
 	Reading func(what string)
 	Missed  func(what string, err error)
 }
@@ -40,11 +40,11 @@ type run struct {
 	served map[schema.GroupVersionKind]kube.Resource
 	// applied are the objects in inventories and the Secrets that Flux objects refer to.
 	applied map[kube.Resource]map[string]bool
-	// whole are the resources of which all objects are recorded.
+	// whole lists the resources whose objects are all recorded.
 	whole map[schema.GroupResource]bool
 	logs  []container
-	// searched are the sources in whose artifacts the diagnosis looks for rejected objects, and
-	// artifacts those of all sources.
+	// searched lists the sources in whose artifacts the diagnosis searches for rejected objects.
+	// artifacts holds the artifacts of all sources.
 	searched  map[controllers.ID]bool
 	artifacts map[controllers.ID]artifact.Artifact
 }

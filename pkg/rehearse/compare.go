@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// comparison compares what the two versions have made of the same input.
+// comparison compares the results of both versions for the same input.
 type comparison struct {
 	from, to *testrun.Run
 	report   *Report
@@ -91,7 +91,7 @@ var unknowns = []struct{ field, text string }{
 	{"spec.driftDetection", "drift detection"},
 }
 
-// listControllers lists the controllers, and what is not known because they ran in other versions.
+// listControllers lists the controllers, and the results that are unknown because they ran in other versions.
 func (c *comparison) listControllers() {
 	for _, name := range c.from.Repository.Components {
 		controller := Controller{Name: name, From: c.from.Distribution.Tags[name], To: c.to.Distribution.Tags[name], Ran: c.to.Versions[name]}
@@ -103,7 +103,7 @@ func (c *comparison) listControllers() {
 	}
 }
 
-// unknown describes the objects of a controller whose reconciliation by the next version is not known.
+// unknown describes the objects of a controller whose reconciliation by the next version is unknown.
 func (c *comparison) unknown(controller string) string {
 	count, special := map[string]int{}, []string{}
 	for _, t := range sorted(c.to.Flux) {
@@ -187,7 +187,7 @@ func (c *comparison) explain(owner controllers.ID, change diff.Change) diff.Chan
 	k, _ := owner.Flux()
 	if k.Release && change.Action == diff.Changed && c.from.Versions[k.Controller] == c.to.Versions[k.Controller] {
 		change.Notes = append(change.Notes, "rendered by the same version of "+k.Controller+
-			": the chart generates the value at each rendering, or depends on the API versions of the cluster")
+			": the chart generates a new value on each rendering, or depends on the cluster's API versions")
 	}
 	return change
 }
@@ -209,7 +209,7 @@ func (c *comparison) keep(result *diff.Result) {
 	}
 }
 
-// unowned reports whether the present version has applied an object and the next one has not.
+// unowned reports whether the current version has applied an object that the next version has not.
 func unowned(change diff.Change) bool {
 	return change.Before != nil && change.After != nil &&
 		len(controllers.Owners(change.Before.Object)) > 0 && len(controllers.Owners(change.After.Object)) == 0
@@ -239,7 +239,7 @@ func (c *comparison) owner(o *unstructured.Unstructured) *unstructured.Unstructu
 		k, _ := controllers.FindKind(kind)
 		return &unstructured.Unstructured{Object: map[string]any{
 			"apiVersion": k.APIVersion(), "kind": kind, "metadata": map[string]any{"namespace": namespace, "name": name},
-			// Otherwise an object that only the present version has applied would not count as a change.
+			// Otherwise, an object that only the current version has applied would not count as a change.
 			"spec": map[string]any{"prune": true},
 		}}
 	}
@@ -254,8 +254,8 @@ func (c *comparison) owner(o *unstructured.Unstructured) *unstructured.Unstructu
 	return named("Kustomization", c.from.Repository.Namespace, "flux-system")
 }
 
-// withoutDefaults removes the differences of a Flux object that no manifest causes: defaults of the
-// API. They are notices, because existing objects keep the values that were stored.
+// withoutDefaults removes the differences of a Flux object that API defaults cause instead of
+// manifests. They become notices, because existing objects keep their stored values.
 func (c *comparison) withoutDefaults(change diff.Change) diff.Change {
 	manifest := c.manifests[change.Object.ID]
 	if manifest == nil {
@@ -284,18 +284,19 @@ var serverFields = []string{
 	"spec.ports.nodePort", "spec.clusterIP", "spec.clusterIPs", "spec.healthCheckNodePort", "spec.volumeName",
 }
 
-// serverKeys are such labels, of an object, its selector and its pod template, and annotations.
+// serverKeys lists such labels (of an object, its selector and its pod template) and annotations.
 var serverKeys = []string{
 	controllers.RequestAnnotation, "deployment.kubernetes.io/revision", "controller-uid", "batch.kubernetes.io/controller-uid",
 }
 
-// normalized returns an object without what differs between any two clusters.
+// normalized returns an object without the fields that differ between any two clusters.
 func (c *comparison) normalized(s *testrun.Run, o *unstructured.Unstructured) *unstructured.Unstructured {
 	o = o.DeepCopy()
 	for _, field := range serverFields {
 		remove(o.Object, strings.Split(field, "."))
 	}
-	// Objects are read in the version in which each side stores them, so that it shows what is stored.
+	// Objects are read in the version in which each side stores them, so that the comparison shows
+	// the stored objects.
 	if k, ok := controllers.KindOf(o.GroupVersionKind().Group, o.GetKind()); ok {
 		o.SetAPIVersion(c.to.Storage(k))
 	}

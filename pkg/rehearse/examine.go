@@ -14,19 +14,19 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
-// examination is what two API servers answer to the manifest of a Flux object.
+// examination holds the responses of two API servers to the manifest of a Flux object.
 type examination struct {
 	kind     controllers.Kind
 	manifest *unstructured.Unstructured
-	// before and after are the answers to the manifest, and next that to the manifest in the newest
-	// API version of the next version of Flux.
+	// before and after are the responses to the manifest, and next is the response to the manifest
+	// in the newest API version of the next Flux version.
 	before, after, next testrun.Attempt
 	newest              string
-	// early reports whether the present version serves the newest API version, too.
+	// early reports whether the current version already serves the newest API version.
 	early bool
 }
 
-// examine tries the manifest of an object in both versions.
+// examine tries the manifest of an object with both versions.
 func examine(ctx context.Context, from, to *testrun.Run, k controllers.Kind, m *unstructured.Unstructured) (*examination, error) {
 	e := &examination{kind: k, manifest: m, newest: to.Storage(k)}
 	var errs [4]error

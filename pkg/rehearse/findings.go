@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// compareManifests tries the manifest of each Flux object in both versions.
+// compareManifests tries the manifest of each Flux object with both versions.
 func (c *comparison) compareManifests(ctx context.Context) error {
 	var mu examined
 	g, ctx := errgroup.WithContext(ctx)
@@ -71,7 +71,7 @@ func (c *comparison) fluxManifests() []*unstructured.Unstructured {
 	return all
 }
 
-// judge adds the findings of a manifest that concern the next version and not the present one.
+// judge adds the findings of a manifest that concern the next version but not the current one.
 func (c *comparison) judge(e *examination) {
 	f := Finding{Object: controllers.VersionedIDOf(e.manifest.Object)}
 	version := e.manifest.GetAPIVersion()
@@ -129,7 +129,7 @@ func (c *comparison) migration(e *examination, newest string) []string {
 	return []string{fmt.Sprintf("migrate the files %s: flux migrate -f . --version %s", when, c.to.Distribution.Minor())}
 }
 
-// conversion returns how to convert a field that does not exist any more.
+// conversion returns how to convert a field that no longer exists.
 func conversion(k controllers.Kind, field string) string {
 	for _, r := range k.Removed {
 		if "spec."+r.Field == field {
@@ -139,7 +139,7 @@ func conversion(k controllers.Kind, field string) string {
 	return "remove " + field
 }
 
-// volatile matches what differs in the messages of any two clusters: digests, times and addresses.
+// volatile matches the parts of messages that differ between any two clusters: digests, times and addresses.
 var volatile = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(sha1|sha256):[0-9a-f]{7,64}|[0-9a-f]{40}|\b[0-9.]+(ms|s|m)\b|127\.\d+\.\d+\.\d+(:\d+)?|\b\d{1,2}:\d{2}:\d{2}\S*`)
 })
@@ -153,7 +153,7 @@ func (c *comparison) compareStates(ctx context.Context) error {
 		was := c.from.Flux[t]
 		is, there := c.to.Flux[t]
 		if !there {
-			continue // an object that differs
+			continue // compareObjects reports the difference
 		}
 		if c.omitted(t, is) {
 			continue
@@ -247,7 +247,7 @@ func (c *comparison) compareInventory(was, is settle.Flux) {
 }
 
 // compareEvents adds the warning events of the next version about objects that are not ready or have
-// no conditions. Objects that are ready in the end had temporary problems.
+// no conditions. The problems of objects that became ready were temporary.
 func (c *comparison) compareEvents(ctx context.Context) error {
 	before, err := warningEvents(ctx, c.from)
 	if err != nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// Rehearsal is a rehearsal of an upgrade.
+// Rehearsal configures the rehearsal of an upgrade.
 type Rehearsal struct {
-	// Input is what both runs have in common. Either its Repository or its Exported is set.
+	// Input is the input of both runs. Either its Repository or its Exported is set.
 	Input testrun.Run
-	// From is the present version, nil for that of the repository, and To the next one.
+	// From is the current version, nil for that of the repository, and To the next one.
 	From *controllers.Distribution
 	To   controllers.Distribution
 	// Progress is called with the steps of each version, possibly concurrently.
@@ -71,7 +71,7 @@ func closeAll(runs ...*testrun.Run) error {
 	return g.Wait()
 }
 
-// prepare reads the repository and determines the present version.
+// prepare reads the repository and determines the current version.
 func (r *Rehearsal) prepare(ctx context.Context) error {
 	var err error
 	if r.Input.Repository == nil {
@@ -85,12 +85,12 @@ func (r *Rehearsal) prepare(ctx context.Context) error {
 	if r.From == nil {
 		d, ok := controllers.SameMinor(r.Input.Repository.Version)
 		if !ok {
-			return hint.Errorf("set it with --from", "the present version of Flux is not known")
+			return hint.Errorf("set it with --from", "cannot determine the current Flux version")
 		}
 		r.From = &d
 	}
 	if r.From.Version == r.To.Version {
-		return hint.Errorf("select another version with --to or --from", "the present and the next version of Flux are the same: %s", r.To.Version)
+		return hint.Errorf("select another version with --to or --from", "the current and the next Flux version are the same: %s", r.To.Version)
 	}
 	return nil
 }

@@ -9,11 +9,11 @@ import (
 
 // The results of a rehearsal.
 const (
-	// Same means that nothing differs, as far as it was rehearsed.
+	// Same means that the rehearsed objects do not differ.
 	Same = "same"
 	// Different means that something changes, breaks or has to be migrated.
 	Different = "different"
-	// Undetermined means that nothing differs, and that something could not be rehearsed.
+	// Undetermined means that nothing differs, but that some objects could not be rehearsed.
 	Undetermined = "undetermined"
 )
 
@@ -22,7 +22,7 @@ type Level string
 
 // The levels, from the most to the least important one.
 const (
-	// Breaks is something that works today and no longer does.
+	// Breaks is something that works with the current version and not with the next one.
 	Breaks Level = "breaks"
 	// Migrate is something that has to be migrated before a later version.
 	Migrate Level = "migrate"
@@ -51,14 +51,14 @@ type Finding struct {
 // Controller is a controller of the next version.
 type Controller struct {
 	Name string `json:"name"`
-	// From and To are the versions that the two versions of Flux have, and Ran the version that ran
-	// in both sandboxes.
+	// From and To are the controller versions of the two Flux versions, and Ran the version that
+	// ran in both sandboxes.
 	From string `json:"from"`
 	To   string `json:"to"`
 	Ran  string `json:"ran"`
 	// Exact reports whether the version of To ran.
 	Exact bool `json:"exact"`
-	// Unknown is what is not known because another version ran.
+	// Unknown describes the results that are unknown because another version ran.
 	Unknown string `json:"unknown,omitempty"`
 }
 
@@ -72,11 +72,11 @@ type Report struct {
 	Objects     int          `json:"objects"`
 	Findings    []Finding    `json:"findings"`
 	Controllers []Controller `json:"controllers"`
-	// NotRehearsed lists what could not be rehearsed.
+	// NotRehearsed lists the objects that could not be rehearsed.
 	NotRehearsed []settle.Omission `json:"notRehearsed"`
 	// Changes are the objects that differ, by their owner.
 	Changes []*diff.Result `json:"changes"`
-	// Unsettled is set if the controllers were still working at the end of the time.
+	// Unsettled lists the objects that were not reconciled in time.
 	Unsettled []string `json:"unsettled,omitempty"`
 }
 

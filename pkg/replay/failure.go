@@ -15,8 +15,8 @@ func failed(code int32, reason metav1.StatusReason, message string) *failure {
 	return &failure{metav1.Status{Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message}}
 }
 
-// notRecorded is the response for what may exist in the cluster. It is neither "not found", which
-// is an answer, nor a server error, which clients retry.
+// notRecorded is the response for objects that may exist in the cluster. It is neither "not
+// found", which would mean that they do not exist, nor a server error, which clients retry.
 func notRecorded(format string, args ...any) *failure {
 	return failed(http.StatusBadRequest, metav1.StatusReasonBadRequest, fmt.Sprintf(format, args...))
 }
@@ -26,7 +26,7 @@ func forbidden(message string) *failure {
 }
 
 func readOnly() *failure {
-	return failed(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the cluster is a recording, which cannot be changed")
+	return failed(http.StatusMethodNotAllowed, metav1.StatusReasonMethodNotAllowed, "the cluster is a read-only recording")
 }
 
 func (f *failure) write(w http.ResponseWriter) {

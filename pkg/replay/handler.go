@@ -60,7 +60,7 @@ func (r *Recording) serveDocument(w http.ResponseWriter, path string) {
 	}
 }
 
-// serveRoot serves aggregated discovery, which all clients since Kubernetes 1.27 ask for first.
+// serveRoot serves aggregated discovery, which all clients since Kubernetes 1.27 request first.
 func (r *Recording) serveRoot(w http.ResponseWriter, request *http.Request, path string) {
 	if d := r.documents[path]; d.Body != nil && strings.Contains(request.Header.Get("Accept"), "APIGroupDiscoveryList") {
 		w.Header().Set("Content-Type", "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList")

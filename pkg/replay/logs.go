@@ -39,7 +39,7 @@ func (r *Recording) serveBelow(w http.ResponseWriter, request *http.Request, q q
 	return nil
 }
 
-// excerpt returns the lines of a log that a request selects, and whether the recording lacks some.
+// excerpt returns the lines of a log that a request selects, and whether some of them were not recorded.
 func (r *Recording) excerpt(l recording.Log, request *http.Request) (text string, cut bool) {
 	values := request.URL.Query()
 	lines := slices.Collect(strings.Lines(l.Text))

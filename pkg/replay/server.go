@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/web/loopback"
 )
 
-// Start serves a recording on loopback until the server is closed. The kubeconfig selects the server for Kubernetes clients,
-// and contains a token. now is the present time.
+// Start serves a recording on loopback until the server is closed. The kubeconfig selects the server for Kubernetes
+// clients, and contains a token. now is the current time.
 func Start(ctx context.Context, r *Recording, now time.Time) (server *loopback.Server, config []byte, err error) {
 	token := rand.Text()
 	if server, err = loopback.ServeTLS(ctx, r.Handler(token), "flux replay", now); err != nil {
@@ -27,7 +27,7 @@ func Start(ctx context.Context, r *Recording, now time.Time) (server *loopback.S
 	return server, config, nil
 }
 
-// newKubeconfig returns a kubeconfig with the time of the recording, from which commands count.
+// newKubeconfig returns a kubeconfig with the time of the recording, which commands use as the current time.
 func newKubeconfig(address string, ca []byte, token string, r *Recording) ([]byte, error) {
 	const name = "recording"
 	c := api.NewConfig()

@@ -106,7 +106,7 @@ func (r *Recording) document(d recording.Document) error {
 	return nil
 }
 
-// served reports whether the recorded cluster serves a resource. It does if that is unknown.
+// served reports whether the recorded cluster serves a resource. It returns true if that is unknown.
 func (r *Recording) served(group, version, resource string) bool {
 	root := "/apis"
 	if group == "" {

@@ -52,7 +52,7 @@ type Blocked struct {
 	Reason string
 }
 
-// Problem is why an object is never reconciled: a dependency does not exist, or is circular.
+// Problem is the reason why an object is never reconciled: a dependency does not exist, or is circular.
 type Problem struct {
 	Missing controllers.ID
 	// Cycle leads from the object through its dependencies back to it.
@@ -98,7 +98,8 @@ func (d *Dependencies) Problems(of controllers.ID) []Problem {
 	return found
 }
 
-// all returns the objects that are never reconciled. A missing dependency may be among what was not rendered.
+// all returns the objects that are never reconciled. A missing dependency may be in a part
+// that was not rendered.
 func (d *Dependencies) all() []Blocked {
 	var found []Blocked
 	for _, id := range slices.SortedFunc(maps.Keys(d.Needs), controllers.ID.Compare) {
@@ -111,7 +112,7 @@ func (d *Dependencies) all() []Blocked {
 	return found
 }
 
-// cycle returns the shortest way from an object through its dependencies back to it, or nil.
+// cycle returns the shortest path from an object through its dependencies back to it, or nil.
 func (d *Dependencies) cycle(from controllers.ID) []controllers.ID {
 	before := map[controllers.ID]controllers.ID{}
 	for queue := []controllers.ID{from}; len(queue) > 0; queue = queue[1:] {

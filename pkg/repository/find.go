@@ -29,7 +29,7 @@ func (g *Graph) Object(wanted controllers.ID) (*unstructured.Unstructured, error
 }
 
 // expand renders the Kustomizations that may apply an object with all of the words, parents first, and calls visit for
-// every Kustomization until it returns true. It reports whether no Kustomization was being rendered meanwhile.
+// every Kustomization until it returns true. It returns false if a Kustomization was being rendered at the same time.
 func (g *Graph) expand(words []string, visit func(*node) bool) (complete bool, err error) {
 	busy, before := false, g.cycles
 	for i := 0; i < len(g.found.nodes); i++ { // nodes grows in the loop

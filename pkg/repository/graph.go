@@ -1,5 +1,5 @@
 // Package repository follows what a repository deploys to a cluster: from the Kustomization of the cluster's directory to
-// the Kustomizations, HelmReleases, sources and generators that it and they apply, to any depth.
+// the Kustomizations, HelmReleases, sources and generators that it applies, directly and indirectly.
 //
 // A Graph is lazy. It renders a Kustomization when its objects are used, or when it may contain an object that is searched
 // for. Files of other repositories and registries come from Contents, the only place with I/O.
@@ -32,13 +32,13 @@ type Options struct {
 	Root *unstructured.Unstructured
 	// Remotes and Branches are as in Identity.
 	Remotes, Branches []string
-	// Folders contain the files of sources, in place of what their objects select.
+	// Folders contain the files of sources, in place of the content that their objects select.
 	Folders map[controllers.ID]Folder
 	// Contents returns the files of sources that are not in the tree. Nil returns none.
 	Contents Contents
 	// Submodules returns a tree of the repository with the files of its submodules. It may be nil.
 	Submodules func(Tree) (Tree, error)
-	// Optional calls read, which may find that a partial clone lacks files. It may be nil.
+	// Optional calls read, which may find that files are missing in a partial clone. It may be nil.
 	Optional func(read func() error) error
 	// Find returns objects that the repository does not contain, such as those of the cluster. It may be nil.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
@@ -60,7 +60,7 @@ type Options struct {
 	// Rendered is called for each rendering. It may be nil.
 	Rendered func(*build.Result)
 
-	// Memo contains what graphs have in common. It may be nil.
+	// Memo shares renderings between graphs. It may be nil.
 	Memo *Memo
 	// Reviewed is the graph of a revision whose registries are trusted: charts are fetched from the addresses that it
 	// contains and from public ones. Nil trusts all addresses, unless Untrusted is set: then it trusts none.
@@ -68,7 +68,7 @@ type Options struct {
 	Untrusted bool
 }
 
-// Graph contains what a cluster applies at one revision of a repository. It must not be used concurrently.
+// Graph contains the objects that a cluster applies at one revision of a repository. It must not be used concurrently.
 type Graph struct {
 	Options
 	Revision
@@ -86,13 +86,13 @@ type Graph struct {
 	templated map[chartAt]bool
 	// rendered is the number of objects of all renderings.
 	rendered int
-	// cycles counts the searches that needed what was being rendered at the time. Results that depend on such a search
-	// are rendered again.
+	// cycles counts the searches that needed a rendering in progress. Results that depend on such a search are rendered
+	// again.
 	cycles int
 }
 
 const (
-	// maxAttempts is how often a Kustomization or a source is rendered at most: cycles could make it endless.
+	// maxAttempts is the maximum number of times that a Kustomization or a source is rendered: cycles could be endless.
 	maxAttempts = 3
 	// maxObjects bounds the objects of all Kustomizations of a revision: those that apply each other render every
 	// object many times.

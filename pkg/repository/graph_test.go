@@ -255,7 +255,7 @@ func TestContents(t *testing.T) {
 	}
 	if d := cmp.Diff([]string{
 		"Kustomization/flux-system/docs: cannot be built: cannot build \"docs\": excluded from the artifact by line 1 (\"/docs\") of spec.ignore of GitRepository/flux-system/other",
-		"Kustomization/flux-system/gone: GitRepository/flux-system/gone not found in what Kustomization/flux-system/flux-system applies",
+		"Kustomization/flux-system/gone: GitRepository/flux-system/gone not found among the objects that Kustomization/flux-system/flux-system applies",
 	}, omitted); d != "" {
 		t.Error(d)
 	}

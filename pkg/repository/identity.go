@@ -9,14 +9,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Identity identifies the GitRepositories that are a repository at one of its revisions.
+// Identity identifies the GitRepositories that refer to a repository at one of its revisions.
 type Identity struct {
 	// Remotes are the addresses of the repository, as git.ComparableAddress returns them.
 	Remotes []string
 	// Own is the source of the cluster's directory, or nil if the repository does not contain it.
 	Own *unstructured.Unstructured
-	// Branches are the branches whose head the revision is of, if the repository does not contain the source of the
-	// cluster's directory. Without branches, the revision is that of all references.
+	// Branches are the branches whose head is the revision, if the repository does not contain the source of the
+	// cluster's directory. Without branches, every reference is at the revision.
 	Branches []string
 }
 

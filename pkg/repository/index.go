@@ -13,16 +13,16 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
-// index contains what a graph has found.
+// index contains the objects that a graph has found.
 type index struct {
 	// nodes are the known Kustomizations, ResourceSets and FluxInstances, parents first, and byID contains them by their ID.
 	nodes []*node
 	byID  map[controllers.ID]*node
 	// objects are the objects of all Kustomizations that were rendered, and the Flux objects of HelmReleases.
 	objects map[controllers.ID]applied
-	// absent are the objects that were searched and not found.
+	// absent lists the objects that were searched for and not found.
 	absent map[controllers.ID]bool
-	// lacking are the ConfigMaps and Secrets without which owners were rendered.
+	// lacking lists the ConfigMaps and Secrets that were missing when owners were rendered.
 	lacking map[controllers.ID][]Lack
 }
 
@@ -64,7 +64,7 @@ type applied struct {
 type node struct {
 	owner *unstructured.Unstructured
 	state state
-	// attempts is the number of builds, and depth the number of owners on the way from the root.
+	// attempts is the number of builds, and depth the number of owners on the path from the root.
 	attempts, depth int
 	built           *Rendering
 	err             error

@@ -29,7 +29,7 @@ type inputs struct {
 	// changes names.
 	read   []string
 	opaque bool
-	// named is set once the files were searched for what changes names.
+	// named is set once the files were searched for settings that change names.
 	named bool
 }
 

@@ -18,10 +18,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Wanted is an object whose place in the repository is searched.
+// Wanted is an object to locate in the repository.
 type Wanted struct {
 	Object controllers.ID
-	// Applier is the Kustomization that applies the object. Nil has no place: the templates of a chart are not objects.
+	// Applier is the Kustomization that applies the object. If it is nil, the object has no place: the templates of a
+	// chart are not objects.
 	Applier *unstructured.Unstructured
 	// Field is a field of the object, such as spec.ports[0].port, or "".
 	Field string

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Memo contains what the graphs of several clusters have in common: trees, and renderings with everything that they have
-// read. A rendering is reused by a graph in which its reads have the same results. The methods of a nil Memo reuse nothing.
+// Memo shares data between the graphs of several clusters: trees, and renderings with everything that they have read. A
+// rendering is reused by a graph in which its reads have the same results. The methods of a nil Memo reuse nothing.
 type Memo struct {
 	// Reused is the number of renderings that were reused.
 	Reused int
@@ -79,7 +79,7 @@ func (m *Memo) number(tree fs.FS) int {
 	return m.numbers[tree]
 }
 
-// memorized is a rendering with what it has read.
+// memorized is a rendering with its reads.
 type memorized struct {
 	*Rendering
 	reads []read
@@ -91,8 +91,8 @@ type read struct {
 	result string
 }
 
-// render returns the rendering of an object, or the same one of another graph. Renderings with another key have nothing in
-// common.
+// render returns the rendering of an object, or reuses that of another graph. Only renderings with the same key are
+// reused.
 func (m *Memo) render(r *reader, object, twin *unstructured.Unstructured, key string, render func() (*Rendering, error)) (*Rendering, error) {
 	if m == nil {
 		return render()
@@ -121,7 +121,7 @@ func (m *Memo) render(r *reader, object, twin *unstructured.Unstructured, key st
 	return rendered, err
 }
 
-// keyOf returns what the rendering of a Kustomization depends on besides its spec and its reads.
+// keyOf returns the inputs of the rendering of a Kustomization other than its spec and its reads.
 func (m *Memo) keyOf(tree Tree, o build.Options) string {
 	if m == nil {
 		return ""
@@ -140,14 +140,14 @@ func (r *Rendering) copied(owner *unstructured.Unstructured) *Rendering {
 	return &Rendering{Owner: owner, Build: &result, Namespace: r.Namespace}
 }
 
-// reader reads for a rendering, and records what it reads.
+// reader reads for a rendering, and records the reads.
 type reader struct {
 	graph *Graph
 	// lookup is nil for a rendering without variables.
 	lookup    build.Lookup
 	recording bool
 	reads     []read
-	// unknown is set if the rendering does without something that could not be read.
+	// unknown is set if the rendering omits something that could not be read.
 	unknown bool
 }
 
@@ -208,7 +208,7 @@ func (r *reader) untrusted(_ context.Context, repository *unstructured.Unstructu
 	return untrusted
 }
 
-// missing returns a callback for ConfigMaps and Secrets that a rendering does without.
+// missing returns a callback for ConfigMaps and Secrets that a rendering omits.
 func (r *reader) missing(owner *unstructured.Unstructured) func(controllers.ID, error) bool {
 	if r.graph.Missing == nil {
 		return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// operate renders the objects of a ResourceSet or FluxInstance. ResourceSets could create each other without an end.
+// operate renders the objects of a ResourceSet or FluxInstance. It limits the depth, because ResourceSets could create
+// each other endlessly.
 func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.Result, error) {
 	if g.found.byID[controllers.IDOf(owner.Object)].depth > budget.TreeDepth {
 		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("ResourceSets create each other more than %d levels deep", budget.TreeDepth)}
@@ -32,7 +33,7 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 				}
 			}
 			o, err := reads.find(ctx, wanted)
-			if err == nil && o.Object["status"] != nil { // in a file, it is not that of the cluster
+			if err == nil && o.Object["status"] != nil { // a status in a file is not that of the live object
 				o = o.DeepCopy()
 				delete(o.Object, "status")
 			}
@@ -52,8 +53,8 @@ func RenderAgain(g *Graph, owner *unstructured.Unstructured) (*Rendering, error)
 	return &Rendering{Owner: owner, Build: result}, err
 }
 
-// Instance returns the FluxInstance of the cluster, or nil if the repository contains none. One that is applied to another
-// cluster is not.
+// Instance returns the FluxInstance of the cluster, or nil if the repository contains none. It ignores a FluxInstance
+// that is applied to another cluster.
 func Instance(g *Graph) *unstructured.Unstructured {
 	for _, n := range g.found.nodes {
 		id := controllers.IDOf(n.owner.Object)

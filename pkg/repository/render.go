@@ -31,7 +31,7 @@ func (g *Graph) take(n *node) {
 }
 
 // Render renders a Kustomization, ResourceSet or FluxInstance and adds its objects to the graph. It returns an
-// operator.UnknownError if only a cluster knows inputs of a ResourceSet.
+// operator.UnknownError if inputs of a ResourceSet are available only on a cluster.
 func (g *Graph) Render(owner *unstructured.Unstructured) (*Rendering, error) {
 	return g.build(g.found.add(owner))
 }

@@ -83,8 +83,8 @@ func setInstance(g *Graph, instance *unstructured.Unstructured) error {
 	return nil
 }
 
-// findInstance replaces an assumed root by that of a FluxInstance which the cluster applies, from any directory. One that only
-// stands in a file has no effect: it could exclude files or objects.
+// findInstance replaces an assumed root by that of a FluxInstance which the cluster applies, from any directory. A
+// FluxInstance that is only in a file has no effect: it could exclude files or objects.
 func findInstance(g *Graph) error {
 	written, err := writtenInstance(g)
 	if err != nil || written == "" {
@@ -157,7 +157,7 @@ func OpenBoth(ctx context.Context, base, head Revision, o Options) (was, is *Gra
 	if was.root == nil && is.root == nil {
 		return nil, nil, &sourcetree.PathError{Path: was.Path, Problem: "not found in either revision"}
 	}
-	for _, g := range []*Graph{is, was} { // the work tree first: the commit takes what is the same from it
+	for _, g := range []*Graph{is, was} { // the work tree first: the commit reuses its renderings
 		for _, other := range []*Graph{is, was} {
 			if other.root != nil {
 				g.artifacts.own[build.SourceOf(other.root)] = true
@@ -198,7 +198,7 @@ func (g *Graph) begin() {
 	}
 }
 
-// reset forgets everything that was rendered.
+// reset discards everything that was rendered.
 func (g *Graph) reset() {
 	g.found, g.rendered, g.cycles = newIndex(), 0, 0
 	g.artifacts.known = map[controllers.ID]*content{}
@@ -213,8 +213,8 @@ func (g *Graph) OwnSource() (*unstructured.Unstructured, error) {
 	return nil, g.found.add(g.root).err
 }
 
-// Assumptions describes what is assumed of the source of the cluster's directory: that it is this repository at the
-// revision of the graph.
+// Assumptions describes the assumption that the source of the cluster's directory is this repository at the revision of
+// the graph.
 func (g *Graph) Assumptions() []string {
 	o, err := g.OwnSource()
 	source := build.SourceOf(g.root)

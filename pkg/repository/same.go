@@ -94,8 +94,8 @@ func (p Pair) SameRelease(base, head *unstructured.Unstructured) bool {
 	return true
 }
 
-// Indistinct returns the source of a Kustomization or HelmRelease if its reference changes, and a directory has its files for
-// both references, so that the changes are not known.
+// Indistinct returns the source of a Kustomization or HelmRelease if its reference changes, and a directory has its files
+// for both references, so that the changes are unknown.
 func (p Pair) Indistinct(base, head *unstructured.Unstructured) (controllers.ID, bool) {
 	source, was, from := directoryOf(p.Base, base)
 	_, is, to := directoryOf(p.Head, head)

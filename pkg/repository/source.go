@@ -19,8 +19,8 @@ import (
 
 // Contents returns the files of sources that are not in the tree of a graph.
 type Contents interface {
-	// Content returns the files of a source, or build.ErrNotFound if it has none. An error that wraps build.ErrNotFound says
-	// why.
+	// Content returns the files of a source, or build.ErrNotFound if it has none. An error that wraps build.ErrNotFound
+	// contains the reason.
 	Content(ctx context.Context, r Request) (Content, error)
 }
 
@@ -95,7 +95,7 @@ type artifacts struct {
 	own      map[controllers.ID]bool
 	object   *unstructured.Unstructured
 	referred controllers.ID
-	// foreign are the answers of Contents, which is called once for each object of a source.
+	// foreign holds the results of Contents, which is called once for each object of a source.
 	foreign map[foreignKey]foreignContent
 }
 
@@ -157,7 +157,7 @@ func (a *artifacts) render(source controllers.ID) (Tree, error) {
 	case a.isOwn(source, err):
 		return a.artifact(o, a.graph.Tree)
 	case errors.Is(err, build.ErrNotFound):
-		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found in what %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true})
+		return a.elsewhere(Request{Source: source}, &UnavailableError{Reason: fmt.Sprintf("%s not found among the objects that %s applies", source, controllers.IDOf(a.graph.root.Object)), Undefined: true})
 	case err != nil:
 		return nil, err
 	}
@@ -198,7 +198,7 @@ func (a *artifacts) elsewhere(r Request, otherwise error) (Tree, error) {
 		a.foreign[key] = found
 	}
 	switch {
-	case found.err == build.ErrNotFound: //nolint:errorlint // others say why it is not found
+	case found.err == build.ErrNotFound: //nolint:errorlint // other errors contain the reason
 		return nil, otherwise
 	case found.err != nil:
 		return nil, found.err
@@ -220,7 +220,7 @@ func (a *artifacts) source(source controllers.ID) (*unstructured.Unstructured, e
 }
 
 // isOwn reports whether a source is that of the cluster's directory. If the repository contains no such Kustomization,
-// something else installs the source: then it is the one that Kustomizations refer to by the name that is assumed.
+// something else installs the source: it is then the source with the assumed name that Kustomizations refer to.
 func (a *artifacts) isOwn(source controllers.ID, err error) bool {
 	assumed := build.SourceOf(a.graph.root)
 	if a.graph.assumed && !a.own[source] && errors.Is(err, build.ErrNotFound) && source.Name == assumed.Name && source.Namespace == assumed.Namespace {
@@ -308,7 +308,7 @@ func (a *artifacts) generated(source controllers.ID) (Tree, error) {
 	case errors.As(err, &inner):
 		return nil, &UnavailableError{Reason: err.Error(), Elsewhere: inner.Elsewhere}
 	case errors.Is(err, build.ErrNotFound):
-		return nil, unavailable("no ArtifactGenerator in what %s applies produces %s", controllers.IDOf(a.graph.root.Object), source)
+		return nil, unavailable("no ArtifactGenerator that %s applies produces %s", controllers.IDOf(a.graph.root.Object), source)
 	}
 	return nil, err
 }

@@ -78,7 +78,7 @@ var paths = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?:path|chart)\\*["']?\s*:\s*\\*["']?([^"',\\\n}]+)`)
 })
 
-// mentioned returns the directories in an object, which may not exist, "." if their beginning is not known.
+// mentioned returns the directories that an object contains, which may not exist, or "." for an unknown directory.
 func mentioned(o *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(o.Object["spec"])
 	if err != nil {
@@ -95,8 +95,8 @@ func mentioned(o *unstructured.Unstructured) []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// ReadBy returns the directories of the tree that Flux objects of a Kustomization may read, which cannot be built: all if its files or
-// its patches contain Flux objects.
+// ReadBy returns the directories of the tree that Flux objects of a Kustomization that cannot be built may read: all
+// directories if its files or its patches contain Flux objects.
 func ReadBy(g *Graph, ks *unstructured.Unstructured) []string {
 	spec, err := json.Marshal(ks.Object["spec"])
 	if err != nil || mayContainFlux(spec) || slices.ContainsFunc(Files(g, ks), func(name string) bool {

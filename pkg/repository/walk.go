@@ -30,8 +30,8 @@ type Deployed struct {
 	walker *walker
 }
 
-// Follow renders the Kustomizations that a HelmRelease installs, whose rendering is not that of the graph. It returns what
-// it adds.
+// Follow renders the Kustomizations that a HelmRelease installs if the graph did not render the HelmRelease. It returns
+// the renderings that it adds.
 func (d *Deployed) Follow(release *Rendering) []*Rendering {
 	before := len(d.Renderings)
 	d.walker.follow(d.walker.graph.Installed(release))
@@ -60,7 +60,7 @@ type Omitted struct {
 	// Err is the error of its build or of its source, and Unavailable is set if the content of its source is not available.
 	Err         error
 	Unavailable bool
-	// Alias and Source are the names of the owner and of its source without what is derived from secret values.
+	// Alias and Source are the names of the owner and of its source without parts that are derived from secret values.
 	Alias, Source controllers.ID
 }
 
@@ -83,7 +83,7 @@ type walker struct {
 	graph    *Graph
 	seen     map[controllers.ID]bool
 	deployed *Deployed
-	// depth is the number of releases on the way to the current one that charts install.
+	// depth is the number of releases on the path to the current one that charts install.
 	depth int
 }
 

@@ -81,14 +81,14 @@ func (warningHandler) HandleWarningHeaderWithContext(ctx context.Context, code i
 	}
 }
 
-// Attempt is the answer of an API server to a manifest.
+// Attempt is the response of an API server to a manifest.
 type Attempt struct {
 	Warnings []string
 	// Removed are the fields that the API version does not have.
 	Removed []string
 	// NotServed reports whether the API server does not serve the API version.
 	NotServed bool
-	// Err is another reason for which the manifest is rejected.
+	// Err is any other reason why the manifest is rejected.
 	Err error
 }
 
@@ -111,7 +111,7 @@ func (r *Run) Try(ctx context.Context, m *unstructured.Unstructured) (Attempt, e
 // of strict decoding.
 var unknownField = regexp.MustCompile(`(?:\.([A-Za-z0-9_.\[\]"=-]+): field not declared in schema|unknown field "([^"]+)")`)
 
-// Undeclared returns the fields that an API server has rejected because the schema lacks them.
+// Undeclared returns the fields that an API server has rejected because the schema does not define them.
 func Undeclared(err error) []string {
 	if err == nil {
 		return nil
@@ -125,7 +125,7 @@ func Undeclared(err error) []string {
 	return fields
 }
 
-// Authored returns the manifest of an object of a cluster: as it was applied, if it was, and else
+// Authored returns the manifest of a cluster object: as it was applied or, if it was not applied,
 // as a user would write it. It returns nil for an object that a controller has created.
 func Authored(o controllers.Object) *unstructured.Unstructured {
 	object := &unstructured.Unstructured{Object: o}

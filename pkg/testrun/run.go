@@ -1,7 +1,7 @@
-// Package testrun lets the controllers of a temporary sandbox reconcile a repository, or the exported
-// objects of a cluster, until everything is reconciled or stuck. It prints nothing. Below it, sources has
-// the repository and what is served in place of other sources, stub generates what is missing, policy
-// isolates the sandbox, and settle waits for the controllers. Above it, examine reports the result.
+// Package testrun runs the controllers of a temporary sandbox on a repository, or on the exported objects
+// of a cluster, until everything is reconciled or stuck. It prints nothing. It uses sources to serve the
+// repository and the replacements of other sources, stub to generate missing values, policy to isolate
+// the sandbox, and settle to wait for the controllers. examine reports the result.
 package testrun
 
 import (
@@ -62,9 +62,9 @@ type Run struct {
 	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents
 	// that SOPS has encrypted with stub values.
 	FakeSecrets bool
-	// AgeKey are the private age keys for the Secrets with which Kustomizations decrypt.
+	// AgeKey holds the private age keys for the Secrets with which Kustomizations decrypt.
 	AgeKey string
-	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
+	// AllowNetwork allows the controllers to connect to other machines and to all programs of this machine.
 	AllowNetwork bool
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
@@ -80,16 +80,16 @@ type Run struct {
 	Versions map[string]string
 	// Address is the URL at which the repository is served.
 	Address string
-	// Flux are the Flux objects in the state that Settle has found, and Objects what they have applied
-	// and themselves, as Read has found them.
+	// Flux holds the Flux objects as found by Settle. Objects holds these and the objects that they
+	// have applied, as found by Read.
 	Flux    map[controllers.ID]settle.Flux
 	Objects map[controllers.ID]*unstructured.Unstructured
 	// Unsettled is the error with which Settle or Read has ended at its deadline.
 	Unsettled error
-	// Sources serves what is mapped, and Generated are the Secrets and ConfigMaps that were created.
+	// Sources serves the mappings, and Generated are the Secrets and ConfigMaps that were created.
 	Sources   *sources.Server
 	Generated []stub.Need
-	// Timeline is what happened after the head was pushed.
+	// Timeline records the events after the head was pushed.
 	Timeline *Timeline
 
 	// strict is a client whose requests collect warnings in their contexts.
@@ -98,8 +98,8 @@ type Run struct {
 	stored map[string]string
 }
 
-// Run starts the sandbox, waits until the controllers have reconciled, and reads the result. Close has
-// to be called in any case.
+// Run starts the sandbox, waits until the controllers have reconciled, and reads the result. The caller
+// must always call Close.
 func (r *Run) Run(ctx context.Context) error {
 	for _, do := range []func(context.Context) error{r.Start, r.Settle, r.Read, r.push} {
 		if err := do(ctx); err != nil {
@@ -215,8 +215,8 @@ func (r *Run) serve(ctx context.Context) error {
 	return r.apply(ctx, r.Initial())
 }
 
-// apply applies objects as a user does who has only these manifests. What the API server rejects is
-// found again by the dry runs, and does not end the rehearsal of an exported cluster.
+// apply applies objects as a user with only these manifests would. Objects that the API server rejects
+// do not end the rehearsal of an exported cluster: the dry runs report them.
 func (r *Run) apply(ctx context.Context, objects []*unstructured.Unstructured) error {
 	installed := map[controllers.ID]bool{}
 	for _, o := range r.Set.Unstructured() {
@@ -248,7 +248,7 @@ func (r *Run) Initial() []*unstructured.Unstructured {
 }
 
 // Settle waits until all Flux objects are reconciled or stuck. At the deadline of ctx it sets Unsettled
-// and returns nil: what was reconciled in time is known nevertheless.
+// and returns nil: the objects that were reconciled in time are still reported.
 func (r *Run) Settle(ctx context.Context) error {
 	r.Progress("reconciling")
 	w := &settle.Watcher{Client: r.Sandbox.Client, Now: r.Now}
@@ -272,7 +272,7 @@ func (r *Run) Settle(ctx context.Context) error {
 	return nil
 }
 
-// Provider returns what finds and creates the Secrets and ConfigMaps that Flux objects refer to.
+// Provider returns a provider of the Secrets and ConfigMaps that Flux objects refer to.
 func (r *Run) Provider() stub.Provider {
 	return stub.Provider{
 		Client: r.Sandbox.Client, Home: r.Set.Namespace, Tree: r.Repository.Tree, Fake: r.FakeSecrets, AgeKey: r.AgeKey, Kustomizer: r.Kustomizer,
@@ -295,7 +295,7 @@ func Reading(ctx context.Context) (context.Context, context.CancelFunc) {
 	return reading, func() { stop(); cancel(nil); end() }
 }
 
-// Read reads what the Flux objects have applied. If ReadTime is too short, Objects is incomplete and Unsettled is set.
+// Read reads the objects that the Flux objects have applied. If ReadTime is too short, Objects is incomplete and Unsettled is set.
 func (r *Run) Read(ctx context.Context) error {
 	r.Progress("reading the objects")
 	ctx, cancel := Reading(ctx)
@@ -323,7 +323,7 @@ func (r *Run) read(ctx context.Context) error {
 	return err
 }
 
-// ReadAll reads objects, as far as they exist.
+// ReadAll reads the objects that exist.
 func (r *Run) ReadAll(ctx context.Context, targets map[controllers.VersionedID]bool) (map[controllers.ID]*unstructured.Unstructured, error) {
 	served, err := r.Discover(ctx, targets)
 	if err != nil {
@@ -370,7 +370,7 @@ func storedVersions(objects []*unstructured.Unstructured) map[string]string {
 	return stored
 }
 
-// Kinds are the resources of API versions by kind.
+// Kinds maps the kinds of API versions to their resources.
 type Kinds map[schema.GroupVersion]map[string]kube.Resource
 
 // Of returns the resource of a kind.
@@ -381,8 +381,8 @@ func (k Kinds) Of(gvk schema.GroupVersionKind) kube.Resource {
 	return kube.ResourceFor(gvk)
 }
 
-// Discover returns the resources of the kinds that Flux does not define: of those that the repository
-// defines, only discovery knows the plural and the scope.
+// Discover returns the resources of the kinds that Flux does not define: the plural and the scope of
+// kinds that the repository defines are available only from discovery.
 func (r *Run) Discover(ctx context.Context, targets map[controllers.VersionedID]bool) (Kinds, error) {
 	served := Kinds{}
 	for t := range targets {

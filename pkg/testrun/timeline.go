@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// Timeline is what happened when the head was pushed after the base.
+// Timeline records the events after the head was pushed on top of the base.
 type Timeline struct {
 	// Base is the revision of the base, and NotReady are its objects that were not ready.
 	Base     string           `json:"base"`
@@ -30,9 +30,9 @@ type Timeline struct {
 	Entries  []timeline.Entry `json:"entries"`
 }
 
-// push replaces the files of the base with those of the head, lets the controllers reconcile them, and
-// records what happens to the objects that Read has read before. The state of the run is then that of
-// the head.
+// push replaces the files of the base with those of the head, waits until the controllers have
+// reconciled them, and records the changes of the objects that Read has read before. The state of the
+// run is then that of the head.
 func (r *Run) push(ctx context.Context) error {
 	if r.Head == nil {
 		return nil
@@ -211,7 +211,7 @@ func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
 	case was == nil:
 		is.entries = append(is.entries, with(entry, timeline.Created, ""))
 	case !was.deleted.IsZero():
-		// The entry about the deletion becomes one about both.
+		// The deletion entry becomes one for the recreation.
 		entry.Gap = max(settle.Seconds(now.Sub(was.deleted)), 0.1)
 		is.entries[len(is.entries)-1] = ownersOf(with(entry, timeline.Recreated, timeline.Interrupted), was.content, is.content)
 	case was.uid != is.uid:
@@ -260,7 +260,7 @@ func with(e timeline.Entry, action, message string) timeline.Entry {
 	return e
 }
 
-// ownersOf adds the owners of an object that has another one than before.
+// ownersOf adds the previous and the current owner of an object whose owner has changed.
 func ownersOf(e timeline.Entry, was, is controllers.Object) timeline.Entry {
 	before, after := controllers.Owners(was), controllers.Owners(is)
 	if len(before) > 0 && len(after) > 0 && before[0] != after[0] {
@@ -269,7 +269,7 @@ func ownersOf(e timeline.Entry, was, is controllers.Object) timeline.Entry {
 	return e
 }
 
-// content returns an object without what the API server and controllers maintain.
+// content returns an object without the fields that the API server and controllers maintain.
 func content(o controllers.Object) controllers.Object {
 	u := (&unstructured.Unstructured{Object: o}).DeepCopy()
 	for _, field := range [][]string{
@@ -285,7 +285,7 @@ func content(o controllers.Object) controllers.Object {
 	return u.Object
 }
 
-// entries returns what happened to relevant objects, in order.
+// entries returns the entries of relevant objects, in order.
 func (c *recorder) entries() []timeline.Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()

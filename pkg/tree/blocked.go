@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The limits of what a graph lists. The objects of a cluster can have so many
+// The limits of the lists of a graph. The objects of a cluster can have so many
 // circular dependencies and root causes that their number grows with the square
 // of the number of objects.
 const (
@@ -17,7 +17,7 @@ const (
 // findCycles finds the cycles among the edges that wait, each once.
 func (g *Graph) findCycles() {
 	const done = -1
-	at := map[controllers.ID]int{} // the position on the way, from 1
+	at := map[controllers.ID]int{} // the position on the path, from 1
 	var way []controllers.ID
 	var walk func(o controllers.ID)
 	walk = func(o controllers.ID) {

@@ -66,7 +66,7 @@ func (c *cluster) list(ctx context.Context, r kube.Resource, s kube.Selection, v
 // irregular plurals, and inventories may have versions that are no longer
 // served.
 func (c *cluster) lookUp(ctx context.Context, r kube.Resource) (kube.Resource, error) {
-	missing := fmt.Errorf("the cluster does not serve %s of %q: %w", r.Kind, r.GroupVersion(), errNotServed)
+	missing := fmt.Errorf("the cluster does not serve %s in %q: %w", r.Kind, r.GroupVersion(), errNotServed)
 	if r.Group == "" {
 		return r, missing
 	}

@@ -56,10 +56,10 @@ func (w wants) check(root controllers.ID) error {
 		lists += len(namespaces)
 	}
 	if len(w) > budget.TreeKinds {
-		return &budget.ExceededError{Name: root.String(), Fact: fmt.Sprintf("its objects are of more than %d kinds", budget.TreeKinds)}
+		return &budget.ExceededError{Name: root.String(), Fact: fmt.Sprintf("its objects have more than %d kinds", budget.TreeKinds)}
 	}
 	if lists > budget.TreeLists {
-		return &budget.ExceededError{Name: root.String(), Fact: fmt.Sprintf("its objects need more than %d lists", budget.TreeLists)}
+		return &budget.ExceededError{Name: root.String(), Fact: fmt.Sprintf("reading its objects requires more than %d lists", budget.TreeLists)}
 	}
 	return nil
 }

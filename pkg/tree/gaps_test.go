@@ -118,7 +118,7 @@ metadata: {name: odd, namespace: flux-system}
 status: {inventory: {entries: [{id: nonsense, v: v1}]}}
 `)}
 	_, err := tree.Build(t.Context(), s.start(t), kindObject(t, "Kustomization", "flux-system", "odd"), tree.Options{})
-	want := "reading the inventory of Kustomization/flux-system/odd: the entry \"nonsense\" is not of the form namespace_name_group_kind"
+	want := "reading the inventory of Kustomization/flux-system/odd: entry \"nonsense\" does not have the form namespace_name_group_kind"
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}

@@ -160,7 +160,7 @@ func (b *builder) absent(n *Node, resource string) {
 // hang adds the owned objects of a live object to its node, recursively.
 func (b *builder) hang(n *Node, l live, index *index, depth int) {
 	if depth > budget.TreeDepth {
-		n.Message = fmt.Sprintf("what it owns is nested more than %d levels deep", budget.TreeDepth)
+		n.Message = fmt.Sprintf("the objects that it owns are nested more than %d levels deep", budget.TreeDepth)
 		return
 	}
 	for _, child := range index.below(l) {

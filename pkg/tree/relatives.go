@@ -73,8 +73,8 @@ func (w wants) known(r kube.Resource) kube.Resource {
 	return r
 }
 
-// family returns the kinds of a group, in the given or the preferred version,
-// nil if discovery fails. The error shows in the following lists.
+// family returns the kinds of a group, in the given or the preferred version, nil
+// if discovery fails. The following lists then return the error.
 func (c *cluster) family(ctx context.Context, gv schema.GroupVersion) map[string]kube.Resource {
 	if kinds, err := c.client.Discovery().Kinds(ctx, gv); err == nil {
 		return kinds

@@ -144,8 +144,8 @@ func Table(w io.Writer, roots []*Node, style Style) error {
 	return out.Flush()
 }
 
-// fold takes the messages that do not fit out of rows and returns them by row.
-// Without a message in its column, the header loses the column, too.
+// fold removes the messages that do not fit from rows and returns them by row. If
+// no message remains in the column, it also removes the header of the column.
 func (s Style) fold(rows [][]string, widths []int) []string {
 	below := make([]string, len(rows))
 	if !s.Fold || s.Width == 0 {

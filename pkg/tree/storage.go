@@ -111,7 +111,7 @@ func (c *cluster) released(ctx context.Context, text, namespace string) ([]contr
 		}
 		var m manifest
 		if err == nil {
-			err = budget.Unmarshal("manifest of the release", document, &m)
+			err = budget.Unmarshal("release manifest", document, &m)
 		}
 		if err != nil {
 			return nil, err
@@ -134,8 +134,9 @@ func (c *cluster) released(ctx context.Context, text, namespace string) ([]contr
 	return entries, nil
 }
 
-// clusterScoped reports whether a kind is cluster-scoped. For custom resources
-// it asks the API server, and assumes namespaced if discovery fails.
+// clusterScoped reports whether a kind is cluster-scoped. For custom resources it
+// queries the API server, and assumes that they are namespaced if discovery
+// fails.
 func (c *cluster) clusterScoped(ctx context.Context, gvk schema.GroupVersionKind, known map[schema.GroupKind]bool) bool {
 	r := kube.ResourceFor(gvk)
 	if r.ClusterScoped || !custom(gvk.GroupKind()) {

@@ -56,7 +56,7 @@ func (t Target) foreign() []string {
 // Plan has the objects to remove.
 type Plan struct {
 	Namespace string
-	// Components are the controllers and what they use, Objects the Flux resources.
+	// Components are the controllers and the objects that they use, Objects the Flux resources.
 	Components, Objects, CRDs []Target
 	// namespaceObject is nil if the namespace is kept.
 	namespaceObject controllers.Object
@@ -169,8 +169,8 @@ func (p *Plan) findNamespace(ctx context.Context, client *kube.Client) error {
 	return err
 }
 
-// Empty reports whether nothing of Flux is installed. A namespace alone counts
-// only if it has the labels of Flux.
+// Empty reports whether Flux is not installed. A namespace alone counts only if it
+// has the labels of Flux.
 func (p *Plan) Empty() bool {
 	return len(p.Components)+len(p.CRDs) == 0 && (p.namespaceObject == nil || kube.Label(p.namespaceObject, kube.PartOfLabel) != "flux")
 }
@@ -191,12 +191,13 @@ func (p *Plan) namespaceTarget() Target {
 	return Target{kube.BuiltIn("v1", "Namespace"), p.namespaceObject}
 }
 
-// Allowed returns an error for a plan that would remove more than Flux, or what flux-operator installs again.
+// Allowed returns an error for a plan that would remove more than Flux, or objects
+// that flux-operator would install again.
 func (p *Plan) Allowed() error {
 	for _, t := range p.Components {
 		if name := kube.Label(t.Object, controllers.OperatorGroup+"/name"); t.Resource.Kind == "Deployment" && name != "" {
 			instance := controllers.ID{Group: controllers.OperatorGroup, Kind: controllers.FluxInstance, Namespace: kube.Label(t.Object, controllers.OperatorGroup+"/namespace"), Name: name}
-			return hint.Errorf(fmt.Sprintf("delete the FluxInstance, which keeps what Flux has deployed: kubectl delete fluxinstances.%s %s --namespace %s", instance.Group, hint.Quote(name), hint.Quote(instance.Namespace)),
+			return hint.Errorf(fmt.Sprintf("delete the FluxInstance (objects that Flux has deployed are kept): kubectl delete fluxinstances.%s %s --namespace %s", instance.Group, hint.Quote(name), hint.Quote(instance.Namespace)),
 				"flux-operator installs Flux in namespace %q for %s, and would install it again", p.Namespace, instance)
 		}
 	}

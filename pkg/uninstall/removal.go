@@ -40,7 +40,7 @@ type Result struct {
 
 // RemainingError is returned for objects that were not deleted in time.
 type RemainingError struct {
-	// Objects describe the objects and what blocks their deletion.
+	// Objects describe the objects and the reason why they are not deleted.
 	Objects []string
 	// Err is the error of the context.
 	Err error
@@ -122,8 +122,8 @@ func (r *removal) controllers(ctx context.Context, deployments []Target) error {
 // stop deletes the ReplicaSets and pods of the controllers and waits until they
 // are deleted. The garbage collector deletes them as well, but minutes later if
 // CRDs have changed recently, because it discovers all kinds again. Without
-// permission, stop waits for it. It returns kube.ErrAppeared if a pod was created
-// in the meantime.
+// permission, stop waits for the garbage collector. It returns kube.ErrAppeared
+// if a pod was created in the meantime.
 func (r *removal) stop(ctx context.Context, pods kube.Selection) ([]controllers.Object, error) {
 	forbidden := false
 	for _, owned := range []kube.Resource{kube.BuiltIn("apps/v1", "ReplicaSet"), kube.BuiltIn("v1", "Pod")} {

@@ -14,15 +14,15 @@ import (
 // contents is what a cluster contains according to the repository, and what controllers may add to it.
 type contents struct {
 	ids map[controllers.ID]bool
-	// copied are the names of objects that a controller may copy to other namespaces.
+	// copied holds the names of objects that a controller may copy to other namespaces.
 	copied map[controllers.ID]bool
 	// incomplete is set if a Kustomization was not rendered, and omitted are the namespaces of HelmReleases that were not.
 	incomplete bool
 	omitted    map[string]bool
-	// custom are the names of the custom resources by namespace, and texts the texts in them.
+	// custom holds the names of the custom resources by namespace, and texts the texts in them.
 	custom map[string][]string
 	texts  map[string]map[string]bool
-	// pods are the labels of pods by namespace.
+	// pods holds the labels of pods by namespace.
 	pods map[string][]labels.Set
 }
 
@@ -57,7 +57,7 @@ func installsTo(release *unstructured.Unstructured) string {
 	return release.GetNamespace()
 }
 
-// consumers are kinds of custom resources that create nothing that others refer to, by group. "" is all kinds.
+// consumers lists kinds of custom resources that create nothing that others refer to, by group. "" means all kinds.
 var consumers = map[string][]string{
 	"traefik.io": {""}, "cilium.io": {"CiliumNetworkPolicy"}, "monitoring.coreos.com": {"ServiceMonitor", "PodMonitor", "PrometheusRule", "Probe"},
 }
@@ -114,8 +114,8 @@ func (all *contents) unknown(namespace string) bool {
 	return all.incomplete || all.omitted[namespace] || namespace == "" && len(all.omitted) > 0
 }
 
-// mayHave reports whether the cluster contains an object, or a controller may create it: for a custom resource that
-// contains the name, or for one whose name is the beginning of the name.
+// mayHave reports whether the cluster contains an object, or a controller may create it: for a custom resource that contains the
+// name, or for one whose name is a prefix of the name.
 func (all *contents) mayHave(id controllers.ID) bool {
 	unknown := all.unknown(id.Namespace)
 	if id.IsNamespace() {

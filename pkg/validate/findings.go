@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// Severity is how much a finding matters.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
@@ -20,7 +20,7 @@ const (
 	Note Severity = "note"
 )
 
-// severities are all severities, from the most severe.
+// severities lists all severities, most severe first.
 var severities = [...]Severity{Invalid, Unknown, Warning, Note}
 
 // The IDs of the rules that schemas do not have.
@@ -32,7 +32,7 @@ const (
 	RuleDeprecated    = "deprecated-version"
 	RuleVariable      = "variable"
 	RuleMissingSchema = "missing-schema"
-	// RuleSchemaLocation is that of an object whose schema from a schema location cannot be used.
+	// RuleSchemaLocation is for objects whose schema from a schema location cannot be used.
 	RuleSchemaLocation = "schema-location"
 	RuleNotRendered    = "not-rendered"
 	RuleNotValidated   = "not-validated"
@@ -98,7 +98,7 @@ func (c *cluster) note(text string) {
 	}
 }
 
-// object is an object with what applies it.
+// object is an object with the owner that applies it.
 type object struct {
 	build.Object
 	side *repository.Rendering

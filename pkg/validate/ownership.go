@@ -66,8 +66,8 @@ func checkOverlaps(c *cluster) {
 		}
 		f := Finding{
 			Severity: Invalid, Rule: RuleOwner,
-			Message: fmt.Sprintf("applied by %s and by %s: each overwrites and prunes it", controllers.IDOf(other.side.Owner.Object), controllers.IDOf(o.side.Owner.Object)),
-			Fix:     "remove it from one of them",
+			Message: fmt.Sprintf("applied by %s and %s, which overwrite and prune each other's objects", controllers.IDOf(other.side.Owner.Object), controllers.IDOf(o.side.Owner.Object)),
+			Fix:     "remove it from one of the Kustomizations",
 		}
 		if o.ref.IsNamespace() {
 			f.Severity = Warning // a common convention, which works until one of them removes it
@@ -102,7 +102,7 @@ func shares(o *object) bool {
 	return false
 }
 
-// target returns what distinguishes the cluster to which an owner applies its objects.
+// target returns a key of the cluster to which an owner applies its objects.
 func target(owner *unstructured.Unstructured) string {
 	config, set, _ := unstructured.NestedMap(owner.Object, "spec", "kubeConfig")
 	if !set {
@@ -139,11 +139,11 @@ func checkDeadlocks(c *cluster) {
 		}
 		f := Finding{
 			Severity: Invalid, Rule: RuleDeadlock, Field: "kind",
-			Message: fmt.Sprintf("%s installs the CustomResourceDefinition, and is in the same Kustomization: on a new cluster, the dry run of this object fails, and nothing is applied", id),
+			Message: fmt.Sprintf("%s installs the CustomResourceDefinition and is in the same Kustomization: on a new cluster, the dry run of this object fails, and nothing is applied", id),
 			Fix:     fmt.Sprintf("move it to another Kustomization, with spec.dependsOn: [{name: %s}]", o.side.Owner.GetName()),
 		}
 		if !c.deployed.Complete {
-			f.Severity, f.Message = Warning, f.Message+", unless what was not rendered installs it"
+			f.Severity, f.Message = Warning, f.Message+", unless an owner that was not rendered installs it"
 		}
 		c.add(o, f)
 	}

@@ -54,11 +54,11 @@ func (c *cluster) checkReferences(ctx context.Context, o *object, kind controlle
 			case target.Kind == controllers.ExternalArtifact:
 				f.Severity, f.Message = Note, fmt.Sprintf("refers to %s, which no ArtifactGenerator in Git produces", target)
 			case substituted(target.Name) || substituted(target.Namespace):
-				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, whose variables are not known", target)
+				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, which contains unknown variables", target)
 			case !c.deployed.Complete && isDefined(ctx, c, target):
 				f.Severity, f.Message = Unknown, fmt.Sprintf("refers to %s, which is in the repository, but not deployed", target)
 			case !isComplete(c):
-				f.Severity, f.Message = Unknown, f.Message+", unless by what was not rendered"
+				f.Severity, f.Message = Unknown, f.Message+", unless an owner that was not rendered applies it"
 			}
 			c.add(o, f)
 		}
@@ -100,7 +100,7 @@ func fieldOf(r controllers.Ref, o *object) string {
 	return strings.TrimSuffix(r.Path[0], "[]")
 }
 
-// deploys reports whether an object is deployed, or whether that is not a question of Flux.
+// deploys reports whether an object is deployed, or is not a Flux object.
 func (c *cluster) deploys(t controllers.ID) bool {
 	if _, ok := t.Flux(); !ok || t.Name == "" || t.Name == "*" {
 		return true

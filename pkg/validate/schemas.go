@@ -63,11 +63,11 @@ func encryptedReason(o build.Object) string {
 	if o.Withheld {
 		return "not decrypted: " + build.ErrUntrusted.Error()
 	}
-	return "it is encrypted with SOPS, and no available key decrypts it"
+	return "it is encrypted with SOPS, and no decryption key is available"
 }
 
-// readable returns an object without what SOPS has encrypted in it, and a Secret without the type whose rules are about data
-// that it lacks. It returns false if any field may be encrypted.
+// readable returns an object without its encrypted values, and a Secret without its type, whose rules concern the values. It
+// returns false if any field may be encrypted.
 func readable(o build.Object) (map[string]any, bool) {
 	_, encrypted := o.Object["sops"]
 	secret := controllers.IDOf(o.Unstructured.Object).IsSecret()
@@ -76,7 +76,7 @@ func readable(o build.Object) (map[string]any, bool) {
 	}
 	content := maps.Clone(o.Object)
 	delete(content, "sops")
-	delete(content, "type") // its rules are about the values
+	delete(content, "type") // its rules concern the values
 	for _, field := range []string{"data", "stringData"} {
 		values, ok := content[field].(map[string]any)
 		if !ok {
@@ -94,7 +94,7 @@ func readable(o build.Object) (map[string]any, bool) {
 	return content, true
 }
 
-// judge records the findings of a verdict. everywhere are the problems with all supported versions of Flux.
+// judge records the findings of a verdict. everywhere holds the problems with all supported versions of Flux.
 func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]bool) error {
 	if v.Unknown != "" {
 		f := Finding{Severity: Unknown, Rule: RuleNotValidated, Message: v.Unknown, Fix: v.Fix}
@@ -107,7 +107,7 @@ func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]boo
 		c.add(o, f)
 	}
 	if v.Assumed {
-		c.note("the repository has no CustomResourceDefinitions of Flux: using those of Flux " + c.FluxVersion)
+		c.note("the repository contains no Flux CustomResourceDefinitions: using those of Flux " + c.FluxVersion)
 	}
 	for _, p := range v.Problems {
 		f := c.finding(o, p)
@@ -143,8 +143,8 @@ func (c *cluster) judge(o *object, v verdict.Verdict, everywhere map[problem]boo
 	return nil
 }
 
-// outdated returns why no supported version of Flux serves the API version of an object with a problem, or "". A later
-// version than those that are served may be that of a later Flux.
+// outdated returns why no supported version of Flux serves the API version of an object with a problem, or "". A version later
+// than the served ones may belong to a later Flux version.
 func outdated(c *cluster, o *object, p verdict.Problem) (string, error) {
 	if p.Rule != verdict.RuleAPIVersion || c.Supported == nil || !slices.Contains(controllers.Groups(), o.ref.Group) {
 		return "", nil
@@ -188,11 +188,11 @@ func text(o *unstructured.Unstructured, fields ...string) string {
 // qualify adds to a finding that the cluster may have another version of Flux.
 func (c *cluster) qualify(f *Finding) {
 	f.Assumed = true
-	f.Message += "; in the CustomResourceDefinition of Flux " + c.FluxVersion + ", which the cluster may not have"
+	f.Message += "; according to the CustomResourceDefinition of Flux " + c.FluxVersion + ", which may differ from the version on the cluster"
 	f.Fix = "set the version of Flux on the cluster with --flux-version"
 }
 
-// finding returns the finding about a problem. It has no values of Secrets.
+// finding returns the finding about a problem. It contains no values of Secrets.
 func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	f := Finding{Severity: Invalid, Rule: p.Rule, Field: p.Field, Message: p.Message}
 	sensitive := controllers.IDOf(o.Unstructured.Object).IsSecret() || o.Encrypted || len(o.Secret) > 0

@@ -27,32 +27,32 @@ type Options struct {
 	repository.Options
 	// Schemas validates objects with schemas.
 	Schemas verdict.Schemas
-	// Versions validates with the CustomResourceDefinitions of other versions of Flux. Nil does not.
+	// Versions validates with the CustomResourceDefinitions of other Flux versions. It may be nil.
 	Versions verdict.Schemas
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string
 	// CRDs are the CustomResourceDefinitions of Flux, which those of the repository replace.
 	CRDs []*unstructured.Unstructured
-	// CRDsOf returns those of a version of Flux. With it, the version of a FluxInstance replaces an assumed one.
+	// CRDsOf returns those of a Flux version. If it is set, the version of a FluxInstance replaces an assumed one.
 	CRDsOf func(version string) ([]*unstructured.Unstructured, error)
 	// Supported returns the CustomResourceDefinitions of all supported versions of Flux. It may be nil.
 	Supported func() ([]*unstructured.Unstructured, error)
 	// Expressions compiles CEL expressions. If it is nil, they are not validated.
 	Expressions expression.Evaluator
-	// Assumed is set if the cluster may have other CustomResourceDefinitions of Flux. Then they do not
-	// make an object invalid.
+	// Assumed is set if the cluster may have other CustomResourceDefinitions of Flux. A violation of them then does not make an
+	// object invalid.
 	Assumed bool
-	// FluxVersion is the version of Flux that CRDs are of.
+	// FluxVersion is the Flux version of CRDs.
 	FluxVersion string
 	// Note is called for each assumption. It may be nil.
 	Note func(text string)
-	// Rules finds more about the objects. Nil finds nothing.
+	// Rules returns further findings. It may be nil.
 	Rules func(Deployment) []Found
 }
 
-// Deployment is what a revision deploys to a cluster.
+// Deployment holds the objects that a revision deploys to a cluster.
 type Deployment struct {
-	// Namespace is that of Flux.
+	// Namespace is the namespace of Flux.
 	Namespace string
 	Objects   []Object
 	// Complete is set if everything was rendered.
@@ -126,7 +126,7 @@ func check(ctx context.Context, c *cluster) error {
 	return nil
 }
 
-// checkRules adds what Options.Rules finds.
+// checkRules adds the findings of Options.Rules.
 func checkRules(c *cluster) {
 	if c.Rules == nil {
 		return
@@ -152,7 +152,7 @@ type cluster struct {
 	// owners are the Kustomizations and HelmReleases that were rendered.
 	owners   map[controllers.ID]*unstructured.Unstructured
 	findings []Finding
-	// unset are the variables without a value, with the fields that contain them.
+	// unset holds the variables without a value, with the fields that contain them.
 	unset   map[unset]string
 	order   []unset
 	missing map[controllers.ID]bool

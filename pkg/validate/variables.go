@@ -69,7 +69,7 @@ func (c *cluster) variables() {
 }
 
 // lacking reports the Kustomizations and HelmReleases that were rendered without variables or values
-// that are not known. What they deploy differs.
+// that are not known. The cluster deploys other objects.
 func (c *cluster) lacking() {
 	for _, side := range c.deployed.Renderings {
 		lacking := c.graph.Lacking(controllers.IDOf(side.Owner.Object))

@@ -24,7 +24,7 @@ const module = "github.com/fluxkit/flux/"
 var (
 	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
 	frames = []string{
-		"suggest", "clierr", "command", "app", "complete", "diagram", "report", "kinds", "sequence", "treeview",
+		"suggest", "clierr", "command", "app", "clusters", "complete", "diagram", "report", "kinds", "sequence", "treeview",
 		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags", "checks",
 	}
 	// engines are the packages below pkg. Each answers one question.

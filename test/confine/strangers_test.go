@@ -173,7 +173,7 @@ func strangers() []stranger {
 // runners try to run programs.
 func runners() []stranger {
 	const exec = "exec: {path: /bin/sh, args: [-c, touch marker]}"
-	const never, remoteBase = "which is never read", "remote bases are not allowed"
+	const never, remoteBase = "which is not supported", "remote bases are not allowed"
 	return []stranger{
 		function("generators", "a generator that runs a program", exec),
 		function("transformers", "a transformer that runs a program", exec),
@@ -211,10 +211,10 @@ func runners() []stranger {
 func decrypters() []stranger {
 	const created = "created_at: \"2024-01-01T00:00:00Z\", enc: eA==}]\n"
 	return []stranger{
-		encrypted("PGP", "  pgp: [{fp: FBC7B9E2A4F9289AC0C1D4843D16CEE4A27381B4, "+created, "gpg is not run"),
-		encrypted("Azure Key Vault", "  azure_kv: [{vault_url: \"https://$SERVER\", name: x, version: x, "+created, "not a domain of Azure Key Vault"),
+		encrypted("PGP", "  pgp: [{fp: FBC7B9E2A4F9289AC0C1D4843D16CEE4A27381B4, "+created, "gpg was not run"),
+		encrypted("Azure Key Vault", "  azure_kv: [{vault_url: \"https://$SERVER\", name: x, version: x, "+created, "not an Azure Key Vault domain"),
 		encrypted("Google Cloud KMS", "  gcp_kms: [{resource_id: projects/x/locations/global/keyRings/x/cryptoKeys/x, "+created, "no credentials: set GOOGLE_APPLICATION_CREDENTIALS"),
-		encrypted("a profile of AWS", "  kms: [{arn: \"arn:aws:kms:us-east-1:1:key/x\", role: \"arn:aws:iam::1:role/x\", aws_profile: default, "+created, "AWS_PROFILE does not name it"),
+		encrypted("a profile of AWS", "  kms: [{arn: \"arn:aws:kms:us-east-1:1:key/x\", role: \"arn:aws:iam::1:role/x\", aws_profile: default, "+created, "set AWS_PROFILE to allow it"),
 		encrypted("AWS KMS", "  kms: [{arn: \"arn:aws:kms:us-east-1:1:key/x\", "+created, "no EC2 IMDS role found"),
 		encrypted("HashiCorp Vault", "  hc_vault: [{vault_address: \"http://$SERVER\", engine_path: transit, key_name: x, "+created, "a token is only sent to the address in VAULT_ADDR"),
 		encrypted("an SSH key", "  age: [{recipient: \"ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIE\", enc: x}]\n", "set SOPS_AGE_SSH_PRIVATE_KEY_FILE to use an SSH key"),
@@ -262,12 +262,12 @@ func readers() []stranger {
 		built("a resource above the repository", "resources: [plain.yaml, '"+above+"']\n").wants("in the source", "fs-security-constraint"),
 		built("a generator's file outside of the repository", "configMapGenerator: [{name: g, files: ['$OUTSIDE']}]\n").wants("loading KV pairs", "loading KV pairs"),
 		built("a generator's variables above the repository", "configMapGenerator: [{name: g, envs: ['"+above+"']}]\n").wants("loading KV pairs", "loading KV pairs"),
-		built("a link to a file", "resources: [link.yaml]\n").linked("app/link.yaml", "$OUTSIDE").wants("there is no app/link.yaml in the source", "open app/link.yaml: no such file"),
+		built("a link to a file", "resources: [link.yaml]\n").linked("app/link.yaml", "$OUTSIDE").wants("app/link.yaml not found in the source", "open app/link.yaml: no such file"),
 		built("a link to the environment", "configMapGenerator: [{name: g, files: [environ]}]\n").linked("app/environ", "/proc/self/environ").wants("app/environ", "loading KV pairs"),
-		built("a link to a directory", "resources: [link]\n").linked("app/link", "/etc").wants("there is no app/link in the source", "open app/link: no such file"),
+		built("a link to a directory", "resources: [link]\n").linked("app/link", "/etc").wants("app/link not found in the source", "open app/link: no such file"),
 		stranger{name: "a Kustomization whose path is outside of the repository", files: map[string]string{cluster + "/app.yaml": strings.Replace(app, "./app", "../../../../../../../../etc", 1)}}.
 			wants(`cannot build "etc"`, "kustomization path not found"),
-		based("file://$OUTSIDE", "which is never read"),
+		based("file://$OUTSIDE", "which is not supported"),
 		released("a template that reads files", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: files}\ndata: {a: {{ .Files.Get \"$OUTSIDE\" | quote }}, b: {{ .Files.Get \""+above+"\" | quote }}}\n").wants("files", releaseReady),
 		released("a template that reads variables", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: variables}\ndata: {a: {{ env \"CANARY\" | quote }}}\n").wants(`function "env" not defined`, `function "env" not defined`),
 		released("a chart with a link", plain).linked("chart/templates/link.yaml", "$OUTSIDE").wants("plain", releaseReady),

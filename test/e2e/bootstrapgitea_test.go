@@ -95,8 +95,8 @@ func (f *forge) refusals() {
 		args                 []string
 	}{
 		{"unknown token", unknown, f.server.Hostname + " does not accept the token", f.args("alice/unmade", "--personal")},
-		{"missing scope", narrow, "the token lacks the scope write:user", f.args("alice/unmade", "--personal", "--token-auth")},
-		{"missing scope of an organization", narrow, "the token lacks the scope write:organization", f.args("acme/unmade")},
+		{"missing scope", narrow, "the token is missing the scope write:user", f.args("alice/unmade", "--personal", "--token-auth")},
+		{"missing scope of an organization", narrow, "the token is missing the scope write:organization", f.args("acme/unmade")},
 		{"protected branch", f.bob.Token, "bob is not allowed to push to it", f.args("acme/guarded", "--token-auth")},
 		{"unknown certificate", f.alice.Token, "signed by an unknown authority", slices.DeleteFunc(f.args("alice/unmade", "--personal"), func(arg string) bool { return strings.HasPrefix(arg, "--ca-file") })},
 	} {

@@ -140,8 +140,8 @@ func rejectUnrecorded(f *fixture, file string) {
 		"why hr shop -n apps":                                "drift of the objects of HelmRelease/apps/shop: .*is not in the recording",
 		"trace secret kept -n apps":                          `secrets "kept" is not in the recording`,
 		"trace service other -n apps":                        "services are not in the recording",
-		"reconcile ks good -n apps":                          "the cluster is a recording, which cannot be changed",
-		"delete ks good -n apps -s":                          "the cluster is a recording, which cannot be changed",
+		"reconcile ks good -n apps":                          "the cluster is a read-only recording",
+		"delete ks good -n apps -s":                          "the cluster is a read-only recording",
 		"stats --metrics":                                    "is not in the recording",
 		"debug hr shop -n apps --show-values --mask-secrets": "",
 	} {

@@ -85,7 +85,7 @@ func testSecrets(sh *shell) {
 	if len(r.Missing) != 2 || len(r.Causes) != 1 || r.Causes[0].Object.Name != "tenants" || len(r.Unmatched) > 0 {
 		sh.t.Fatalf("got %+v", r)
 	}
-	for i, want := range [][2]string{{"cluster-vars", "create it with generated values: --fake-secrets"}, {"sops-age", "--age-key-file"}} {
+	for i, want := range [][2]string{{"cluster-vars", "set --fake-secrets to create it with generated values"}, {"sops-age", "--age-key-file"}} {
 		if m := r.Missing[i]; m.Object.Name != want[0] || !strings.Contains(m.Remedy, want[1]) {
 			sh.t.Errorf("missing %+v, want %v", m, want)
 		}

@@ -94,7 +94,7 @@ func waitWithoutController(f *fixture) {
 (    \| [^\n]*\n)*    \| unknown flag: --no-such-flag
   Fix
     kubectl -n flux-system describe pods -l app=kustomize-controller
-    if the last change of its template is the cause, undo it: kubectl -n flux-system rollout undo deployment kustomize-controller
+    if the last change to the pod template is the cause, roll it back: kubectl -n flux-system rollout undo deployment kustomize-controller
 `, "wait", "kustomization", "app", "-n", f.namespace, "--timeout=10s")
 
 	// Apply the remedy.

@@ -64,7 +64,7 @@ func rejectedReleases() []failure {
 			files: map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/web.yaml": deployment("web", "web", 0, "example.com/web:1")},
 			says: []string{
 				"field is immutable: .spec.selector of Deployment/${NS}/web",
-				"(its pods are stopped), which the next upgrade creates again: kubectl -n ${NS} delete deployment.apps web",
+				"(its pods are stopped), so that the next upgrade recreates it: kubectl -n ${NS} delete deployment.apps web",
 			},
 			never: []string{"spec.upgrade.force", "kustomize.toolkit"},
 			then: func(f *fixture) {
@@ -94,7 +94,7 @@ func rejectedReleases() []failure {
 			name: "helm-owner", args: args, root: "HelmRelease/app", code: "release-ownership",
 			objects: "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n---\n" + release("helm-owner", "  install: {disableTakeOwnership: true}\n"),
 			files:   map[string]string{"kustomization.yaml": none, "chart/Chart.yaml": chart, "chart/templates/settings.yaml": plainMap},
-			says:    []string{"ConfigMap/${NS}/settings exists, and belongs to another Helm release or to none", "remove .spec.install.disableTakeOwnership of HelmRelease/${NS}/app"},
+			says:    []string{"ConfigMap/${NS}/settings exists and does not belong to this Helm release", "remove .spec.install.disableTakeOwnership of HelmRelease/${NS}/app"},
 			fix:     func(f *fixture) { f.shell.run("kubectl", "-n", f.namespace, "delete", "configmap", "settings") },
 		},
 	}

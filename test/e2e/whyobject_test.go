@@ -37,7 +37,7 @@ func objectFailures() []failure {
 			},
 		},
 		{
-			name: "disabled", files: yes, args: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: []string{"nothing is applied to it"},
+			name: "disabled", files: yes, args: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "disabled", says: []string{"Flux does not apply it"},
 			then: func(f *fixture) {
 				f.shell.run("kubectl", "-n", f.namespace, "annotate", "configmap", "settings", "kustomize.toolkit.fluxcd.io/reconcile=disabled")
 			},
@@ -81,7 +81,7 @@ func deletionFailures() []failure {
 		},
 		{
 			name: "terminating-map", nightly: true, files: files, args: []string{"configmap", "settings"}, root: "ConfigMap/settings", code: "deleting",
-			says: []string{"example.com/hold", "check that a controller of example.com runs"}, never: []string{`"finalizers":null`},
+			says: []string{"example.com/hold", "check that a controller of example.com is running"}, never: []string{`"finalizers":null`},
 			then: func(f *fixture) {
 				f.shell.run("kubectl", "-n", f.namespace, "patch", "configmap", "settings", "--type=merge", `-p={"metadata":{"finalizers":["example.com/hold"]}}`)
 				f.shell.run("kubectl", "-n", f.namespace, "delete", "configmap", "settings", "--wait=false")

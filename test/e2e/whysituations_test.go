@@ -100,12 +100,12 @@ func objectSituations() []failure {
 		{
 			name: "no-pods", nightly: true, args: []string{"service", "web"}, root: "Service/web", code: "health", objects: plain,
 			files: map[string]string{"web.yaml": "apiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {selector: {app: wbe}, ports: [{port: 80}]}\n"},
-			says:  []string{"no pod in namespace ${NS} has the labels of its selector: app=wbe"},
+			says:  []string{"no pod in namespace ${NS} matches its selector: app=wbe"},
 		},
 		{
 			name: "no-address", nightly: true, args: []string{"service", "web"}, root: "Service/web", code: "health", objects: plain,
 			files: map[string]string{"web.yaml": web("1") + "---\napiVersion: v1\nkind: Service\nmetadata: {name: web}\nspec: {type: LoadBalancer, selector: {app: web}, ports: [{port: 80}]}\n"},
-			says:  []string{"no load balancer has assigned an address to it"},
+			says:  []string{"it has no load balancer address"},
 		},
 		{
 			name: "budget", nightly: true, args: []string{"pdb", "web"}, root: "PodDisruptionBudget/web", code: "health", objects: plain,

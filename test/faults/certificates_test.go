@@ -73,8 +73,8 @@ func TestExpiredCertificates(t *testing.T) {
 		server, client time.Time
 		want           []string
 	}{
-		"server": {past, future, []string{"x509: certificate has expired", "renew the certificate of the server"}},
-		"client": {future, past, []string{"tls: expired certificate", "the client certificate has expired: renew the one of the kubeconfig"}},
+		"server": {past, future, []string{"x509: certificate has expired", "renew the server certificate"}},
+		"client": {future, past, []string{"tls: expired certificate", "renew the expired client certificate in the kubeconfig"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -36,7 +36,7 @@ const (
 	gitLost    = "the server closed the connection: "
 	gitUnsure  = "timed out after 5s: the push may have succeeded"
 	gitUnsent  = "connection lost before the server confirmed the push ("
-	gitRetry   = "run the command again; if it fails again, check the log of the Git server and the proxies before it"
+	gitRetry   = "run the command again; if it fails again, check the logs of the Git server and of the proxies in front of it"
 	gitResume  = "run the command again; it resumes"
 	gitListens = "check that an SSH server listens at this address, or increase --timeout"
 	gitReach   = "check that the host is reachable, or increase --timeout"

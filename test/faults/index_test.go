@@ -57,7 +57,7 @@ func TestEndlessTags(t *testing.T) {
 	t.Cleanup(server.Close)
 	chart := charts.Chart{URL: "oci://" + strings.TrimPrefix(server.URL, "http://"), Name: "app", Access: charts.Access{Insecure: true}}
 	_, err := (&helm.Renderer{}).Render(t.Context(), charts.Release{Chart: chart, Name: "r", Namespace: "n"})
-	if err == nil || !strings.Contains(err.Error(), "the registry sends a list of tags of more than 32 MiB") {
+	if err == nil || !strings.Contains(err.Error(), "the registry sent a tag list larger than 32 MiB") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -81,7 +81,7 @@ func answers() []other {
 		group     = `{"metadata":{"name":"a"},"versions":[]},`
 		resources = "/kustomizations"
 	)
-	large, memory := "is larger than 32 MiB", "of memory are needed: set GOMEMLIMIT to allow more"
+	large, memory := "is larger than 32 MiB", "of memory: set GOMEMLIMIT to allow more"
 	row := func(name, line, want string, exit int, a answer) other {
 		return other{row{name: name, want: want, exit: exit, answer: &a}, strings.Fields(line)}
 	}

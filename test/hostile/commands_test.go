@@ -56,7 +56,7 @@ func others() []other {
 	return []other{
 		{row{name: "a chart that renders without end, with --timeout 1s", files: chart(endless("")), want: "timed out after 1s"}, limited},
 		{row{name: "the same, ended by SIGTERM", files: chart(endless("")), interrupt: true, exit: 130, want: "interrupted"}, release},
-		{row{name: "a chart with output without end", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "more than 512 MiB of memory are needed"}, release},
+		{row{name: "a chart with output without end", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "requires more than 512 MiB of memory"}, release},
 		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
 		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
 		{row{name: "build artifact-generator, an artifact with the name ../../out", files: artifactGenerator("", "../../out", 1), want: "invalid name"}, generated},

@@ -109,7 +109,7 @@ func repositories() []row {
 	const images = "images: [{name: none, newTag: x}]\n"
 	generator := "configMapGenerator: [{name: g, files: [data]}]\n"
 	aliases := "the YAML aliases expand to more than 1000000 nodes"
-	memory := "kustomize: more than 512 MiB of memory are needed"
+	memory := "kustomize: requires more than 512 MiB of memory"
 	return []row{
 		{name: "YAML aliases, 9 levels, in a manifest", files: with("", "config.yaml", configMap+bomb(9)), want: "config.yaml: " + aliases},
 		{name: "the same in a manifest that kustomize changes", files: with(images, "config.yaml", configMap+bomb(9)), want: "config.yaml: " + aliases},
@@ -135,8 +135,8 @@ func repositories() []row {
 		{name: "a kustomization that includes itself", files: with("", "kustomization.yaml", "resources: [.]\n"), want: "cycle detected"},
 		{name: "two kustomizations that include each other", files: map[string]string{"kustomization.yaml": "resources: [a]\n", "a/kustomization.yaml": "resources: [../b]\n", "b/kustomization.yaml": "resources: [../a]\n"}, want: "cycle detected"},
 		{name: "a base that is included 2^20 times", files: pyramid(), want: "the file is read more than 1000 times"},
-		{name: "a ResourceSet with a text of 100 MB", files: resourceSet("<< repeat 100000000 `x` >>"), flags: []string{"--recursive"}, want: "the templates result in more than 64 MiB"},
-		{name: "a ResourceSet with a list of 1 billion numbers", files: resourceSet("<< range until 1000000000 >><< end >>"), flags: []string{"--recursive"}, want: "executing templates: more than 512 MiB of memory are needed"},
+		{name: "a ResourceSet with a text of 100 MB", files: resourceSet("<< repeat 100000000 `x` >>"), flags: []string{"--recursive"}, want: "the template output is larger than 64 MiB"},
+		{name: "a ResourceSet with a list of 1 billion numbers", files: resourceSet("<< range until 1000000000 >><< end >>"), flags: []string{"--recursive"}, want: "executing templates: requires more than 512 MiB of memory"},
 		{name: "a ResourceSet that loops 10^14 times, with --timeout 1s", files: resourceSet("<< range until 100000 >><< range until 100000 >><< range until 10000 >><< end >><< end >><< end >>"), flags: []string{"--recursive", "--timeout", "1s"}, want: "timed out after 1s"},
 		{name: "a ResourceSet whose template includes itself", files: resourceSet("<< define `a` >><< template `a` >><< end >><< template `a` >>"), flags: []string{"--recursive"}, want: "exceeded maximum template depth"},
 		{name: "a ResourceSet that reads the environment", files: resourceSet("<< env `CANARY` >>"), flags: []string{"--recursive"}, want: `function "env" not defined`},
@@ -147,7 +147,7 @@ func repositories() []row {
 		{name: "a key of 400 KB, twice", files: with("", "config.yaml", configMap+strings.Repeat("k", 400_000)+": 1\n"+strings.Repeat("k", 400_000)+": 2\n"), want: "config.yaml"},
 		{name: "the copies with --timeout 1s", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", copies()), flags: []string{"--timeout", "1s"}, want: "timed out after 1s"},
 		{name: "the copies, ended by SIGTERM", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", copies()), interrupt: true, exit: 130, want: "interrupted"},
-		{name: "a variable of one MiB, 1000 times", files: with("", "config.yaml", strings.Replace(configMap, "x,", `"`+strings.Repeat("${BIG}", 1000)+`",`, 1)), make: variables, flags: []string{"--vars-file", "$FOLDER/vars.env"}, want: "its variables are substituted to more than 64 MiB"},
+		{name: "a variable of one MiB, 1000 times", files: with("", "config.yaml", strings.Replace(configMap, "x,", `"`+strings.Repeat("${BIG}", 1000)+`",`, 1)), make: variables, flags: []string{"--vars-file", "$FOLDER/vars.env"}, want: "the substituted object is larger than 64 MiB"},
 		{name: "a plugin that is a program", files: with("generators: [g.yaml]\n", "g.yaml", "apiVersion: v1\nkind: Exec\nmetadata:\n  name: x\n  annotations: {config.kubernetes.io/function: 'exec: {path: /bin/sh}'}\n"), want: "external plugins disabled"},
 		{name: "a chart that kustomize is to fetch", files: with("helmCharts: [{name: x, repo: 'https://charts.example.com'}]\n"), want: "kustomization.yaml refers to https://charts.example.com: remote bases are not allowed"},
 		{name: "a few aliases, which is fine", files: with(images, "config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config, labels: &l {a: b}, annotations: *l}\n")},
@@ -180,7 +180,7 @@ func allowed(server string) []row {
 // remotes refer to other repositories and hosts, in every field that allows it.
 func remotes(server string) []row {
 	refused := "remote bases are not allowed"
-	never := "which is never read"
+	never := "which is not supported"
 	entry := func(name, field, want string) row { return row{name: name, files: with(field), want: want} }
 	return []row{
 		{name: "a resource on another host", files: with("", "kustomization.yaml", "resources: ['"+server+"/x.yaml']\n"), want: "kustomization.yaml refers to " + server + "/x.yaml: " + refused},

@@ -1,5 +1,6 @@
-// Command flux-ui is the dashboard of flux. It is a program of its own, because the libraries for terminal user interfaces would make
-// flux larger and delay the start of every command. flux starts it with its own arguments; see `flux help ui`.
+// Command flux-ui is the dashboard of flux. It is a separate program, because the libraries for terminal user
+// interfaces would make flux larger and delay the start of every command. flux starts it with its own
+// arguments; see `flux help ui`.
 package main
 
 import (
@@ -27,13 +28,14 @@ import (
 // version is the version of this program, set by the build.
 var version string
 
-// notices keeps what would disturb the screen, such as warnings of the API server, until the dashboard is closed.
+// notices buffers output that would disturb the screen, such as API server warnings, until the dashboard is
+// closed.
 type notices struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
-// garbage is the percentage of the objects of a large cluster that the garbage of evaluations may add to the memory.
+// garbage is the GC percentage. It limits the memory overhead of evaluations of a large cluster.
 const garbage = 50
 
 // noticesMax is the maximum size of the notices.

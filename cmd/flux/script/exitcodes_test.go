@@ -121,6 +121,7 @@ func TestExitCodes(t *testing.T) {
 			if c.kubeconfig == "" {
 				c.kubeconfig = cluster.Kubeconfig
 			}
+			c.kubeconfig = twoContexts(t, c.kubeconfig, dir)
 			for path, result := range runAll(t.Context(), dir, paths, c) {
 				if results[path] == nil {
 					results[path] = make([]exitResult, len(conditions))
@@ -261,6 +262,21 @@ func viewerKubeconfig(t *testing.T, cluster *testcluster.Cluster, dir string) st
 		user.Impersonate = "viewer"
 	}
 	path := filepath.Join(dir, "viewer")
+	if err := clientcmd.WriteToFile(*config, path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// twoContexts returns a kubeconfig in which the current context also exists as one and two.
+func twoContexts(t *testing.T, kubeconfig, dir string) string {
+	t.Helper()
+	config, err := clientcmd.LoadFromFile(kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Contexts["one"], config.Contexts["two"] = config.Contexts[config.CurrentContext], config.Contexts[config.CurrentContext]
+	path := filepath.Join(dir, filepath.Base(kubeconfig)+"-two")
 	if err := clientcmd.WriteToFile(*config, path); err != nil {
 		t.Fatal(err)
 	}

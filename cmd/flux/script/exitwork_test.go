@@ -23,7 +23,7 @@ var work = map[string]string{
 	"flux tree":   "ks/app", "flux history": "ks/app", "flux trace": "ks/app", "flux status": "app", "flux trigger receiver": "app",
 	"flux build artifact": "--path deploy --output artifact.tgz", "flux build artifact-generator": "app", "flux diff artifact-generator": "app",
 	"flux build helmrelease": "app", "flux build kustomization": "app --path deploy",
-	"flux diff artifact": "oci://127.0.0.1:1/app:1 --path deploy", "flux diff helmrelease": "app", "flux diff kustomization": "app --path deploy",
+	"flux diff artifact": "oci://127.0.0.1:1/app:1 --path deploy", "flux diff clusters": "one two", "flux diff helmrelease": "app", "flux diff kustomization": "app --path deploy",
 	"flux rehearse":          "--from-cluster --from 2.9",
 	"flux bisect":            "--good none",
 	"flux record":            "--output -",

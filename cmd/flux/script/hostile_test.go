@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -247,8 +246,7 @@ func hostileOnTerminal(t *testing.T, cluster *testcluster.Cluster) {
 		{"reconcile", "ks", "app"}, {"wait", "ks", "app"}, {"stats"},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
-		cmd := exec.CommandContext(ctx, os.Args[0])
-		cmd.Args = append(append([]string{"flux"}, args...), "--timeout=10s", "--kubeconfig="+cluster.Kubeconfig)
+		cmd := exec.CommandContext(ctx, "flux", append(args, "--timeout=10s", "--kubeconfig="+cluster.Kubeconfig)...)
 		cmd.Env = []string{"HOME=" + dir, "PATH=" + dir, "TERM=xterm-256color"}
 		terminal, err := testterminal.Start(cmd, 120, 40)
 		if err != nil {

@@ -13,7 +13,7 @@ type Annotation struct {
 	// Level is error, warning or notice.
 	Level string
 	Title string
-	// File is the file that it is about, or "". Line is 0 if the line is not known.
+	// File is the affected file, or "". Line is 0 if unknown.
 	File string
 	Line int
 	Text string

@@ -26,7 +26,7 @@ type (
 	Case struct {
 		Class string `xml:"classname,attr"`
 		Name  string `xml:"name,attr"`
-		// File is the file that the test is about, or "". Line is 0 if the line is not known.
+		// File is the file that the test checks, or "". Line is 0 if unknown.
 		File string `xml:"file,attr,omitempty"`
 		Line int    `xml:"line,attr,omitempty"`
 		// Seconds is the duration of the test, 0 if it is not known.
@@ -34,7 +34,7 @@ type (
 		Failures []Problem `xml:"failure"`
 		Skipped  *Problem  `xml:"skipped"`
 	}
-	// Problem is why a test fails or is skipped.
+	// Problem is the reason why a test failed or was skipped.
 	Problem struct {
 		Type    string `xml:"type,attr,omitempty"`
 		Message string `xml:"message,attr"`

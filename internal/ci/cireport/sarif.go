@@ -67,7 +67,7 @@ func NewSarif(rules []SarifRule, results []SarifResult) Sarif {
 	return Sarif{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []SarifRun{run}}
 }
 
-// NewSarifResult returns a result about an object. A line of 0 is not known. The fingerprint identifies the result in later
+// NewSarifResult returns a result about an object. Line 0 means unknown. The fingerprint identifies the result in later
 // reports.
 func NewSarifResult(rule, level, text, object, file string, line int, fingerprint string) SarifResult {
 	at := SarifLocation{LogicalLocations: [1]SarifLogical{{object, "object"}}}

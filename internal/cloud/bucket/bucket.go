@@ -75,7 +75,7 @@ func amazon(r cloud.BucketRequest) bool {
 	return !r.Insecure && (strings.HasSuffix(r.Endpoint, ".amazonaws.com") || strings.HasSuffix(r.Endpoint, ".amazonaws.com.cn"))
 }
 
-// keysOf returns the credentials of the bucket. Those of the identity are sent to AWS only.
+// keysOf returns the credentials of the bucket. The identity's credentials are only sent to AWS.
 func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider, error) {
 	switch {
 	case r.AccessKey != "":
@@ -104,14 +104,14 @@ func clientFor(r cloud.BucketRequest) (*http.Client, error) {
 	if r.Proxy != "" {
 		var err error
 		if server.Proxy, err = url.Parse(r.Proxy); err != nil {
-			return nil, errors.New("invalid URL of the proxy") // the parse error may contain credentials
+			return nil, errors.New("invalid proxy URL") // the parse error may contain credentials
 		}
 	}
 	objects, err := server.Transport()
 	if err != nil {
 		return nil, err
 	}
-	lists := web.Limits{Response: listBytes, TooLarge: budget.TooLarge("the list of the bucket", "answer", listBytes)}.Transport(objects)
+	lists := web.Limits{Response: listBytes, TooLarge: budget.TooLarge("listing the bucket", "the response", listBytes)}.Transport(objects)
 	return &http.Client{CheckRedirect: web.OtherServers, Transport: web.Wrap(lists, func(r *http.Request, lists http.RoundTripper) (*http.Response, error) {
 		if r.URL.Query().Get("x-id") == "GetObject" {
 			return objects.RoundTrip(r)
@@ -136,7 +136,7 @@ func (b *reader) connect(keys aws.CredentialsProvider, client *http.Client) {
 	})
 }
 
-// location returns the region of the bucket, the default one if the server does not tell.
+// location returns the region of the bucket, or defaultRegion if the server does not return it.
 func (b *reader) location(ctx context.Context) string {
 	found, err := b.client.GetBucketLocation(ctx, &s3.GetBucketLocationInput{Bucket: &b.Name})
 	if err != nil || found.LocationConstraint == "" {
@@ -161,7 +161,7 @@ func (b *reader) list(ctx context.Context) ([]cloud.BucketObject, error) {
 					continue // a directory
 				}
 				if !fs.ValidPath(key) || !filepath.IsLocal(key) {
-					return fmt.Errorf("object %.80q: the key is not a valid path of a file", key)
+					return fmt.Errorf("object %.80q: the key is not a valid file path", key)
 				}
 				if err := b.limits.File(key, aws.ToInt64(o.Size)); err != nil {
 					return err
@@ -200,7 +200,7 @@ func (b *reader) download(ctx context.Context, objects []cloud.BucketObject) err
 	return g.Wait()
 }
 
-// brief returns what the server has answered without the identifiers of the request.
+// brief returns the error code and message of the server without request IDs.
 func brief(err error) error {
 	var answered smithy.APIError
 	if !errors.As(err, &answered) {

@@ -44,8 +44,8 @@ func Git(ctx context.Context, r cloud.GitRequest) (credentials cloud.GitCredenti
 // codeCommit matches the hosts of AWS CodeCommit.
 var codeCommit = regexp.MustCompile(`^git-codecommit(-fips)?\.[a-z]{2}(-[a-z]+)+-\d+\.amazonaws\.com(\.cn)?$`)
 
-// runs reports whether the provider runs a Git server. Credentials are sent to no other, and with TLS
-// only; the library checks that for some providers.
+// runs reports whether the provider runs a Git server. Credentials are sent only to such a server and
+// only over TLS; the library checks this for some providers.
 func runs(r cloud.GitRequest, u *url.URL) bool {
 	if u.Scheme != "https" {
 		return false
@@ -81,7 +81,7 @@ func identity(ctx context.Context, r cloud.GitRequest, u *url.URL) (cloud.GitCre
 		return cloud.GitCredentials{}, err
 	}
 	return cloud.GitCredentials{
-		// Access keys without a session have no "%" and session token after them.
+		// Without a session token, the name ends in "%", which is removed.
 		Credentials: cloud.Credentials{Username: strings.TrimSuffix(issued.Username, "%"), Password: issued.Password}, Token: issued.BearerToken,
 	}, nil
 }
@@ -95,14 +95,14 @@ func app(ctx context.Context, r cloud.GitRequest, _ *url.URL) (cloud.GitCredenti
 			return cloud.GitCredentials{}, err
 		}
 		if !pool.AppendCertsFromPEM(ca) {
-			return cloud.GitCredentials{}, errors.New("ca.crt has no certificate")
+			return cloud.GitCredentials{}, errors.New("ca.crt contains no PEM certificate")
 		}
 		options = append(options, githubapp.WithTLSConfig(&tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}))
 	}
 	if r.Proxy != "" {
 		proxy, err := url.Parse(r.Proxy)
 		if err != nil {
-			return cloud.GitCredentials{}, errors.New("invalid URL of the proxy")
+			return cloud.GitCredentials{}, errors.New("invalid proxy URL")
 		}
 		options = append(options, githubapp.WithProxyURL(proxy))
 	}

@@ -78,7 +78,7 @@ func TestMalformedGit(t *testing.T) {
 		"two installations": {map[string]string{"githubAppID": "7", "githubAppInstallationID": "1", "githubAppInstallationOwner": "acme", "githubAppPrivateKey": "s3cret"}, "only one of"},
 		"no key":            {map[string]string{"githubAppID": "7", "githubAppInstallationID": "1"}, "private key must be provided"},
 		"no such key":       {map[string]string{"githubAppID": "7", "githubAppInstallationID": "1", "githubAppPrivateKey": "s3cret"}, "could not parse private key"},
-		"no certificate":    {map[string]string{"githubAppID": "7", "ca.crt": "s3cret"}, "ca.crt has no certificate"},
+		"no certificate":    {map[string]string{"githubAppID": "7", "ca.crt": "s3cret"}, "ca.crt contains no PEM certificate"},
 	} {
 		t.Run(title, func(t *testing.T) {
 			t.Parallel()

@@ -49,7 +49,7 @@ func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials clou
 	if err != nil {
 		return failed(cloud.CheckRegistry, err)
 	}
-	// Like the flux command of Flux 2.9, and other than its controllers, a login of the Azure CLI counts.
+	// Like the Flux 2.9 CLI, but unlike the controllers, this accepts a login of the Azure CLI.
 	options := []auth.Option{auth.WithAllowShellOut()}
 	scope, err := provider.GetAccessTokenOptionsForArtifactRepository(r.Registry)
 	if err != nil {

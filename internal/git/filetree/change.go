@@ -49,7 +49,7 @@ func InMemory(contents map[string][]byte) (*Tree, error) {
 // Memory returns a file in memory.
 func Memory(content []byte) File { return memory{content: content} }
 
-// Changed reports whether With has made the entry.
+// Changed reports whether With has created the entry.
 func (n *Node) Changed() bool { return n.changed }
 
 func (n *Node) with(at string, files map[string]File) (*Node, error) {

@@ -57,7 +57,7 @@ func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, err
 		return nil, err
 	}
 	if g.added += len(modules); g.added > maxModules || len(modules) > 0 && depth == maxModuleDepth {
-		return nil, fmt.Errorf("%s: more than %d submodules, or nested more than %d times", path.Join(of.Path, modulesFile), maxModules, maxModuleDepth)
+		return nil, fmt.Errorf("%s: more than %d submodules, or nested more than %d levels deep", path.Join(of.Path, modulesFile), maxModules, maxModuleDepth)
 	}
 	for _, m := range modules {
 		if g.ctx.Err() != nil {
@@ -79,7 +79,7 @@ func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, err
 	return root, nil
 }
 
-// modulesOf returns the submodules of a tree, sorted by path. Like git, it ignores those that only .gitmodules has.
+// modulesOf returns the submodules of a tree, sorted by path. Like git, it ignores those only in .gitmodules.
 func modulesOf(t *Tree, of Module) ([]Module, error) {
 	name := path.Join(of.Path, modulesFile)
 	text, err := t.ReadFile(modulesFile)

@@ -36,7 +36,7 @@ type Node struct {
 	// directory without it is computed from its entries.
 	Identity func() (plumbing.Hash, error)
 
-	// changed is set for what With has made.
+	// changed is set for entries that With has created.
 	changed bool
 
 	listed  sync.Once
@@ -119,7 +119,7 @@ func (n *Node) Encode() ([]byte, error) {
 	return text, nil
 }
 
-// gitMode returns the mode of the entry in a tree object, or filemode.Empty for what Git does not store.
+// gitMode returns the mode of the entry in a tree object, or filemode.Empty if Git does not store it.
 func (n *Node) gitMode() (filemode.FileMode, error) {
 	switch n.Mode {
 	case fs.ModeDir:

@@ -1,8 +1,8 @@
-// Package filetree is the one kind of file tree in this program: the files of a commit, of a work tree and of a local
-// directory, as source-controller would put them into an artifact.
+// Package filetree provides the files of a commit, of a work tree and of a local directory as a tree, as
+// source-controller would put them into an artifact.
 //
 // The content of repositories is untrusted. A tree has regular files and directories only. It does not follow symbolic
-// links and does not open devices, pipes and sockets, regardless of their target.
+// links, regardless of their target, and does not open devices, pipes and sockets.
 package filetree
 
 import (
@@ -153,7 +153,7 @@ func located(op, name string, err error) error {
 	}
 	var call *fs.PathError
 	if errors.As(err, &call) {
-		err = call.Err // its path is the one of the system call
+		err = call.Err // its path is that of the system call
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }

@@ -53,7 +53,7 @@ func (s Source) ProxyURL() (string, error) {
 	options := s.proxy()
 	u, err := options.FullURL()
 	if err != nil {
-		return "", errors.New("invalid URL of the proxy") // the parse error may contain credentials
+		return "", errors.New("invalid proxy URL") // the parse error may contain credentials
 	}
 	return u.String(), nil
 }
@@ -81,7 +81,7 @@ func (s Source) setSSHAuth(ctx context.Context, r *Repository, u *url.URL) error
 	if err != nil {
 		return fmt.Errorf("host key of %s: %w", address, err)
 	}
-	// A scan first, so that a wrong host key is not reported as a failed handshake.
+	// Scan first, so that a wrong host key is not reported as a failed handshake.
 	key, err := sshkey.Scan(ctx, address, algorithms)
 	if err != nil {
 		return &Error{

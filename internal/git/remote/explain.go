@@ -30,7 +30,7 @@ type Error struct {
 	Problem string
 	// Hint is the remedy.
 	Hint string
-	// Transient is set for a fault of the server or the network that may not occur again.
+	// Transient is set for a temporary fault of the server or the network.
 	Transient bool
 
 	cause error
@@ -69,7 +69,7 @@ const (
 	// again is the remedy for faults during a push.
 	again = "run the command again; it resumes"
 	// retry is the remedy for faults while reading.
-	retry = "run the command again; if it fails again, check the log of the Git server and the proxies before it"
+	retry = "run the command again; if it fails again, check the logs of the Git server and of the proxies in front of it"
 )
 
 // describeFault returns the problem and the remedy of a fault of the server or the network, or ""
@@ -138,17 +138,17 @@ func describe(host string, err error) (problem, hint string) {
 	case errors.Is(err, transport.ErrAuthorizationFailed):
 		return "permission denied (403)", "grant the user or token write access to the repository"
 	case strings.Contains(text, "unable to authenticate"):
-		return "the server rejected the SSH key", "add its public key to the repository with write access, or set another one with --private-key-file"
+		return "the server rejected the SSH key", "add its public key to the repository with write access, or set another key with --private-key-file"
 	case errors.Is(err, transport.ErrRepositoryNotFound):
 		return "repository not found, or no permission to read it", "check the path in --url; create an empty repository first if it does not exist"
 	case errors.As(err, &lookup):
-		return fmt.Sprintf("no DNS record for host %q", lookup.Name), "check the host name in --url"
+		return fmt.Sprintf("no DNS record for host %q", lookup.Name), "check the hostname in --url"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "cannot reach " + host + ": " + dial.Err.Error(), "check the host and port in --url, and that the server is running"
 	case errors.As(err, &unknown):
 		return "the server's certificate is signed by an unknown authority", "set --ca-file to the CA certificate"
 	case errors.As(err, &wrongName):
-		return wrongName.Error(), "use a host name of the server's certificate in --url"
+		return wrongName.Error(), "set --url to a hostname in the server's certificate"
 	case errors.As(err, &rejected):
 		return "the server rejected the push: " + text, "allow this user to push to the branch, or set another --branch"
 	case errors.As(err, &limit):

@@ -227,10 +227,10 @@ func TestLimits(t *testing.T) {
 	t.Parallel()
 	few := &limits{references: 1 << 20, pack: 2 << 20, report: 3 << 20, message: 1000}
 	for at, want := range map[string]string{
-		"/info/refs?service=git-upload-pack":  "the server sends references of more than 1 MiB",
-		"/info/refs?service=git-receive-pack": "the server sends references of more than 1 MiB",
-		"/git-upload-pack":                    "the server sends objects of more than 2 MiB",
-		"/git-receive-pack":                   "connection lost before the server confirmed the push (the server sends messages about the push of more than 3 MiB)",
+		"/info/refs?service=git-upload-pack":  "the server sent references larger than 1 MiB",
+		"/info/refs?service=git-receive-pack": "the server sent references larger than 1 MiB",
+		"/git-upload-pack":                    "the server sent objects larger than 2 MiB",
+		"/git-receive-pack":                   "connection lost before the server confirmed the push (the server sent push messages larger than 3 MiB)",
 	} {
 		for _, transport := range []string{"HTTP", "SSH"} {
 			t.Run(transport+" "+at, func(t *testing.T) {

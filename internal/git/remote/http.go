@@ -46,7 +46,7 @@ func (r Repository) httpTransport(ctx context.Context) (http.RoundTripper, error
 	if len(r.CABundle) > 0 {
 		roots, err := x509.SystemCertPool()
 		if err != nil {
-			return nil, fmt.Errorf("reading the CA certificates of the system: %w", err)
+			return nil, fmt.Errorf("reading the system CA certificates: %w", err)
 		}
 		roots.AppendCertsFromPEM(r.CABundle)
 		config.RootCAs = roots
@@ -92,7 +92,7 @@ func (l limits) transport(next http.RoundTripper, stop context.CancelCauseFunc) 
 const (
 	references = "references"
 	objects    = "objects"
-	reports    = "messages about the push"
+	reports    = "push messages"
 )
 
 // statusOf returns the HTTP status of an error, or 0 for other errors.

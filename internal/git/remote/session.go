@@ -46,7 +46,7 @@ type limitError struct {
 }
 
 func (e *limitError) Error() string {
-	return fmt.Sprintf("the server sends %s of more than %s", e.of, budget.Size(e.limit))
+	return fmt.Sprintf("the server sent %s larger than %s", e.of, budget.Size(e.limit))
 }
 
 // lostError is returned if the connection to the server is lost.

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// Source is a GitRepository with its credentials. Its files are those of the artifact of source-controller.
+// Source is a GitRepository with its credentials. Its files match the artifact of source-controller.
 type Source struct {
 	URL string
 	// Secret and Proxy are the data of the Secrets of the GitRepository.
@@ -23,7 +23,7 @@ type Source struct {
 	Submodules bool
 }
 
-// Fetched is a fetched revision. It has to be closed after its files have been read.
+// Fetched is a fetched revision. The caller must close it after reading its files.
 type Fetched struct {
 	// Revision is the revision as Flux writes it: main@sha1:….
 	Revision string

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// writer stores objects, and records those that the server lacks.
+// writer stores objects, and records the objects that the server does not have.
 type writer struct {
 	store  storer.EncodedObjectStorer
 	added  []plumbing.Hash

@@ -34,7 +34,7 @@ func newClient(h githost.Hosted, client *http.Client) *rest.Client {
 	return c
 }
 
-// cause returns the error for what only Bitbucket reports: 401 for a valid token without permissions.
+// cause explains errors specific to Bitbucket: 401 for a valid token without permissions.
 func cause(api *rest.API) func(string, *rest.StatusError) error {
 	return func(doing string, e *rest.StatusError) error {
 		if e.Code != http.StatusUnauthorized || !authenticated(e) {

@@ -1,4 +1,4 @@
-// Package bitbucket has the repositories of Bitbucket Server and Data Center, and the pull requests of these and of
+// Package bitbucket manages repositories of Bitbucket Server and Data Center, and pull requests of these and of
 // Bitbucket Cloud. The documentation of the API is at https://developer.atlassian.com/server/bitbucket/rest/: "Project"
 // for projects and repositories, "Permission management" for groups, "Authentication" for access keys (/rest/keys),
 // "Repository" for branch restrictions (/rest/branch-permissions), "Pull Requests".
@@ -47,7 +47,7 @@ func New(h githost.Hosted, client *http.Client) *rest.Host {
 	d.API = &rest.API{
 		Hosted: h, Name: "Bitbucket", Variable: "BITBUCKET_TOKEN", Tokens: "/plugins/servlet/access-tokens/manage", Rejected: "check the names and the flags",
 	}
-	d.API.Denied = "use a token with the permission repository admin, created at " + d.API.TokenPage() + ", of an account that has it"
+	d.API.Denied = "use a token with repository admin permission from an account that has this permission; create one at " + d.API.TokenPage()
 	d.API.Cause = cause(d.API)
 	return &rest.Host{API: d.API, Driver: d, Keys: keys{d}, Teams: teams{d}, Requests: requests{d}, Words: rest.Words{
 		Repository: "repository", Request: "pull request", Grant: "grant group TEAM the permission PERMISSION on REPOSITORY",
@@ -168,7 +168,7 @@ func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	return all, err
 }
 
-// permission returns the wanted permission of a key.
+// permission returns the required permission of a key.
 func (s keys) permission() string {
 	d := s.of
 	if d.Hosted.ReadWriteKey {
@@ -184,8 +184,8 @@ func (s keys) Add(ctx context.Context, title, public string) error {
 	wanted.Key.Text, wanted.Key.Label = public, title
 	err := d.call(ctx, http.MethodPost, d.path(keysAPI, "ssh"), nil, wanted, nil)
 	if rest.Exists(err) {
-		return hint.Errorf("omit --private-key-file to generate a key, or set another one",
-			"adding an access key to repository %s: a user or the project has the key already: %w", d.Name(), err)
+		return hint.Errorf("omit --private-key-file to generate a key, or set another key",
+			"adding an access key to repository %s: the key already belongs to a user or to the project: %w", d.Name(), err)
 	}
 	return err
 }
@@ -290,5 +290,5 @@ func (s teams) exists(ctx context.Context, name string) error {
 			return nil
 		}
 	}
-	return hint.Errorf("check --group, or ask an administrator to create it", "there is no group %q", name)
+	return hint.Errorf("check --group, or ask an administrator to create it", "group %q does not exist", name)
 }

@@ -65,10 +65,10 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 			"finding project PLAT: HOST does not accept the token (401)", "create one at",
 		},
 		"no such project": {
-			"", func(h *githost.Hosted) { h.Owner = "NONE" }, push, `there is no project "NONE" that the token of alice can read`, "--owner",
+			"", func(h *githost.Hosted) { h.Owner = "NONE" }, push, `project "NONE" not found, or the token of alice cannot read it`, "--owner",
 		},
 		"two projects": {
-			"", func(h *githost.Hosted) { h.Owner = "Twins" }, push, `there are 2 projects with the name "Twins"`, "key",
+			"", func(h *githost.Hosted) { h.Owner = "Twins" }, push, `2 projects are named "Twins"`, "key",
 		},
 		"project without access": {
 			"", func(h *githost.Hosted) { h.Owner = "OTHER" }, push,
@@ -80,18 +80,18 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 		},
 		"no permission to create": {
 			"", func(h *githost.Hosted) { h.Token = "bob-admin" }, push,
-			"there is no repository PLAT/fleet, and bob has no permission to create one in project PLAT", "project admin",
+			"repository PLAT/fleet does not exist, and bob has no permission to create it in project PLAT", "project admin",
 		},
 		"token without permission to create": {
 			"", func(h *githost.Hosted) { h.Token = "alice-write" }, push,
-			"there is no repository PLAT/fleet, and alice has no permission to create one in project PLAT", "project admin",
+			"repository PLAT/fleet does not exist, and alice has no permission to create it in project PLAT", "project admin",
 		},
 		"another user": {
 			"repository ~bob/open alice=read", func(h *githost.Hosted) { h.Owner, h.Personal = "bob", true }, push,
-			"there is no repository ~bob/fleet, and alice cannot create one for another user", "token of bob",
+			"repository ~bob/fleet does not exist, and alice cannot create it for another user", "token of bob",
 		},
 		"user without a project": {
-			"", func(h *githost.Hosted) { h.Owner = "~eve" }, push, "there is no user eve with repositories that the token of alice can read", "--owner",
+			"", func(h *githost.Hosted) { h.Owner = "~eve" }, push, "user eve not found, or the token of alice cannot read the user's repositories", "--owner",
 		},
 		"archived": {
 			"repository PLAT/fleet archived", nil, push, "repository PLAT/fleet is archived and read-only", "unarchive",
@@ -108,20 +108,20 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 		},
 		"no permission for keys": {
 			"repository PLAT/fleet", func(h *githost.Hosted) { h.Token = "alice-write" }, keyed,
-			"alice has no permission to add an access key on repository PLAT/fleet: the permission admin is required", "repository admin",
+			"alice has no permission to add an access key on repository PLAT/fleet: admin permission is required", "repository admin",
 		},
 		"no permission for groups": {
 			"repository PLAT/fleet", func(h *githost.Hosted) {
 				h.Token, h.Teams = "bob-admin", []githost.Team{{Name: "operators", Permission: "write"}}
 			}, push,
-			"bob has no permission to grant groups access on repository PLAT/fleet: the permission admin is required", "repository admin",
+			"bob has no permission to grant groups access on repository PLAT/fleet: admin permission is required", "repository admin",
 		},
 		"no permission for settings": {
 			"repository PLAT/fleet", func(h *githost.Hosted) { h.Token, h.Reconcile, h.Visibility = "bob-admin", true, "public" }, push,
-			"bob has no permission to change settings on repository PLAT/fleet: the permission admin is required", "repository admin",
+			"bob has no permission to change settings on repository PLAT/fleet: admin permission is required", "repository admin",
 		},
 		"no such group": {
-			"repository PLAT/fleet", func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "oper", Permission: "write"}} }, push, `there is no group "oper"`, "--group",
+			"repository PLAT/fleet", func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "oper", Permission: "write"}} }, push, `group "oper" does not exist`, "--group",
 		},
 		"rate limit": {
 			"limit 1 3600", nil, push, "", "run the command again",

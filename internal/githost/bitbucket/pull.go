@@ -14,7 +14,7 @@ import (
 )
 
 // OpenPull returns a pull request on Bitbucket Server or Data Center. Only the activities of a pull request list all
-// comments; an edited or answered comment has several.
+// comments; an edited comment or one with replies has several.
 func OpenPull(h githost.Hosted, number int, client *http.Client, api *rest.API) *rest.Pull {
 	c, of := newClient(h, client), coreAPI+repositoryPath(h.Owner, h.Name)
 	path := fmt.Sprintf("%s/pull-requests/%d", of, number)

@@ -56,7 +56,7 @@ func (d *driver) findProject(ctx context.Context) error {
 		return nil
 	case d.Hosted.Personal:
 		return hint.Errorf("check --owner, or omit --personal if it is a project",
-			"there is no user %s with repositories that the token of %s can read", key[1:], d.API.Who())
+			"user %s not found, or the token of %s cannot read the user's repositories", key[1:], d.API.Who())
 	}
 	named, err := list[project](ctx, d, coreAPI+"/projects", url.Values{"name": {owner}})
 	if err != nil {
@@ -66,12 +66,12 @@ func (d *driver) findProject(ctx context.Context) error {
 	switch len(named) {
 	case 0:
 		return hint.Errorf("set --owner to its key or name, or --personal for a user's repository",
-			"there is no project %q that the token of %s can read", owner, d.API.Who())
+			"project %q not found, or the token of %s cannot read it", owner, d.API.Who())
 	case 1:
 		d.project = named[0]
 		return nil
 	}
-	return hint.Errorf("set --owner to its key", "there are %d projects with the name %q", len(named), owner)
+	return hint.Errorf("set --owner to its key", "%d projects are named %q", len(named), owner)
 }
 
 // CheckCreate implements rest.Driver.
@@ -80,8 +80,8 @@ func (d *driver) CheckCreate(ctx context.Context, _ githost.Want) (string, error
 		return "", nil
 	}
 	if d.Hosted.Personal {
-		return "", hint.Errorf("use a token of "+d.project.Key[1:]+", or have the repository created there",
-			"there is no repository %s, and %s cannot create one for another user", d.Name(), d.API.Who())
+		return "", hint.Errorf("use a token of "+d.project.Key[1:]+", or create the repository there first",
+			"repository %s does not exist, and %s cannot create it for another user", d.Name(), d.API.Who())
 	}
 	// Versions before 8.0 do not have the second permission.
 	for _, wanted := range []string{"PROJECT_ADMIN", "REPO_CREATE"} {
@@ -96,8 +96,8 @@ func (d *driver) CheckCreate(ctx context.Context, _ githost.Want) (string, error
 			return "", nil
 		}
 	}
-	return "", hint.Errorf("use a token with the permission project admin, of an account that has it, or have the repository created",
-		"there is no repository %s, and %s has no permission to create one in project %s", d.Name(), d.API.Who(), d.project.Key)
+	return "", hint.Errorf("use a token with project admin permission from an account that has this permission, or create the repository first",
+		"repository %s does not exist, and %s has no permission to create it in project %s", d.Name(), d.API.Who(), d.project.Key)
 }
 
 // CheckUse implements rest.Driver.
@@ -139,19 +139,19 @@ func (d *driver) suffices(ctx context.Context, want githost.Want, edits rest.Edi
 		{edits != rest.Edits{}, "change settings"},
 	} {
 		if need.when {
-			return hint.Errorf("use a token with the permission repository admin, of an account that has it",
-				"%s has no permission to %s on repository %s: the permission admin is required", d.API.Who(), need.to, d.Name())
+			return hint.Errorf("use a token with repository admin permission from an account that has this permission",
+				"%s has no permission to %s on repository %s: admin permission is required", d.API.Who(), need.to, d.Name())
 		}
 	}
 	writes, err := d.has(ctx, permission("write"))
 	if err != nil || writes {
 		return err
 	}
-	return hint.Errorf("use a token with the permission repository write, of an account that has it",
+	return hint.Errorf("use a token with repository write permission from an account that has this permission",
 		"%s has no permission to push to repository %s", d.API.Who(), d.Name())
 }
 
-// restriction is a restriction of branches.
+// restriction is a branch restriction in the API.
 type restriction struct {
 	Type    string
 	Matcher struct {

@@ -13,7 +13,7 @@ import (
 )
 
 // identify reads the account of the token and returns an error if the token is
-// not valid, which reading a public repository does not show.
+// invalid. Reading a public repository does not verify the token.
 func (d *driver) identify(ctx context.Context) error {
 	const doing = "checking the token"
 	var account struct{ Login string }
@@ -23,7 +23,7 @@ func (d *driver) identify(ctx context.Context) error {
 	case rest.Denied(err) && len(requiredScopes(err)) > 0:
 		return nil // the token is valid, but has no permission to read its account
 	case rest.Missing(err):
-		return hint.Errorf("check --hostname: the host alone, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, d.Hosted.Hostname)
+		return hint.Errorf("set --hostname to the hostname only, as in --hostname=git.example.com", "%s: %s has no Gitea API", doing, d.Hosted.Hostname)
 	case rest.Status(err) == http.StatusBadRequest && d.Hosted.Scheme == "http":
 		return hint.Errorf("omit http:// in --hostname", "%s: %s does not accept HTTP requests", doing, d.Hosted.Hostname)
 	case err == nil && d.API.Account == "":
@@ -33,7 +33,7 @@ func (d *driver) identify(ctx context.Context) error {
 }
 
 // checkScopes returns an error if the token has no scope for a POST request. It
-// sends an empty one, which no server carries out, because the API does not list
+// sends an empty request, which no server accepts, because the API does not list
 // the scopes of a token.
 func (d *driver) checkScopes(ctx context.Context, path string) error {
 	err := d.write(ctx, http.MethodPost, path, map[string]any{}, nil)
@@ -48,7 +48,7 @@ func (d *driver) checkScopes(ctx context.Context, path string) error {
 	return err
 }
 
-// cause returns the error for what only Gitea reports.
+// cause explains errors specific to Gitea.
 func (d *driver) cause(doing string, e *rest.StatusError) error {
 	switch {
 	case e.Code != http.StatusForbidden:
@@ -56,13 +56,13 @@ func (d *driver) cause(doing string, e *rest.StatusError) error {
 	case len(requiredScopes(e)) > 0:
 		return d.lacking(e)
 	case strings.Contains(rest.Message(e), "limited to public"):
-		return hint.Errorf("create one that is not limited to public repositories at "+d.API.TokenPage(), "%s: the token is for public repositories only", doing)
+		return hint.Errorf("create a token that is not limited to public repositories at "+d.API.TokenPage(), "%s: the token is for public repositories only", doing)
 	}
 	return nil
 }
 
-// scopeMessage matches the message about missing scopes: the required ones and,
-// of newer servers, the scopes of the token.
+// scopeMessage matches the message about missing scopes: the required scopes
+// and, on newer servers, the scopes of the token.
 var scopeMessage = regexp.MustCompile(`required scope\(s\)[:,] *(?:required=)?\[([^\]]*)\](?:, *token scope=(\S*))?`)
 
 // requiredScopes returns the scopes that a rejected request requires, nil if it
@@ -105,8 +105,8 @@ func (d *driver) lacking(err error) error {
 	if len(missing) > 1 {
 		word = "scopes"
 	}
-	return hint.Errorf(fmt.Sprintf("create one with the %s %s at %s", word, strings.Join(missing, ", "), d.API.TokenPage()),
-		"the token lacks the %s %s", word, strings.Join(missing, " and "))
+	return hint.Errorf(fmt.Sprintf("create a token with the %s %s at %s", word, strings.Join(missing, ", "), d.API.TokenPage()),
+		"the token is missing the %s %s", word, strings.Join(missing, " and "))
 }
 
 // scopes returns the scopes that this bootstrap is known to require.

@@ -1,4 +1,4 @@
-// Package gitea has the repositories and pull requests of Gitea and Forgejo (https://docs.gitea.com/api/). Gitea's SDK
+// Package gitea manages repositories and pull requests of Gitea and Forgejo (https://docs.gitea.com/api/). Gitea's SDK
 // is not used: it adds a request to each start, and its errors do not have the status of the response.
 package gitea
 
@@ -25,8 +25,8 @@ type driver struct {
 	// repo is nil if the repository does not exist, and absent is set if that is known.
 	repo   *repository
 	absent bool
-	// present are the teams with access, and all those of the organization, by their names in lower case. They are
-	// nil before they are read.
+	// present holds the teams with access and all the teams of the organization, by lower-case name. Both are nil
+	// until they are read.
 	present, all map[string]team
 }
 
@@ -117,7 +117,7 @@ func (d *driver) get(ctx context.Context, path string, out any) error {
 	return err
 }
 
-// write sends a request that changes something.
+// write sends a request that modifies data.
 func (d *driver) write(ctx context.Context, method, path string, in, out any) error {
 	_, err := d.client.Call(ctx, method, path, nil, in, out)
 	return err
@@ -215,7 +215,7 @@ func (s keys) Add(ctx context.Context, title, public string) error {
 	case strings.Contains(text, "ssh is disabled"):
 		return hint.Errorf("use --token-auth", "%s: %s has SSH disabled", doing, d.Hosted.Hostname)
 	case strings.Contains(text, "non-deploy key"):
-		return hint.Errorf("set another --private-key-file, or omit it to generate a key", "%s: an account has the key already", doing)
+		return hint.Errorf("set another --private-key-file, or omit it to generate a key", "%s: the key already belongs to an account", doing)
 	}
 	return err
 }

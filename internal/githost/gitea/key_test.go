@@ -82,7 +82,7 @@ func deployKeys(t *testing.T, s *server) {
 	taken := publicKey(t)
 	s.As(t, s.alice, http.MethodPost, "/user/keys", map[string]any{"title": "laptop", "key": taken}, nil)
 	err := g.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: taken})
-	if err == nil || !strings.HasSuffix(err.Error(), "an account has the key already") {
+	if err == nil || !strings.HasSuffix(err.Error(), "the key already belongs to an account") {
 		t.Errorf("an account's key: %v", err)
 	}
 }

@@ -37,14 +37,14 @@ func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 func (d *driver) CheckCreate(ctx context.Context, _ githost.Want) (string, error) {
 	if d.Hosted.Personal && d.API.Account != "" && !strings.EqualFold(d.API.Account, d.Hosted.Owner) {
 		return "", hint.Errorf(fmt.Sprintf("use a token of %s, or omit --personal if it is an organization", d.Hosted.Owner),
-			"repository %s cannot be created: the token is of %s", d.Hosted, d.API.Account)
+			"repository %s cannot be created: the token belongs to %s", d.Hosted, d.API.Account)
 	}
 	err := d.checkScopes(ctx, d.owner()+"/repos")
 	if rest.Missing(err) {
 		return "", d.noOwner(ctx)
 	}
 	if err == nil {
-		// Deploy keys require another scope than the creation.
+		// Deploy keys require a different scope than creating the repository.
 		err = d.checkScopes(ctx, d.path("keys"))
 		if rest.Missing(err) {
 			err = nil // there is no repository yet
@@ -65,7 +65,7 @@ func (d *driver) CheckChanges(_ context.Context, _ githost.Want, changes []strin
 		return nil
 	}
 	return hint.Errorf("use a token of an administrator, or omit the flags that require this",
-		"%s does not administer %s, so it may not %s", d.API.Who(), d.Name(), changes[0])
+		"%s is not an administrator of %s and cannot %s", d.API.Who(), d.Name(), changes[0])
 }
 
 // noOwner returns the error for an organization that does not exist.
@@ -75,7 +75,7 @@ func (d *driver) noOwner(ctx context.Context) error {
 		return hint.Errorf("add --personal", "%s is a user on %s, not an organization", user.Login, d.Hosted.Hostname)
 	}
 	return hint.Errorf("check --owner, or add --personal if it is a user",
-		"there is no organization %s on %s, or %s cannot read it", d.Hosted.Owner, d.Hosted.Hostname, d.API.Who())
+		"organization %s does not exist on %s, or %s cannot read it", d.Hosted.Owner, d.Hosted.Hostname, d.API.Who())
 }
 
 // mayCreate returns an error if the account has no permission to create
@@ -95,9 +95,9 @@ func (d *driver) mayCreate(ctx context.Context) error {
 	case rest.Denied(err) || rest.Missing(err):
 		return nil // unknown: the creation may fail
 	case err != nil:
-		return d.API.Explain(ctx, "checking the rights in organization "+d.Hosted.Owner, err)
+		return d.API.Explain(ctx, "checking the permissions in organization "+d.Hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:
-		return hint.Errorf("ask an owner of the organization to create the repository, or to let one of your teams create repositories",
+		return hint.Errorf("ask an owner of the organization to create the repository, or to allow one of your teams to create repositories",
 			"%s has no permission to create repositories in organization %s", d.API.Account, d.Hosted.Owner)
 	}
 	return nil
@@ -111,13 +111,13 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, _ rest.Edits) 
 	case d.repo.Archived:
 		return "", hint.Errorf(settings+", or choose another repository", "repository %s is archived and read-only", name)
 	case d.repo.Mirror:
-		return "", hint.Errorf("choose another repository, or the one that it mirrors", "repository %s is a mirror and read-only", name)
+		return "", hint.Errorf("choose another repository, such as the mirrored one", "repository %s is a mirror and read-only", name)
 	case !d.repo.Permissions.Push:
 		return "", hint.Errorf("ask for write access, or use a token of an account that has it", "%s has no permission to push to %s", d.API.Who(), name)
 	case want.ChangeRequest && !d.repo.HasPullRequests:
-		return "", hint.Errorf(settings, "repository %s has no pull requests", name)
+		return "", hint.Errorf(settings, "pull requests are disabled for repository %s", name)
 	case want.KeyTitle != "" && !d.repo.Permissions.Admin:
-		return "", hint.Errorf("use a token of an administrator of it, or use --token-auth",
+		return "", hint.Errorf("use a repository administrator's token, or --token-auth",
 			"adding a deploy key: %s is not an administrator of %s", d.API.Who(), name)
 	}
 	if err := d.checkScopes(ctx, d.path("keys")); err != nil {

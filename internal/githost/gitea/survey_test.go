@@ -22,13 +22,13 @@ func missingScopes(t *testing.T, s *server) {
 		teams      []githost.Team
 		lacks      string
 	}{
-		"no scope":                 {"alice/scoped", []string{"read:misc"}, nil, "the token lacks the scope write:repository"},
-		"read scope":               {"alice/scoped", []string{"read:repository"}, nil, "the token lacks the scope write:repository"},
-		"no personal repositories": {"alice/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:user"},
-		"read scopes, to create":   {"alice/unmade", []string{"read:repository", "read:user"}, nil, "the token lacks the scopes write:repository and write:user"},
-		"no organization":          {"acme/unmade", []string{"write:repository"}, nil, "the token lacks the scope write:organization"},
-		"no writing, organization": {"acme/unmade", []string{"read:repository", "write:organization"}, nil, "the token lacks the scope write:repository"},
-		"no teams":                 {"acme/scoped", []string{"write:repository"}, []githost.Team{{Name: "readers", Permission: "read"}}, "the token lacks the scope read:organization"},
+		"no scope":                 {"alice/scoped", []string{"read:misc"}, nil, "the token is missing the scope write:repository"},
+		"read scope":               {"alice/scoped", []string{"read:repository"}, nil, "the token is missing the scope write:repository"},
+		"no personal repositories": {"alice/unmade", []string{"write:repository"}, nil, "the token is missing the scope write:user"},
+		"read scopes, to create":   {"alice/unmade", []string{"read:repository", "read:user"}, nil, "the token is missing the scopes write:repository and write:user"},
+		"no organization":          {"acme/unmade", []string{"write:repository"}, nil, "the token is missing the scope write:organization"},
+		"no writing, organization": {"acme/unmade", []string{"read:repository", "write:organization"}, nil, "the token is missing the scope write:repository"},
+		"no teams":                 {"acme/scoped", []string{"write:repository"}, []githost.Team{{Name: "readers", Permission: "read"}}, "the token is missing the scope read:organization"},
 		"enough for an existing":   {"alice/scoped", []string{"write:repository"}, nil, ""},
 		"enough for a personal":    {"alice/unmade", []string{"write:repository", "write:user"}, nil, ""},
 		"enough for a common":      {"acme/unmade", []string{"write:repository", "write:organization"}, []githost.Team{{Name: "readers", Permission: "read"}}, ""},
@@ -54,11 +54,11 @@ func missingScopes(t *testing.T, s *server) {
 func TestGiteaScopes(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
-		"token does not have at least one of required scope(s): [write:repository]":                                            "the token lacks the scope write:repository",
-		"token does not have at least one of required scope(s): [read:repository]":                                             "the token lacks the scope write:repository",
-		"token does not have at least one of required scope(s): [read:user]":                                                   "the token lacks the scope read:user",
-		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user":                  "the token lacks the scopes write:repository and write:user",
-		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user,write:repository": "the token lacks the scope write:user",
+		"token does not have at least one of required scope(s): [write:repository]":                                            "the token is missing the scope write:repository",
+		"token does not have at least one of required scope(s): [read:repository]":                                             "the token is missing the scope write:repository",
+		"token does not have at least one of required scope(s): [read:user]":                                                   "the token is missing the scope read:user",
+		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user":                  "the token is missing the scopes write:repository and write:user",
+		"token does not have at least one of required scope(s), required=[write:user], token scope=read:user,write:repository": "the token is missing the scope write:user",
 	} {
 		d := New(githost.Hosted{Hostname: "git.example.com", Owner: "me", Name: "fleet", Personal: true}, nil).Driver.(*driver)
 		d.absent = strings.Contains(message, "write:user")
@@ -98,14 +98,14 @@ func surveyErrors(t *testing.T, s *server) {
 		"archived":                      {"alice/archived", s.alice.Token, githost.Want{}, nil, "repository alice/archived is archived and read-only"},
 		"mirror":                        {"alice/mirror", s.alice.Token, githost.Want{}, nil, "repository alice/mirror is a mirror and read-only"},
 		"public only":                   {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), githost.Want{}, nil, "reading repository alice/closed: the token is for public repositories only"},
-		"no pull requests":              {"alice/closed", s.alice.Token, githost.Want{ChangeRequest: true}, nil, "repository alice/closed has no pull requests"},
+		"no pull requests":              {"alice/closed", s.alice.Token, githost.Want{ChangeRequest: true}, nil, "pull requests are disabled for repository alice/closed"},
 		"no push":                       {"acme/read", s.bob.Token, githost.Want{}, nil, "bob has no permission to push to acme/read"},
 		"no deploy key":                 {"acme/pushed", s.bob.Token, githost.Want{KeyTitle: "flux"}, nil, "adding a deploy key: bob is not an administrator of acme/pushed"},
-		"no edit":                       {"acme/pushed", s.bob.Token, githost.Want{}, func(h *githost.Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob does not administer acme/pushed, so it may not make the repository acme/pushed public (it is private)"},
+		"no edit":                       {"acme/pushed", s.bob.Token, githost.Want{}, func(h *githost.Hosted) { h.Reconcile, h.Visibility = true, "public" }, "bob is not an administrator of acme/pushed and cannot make the repository acme/pushed public (it is private)"},
 		"no repositories":               {"acme/bobs", s.bob.Token, githost.Want{}, nil, "bob has no permission to create repositories in organization acme"},
-		"another's account":             {"alice/bobs", s.bob.Token, githost.Want{}, nil, "repository alice/bobs cannot be created: the token is of bob"},
+		"another's account":             {"alice/bobs", s.bob.Token, githost.Want{}, nil, "repository alice/bobs cannot be created: the token belongs to bob"},
 		"a user, not personal":          {"alice/common", s.alice.Token, githost.Want{}, common, "alice is a user on " + s.Hostname + ", not an organization"},
-		"no such organization":          {"unknown/fleet", s.alice.Token, githost.Want{}, common, "there is no organization unknown on " + s.Hostname + ", or alice cannot read it"},
+		"no such organization":          {"unknown/fleet", s.alice.Token, githost.Want{}, common, "organization unknown does not exist on " + s.Hostname + ", or alice cannot read it"},
 		"no such team":                  {"acme/read", s.alice.Token, githost.Want{}, func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "ops", Permission: "read"}} }, `organization acme has no team "ops"`},
 		"a team without the permission": {"acme/read", s.alice.Token, githost.Want{}, func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "readers", Permission: "write"}} }, "team readers has read access to its repositories, not write"},
 		"a team of a user":              {"alice/closed", s.alice.Token, githost.Want{}, func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "readers", Permission: "read"}} }, "repository alice/closed belongs to a user, and users have no teams"},

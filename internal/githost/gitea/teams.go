@@ -39,7 +39,7 @@ var rank = map[string]int{
 }
 
 // Access implements rest.Teams. The permission of a team applies to all its repositories, so bootstrap does not
-// change it: a team with access has the wanted permission, or there is an error.
+// change it: a team with a lower permission is an error.
 func (s teams) Access(ctx context.Context, wanted githost.Team) (had string, err error) {
 	d := s.of
 	name := strings.ToLower(wanted.Name)
@@ -58,7 +58,7 @@ func (s teams) Access(ctx context.Context, wanted githost.Team) (had string, err
 		}
 	}
 	if rank[found.access()] < rank[wanted.Permission] {
-		return "", hint.Errorf(fmt.Sprintf("change that in %s, or request less with --team=%s", d.Hosted.HTTPURL("/org/"+d.Hosted.Owner+"/teams/"+found.Name), found.Name),
+		return "", hint.Errorf(fmt.Sprintf("change the team's access in %s, or request less with --team=%s", d.Hosted.HTTPURL("/org/"+d.Hosted.Owner+"/teams/"+found.Name), found.Name),
 			"team %s has %s access to its repositories, not %s", found.Name, found.access(), wanted.Permission)
 	}
 	return had, nil
@@ -109,7 +109,7 @@ func (s teams) Grant(ctx context.Context, wanted githost.Team, _ string) error {
 	}
 	err := d.write(ctx, http.MethodPut, d.path("teams", d.all[strings.ToLower(wanted.Name)].Name), nil, nil)
 	if rest.Status(err) == http.StatusUnprocessableEntity && strings.Contains(rest.Message(err), "already added") {
-		return nil // a team of all repositories has access to a new repository
+		return nil // a team with access to all repositories has access to a new one
 	}
 	return err
 }

@@ -15,16 +15,16 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// call returns the result of a request of the library with its error as rest knows it.
+// call returns the result of a library request and converts the error for package rest.
 func call[T any](result T, _ *github.Response, err error) (T, error) { return result, rejected(err) }
 
-// rejected returns the error of a request as rest knows it.
+// rejected converts the error of a library request for package rest.
 func rejected(err error) error {
 	var r *github.ErrorResponse
 	var limit *github.RateLimitError
 	var abuse *github.AbuseRateLimitError
 	switch {
-	case errors.As(err, &limit): // the library remembers the limit of an earlier response
+	case errors.As(err, &limit): // the library caches the limit of an earlier response
 		return &rest.RateLimitError{Host: limit.Response.Request.URL.Host, Until: limit.Rate.Reset.Time}
 	case errors.As(err, &abuse):
 		return hint.Errorf("run the command again in a few minutes; it resumes", "%s has rate-limited the token: %s", abuse.Response.Request.URL.Host, redact.Text(abuse.Message))
@@ -70,10 +70,10 @@ func (d *driver) lacksScope(token token, scope, why string) error {
 		has = strings.Join(token.scopes, ", ")
 	}
 	return hint.Errorf(fmt.Sprintf("add the scope at %s, or with gh auth refresh --hostname %s --scopes %s", d.API.TokenPage(), d.Hosted.Hostname, scope),
-		"the token lacks the scope %q, which %s needs; it has %s", scope, why, has)
+		"the token is missing the scope %q, which %s requires; it has %s", scope, why, has)
 }
 
-// cause returns the error for what only GitHub reports.
+// cause explains errors specific to GitHub.
 func (d *driver) cause(doing string, e *rest.StatusError) error {
 	switch {
 	case requiresSignOn(e):
@@ -83,7 +83,7 @@ func (d *driver) cause(doing string, e *rest.StatusError) error {
 		return d.lacksScope(readToken(d.Hosted.Token, e.Header), lacking(e.Header), doing)
 	case e.Code == http.StatusForbidden && e.Header.Get(permissionsHeader) != "":
 		return hint.Errorf(fmt.Sprintf("add the permission %s for %s at %s", permissions(e.Header), d.Hosted, d.Hosted.HTTPURL("settings/personal-access-tokens")),
-			"%s: the token lacks the permission %s", doing, permissions(e.Header))
+			"%s: the token is missing the permission %s", doing, permissions(e.Header))
 	}
 	return nil
 }

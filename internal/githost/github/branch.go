@@ -13,8 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/githost/rest"
 )
 
-// branchRule is a rule of a ruleset. The library fails on types of rules that it does
-// not know.
+// branchRule is a rule of a ruleset. The library fails on unknown rule types.
 type branchRule struct {
 	Type      string `json:"type"`
 	RulesetID int64  `json:"ruleset_id"`

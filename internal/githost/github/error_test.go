@@ -42,31 +42,31 @@ var tokenRefusals = map[string]rejection{
 	"wrong token": {
 		token:   "wrong",
 		message: "checking the token: HOST does not accept the token (401)",
-		hint:    "set GITHUB_TOKEN to a valid token: it may be wrong, expired or revoked; create one at https://HOST/settings/tokens",
+		hint:    "set GITHUB_TOKEN to a valid token: the current one may be wrong, expired or revoked; create one at https://HOST/settings/tokens",
 	},
 	"no scope": {
 		token: "few", setup: func(h *hub) { h.Classic("few", "ada") },
-		message: `the token lacks the scope "repo", which a private repository needs; it has no scopes`,
+		message: `the token is missing the scope "repo", which a private repository requires; it has no scopes`,
 		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
 	},
 	"scope of public repositories": {
 		token: "few", setup: func(h *hub) { h.Classic("few", "ada", "public_repo", "gist") },
-		message: `the token lacks the scope "repo", which a private repository needs; it has public_repo, gist`,
+		message: `the token is missing the scope "repo", which a private repository requires; it has public_repo, gist`,
 		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
 	},
 	"no scope for teams": {
 		token: "few", setup: func(h *hub) { h.Classic("few", "ada", "repo") }, edit: team("ops"),
-		message: `the token lacks the scope "read:org", which granting teams access needs; it has repo`,
+		message: `the token is missing the scope "read:org", which granting teams access requires; it has repo`,
 		hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes read:org",
 	},
 	"no permission to read keys": {
 		token: "fine", setup: func(h *hub) { exists(nil)(h); h.Fine("fine", "ada", "contents=write") },
-		message: `listing the deploy keys of acme/fleet: the token lacks the permission "administration" (read)`,
+		message: `listing the deploy keys of acme/fleet: the token is missing the permission "administration" (read)`,
 		hint:    `add the permission "administration" (read) for acme/fleet at https://HOST/settings/personal-access-tokens`,
 	},
 	"no permission to read teams": {
 		token: "fine", setup: func(h *hub) { h.Fine("fine", "ada", "contents=write", "administration=write") }, edit: team("ops"),
-		message: `reading the team acme/ops: the token lacks the permission "members" (read)`,
+		message: `reading the team acme/ops: the token is missing the permission "members" (read)`,
 		hint:    `add the permission "members" (read) for acme/fleet at https://HOST/settings/personal-access-tokens`,
 	},
 	"single sign-on": {
@@ -79,28 +79,28 @@ var tokenRefusals = map[string]rejection{
 			h.Limit = testgithost.GitHubLimit{Until: time.Date(2026, 11, 20, 14, 7, 0, 0, time.UTC), Times: 9}
 		},
 		message: "checking the token: HOST accepts no requests with this token until 2026-11-20T14:07:00Z: rate limit exceeded",
-		hint:    "run the command again then; it resumes",
+		hint:    "run the command again after that time; it resumes",
 	},
 	"secondary rate limit": {
 		token: "classic", setup: func(h *hub) { h.Limit = testgithost.GitHubLimit{RetryAfter: 300, Times: 9} },
 		message: "checking the token: HOST accepts no requests with this token until 2026-11-20T13:05:00Z: rate limit exceeded",
-		hint:    "run the command again then; it resumes",
+		hint:    "run the command again after that time; it resumes",
 	},
 }
 
 var ownerRefusals = map[string]rejection{
 	"unknown owner": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "unknown" },
-		message: `there is no user or organization "unknown" on HOST, or the token cannot read it`,
+		message: `user or organization "unknown" not found on HOST, or the token cannot read it`,
 		hint:    "check --owner",
 	},
 	"a user": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Owner = "ada" },
-		message: "ada is a user and not an organization", hint: "add --personal",
+		message: "ada is a user, not an organization", hint: "add --personal",
 	},
 	"an organization": {
 		token: "classic", edit: func(h *githost.Hosted) { h.Personal = true },
-		message: "acme is an organization and not a user", hint: "omit --personal",
+		message: "acme is an organization, not a user", hint: "omit --personal",
 	},
 	"an internal repository of a user": {
 		token: "classic", edit: func(h *githost.Hosted) { personal("ada")(h); h.Visibility = "internal" },
@@ -109,7 +109,7 @@ var ownerRefusals = map[string]rejection{
 	"another user": {
 		token: "bobs", edit: personal("ada"),
 		message: "authenticated as bob, which can neither read nor create the repository ada/fleet",
-		hint:    "use a token of ada, or let ada create the repository and grant bob access",
+		hint:    "use a token of ada, or ask ada to create the repository and grant bob access",
 	},
 	"an app for a user": {
 		token: "ghs_app", edit: personal("ada"), setup: func(h *hub) { h.Fine("ghs_app", "", "administration=write") },
@@ -132,17 +132,17 @@ var ownerRefusals = map[string]rejection{
 	"members without permission": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].MembersCannotCreate = []string{"private"} },
 		message: "members of the organization acme are not allowed to create private repositories",
-		hint:    "ask an owner of acme to create the repository, or to let members create repositories",
+		hint:    "ask an owner of acme to create the repository, or to allow members to create repositories",
 	},
 	"unknown team": {
 		token: "classic", edit: team("unknown"), setup: exists(nil),
-		message: `there is no team "unknown" in the organization acme, or the token cannot read it`,
-		hint:    "use the name in its URL, see https://HOST/orgs/acme/teams",
+		message: `team "unknown" not found in the organization acme, or the token cannot read it`,
+		hint:    "use the name in the team's URL; see https://HOST/orgs/acme/teams",
 	},
 	"no deploy keys": {
 		token: "bobs", setup: func(h *hub) { h.Organizations["acme"].NoDeployKeys = true },
-		message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
-		hint:    "use --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
+		message: "the owner's policy does not allow deploy keys for acme/fleet",
+		hint:    "use --token-auth, or ask an owner to allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
 	},
 }
 
@@ -165,8 +165,8 @@ var repositoryRefusals = map[string]rejection{
 	},
 	"no administrator": {
 		token: "bobs", setup: exists(func(r *testgithost.Repository) { r.Roles["bob"] = "maintain" }),
-		message: "bob is not an administrator of acme/fleet: deploy keys, teams and settings require it",
-		hint:    "ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
+		message: "bob is not an administrator of acme/fleet: deploy keys, teams and settings require the admin role",
+		hint:    "ask for the admin role, or use a token of an account that has it; --token-auth requires no deploy key",
 	},
 }
 
@@ -223,7 +223,7 @@ func TestGitHubWriteErrors(t *testing.T) {
 		"no permission to create": {
 			rejection{
 				token: "fine", setup: func(h *hub) { h.Fine("fine", "ada", "contents=write") },
-				message: `creating the repository acme/fleet: the token lacks the permission "administration" (write)`,
+				message: `creating the repository acme/fleet: the token is missing the permission "administration" (write)`,
 				hint:    `add the permission "administration" (write) for acme/fleet at https://HOST/settings/personal-access-tokens`,
 			},
 			create,
@@ -254,8 +254,8 @@ func TestGitHubWriteErrors(t *testing.T) {
 		"policy": {
 			rejection{
 				token: "classic", setup: func(h *hub) { exists(nil)(h); h.Organizations["acme"].NoDeployKeys = true },
-				message: "deploy keys are not allowed for acme/fleet by a policy of its owner",
-				hint:    "use --token-auth, or have an owner allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
+				message: "the owner's policy does not allow deploy keys for acme/fleet",
+				hint:    "use --token-auth, or ask an owner to allow deploy keys at https://HOST/organizations/acme/settings/member_privileges",
 			},
 			addKey(key1),
 		},
@@ -273,7 +273,7 @@ func TestGitHubWriteErrors(t *testing.T) {
 					h.add("acme/fleet", "public").Roles["bob"] = "admin"
 					h.Classic("few", "bob", "read:org")
 				},
-				message: `the token lacks the scope "repo", which adding the deploy key "flux" to acme/fleet needs; it has read:org`,
+				message: `the token is missing the scope "repo", which adding the deploy key "flux" to acme/fleet requires; it has read:org`,
 				hint:    "add the scope at https://HOST/settings/tokens, or with gh auth refresh --hostname HOST --scopes repo",
 			},
 			addKey(key1),

@@ -1,4 +1,4 @@
-// Package github has the repositories and pull requests of github.com and GitHub Enterprise servers.
+// Package github manages repositories and pull requests of github.com and GitHub Enterprise servers.
 package github
 
 import (
@@ -190,7 +190,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 	}
 	_, err := call(d.client.Teams.GetTeamBySlug(ctx, owner, team.Name))
 	if rest.Missing(err) {
-		return "", hint.Errorf("use the name in its URL, see "+d.Hosted.HTTPURL("orgs/"+owner+"/teams"), "there is no team %q in the organization %s, or the token cannot read it", team.Name, owner)
+		return "", hint.Errorf("use the name in the team's URL; see "+d.Hosted.HTTPURL("orgs/"+owner+"/teams"), "team %q not found in the organization %s, or the token cannot read it", team.Name, owner)
 	}
 	return "", d.API.Explain(ctx, doing, err)
 }

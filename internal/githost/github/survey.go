@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Read implements rest.Driver. It reads the account, the owner and the repository in parallel. Of several errors it
-// returns the one that causes the others.
+// Read implements rest.Driver. It reads the account, the owner and the repository in parallel. If several fail, it
+// returns the error that causes the others.
 func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	var reads sync.WaitGroup
 	var ofAccount, ofOwner, ofRepository error
@@ -25,7 +25,7 @@ func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	case ofAccount != nil:
 		return nil, d.API.Explain(ctx, "checking the token", ofAccount)
 	case rest.Missing(ofOwner):
-		return nil, hint.Errorf("check --owner", "there is no user or organization %q on %s, or the token cannot read it", d.Hosted.Owner, d.Hosted.Hostname)
+		return nil, hint.Errorf("check --owner", "user or organization %q not found on %s, or the token cannot read it", d.Hosted.Owner, d.Hosted.Hostname)
 	case ofOwner != nil:
 		return nil, d.API.Explain(ctx, "reading the owner "+d.Hosted.Owner, ofOwner)
 	case rest.Missing(ofRepository):
@@ -74,9 +74,9 @@ func (d *driver) checkOwner() error {
 	organization := d.owner.GetType() == "Organization"
 	switch {
 	case organization && d.Hosted.Personal:
-		return hint.Errorf("omit --personal", "%s is an organization and not a user", d.Hosted.Owner)
+		return hint.Errorf("omit --personal", "%s is an organization, not a user", d.Hosted.Owner)
 	case !organization && !d.Hosted.Personal:
-		return hint.Errorf("add --personal", "%s is a user and not an organization", d.Hosted.Owner)
+		return hint.Errorf("add --personal", "%s is a user, not an organization", d.Hosted.Owner)
 	case d.Hosted.Personal && d.Hosted.Visibility == "internal":
 		return hint.Errorf("set --visibility=private or public", "a user's repository cannot be internal")
 	}
@@ -84,7 +84,7 @@ func (d *driver) checkOwner() error {
 }
 
 // permissions returns the permissions of the account on the repository, nil if they
-// are unknown: there is no repository, or the token is the token of an app.
+// are unknown: there is no repository, or the token belongs to an app.
 func (d *driver) permissions() map[string]bool {
 	if d.token.kind == installationToken || d.remote == nil {
 		return nil
@@ -112,8 +112,8 @@ func (d *driver) administers() error {
 	if may := d.permissions(); may == nil || may["admin"] {
 		return nil
 	}
-	return hint.Errorf("ask for the role admin, or use a token of an account that has it; with --token-auth no deploy key is needed",
-		"%s is not an administrator of %s: deploy keys, teams and settings require it", d.API.Account, d.Hosted)
+	return hint.Errorf("ask for the admin role, or use a token of an account that has it; --token-auth requires no deploy key",
+		"%s is not an administrator of %s: deploy keys, teams and settings require the admin role", d.API.Account, d.Hosted)
 }
 
 // creatable returns an error if the account cannot create the repository.
@@ -123,7 +123,7 @@ func (d *driver) creatable(ctx context.Context) error {
 	case d.Hosted.Personal && account == "":
 		return hint.Errorf("use a personal access token, or create the repository first", "authenticated as an app, which cannot create a repository for the user %s", d.Hosted.Owner)
 	case d.Hosted.Personal && !strings.EqualFold(account, d.Hosted.Owner):
-		return hint.Errorf("use a token of "+d.Hosted.Owner+", or let "+d.Hosted.Owner+" create the repository and grant "+account+" access", "authenticated as %s, which can neither read nor create the repository %s", account, d.Hosted)
+		return hint.Errorf("use a token of "+d.Hosted.Owner+", or ask "+d.Hosted.Owner+" to create the repository and grant "+account+" access", "authenticated as %s, which can neither read nor create the repository %s", account, d.Hosted)
 	case d.Hosted.Personal || account == "":
 		return nil
 	}
@@ -143,8 +143,8 @@ func (d *driver) creatable(ctx context.Context) error {
 	return d.membersCreate(ctx)
 }
 
-// membersCreate returns an error if the organization is known not to let members
-// create repositories.
+// membersCreate returns an error if the organization is known to forbid members
+// to create repositories.
 func (d *driver) membersCreate(ctx context.Context) error {
 	org, err := call(d.client.Organizations.Get(ctx, d.Hosted.Owner))
 	if err != nil {
@@ -154,7 +154,7 @@ func (d *driver) membersCreate(ctx context.Context) error {
 		"private": org.MembersCanCreatePrivateRepos, "public": org.MembersCanCreatePublicRepos, "internal": org.MembersCanCreateInternalRepos,
 	}[d.Hosted.Visibility]
 	if no(allowed) || no(org.MembersCanCreateRepos) {
-		return hint.Errorf("ask an owner of "+d.Hosted.Owner+" to create the repository, or to let members create repositories", "members of the organization %s are not allowed to create %s repositories", d.Hosted.Owner, d.Hosted.Visibility)
+		return hint.Errorf("ask an owner of "+d.Hosted.Owner+" to create the repository, or to allow members to create repositories", "members of the organization %s are not allowed to create %s repositories", d.Hosted.Owner, d.Hosted.Visibility)
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func (d *driver) scopesSuffice() error {
 	return nil
 }
 
-// checkKeys returns an error if deploy keys are known not to be allowed. The library does not have the field of the
+// checkKeys returns an error if deploy keys are known to be disabled. The library does not expose this field of the
 // organization.
 func (d *driver) checkKeys(ctx context.Context) error {
 	if !d.Hosted.Personal {
@@ -204,6 +204,6 @@ func (d *driver) checkKeys(ctx context.Context) error {
 
 // noKeys returns the error for an organization that does not allow deploy keys.
 func (d *driver) noKeys() error {
-	return hint.Errorf("use --token-auth, or have an owner allow deploy keys at "+d.Hosted.HTTPURL("organizations/"+d.Hosted.Owner+"/settings/member_privileges"),
-		"deploy keys are not allowed for %s by a policy of its owner", d.Hosted)
+	return hint.Errorf("use --token-auth, or ask an owner to allow deploy keys at "+d.Hosted.HTTPURL("organizations/"+d.Hosted.Owner+"/settings/member_privileges"),
+		"the owner's policy does not allow deploy keys for %s", d.Hosted)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/fluxkit/flux/internal/githost/rest"
 )
 
-// tokenKind is a kind of tokens.
+// tokenKind is the kind of a token.
 type tokenKind int
 
 const (
-	// fineToken has permissions, which only the rejection of a request lists.
+	// fineToken has permissions, which are listed only in the response to a rejected request.
 	fineToken tokenKind = iota
 	// classicToken has scopes, which each response lists.
 	classicToken

@@ -16,10 +16,10 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// call returns the result of a request of the library with its error as rest knows it.
+// call returns the result of a library request and converts the error for package rest.
 func call[T any](result T, _ *gitlab.Response, err error) (T, error) { return result, rejected(err) }
 
-// rejected returns the error of a request as rest knows it.
+// rejected converts the error of a library request for package rest.
 func rejected(err error) error {
 	var r *gitlab.ErrorResponse
 	switch {
@@ -93,7 +93,7 @@ func (d *driver) identify(ctx context.Context) error {
 // lacks returns the error for a token without a required scope.
 func (d *driver) lacks(scope, doing string) error {
 	return hint.Errorf(fmt.Sprintf("create a token with the scope %s at %s", scope, d.API.TokenPage()),
-		"%s: the token lacks the scope %q: it has %s", doing, scope, listed(d.account.scopes))
+		"%s: the token is missing the scope %q: it has %s", doing, scope, listed(d.account.scopes))
 }
 
 // listed returns a list for messages.
@@ -137,7 +137,7 @@ func (d *driver) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.Acces
 	return member.AccessLevel, nil
 }
 
-// cause returns the error for what only GitLab reports.
+// cause explains errors specific to GitLab.
 func (d *driver) cause(doing string, e *rest.StatusError) error {
 	switch text := rest.Message(e); {
 	case e.Code == http.StatusUnauthorized && strings.Contains(text, "expired"):
@@ -155,5 +155,5 @@ func (d *driver) cause(doing string, e *rest.StatusError) error {
 	if scope == "" {
 		scope = "api"
 	}
-	return hint.Errorf("create a token with that scope at "+d.API.TokenPage(), "%s: the token lacks the scope %q", doing, scope)
+	return hint.Errorf("create a token with that scope at "+d.API.TokenPage(), "%s: the token is missing the scope %q", doing, scope)
 }

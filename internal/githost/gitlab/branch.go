@@ -45,7 +45,7 @@ func (b branch) protected(ctx context.Context) (string, error) {
 		protected = true
 		open, unknown, who := b.pushers(rule)
 		if !exists && (open || unknown) {
-			return "", nil // one rule that allows the push suffices, and a rule for a group may
+			return "", nil // one rule that allows the push is sufficient, and unknown rules may allow it
 		}
 		allowed = who
 	}
@@ -59,7 +59,7 @@ func (b branch) protected(ctx context.Context) (string, error) {
 }
 
 // pushers reports whether a rule allows the account to push, whether that is unknown,
-// and the names of those whom it allows.
+// and the names of the roles and accounts that it allows.
 func (b branch) pushers(rule *gitlab.ProtectedBranch) (open, unknown bool, who string) {
 	var names []string
 	for _, access := range rule.PushAccessLevels {

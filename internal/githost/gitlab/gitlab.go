@@ -1,4 +1,4 @@
-// Package gitlab has the projects and merge requests of gitlab.com and self-managed GitLab servers
+// Package gitlab manages projects and merge requests of gitlab.com and self-managed GitLab servers
 // (https://docs.gitlab.com/api/rest/).
 package gitlab
 
@@ -60,7 +60,7 @@ func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	lab, err := gitlab.NewOAuthClient(h.Token, gitlab.WithHTTPClient(client), gitlab.WithBaseURL(h.HTTPURL("/api/v4")), //nolint:staticcheck // as above
 		gitlab.WithoutRetries(), gitlab.WithCustomLimiter(unlimited{}))
 	if err != nil {
-		return nil, fmt.Errorf("invalid address of GitLab: %w", err)
+		return nil, fmt.Errorf("invalid GitLab URL: %w", err)
 	}
 	d := &driver{Hosted: h, client: lab}
 	d.API = &rest.API{
@@ -207,8 +207,8 @@ func (s keys) Add(ctx context.Context, title, public string) error {
 	added, err := call(d.client.DeployKeys.AddDeployKey(d.project.ID, options, gitlab.WithContext(ctx)))
 	switch {
 	case rest.Exists(err):
-		return hint.Errorf("omit --private-key-file to generate a key, or set another one",
-			"adding a deploy key to project %s: a user, or a project that %s cannot read, has the key already", d.Name(), d.API.Who())
+		return hint.Errorf("omit --private-key-file to generate a key, or set another key",
+			"adding a deploy key to project %s: the key already belongs to a user, or to a project that %s cannot read", d.Name(), d.API.Who())
 	case err == nil && added.CanPush != d.Hosted.ReadWriteKey:
 		return s.Permit(ctx, rest.Key{ID: int64(added.ID)})
 	}
@@ -266,11 +266,11 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 		return "", err
 	case group == nil:
 		return "", hint.Errorf("check --team, and use full paths of subgroups, as in acme/platform",
-			"there is no group %s that the token of %s can read", team.Name, d.account.name)
+			"group %s not found, or the token of %s cannot read it", team.Name, d.account.name)
 	case strings.HasPrefix(strings.ToLower(d.Hosted.Owner)+"/", strings.ToLower(group.FullPath)+"/"):
 		return "", hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
 	case d.project == nil && d.namespace != nil && d.namespace.ShareWithGroupLock:
-		return "", hint.Errorf("omit --team, or ask an owner of the group to change that", "group %s does not allow sharing projects with other groups", d.namespace.FullPath)
+		return "", hint.Errorf("omit --team, or ask an owner of the group to allow sharing", "group %s does not allow sharing projects with other groups", d.namespace.FullPath)
 	case d.project == nil:
 		return "", nil
 	}
@@ -283,7 +283,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 }
 
 // Grant implements rest.Teams. The API cannot change an access level, so a group
-// with another level loses access for a moment.
+// with another level briefly loses access.
 func (s teams) Grant(ctx context.Context, team githost.Team, had string) error {
 	d := s.of
 	group, err := d.group(ctx, team.Name)

@@ -74,39 +74,39 @@ func TestGitLabSurveyErrors(t *testing.T) {
 		},
 		"scope to read": {
 			"", func(h *githost.Hosted) { h.Token = "alice-user" }, push,
-			`reading the project: the token lacks the scope "api": it has read_user`, "create a token with the scope api",
+			`reading the project: the token is missing the scope "api": it has read_user`, "create a token with the scope api",
 		},
 		"scope to push": {
 			"", func(h *githost.Hosted) { h.Token = "alice-read" }, push,
-			`pushing to the repository: the token lacks the scope "api": it has read_api`, "scope api",
+			`pushing to the repository: the token is missing the scope "api": it has read_api`, "scope api",
 		},
 		"scope to create": {
 			"", func(h *githost.Hosted) { h.Token = "alice-git" }, push,
-			`to create the private project acme/fleet: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+			`to create the private project acme/fleet: the token is missing the scope "api": it has read_api, write_repository`, "scope api",
 		},
 		"scope for a key": {
 			"project acme/fleet", func(h *githost.Hosted) { h.Token = "alice-git" }, keyed,
-			`adding a deploy key: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+			`adding a deploy key: the token is missing the scope "api": it has read_api, write_repository`, "scope api",
 		},
 		"scope for a token": {
 			"project acme/fleet", func(h *githost.Hosted) { h.Token = "alice-git" }, githost.Want{Branch: "main", DeployToken: true},
-			`creating a deploy token: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+			`creating a deploy token: the token is missing the scope "api": it has read_api, write_repository`, "scope api",
 		},
 		"scope for a request": {
 			"project acme/fleet", func(h *githost.Hosted) { h.Token = "alice-git" }, githost.Want{Branch: "main", ChangeRequest: true},
-			`opening a merge request: the token lacks the scope "api": it has read_api, write_repository`, "scope api",
+			`opening a merge request: the token is missing the scope "api": it has read_api, write_repository`, "scope api",
 		},
 		"scope, older version": {
 			"old", func(h *githost.Hosted) { h.Token = "alice-user" }, push,
-			`reading project acme/fleet: the token lacks the scope "api"`, "scope",
+			`reading project acme/fleet: the token is missing the scope "api"`, "scope",
 		},
 		"top group": {
 			"", func(h *githost.Hosted) { h.Owner = "acne/platform/infra" }, push,
-			"there is no group acne that the token of alice can read", "--owner",
+			"group acne not found, or the token of alice cannot read it", "--owner",
 		},
 		"subgroup": {
 			"", func(h *githost.Hosted) { h.Owner = "acme/platform/infra/eu" }, push,
-			"group acme/platform has no subgroup acme/platform/infra that the token of alice can read", "create it there",
+			"group acme/platform has no subgroup acme/platform/infra, or the token of alice cannot read it", "create the subgroup",
 		},
 		"user, not group": {
 			"", func(h *githost.Hosted) { h.Owner = "bob" }, push, "bob is a user, not a group", "--personal",
@@ -116,18 +116,18 @@ func TestGitLabSurveyErrors(t *testing.T) {
 		},
 		"another user": {
 			"", func(h *githost.Hosted) { h.Personal, h.Owner = true, "bob" }, push,
-			"there is no project bob/fleet that the token can read, and alice cannot create one for another user", "token of bob",
+			"project bob/fleet does not exist or the token cannot read it, and alice cannot create it for another user", "token of bob",
 		},
 		"group creates nothing": {
-			"", func(h *githost.Hosted) { h.Owner = "closed" }, push, "group closed does not allow the creation of projects", "settings",
+			"", func(h *githost.Hosted) { h.Owner = "closed" }, push, "group closed does not allow creating projects", "settings",
 		},
 		"role to create": {
 			"", func(h *githost.Hosted) { h.Token = "bob-api" }, push,
-			"bob has no permission to create projects in group acme: the role Maintainer is required, and it has Developer", "role Maintainer",
+			"bob has no permission to create projects in group acme: the role Maintainer is required, but the account has Developer", "role Maintainer",
 		},
 		"visibility": {
 			"", func(h *githost.Hosted) { h.Visibility = "public" }, push,
-			"group acme is private, so it cannot have a project that is public", "--visibility=private",
+			"group acme is private and cannot contain public projects", "--visibility=private",
 		},
 		"name": {
 			"", func(h *githost.Hosted) { h.Name = "-fleet" }, push, `GitLab does not accept the project name "-fleet"`, "--repository",
@@ -139,26 +139,26 @@ func TestGitLabSurveyErrors(t *testing.T) {
 			"project acme/fleet deleting", nil, push, "project acme/fleet is scheduled for deletion", "restore",
 		},
 		"no repository": {
-			"project acme/fleet disabled", nil, push, "project acme/fleet has its repository disabled", "enable it",
+			"project acme/fleet disabled", nil, push, "the repository of project acme/fleet is disabled", "enable it",
 		},
 		"no requests": {
 			"project acme/fleet norequests", nil, githost.Want{Branch: "main", ChangeRequest: true}, "project acme/fleet has merge requests disabled", "enable them",
 		},
 		"role to push": {
 			"user eve\ntoken eve-api eve api\nproject acme/fleet internal eve=reporter", func(h *githost.Hosted) { h.Token = "eve-api" }, push,
-			"eve has no permission to push to project acme/fleet: the role Developer is required, and it has Reporter", "role Developer",
+			"eve has no permission to push to project acme/fleet: the role Developer is required, but the account has Reporter", "role Developer",
 		},
 		"no role": {
 			"user eve\ntoken eve-api eve api\nproject acme/fleet public", func(h *githost.Hosted) { h.Token = "eve-api" }, push,
-			"eve has no permission to push to project acme/fleet: the role Developer is required, and it has no role", "role Developer",
+			"eve has no permission to push to project acme/fleet: the role Developer is required, but the account has no role", "role Developer",
 		},
 		"role for a key": {
 			"project acme/fleet", func(h *githost.Hosted) { h.Token = "bob-api" }, keyed,
-			"bob has no permission to add a deploy key to project acme/fleet: the role Maintainer is required, and it has Developer", "role Maintainer",
+			"bob has no permission to add a deploy key to project acme/fleet: the role Maintainer is required, but the account has Developer", "role Maintainer",
 		},
 		"role for a key of a new project": {
 			"", func(h *githost.Hosted) { h.Token, h.Owner = "bob-api", "public-acme" }, keyed,
-			"bob has no permission to add a deploy key to project public-acme/fleet: the role Maintainer is required, and it has Developer", "role Maintainer",
+			"bob has no permission to add a deploy key to project public-acme/fleet: the role Maintainer is required, but the account has Developer", "role Maintainer",
 		},
 		"no SSH": {
 			"project acme/fleet\nnossh", nil, keyed, "Git over SSH is disabled on HOST", "--token-auth",
@@ -168,11 +168,11 @@ func TestGitLabSurveyErrors(t *testing.T) {
 		},
 		"role to reconcile": {
 			"project public-acme/fleet private", func(h *githost.Hosted) { h.Owner, h.Reconcile, h.Visibility = "public-acme", true, "public" }, push,
-			"alice has no permission to change the visibility of project public-acme/fleet: the role Owner is required, and it has Maintainer", "role Owner",
+			"alice has no permission to change the visibility of project public-acme/fleet: the role Owner is required, but the account has Maintainer", "role Owner",
 		},
 		"no such team": {
 			"project acme/fleet", func(h *githost.Hosted) { h.Teams = []githost.Team{{Name: "acme/unknown", Permission: "maintain"}} }, push,
-			"there is no group acme/unknown that the token of alice can read", "--team",
+			"group acme/unknown not found, or the token of alice cannot read it", "--team",
 		},
 		"team above": {
 			"project acme/platform/fleet", func(h *githost.Hosted) {
@@ -413,7 +413,7 @@ func TestGitLabDeployKey(t *testing.T) {
 		t.Fatal(err)
 	}
 	testgithost.CheckError(t, host.DeployKey(t.Context(), githost.DeployKey{Title: "flux", Public: testgithost.KeyOne}),
-		"adding a deploy key to project acme/fleet: a user, or a project that alice cannot read, has the key already", "--private-key-file")
+		"adding a deploy key to project acme/fleet: the key already belongs to a user, or to a project that alice cannot read", "--private-key-file")
 }
 
 func TestGitLabDeployToken(t *testing.T) {

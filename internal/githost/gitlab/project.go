@@ -21,7 +21,7 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, edits rest.Edi
 	case p.MarkedForDeletionAt != nil:
 		return "", hint.Errorf("restore it under "+settings+", or choose another name", "project %s is scheduled for deletion", p.PathWithNamespace)
 	case p.RepositoryAccessLevel == gitlab.DisabledAccessControl:
-		return "", hint.Errorf("enable it under "+settings, "project %s has its repository disabled", p.PathWithNamespace)
+		return "", hint.Errorf("enable it under "+settings, "the repository of project %s is disabled", p.PathWithNamespace)
 	case p.HTTPURLToRepo == "":
 		return "", hint.Errorf("ask an administrator to enable it", "Git over HTTP is disabled on %s", d.Hosted.Hostname)
 	case want.KeyTitle != "" && p.SSHURLToRepo == "":
@@ -82,7 +82,7 @@ func (d *driver) suffices(has gitlab.AccessLevelValue, want githost.Want, edits 
 	} {
 		if need.when && has < need.least {
 			return hint.Errorf(fmt.Sprintf("ask an owner of the project for the role %s, or use a token of an account that has it", roleOf(need.least)),
-				"%s has no permission to %s project %s: the role %s is required, and it has %s",
+				"%s has no permission to %s project %s: the role %s is required, but the account has %s",
 				d.account.name, need.to, d.Hosted, roleOf(need.least), roleOf(has))
 		}
 	}

@@ -82,7 +82,7 @@ func fullyProtects(group *gitlab.Group) bool {
 func (d *driver) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
 	if wanted := gitlab.VisibilityValue(d.Hosted.Visibility); openness(wanted) > openness(group.Visibility) {
 		return 0, hint.Errorf(fmt.Sprintf("use --visibility=%s, or change the visibility of the group", group.Visibility),
-			"group %s is %s, so it cannot have a project that is %s", group.FullPath, group.Visibility, wanted)
+			"group %s is %s and cannot contain %s projects", group.FullPath, group.Visibility, wanted)
 	}
 	least, known := map[gitlab.ProjectCreationLevelValue]gitlab.AccessLevelValue{
 		gitlab.NoOneProjectCreation: gitlab.AdminPermissions + 1, gitlab.DeveloperProjectCreation: gitlab.DeveloperPermissions,
@@ -92,14 +92,14 @@ func (d *driver) mayCreate(ctx context.Context, group *gitlab.Group) (gitlab.Acc
 		least = gitlab.MaintainerPermissions
 	}
 	if least > gitlab.AdminPermissions {
-		return 0, hint.Errorf("ask an owner of the group to change that in its settings", "group %s does not allow the creation of projects", group.FullPath)
+		return 0, hint.Errorf("ask an owner of the group to allow it in the group settings", "group %s does not allow creating projects", group.FullPath)
 	}
 	has, err := d.levelIn(ctx, group)
 	if err != nil || has >= least {
 		return has, err
 	}
 	return 0, hint.Errorf(fmt.Sprintf("ask an owner of the group for the role %s", roleOf(least)),
-		"%s has no permission to create projects in group %s: the role %s is required, and it has %s", d.account.name, group.FullPath, roleOf(least), roleOf(has))
+		"%s has no permission to create projects in group %s: the role %s is required, but the account has %s", d.account.name, group.FullPath, roleOf(least), roleOf(has))
 }
 
 // openness orders visibilities.
@@ -120,10 +120,10 @@ func (d *driver) surveyPersonal(ctx context.Context) error {
 		return hint.Errorf("omit --personal", "%s is a group, not a user", group.FullPath)
 	}
 	return hint.Errorf("use a token of "+d.Hosted.Owner+", or create the project there and grant "+d.account.name+" the role Maintainer",
-		"there is no project %s that the token can read, and %s cannot create one for another user", d.Hosted, d.account.name)
+		"project %s does not exist or the token cannot read it, and %s cannot create it for another user", d.Hosted, d.account.name)
 }
 
-// noGroup returns the error for an owner, with the part of it that is missing.
+// noGroup returns the error for a missing group, with the missing part of its path.
 func (d *driver) noGroup(ctx context.Context) error {
 	parts := strings.Split(d.Hosted.Owner, "/")
 	found := ""
@@ -141,12 +141,12 @@ func (d *driver) noGroup(ctx context.Context) error {
 	missing := strings.Join(parts[:strings.Count(found, "/")+min(len(found), 1)+1], "/")
 	switch {
 	case found != "":
-		return hint.Errorf("create it there, or use a token that can read it", "group %s has no subgroup %s that the token of %s can read", found, missing, d.account.name)
+		return hint.Errorf("create the subgroup, or use a token that can read it", "group %s has no subgroup %s, or the token of %s cannot read it", found, missing, d.account.name)
 	case len(parts) == 1 && d.isUser(ctx, missing):
 		return hint.Errorf("add --personal", "%s is a user, not a group", missing)
 	default:
 		return hint.Errorf(fmt.Sprintf("check --owner, create the group at %s, or use a token that can read it", d.Hosted.HTTPURL("/groups/new")),
-			"there is no group %s that the token of %s can read", missing, d.account.name)
+			"group %s not found, or the token of %s cannot read it", missing, d.account.name)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package provider has one entry for each Git host with an API. The packages of the hosts implement it.
+// Package provider lists the Git hosts with an API. The packages of the hosts implement them.
 package provider
 
 import (
@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/githost/rest"
 )
 
-// Host is a kind of Git hosts that bootstrap supports.
+// Host is a kind of Git host that bootstrap supports.
 type Host struct {
 	// Permissions are the permissions of teams.
 	Permissions []string

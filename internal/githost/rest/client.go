@@ -1,6 +1,6 @@
-// Package rest has what the Git hosts with an API have in common: the HTTP client, the causes of failures with their
-// remedies, the procedure of a bootstrap ([Host]) and the comments of pull requests ([Pull]). [Driver],
-// [Keys], [Teams], [Requests] and [Notes] have what differs between hosts.
+// Package rest implements the common parts of the Git hosts with an API: the HTTP client, the causes of failures
+// with their remedies, the procedure of a bootstrap ([Host]) and the comments of pull requests ([Pull]). [Driver],
+// [Keys], [Teams], [Requests] and [Notes] define the parts that differ between hosts.
 package rest
 
 import (
@@ -23,7 +23,7 @@ const (
 	maxRateLimitWait = 30 * time.Second
 	// maxAttempts is the maximum number of attempts of a request, and retryDelay the time between two attempts.
 	maxAttempts, retryDelay = 3, time.Second
-	// maxResponse is the maximum size of a response in bytes, and maxRequests that of the requests of a client, and so of
+	// maxResponse is the maximum size of a response in bytes, and maxRequests limits the requests of a client and thus
 	// the pages of a list.
 	maxResponse, maxRequests = 16 << 20, 2000
 )
@@ -48,8 +48,8 @@ func (c Caller) Client(h githost.Hosted) (*http.Client, error) {
 		Server:    web.Server{Name: h.Hostname, CA: h.CABundle, SystemCA: true, ResponseTimeout: responseTimeout},
 		UserAgent: c.UserAgent, Redirects: web.SameServer, Timeout: requestTimeout,
 		Limits: web.Limits{
-			Response: maxResponse, TooLarge: &excessError{fmt.Sprintf("sends a response of more than %d MiB", maxResponse>>20)},
-			Requests: maxRequests, TooMany: &excessError{fmt.Sprintf("has lists with more pages than %d requests return", maxRequests)},
+			Response: maxResponse, TooLarge: &excessError{fmt.Sprintf("sent a response larger than %d MiB", maxResponse>>20)},
+			Requests: maxRequests, TooMany: &excessError{fmt.Sprintf("returned lists that require more than %d requests", maxRequests)},
 		},
 		Retry: web.Retry{
 			Plan:   func(r *http.Request) web.Decide { return c.plan(h.Hostname, r) },
@@ -120,7 +120,7 @@ func (c Caller) limited(host string, response *http.Response) *RateLimitError {
 	return &RateLimitError{Host: host, Until: until, wait: max(until.Sub(now), retryDelay)}
 }
 
-// excessError is returned for a host that sends too much.
+// excessError is returned if the responses of a host exceed a limit.
 type excessError struct{ fact string }
 
 func (e *excessError) Error() string { return e.fact }

@@ -31,7 +31,7 @@ type API struct {
 	Variable, Tokens string
 	// Denied is the remedy for missing permissions, and Rejected the one for other requests that the host rejects.
 	Denied, Rejected string
-	// Cause returns the error for what only this host reports, nil for other causes. It may be nil.
+	// Cause returns the error for responses specific to this host, nil for others. It may be nil.
 	Cause func(doing string, e *StatusError) error
 }
 
@@ -78,7 +78,7 @@ func (a *API) rejection(doing string, e *StatusError) error {
 	}
 	switch {
 	case e.Code == http.StatusUnauthorized:
-		remedy := "set " + a.Variable + " to a valid token: it may be wrong, expired or revoked"
+		remedy := "set " + a.Variable + " to a valid token: the current one may be wrong, expired or revoked"
 		if a.Tokens != "" {
 			remedy += "; create one at " + a.TokenPage()
 		}
@@ -111,7 +111,7 @@ func (a *API) detail(e *StatusError) string {
 	return ": " + redact.Text(e.Message, a.Hosted.Token)
 }
 
-// checkHost is the remedy for a host whose responses are not those of the API.
+// checkHost is the remedy for a host whose responses are not from the API.
 func (a *API) checkHost() string {
 	return fmt.Sprintf("check %s: use the hostname of a %s server, with its base path if it has one", a.Hosted.HostnameFlag(), a.Name)
 }
@@ -131,21 +131,21 @@ func (a *API) connection(ctx context.Context, doing string, err error) error {
 	origin, host := a.Hosted.HostnameFlag(), a.Hosted.Hostname
 	switch {
 	case errors.As(err, &limit):
-		return hint.Errorf("run the command again then; it resumes", "%s: %w", doing, limit)
+		return hint.Errorf("run the command again after that time; it resumes", "%s: %w", doing, limit)
 	case ctx.Err() != nil:
 		return hint.Errorf("check that the host is reachable, or increase --timeout", "%s: no response from %s: %w", doing, host, context.Cause(ctx))
 	case errors.As(err, &excess):
-		return hint.Errorf("check "+origin+": the API of a Git host does not respond like this", "%s: %s %w", doing, host, excess)
+		return hint.Errorf("check "+origin+": the server may not be a Git host", "%s: %s %w", doing, host, excess)
 	case errors.As(err, &syntax), errors.As(err, &mismatch):
 		return hint.Errorf(a.checkHost(), "%s: %s has no %s API", doing, host, a.Name)
 	case errors.As(err, &redirect):
 		return hint.Errorf("set "+origin+" to the new address, or check the names of the owner and the repository: they may have been renamed", "%s: %w", doing, redirect)
 	case errors.As(err, &lookup):
-		return hint.Errorf("check "+origin, "%s: host %q is not known", doing, lookup.Name)
+		return hint.Errorf("check "+origin, "%s: no DNS record for host %q", doing, lookup.Name)
 	case errors.As(err, &unknown):
 		return hint.Errorf("set "+cmp.Or(a.Hosted.CAOrigin, "--ca-file")+" to the CA certificate", "%s: the certificate of %s is signed by an unknown authority", doing, host)
 	case errors.As(err, &wrongName):
-		return hint.Errorf("use a host name of the server's certificate in "+origin, "%s: %w", doing, wrongName)
+		return hint.Errorf("set "+origin+" to a hostname in the server's certificate", "%s: %w", doing, wrongName)
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
 		return hint.Errorf("check the port in "+origin, "%s: %s does not serve TLS", doing, host)
 	case web.Unreachable(err) != nil:

@@ -20,11 +20,11 @@ type Driver interface {
 	// require Read.
 	Name() string
 	Planned() Properties
-	// CheckCreate returns an error if the account cannot create the repository, and why the first push to it would be
-	// rejected.
+	// CheckCreate returns an error if the account cannot create the repository, and the reason why the host would
+	// reject the first push.
 	CheckCreate(ctx context.Context, want githost.Want) (protected string, err error)
-	// CheckUse returns an error if the repository cannot be used, and why a push to the branch would be rejected. The
-	// edits are those that --reconcile requires.
+	// CheckUse returns an error if the repository cannot be used, and the reason why the host would reject a push to
+	// the branch. --reconcile requires the edits.
 	CheckUse(ctx context.Context, want githost.Want, edits Edits) (protected string, err error)
 	// CheckChanges returns an error if the token has no permission for the changes or the deploy key.
 	CheckChanges(ctx context.Context, want githost.Want, changes []string) error
@@ -44,9 +44,9 @@ type Keys interface {
 
 // Teams have access to the repository of a Driver.
 type Teams interface {
-	// Access returns the permission of a team, "" for none, in the words of [githost.Team].
+	// Access returns the permission of a team, "" for none, in the terms of [githost.Team].
 	Access(ctx context.Context, team githost.Team) (string, error)
-	// Grant grants a team access. Had is its present permission.
+	// Grant grants a team access. had is its current permission.
 	Grant(ctx context.Context, team githost.Team, had string) error
 }
 
@@ -77,7 +77,7 @@ type Words struct {
 	// Repository is a repository, and Request a pull request.
 	Repository, Request string
 	// Grant and Regrant describe changes of the access of a team, with its name, the permission, the repository and the
-	// present permission.
+	// current permission.
 	Grant, Regrant string
 	// UniqueTitles is set if two keys of a repository cannot have the same title.
 	UniqueTitles bool
@@ -163,7 +163,7 @@ func (h *Host) surveyTeams(ctx context.Context, changes []string) ([]string, err
 	for _, team := range h.API.Hosted.Teams {
 		had, err := h.Teams.Access(ctx, team)
 		if err != nil {
-			return changes, h.API.Explain(ctx, "reading the access of "+team.Name, err)
+			return changes, h.API.Explain(ctx, "reading the permission of "+team.Name, err)
 		}
 		format := h.Words.Grant
 		switch {

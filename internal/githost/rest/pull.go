@@ -20,7 +20,7 @@ type Pull struct {
 	Notes  Notes
 }
 
-// Notes has what differs between the comments of hosts.
+// Notes defines how the comments of a host differ from others.
 type Notes struct {
 	// Path is the path of the comments, and One that of a comment without its ID.
 	Path, One string
@@ -58,7 +58,7 @@ type Note struct {
 	} `json:"links"`
 	User   User `json:"user"`
 	Author User `json:"author"`
-	// System is set for notes of GitLab itself, and Deleted for comments without a text.
+	// System is set for system notes of GitLab, and Deleted for comments without text.
 	System  bool `json:"system"`
 	Deleted bool `json:"deleted"`
 }
@@ -86,9 +86,9 @@ func (p *Pull) comment(n Note) githost.Comment {
 	return c
 }
 
-// CommentPage is the number of comments that a request asks for, and
-// maxCommentPages bounds the pages, which a host may return without end. It is
-// lower than maxRequests, because the comments of a page may have megabytes.
+// CommentPage is the number of comments in a page. maxCommentPages bounds the
+// pages, because a host may return them without end. It is lower than
+// maxRequests, because a page may have megabytes of comments.
 const (
 	CommentPage     = 100
 	maxCommentPages = 200

@@ -48,7 +48,7 @@ func (e *GoneError) Error() string { return "the server no longer has the artifa
 func Fetch(ctx context.Context, client *kube.Client, a Artifact, home string) ([]byte, error) {
 	address, err := url.Parse(a.URL)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of the artifact: %w", err)
+		return nil, fmt.Errorf("parsing the artifact URL: %w", err)
 	}
 	digest, want, err := hasher(a.Digest)
 	if err != nil {
@@ -105,7 +105,7 @@ func get(ctx context.Context, address *url.URL, dial func(context.Context, strin
 	case http.StatusNotFound, http.StatusGone:
 		return nil, &GoneError{address.String()}
 	default:
-		return nil, fmt.Errorf("the server answered %s", response.Status)
+		return nil, fmt.Errorf("the server returned %s", response.Status)
 	}
 	most := budget.Default().Stored
 	tooLarge := budget.TooLarge("", "the artifact", most)
@@ -113,7 +113,7 @@ func get(ctx context.Context, address *url.URL, dial func(context.Context, strin
 		return nil, tooLarge
 	}
 	var content bytes.Buffer
-	content.Grow(int(max(response.ContentLength, 0)) + bytes.MinRead) // without copies as it grows
+	content.Grow(int(max(response.ContentLength, 0)) + bytes.MinRead) // avoid copies while it grows
 	_, err = content.ReadFrom(budget.Reader(response.Body, most, tooLarge))
 	return content.Bytes(), err
 }

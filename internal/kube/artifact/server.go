@@ -19,8 +19,8 @@ type service struct {
 	port            int64
 }
 
-// serviceOf returns the service of an address such as name.namespace.svc.cluster.local. A controller
-// may be configured to advertise its IP address, for which the service is server in home.
+// serviceOf returns the service of an address such as name.namespace.svc.cluster.local. If a
+// controller advertises its IP address, the service is server in the namespace home.
 func serviceOf(address *url.URL, home, server string) service {
 	s := service{namespace: home, name: server, port: 80}
 	host := address.Hostname()

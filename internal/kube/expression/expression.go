@@ -1,5 +1,5 @@
-// Package expression has the contract for CEL expressions over objects, which the helper process
-// evaluates.
+// Package expression defines the job with which the helper process evaluates CEL expressions
+// over objects.
 package expression
 
 import (

@@ -38,7 +38,7 @@ func New(env func(string) string) *Flags {
 // Add defines the flags.
 func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.path, "kubeconfig", "", "path to the kubeconfig file (default $KUBECONFIG or $HOME/.kube/config)")
-	fs.StringVar(&f.overrides.CurrentContext, "context", "", "name of the kubeconfig context")
+	fs.StringVar(&f.overrides.CurrentContext, "context", "", "kubeconfig context, or several: see \"flux help clusters\"")
 	fs.StringVar(&f.overrides.Context.Cluster, "cluster", "", "name of the kubeconfig cluster")
 	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "name of the kubeconfig user")
 	f.addServer(fs)
@@ -150,9 +150,16 @@ func (f *Flags) Context() string {
 	return f.contextOf(raw)
 }
 
-// Cluster returns a name of the selected cluster for people: the context, or the address of the server without one.
+// Cluster returns the display name of the selected cluster: the context or, without one, the address of the server.
 func (f *Flags) Cluster() string {
 	return cmp.Or(f.Context(), f.overrides.ClusterInfo.Server, "in-cluster")
+}
+
+// InContext returns the flags with another context.
+func (f *Flags) InContext(name string) *Flags {
+	other := *f
+	other.overrides.CurrentContext = name
+	return &other
 }
 
 // contextOf returns the name of the selected context, or "" if there is none.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// ErrNoContext is returned by Overlay if no context selected.
+// ErrNoContext is returned by Overlay if no context is selected.
 var ErrNoContext = errors.New("no context selected")
 
 // Overlay returns a kubeconfig that selects the context, and the namespace unless it is empty, for

@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// recordedExtension is the extension of a cluster in a kubeconfig that has the time of the
-// recording which the cluster serves.
+// recordedExtension is the extension of a kubeconfig cluster with the time of the
+// recording that the cluster serves.
 const recordedExtension = "flux-recording"
 
 type recorded struct {

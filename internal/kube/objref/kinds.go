@@ -1,5 +1,5 @@
-// Package objref has the objects that a command or an engine acts on: parsing of
-// their references, reading, and the errors for unknown kinds and missing objects.
+// Package objref parses references to the objects that a command acts on, reads
+// the objects, and defines the errors for unknown kinds and missing objects.
 package objref
 
 import (

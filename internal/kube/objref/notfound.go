@@ -6,7 +6,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstallHint returns the controller of a kind, and the command to install it if it is one of Flux.
+// InstallHint returns the controller of a kind, and the install command for a Flux controller.
 func InstallHint(k controllers.Kind) string {
 	command := "flux install"
 	c, ok := controllers.Find(k.Controller)

@@ -24,7 +24,7 @@ func ParseSubjects(flag string, words []string) (Subjects, error) {
 	case flag != "":
 		r, ok := Parse([]string{flag})
 		if !ok {
-			return Subjects{}, hint.Errorf("write it as in --for Kustomization/my-app or --for hr/my-app", "--for %q is not of the form KIND/NAME", flag)
+			return Subjects{}, hint.Errorf("use KIND/NAME, as in --for Kustomization/my-app or --for hr/my-app", "--for %q is not of the form KIND/NAME", flag)
 		}
 		return Subjects{Objects: []Ref{r}}, unambiguous(r)
 	case len(words) == 0:
@@ -57,7 +57,7 @@ func subjectObjects(words []string) (Subjects, error) {
 	return all, nil
 }
 
-// add adds the object that words name.
+// add adds the object that words specify.
 func (s *Subjects) add(words ...string) error {
 	r, ok := Parse(words)
 	if !ok {

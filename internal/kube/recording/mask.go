@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Masker removes secrets from what is recorded. It remembers the values of credentials that it has
+// Masker removes secrets from recorded data. It remembers the values of credentials that it has
 // masked, and masks them in later messages and logs too.
 type Masker struct{ known redact.Set }
 
@@ -30,7 +30,7 @@ var contents = []string{"data", "stringData", "binaryData"}
 // settings are the fields of a Flux object whose values are configuration of applications.
 var settings = [][]string{{"values"}, {"postBuild", "substitute"}, {"patchesStrategicMerge"}, {"patchesJson6902"}}
 
-// texts are the fields with messages for people.
+// texts are the fields with human-readable messages.
 var texts = []string{"message", "note", "description"}
 
 // Object masks an object in place. group is its API group.

@@ -51,11 +51,11 @@ func Read(r io.Reader, visit func(Raw) error) (Header, error) {
 			return Header{}, &budget.ExceededError{Fact: fmt.Sprintf("the recording has more than %d lines", linesMax)}
 		}
 		if ended {
-			return Header{}, unreadable("line %d: after the end of the recording", n)
+			return Header{}, unreadable("line %d: data after the end of the recording", n)
 		}
 		l, err := parse(lines.Bytes())
 		if lines.Err() != nil {
-			break // the line is the part before an error
+			break // a read error has truncated the line
 		}
 		if err != nil {
 			return Header{}, unreadable("line %d: %w", n, err)
@@ -67,7 +67,7 @@ func Read(r io.Reader, visit func(Raw) error) (Header, error) {
 			}
 			continue
 		case l.Header != nil:
-			return Header{}, unreadable("line %d: a second header", n)
+			return Header{}, unreadable("line %d: duplicate header", n)
 		}
 		ended = l.End != nil
 		if err := visit(l); err != nil {
@@ -126,7 +126,7 @@ func allowed(size, stored int64) error {
 	case size > sizeMax:
 		return &budget.ExceededError{Fact: "the recording is larger than " + budget.Size(sizeMax) + " without compression"}
 	case size > ratioFrom && size > ratioMax*stored:
-		return &budget.ExceededError{Fact: fmt.Sprintf("the recording is compressed more than %d times", ratioMax)}
+		return &budget.ExceededError{Fact: fmt.Sprintf("the compression ratio of the recording is above %d", ratioMax)}
 	}
 	return nil
 }

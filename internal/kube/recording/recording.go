@@ -1,5 +1,5 @@
-// Package recording writes and reads recordings of clusters: what the commands that read a cluster
-// look at, in one file without secrets. docs/recording.md describes the format.
+// Package recording writes and reads recordings of clusters: one file without secrets that
+// contains the cluster state that read-only commands need. docs/recording.md describes the format.
 package recording
 
 import (
@@ -75,8 +75,8 @@ type List struct {
 	Kind     string `json:"kind"`
 	// Namespace is "" for all namespaces and for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`
-	// Part is true if the objects are not all of the resource: those that match one of Selectors,
-	// and single objects. Absent are the single objects that do not exist, as namespace/name.
+	// Part is true if the list contains only objects that match one of Selectors, and single
+	// objects. Absent lists the single objects that do not exist, as namespace/name.
 	Part      bool     `json:"part,omitempty"`
 	Selectors []string `json:"selectors,omitempty"`
 	Absent    []string `json:"absent,omitempty"`
@@ -104,6 +104,6 @@ type Log struct {
 // End is the last line.
 type End struct {
 	Objects int `json:"objects"`
-	// Unknown describes what could not be read.
+	// Unknown describes the data that could not be read.
 	Unknown []string `json:"unknown,omitempty"`
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Writer writes a recording. It keeps nothing of what it has written.
+// Writer writes a recording. It does not keep written data in memory.
 type Writer struct {
 	buffer *bufio.Writer
 	zip    *gzip.Writer
@@ -61,10 +61,10 @@ func limit() func(line []byte) error {
 	}
 }
 
-// Unknown adds what could not be read to the end of the recording.
+// Unknown adds a description of data that could not be read to the end of the recording.
 func (w *Writer) Unknown(what string) { w.end.Unknown = append(w.end.Unknown, what) }
 
-// Close completes the recording, and returns what it contains.
+// Close completes the recording and returns its last line.
 func (w *Writer) Close() (End, error) {
 	err := w.Write(Line{End: &w.end})
 	return w.end, errors.Join(err, w.zip.Close(), w.buffer.Flush())

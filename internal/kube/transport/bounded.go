@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// The limits of what the API server sends, after decompression: a response that is read as a whole,
-// an object in a list or an event of a watch; an error response; and a list with all its pages.
+// The limits of API server responses, after decompression: a response that is read as a whole, an
+// object in a list or an event of a watch; an error response; and a list with all its pages.
 const (
 	MaxAnswer = 32 << 20
 	MaxList   = 1 << 30

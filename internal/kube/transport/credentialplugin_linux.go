@@ -51,7 +51,7 @@ func environment(pid int) []byte {
 // exited reports whether a child process has exited or does not exist.
 func exited(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	// The state follows the name of the program, which is in parentheses and may contain some.
+	// The state follows the name of the program, which is in parentheses and may contain parentheses.
 	_, state, _ := bytes.Cut(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" "))
 	return err != nil || bytes.HasPrefix(state, []byte("Z")) || bytes.HasPrefix(state, []byte("X"))
 }

@@ -16,7 +16,7 @@ import (
 type RedirectError struct{ From, To string }
 
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("the API server at %s redirects to %s, which must not get its credentials: set that address in the kubeconfig if it is the API server", e.From, e.To)
+	return fmt.Sprintf("the API server at %s redirects to %s, which must not receive its credentials: if that address is the API server, set it in the kubeconfig", e.From, e.To)
 }
 
 // HTTPClient returns an authenticated HTTP client that follows redirects on the same server only.

@@ -1,5 +1,5 @@
-// Package transport sends requests to the API server: it bounds what the server sends, repeats requests that may arrive
-// twice, stays on the server of the kubeconfig, and does not wait for a credential plugin that hangs.
+// Package transport sends requests to the API server: it bounds responses, retries idempotent requests, does not follow
+// redirects to other servers, and does not wait for a credential plugin that hangs.
 package transport
 
 import (
@@ -116,9 +116,9 @@ type failure struct {
 	code  int // 0 for a lost connection
 	cause string
 	asked time.Duration
-	// refused is set for a connection that the server refused after it had lost
-	// another one: it restarts. starting is set for the response of a server that has
-	// not finished its start.
+	// refused is set if the server refused a connection after another one was lost,
+	// because it restarts. starting is set for the response of a server that has not
+	// finished starting.
 	refused, starting bool
 }
 
@@ -144,7 +144,7 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	code := response.StatusCode
 	f := &failure{code: code, cause: fmt.Sprintf("%d %s from the API server", code, http.StatusText(code))}
 	if f.starting = code == http.StatusServiceUnavailable && strings.HasPrefix(peek(response), pathsMissing); f.starting {
-		return f // it asks for more time than its start takes
+		return f // its Retry-After is longer than its start takes
 	}
 	if pause, ok := web.RetryAfter(response.Header); ok {
 		f.asked = min(pause, longestBackoff+time.Second)

@@ -64,14 +64,14 @@ const (
 type Error struct {
 	Step   Step
 	Detail string
-	// Given is true if the trusted root is that of the request.
+	// Given is true if the request contains the trusted root.
 	Given bool
 }
 
 func (e *Error) Error() string {
 	switch e.Step {
 	case ReadRoot:
-		return "reading the trusted root of Sigstore: " + e.Detail
+		return "reading the Sigstore trusted root: " + e.Detail
 	case ReadBundle:
 		return "the signature is not a Sigstore bundle: " + e.Detail
 	case CheckIdentity:
@@ -85,11 +85,11 @@ func (e *Error) Error() string {
 func (e *Error) remedy() string {
 	switch {
 	case e.Step == ReadRoot && e.Given:
-		return "set --trusted-root to the file trusted_root.json of Sigstore"
+		return "set --trusted-root to the Sigstore trusted_root.json file"
 	case e.Step == ReadRoot:
-		return "check the network connection and HTTPS_PROXY, or set --trusted-root to a copy of trusted_root.json of Sigstore"
+		return "check the network connection and HTTPS_PROXY, or set --trusted-root to a copy of the Sigstore trusted_root.json file"
 	case e.Step == CheckSignature && e.Given:
-		return "check that the file of --trusted-root is current; if it is, do not use the files and report it"
+		return "check that the --trusted-root file is up to date; if it is, do not use the files and report it"
 	default:
 		return "do not use the files, and report it"
 	}

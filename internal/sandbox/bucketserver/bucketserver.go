@@ -4,7 +4,7 @@ package bucketserver
 
 import (
 	"bytes"
-	"crypto/md5" // the ETag of S3
+	"crypto/md5" // S3 uses MD5 for ETags
 	"encoding/hex"
 	"encoding/xml"
 	"maps"
@@ -22,7 +22,7 @@ type Object struct {
 	ETag string
 }
 
-// NewObject returns an object with the ETag that S3 gives to small objects.
+// NewObject returns an object with the ETag that S3 uses for small objects.
 func NewObject(content []byte) Object {
 	sum := md5.Sum(content) // as above
 	return Object{content, hex.EncodeToString(sum[:])}
@@ -44,7 +44,7 @@ type s3Error struct {
 	Resource string
 }
 
-// Fail answers a request with an error of S3.
+// Fail responds to a request with an S3 error.
 func Fail(w http.ResponseWriter, r *http.Request, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
@@ -71,11 +71,11 @@ func (b *Bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodGet && query.Get("list-type") == "2":
 		b.list(w, r, query)
 	default:
-		Fail(w, r, http.StatusNotImplemented, "NotImplemented", "only objects are listed and read")
+		Fail(w, r, http.StatusNotImplemented, "NotImplemented", "the bucket supports only listing and reading objects")
 	}
 }
 
-// unknown reports whether a query has a parameter that is not known, or one with another value.
+// unknown reports whether a query has an unknown parameter, or one with another value.
 func unknown(query url.Values, known map[string]string) bool {
 	for name, values := range query {
 		only, ok := known[name]
@@ -86,7 +86,7 @@ func unknown(query url.Values, known map[string]string) bool {
 	return false
 }
 
-// anyValue is the value of parameters that may have any.
+// anyValue marks parameters that accept any value.
 const anyValue = "*"
 
 func (b *Bucket) object(w http.ResponseWriter, r *http.Request, key string, query url.Values) {
@@ -103,7 +103,7 @@ func (b *Bucket) object(w http.ResponseWriter, r *http.Request, key string, quer
 	}
 }
 
-// listing is the answer to ListObjectsV2.
+// listing is the response to ListObjectsV2.
 type listing struct {
 	XMLName      xml.Name `xml:"http://s3.amazonaws.com/doc/2006-03-01/ ListBucketResult"`
 	Name         string

@@ -7,9 +7,9 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Find returns the path of flux-sandbox for a version of flux: beside flux, the one that 'flux
-// sandbox pull' has downloaded for this version, or, unlike the helper program, on PATH, because users
-// run it directly.
+// Find returns the path of flux-sandbox for a version of flux: in the directory of flux, as downloaded
+// by 'flux sandbox pull' for this version, or on PATH. Unlike the helper program, users run it
+// directly.
 func Find(version string) (string, error) {
 	path, err := helper.Find(helper.Sandbox)
 	if err == nil {
@@ -25,7 +25,7 @@ func Find(version string) (string, error) {
 	}
 	remedy := "download it with 'flux sandbox pull', or build it in a clone with 'make sandbox controllers'"
 	if !IsRelease(version) {
-		remedy = "build it with 'make sandbox controllers', or download that of a release with 'flux sandbox pull --version VERSION'"
+		remedy = "build it with 'make sandbox controllers', or download a release with 'flux sandbox pull --version VERSION'"
 	}
-	return "", hint.Errorf(remedy, "%s not found in the directory of flux, among the downloaded ones or on PATH", helper.Sandbox)
+	return "", hint.Errorf(remedy, "%s not found in the directory of flux, in the downloaded sandboxes or in PATH", helper.Sandbox)
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Others returns the versions in the store that are not to be kept, oldest first. A version may lack
-// programs, if its removal was interrupted.
+// Others returns the versions in the store except those in keep, oldest first. A version is
+// incomplete if its removal was interrupted.
 func (s Store) Others(keep ...string) ([]string, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -35,8 +35,8 @@ func (s Store) Others(keep ...string) ([]string, error) {
 	return names, nil
 }
 
-// Prune removes the versions that are not to be kept and of which no program runs, and returns both
-// these and the ones that run.
+// Prune removes the versions that are neither in keep nor running, and returns the removed and the
+// running versions.
 func (s Store) Prune(ctx context.Context, keep ...string) (removed, running []string, err error) {
 	versions, err := s.Others(keep...)
 	if err != nil || len(versions) == 0 {

@@ -36,17 +36,17 @@ const Address = repository + "/releases"
 const (
 	// checksumsMax, bundleMax and archiveMax are the maximum sizes of the files of a release.
 	checksumsMax, bundleMax, archiveMax = 1 << 20, 1 << 20, 512 << 20
-	// bundleSuffix is what the name of a signature has after that of the file, and signature the file
-	// of a downloaded sandbox whose checksum was signed. Sandboxes without it were not verified.
+	// bundleSuffix is the suffix of the file names of signatures. signature is the file that Pull
+	// adds to a verified sandbox; sandboxes without it were not verified.
 	bundleSuffix = ".sigstore.json"
 	signature    = "checksums.txt" + bundleSuffix
-	// staging is the prefix of temporary directories. Those of killed processes are removed if
-	// nothing was written to them for abandoned.
+	// staging is the prefix of temporary directories. Directories of killed processes are
+	// removed if nothing was written to them for the time abandoned.
 	staging   = ".pull-"
 	abandoned = time.Hour
 )
 
-// released matches the prerelease of a version with a release. Others are those of builds of a commit.
+// released matches the prerelease of a released version. Builds of a commit have others.
 var released = regexp.MustCompile(`^((alpha|beta|rc)(\.\d+)?)?$`)
 
 // Store is the directory of downloaded sandboxes, one for each version.
@@ -129,7 +129,7 @@ type Release struct {
 func Normalize(text string) (string, error) {
 	v, err := semver.StrictNewVersion(strings.TrimPrefix(text, "v"))
 	if err != nil {
-		return "", hint.Errorf("name a release, e.g. 1.0.0", "invalid version %q: %w", text, err)
+		return "", hint.Errorf("use a release version, such as 1.0.0", "invalid version %q: %w", text, err)
 	}
 	return v.String(), nil
 }
@@ -150,15 +150,15 @@ func (s Store) Verified(version string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// has reports whether the store has a sandbox that does not have to be downloaded.
+// has reports whether the store has the sandbox, with a verified signature if required.
 func (s Store) has(r Release) bool {
 	return complete(s.At(r.Version)) && (r.Verify == nil || s.Verified(r.Version))
 }
 
 // Pull downloads a sandbox that the store does not have, or has without a verified signature, and
 // reports whether it did. The signature of the checksums is verified before the archive is
-// downloaded, and its checksum is compared before it is unpacked. After an error the store is as it
-// was.
+// downloaded, and the checksum of the archive is compared before it is unpacked. After an error the
+// store is as it was.
 func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error) {
 	if err := s.clean(r.Now()); err != nil {
 		return false, err
@@ -171,7 +171,7 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 		err = web.CheckEncrypted(base)
 	}
 	if err != nil {
-		return false, fmt.Errorf("invalid address of the releases: %w", err)
+		return false, fmt.Errorf("invalid releases address: %w", err)
 	}
 	r.Address = web.Bare(base)
 	client := download.New(r.Agent)
@@ -204,13 +204,13 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	return true, s.install(unpacked, r)
 }
 
-// checksum returns the checksum of the archive, which the release publishes, and the verified
-// signature of the checksums, if it has to be verified.
+// checksum returns the checksum of the archive, which the release publishes, and the
+// signature of the checksums, if it must be verified.
 func (r Release) checksum(ctx context.Context, client *download.Client, folder *url.URL, file string) (sum string, bundle []byte, err error) {
 	address := folder.JoinPath("flux_" + r.Version + "_checksums.txt")
 	lines, err := client.Read(ctx, address.String(), checksumsMax)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", nil, hint.Errorf("see "+r.Address+" for the versions, and set one with --version", "flux %s is not among the releases", r.Version)
+		return "", nil, hint.Errorf("see "+r.Address+" for the versions, and set one with --version", "flux release %s not found", r.Version)
 	}
 	if err != nil {
 		return "", nil, r.explain(ctx, err)
@@ -233,7 +233,7 @@ func (r Release) verify(ctx context.Context, client *download.Client, checksums 
 	address.Path += bundleSuffix
 	bundle, err := client.Read(ctx, address.String(), bundleMax)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hint.Errorf("if "+r.Address+" is a mirror, copy the file to it; else do not use the files, and report it",
+		return nil, hint.Errorf("if "+r.Address+" is a mirror, copy the file to it; otherwise do not use the files, and report it",
 			"flux %s has no signature: %w", r.Version, err)
 	}
 	if err != nil {
@@ -248,7 +248,7 @@ func (r Release) verify(ctx context.Context, client *download.Client, checksums 
 	return bundle, nil
 }
 
-// mark stores the signature with the programs. The archive cannot bring one of its own.
+// mark stores the signature with the programs. It removes any signature from the archive.
 func mark(dir string, bundle []byte) error {
 	path := filepath.Join(dir, signature)
 	if err := os.RemoveAll(path); err != nil || bundle == nil {
@@ -257,7 +257,7 @@ func mark(dir string, bundle []byte) error {
 	return os.WriteFile(path, bundle, 0o644) // the signature is public
 }
 
-// fetch downloads the archive to a file and compares its checksum. The file is at its start.
+// fetch downloads the archive to a file and compares its checksum. The file is rewound.
 func fetch(ctx context.Context, client *download.Client, address *url.URL, dir, want string, progress func(done, total int64)) (_ *os.File, err error) {
 	body, err := client.Get(ctx, address)
 	if err != nil {
@@ -285,7 +285,7 @@ func fetch(ctx context.Context, client *download.Client, address *url.URL, dir, 
 	return file, err
 }
 
-// unpack unpacks an archive that has regular files and directories only, and all programs.
+// unpack extracts an archive, which must contain all programs, and only files and directories.
 func unpack(ctx context.Context, archive io.Reader, dir string) error {
 	left, err := registry.Extract(ctx, archive, dir)
 	switch {
@@ -294,12 +294,12 @@ func unpack(ctx context.Context, archive io.Reader, dir string) error {
 	case len(left) > 0:
 		return fmt.Errorf("the archive has %q, which is neither a file nor a directory", left[0])
 	case !complete(dir):
-		return errors.New("the archive does not have all programs of the sandbox")
+		return errors.New("the archive does not contain all sandbox binaries")
 	}
 	return nil
 }
 
-// install makes a directory the one of a version. Another process may have done it meanwhile.
+// install moves a sandbox to the directory of its version, unless another process has done so.
 func (s Store) install(unpacked string, r Release) error {
 	target := s.At(r.Version)
 	if err := os.Rename(unpacked, target); err == nil || s.has(r) {
@@ -349,7 +349,7 @@ func written(dir string) time.Time {
 	return last
 }
 
-// explain adds what was downloaded, and a remedy, to an error without one.
+// explain adds the download and a remedy to an error that has no remedy.
 func (r Release) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

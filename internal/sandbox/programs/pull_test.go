@@ -196,7 +196,7 @@ func TestPullFails(t *testing.T) {
 			s.files[bundle] = bytes.Repeat([]byte("x"), bundleMax+1)
 		}, "larger than 1 MiB", "mirror"},
 		"half a signature": {func(_ *testing.T, s *server) { s.broken[bundle] = true }, "unexpected EOF", "--releases to a mirror"},
-		"no release":       {func(_ *testing.T, s *server) { delete(s.files, checksums) }, "flux 1.0.0 is not among the releases", "--version"},
+		"no release":       {func(_ *testing.T, s *server) { delete(s.files, checksums) }, "flux release 1.0.0 not found", "--version"},
 		"no archive":       {func(_ *testing.T, s *server) { delete(s.files, path) }, "404", "--releases to a mirror"},
 		"large checksums": {func(_ *testing.T, s *server) {
 			s.files[checksums] = bytes.Repeat([]byte("x"), checksumsMax+1)
@@ -210,7 +210,7 @@ func TestPullFails(t *testing.T) {
 			t.Helper()
 			s.files[path] = packed(t, programs()[:3]...)
 			s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name))
-		}, "does not have all programs", ""},
+		}, "does not contain all sandbox binaries", ""},
 		"no archive format": {func(_ *testing.T, s *server) {
 			s.files[path] = []byte("<html>")
 			s.sign(fmt.Appendf(nil, "%x  %s\n", sha256.Sum256(s.files[path]), name))
@@ -302,7 +302,7 @@ func TestPullAddress(t *testing.T) {
 	s := store(t)
 	for _, address := range []string{"http://releases.example.com", "ftp://127.0.0.1", "releases", "https://exa mple"} {
 		r := Release{Version: "1.0.0", Address: address, Now: time.Now, Started: func() {}}
-		if done, err := s.Pull(t.Context(), r); done || err == nil || !strings.Contains(err.Error(), "invalid address of the releases") {
+		if done, err := s.Pull(t.Context(), r); done || err == nil || !strings.Contains(err.Error(), "invalid releases address") {
 			t.Errorf("%s: %v, %v", address, done, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // AgeKeys returns the public keys of a text with age keys, one a line.
 func AgeKeys(text []byte) ([]string, error) {
 	if bytes.Contains(text, []byte("-----BEGIN AGE ENCRYPTED FILE-----")) {
-		return nil, errors.New("the age key is encrypted: decrypt it with 'age --decrypt', since kustomize-controller has no passphrase")
+		return nil, errors.New("the age key is encrypted: decrypt it with 'age --decrypt', since kustomize-controller does not support passphrases")
 	}
 	identities, err := age.ParseIdentities(bytes.NewReader(text))
 	if err != nil {
@@ -49,7 +49,7 @@ func OpenPGPKeys(text []byte) ([]string, error) {
 			encrypted = encrypted || sub.PrivateKey != nil && sub.PrivateKey.Encrypted
 		}
 		if encrypted {
-			return nil, fmt.Errorf("OpenPGP key %s has a passphrase: remove it with 'gpg --edit-key', since kustomize-controller has no passphrase", fingerprint)
+			return nil, fmt.Errorf("OpenPGP key %s has a passphrase: remove it with 'gpg --edit-key', since kustomize-controller does not support passphrases", fingerprint)
 		}
 		fingerprints = append(fingerprints, fingerprint)
 	}

@@ -99,9 +99,9 @@ func NewProcess(pool *helper.Pool) *helper.Process {
 }
 
 // environment returns the environment of the helper process: the environment of the user, in which
-// the clients of key services find credentials. Documents name the keys and may be untrusted, so
-// the metadata service of a machine is used for credentials only if a variable of the user enables
-// it.
+// the clients of key services find credentials. Documents specify the keys and may be untrusted,
+// so the metadata service of a machine is used for credentials only if a variable of the user
+// enables it.
 func environment(environ []string) []string {
 	env := map[string]string{}
 	for _, variable := range environ {

@@ -8,7 +8,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// condition is the one of all locales that are not East Asian.
+// condition returns the character widths of locales that are not East Asian.
 func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // Width returns the number of columns of a text without control characters.

@@ -59,7 +59,7 @@ var steps = []step{
 }
 
 // kept lists the columns that the step without a header excludes: identifiers and short columns.
-var kept = []string{"NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REASON", "REVISION", "SUSPENDED", "MESSAGE"}
+var kept = []string{"CLUSTER", "NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REASON", "REVISION", "SUSPENDED", "MESSAGE"}
 
 // forms is the number of forms of a cell. The first is the full cell.
 const forms = 3

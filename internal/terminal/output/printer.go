@@ -1,12 +1,15 @@
 package output
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"text/template/parse"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
@@ -16,7 +19,16 @@ const Formats = "json, yaml, name, wide, jsonpath=…, go-template=…, custom-c
 // Option configures how objects are printed.
 type Option func(*options)
 
-type options struct{ noHeader bool }
+type options struct {
+	noHeader bool
+	execute  TemplateFunc
+}
+
+// TemplateFunc returns the text of a Go template for an object in JSON.
+type TemplateFunc func(template string, object []byte) (string, error)
+
+// Templates executes Go templates, without which the format go-template prints nothing.
+func Templates(execute TemplateFunc) Option { return func(o *options) { o.execute = execute } }
 
 // NoHeader omits the headers of custom columns.
 func NoHeader(leaveOut bool) Option { return func(o *options) { o.noHeader = leaveOut } }
@@ -46,7 +58,7 @@ func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, er
 		return &printers.NamePrinter{}, nil
 	}
 	if kind, template, ok := strings.Cut(format, "="); ok {
-		return templatePrinter(kind, template)
+		return templatePrinter(kind, template, optionsOf(given).execute)
 	}
 	return nil, unknownFormat(format)
 }
@@ -65,7 +77,7 @@ func unknownFormat(format string) error {
 
 // templatePrinter returns the printer of a format with an inline template or, with -file, a
 // template in a file. Missing keys are allowed.
-func templatePrinter(kind, template string) (printers.ResourcePrinter, error) {
+func templatePrinter(kind, template string, execute TemplateFunc) (printers.ResourcePrinter, error) {
 	what, inFile := strings.CutSuffix(kind, "-file")
 	if inFile && (what == "jsonpath" || what == "go-template") {
 		text, err := os.ReadFile(template)
@@ -84,14 +96,35 @@ func templatePrinter(kind, template string) (printers.ResourcePrinter, error) {
 		p.EnableJSONOutput(kind == "jsonpath-as-json")
 		return p, nil
 	case "go-template":
-		p, err := printers.NewGoTemplatePrinter([]byte(template))
-		if err != nil {
+		// text/template itself can call all methods of all types, so the linker would keep methods that flux does not use.
+		tree := parse.New("output")
+		tree.Mode = parse.SkipFuncCheck
+		if _, err := tree.Parse(template, "", "", map[string]*parse.Tree{}); err != nil {
 			return nil, fmt.Errorf("-o %s: %w", kind, err)
 		}
-		p.AllowMissingKeys(true)
-		return p, nil
+		return &goTemplatePrinter{template, execute}, nil
 	}
 	return nil, unknownFormat(kind)
+}
+
+// goTemplatePrinter prints the text of a Go template.
+type goTemplatePrinter struct {
+	template string
+	execute  TemplateFunc
+}
+
+// PrintObj implements [printers.ResourcePrinter].
+func (p *goTemplatePrinter) PrintObj(o runtime.Object, w io.Writer) error {
+	object, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	text, err := p.execute(p.template, object)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
 }
 
 // List returns a v1 List of the items, as kubectl prints.

@@ -40,13 +40,17 @@ status:
 `,
 		"name":                           "kustomization.kustomize.toolkit.fluxcd.io/app\nkustomization.kustomize.toolkit.fluxcd.io/application deleted\n",
 		"jsonpath={.status.ready}":       "no\nyes\n",
-		"go-template={{.metadata.name}}": "app\napplication\n",
+		"go-template={{.metadata.name}}": "{{.metadata.name}} app\n{{.metadata.name}} application\n",
 		"custom-columns=READY:status.ready,N:.metadata.name": "READY   N\nno      app\nyes     application\n",
 	} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
 			var b strings.Builder
-			r, err := output.NewRecords(&b, format)
+			r, err := output.NewRecords(&b, format, output.Templates(func(template string, object []byte) (string, error) {
+				var o unstructured.Unstructured
+				err := o.UnmarshalJSON(object)
+				return template + " " + o.GetName(), err
+			}))
 			if err != nil {
 				t.Fatal(err)
 			}

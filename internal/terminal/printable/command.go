@@ -12,7 +12,7 @@ import (
 // GitHub Actions, and of TeamCity. Each system ignores the case of letters.
 var markers = []string{"##[", "##vso[", "##teamcity["}
 
-// nameMax is the maximum length of the name of a workflow command. What may be a longer one is escaped.
+// nameMax is the maximum length of the name of a workflow command. Longer ones are escaped, too.
 const nameMax = 256
 
 // CommandWriter escapes commands of CI systems in text for people: the runner of a job reads its
@@ -90,7 +90,7 @@ func (w *CommandWriter) pass(text string, complete bool) error {
 	return err
 }
 
-// answer is whether a text begins with a command.
+// answer is the result of a check whether a text begins with a command.
 type answer int
 
 const (
@@ -129,7 +129,7 @@ func marked(text string) answer {
 }
 
 // workflow reports whether a line, without the space before it, begins with a workflow command of
-// GitHub, Gitea or Forgejo: "::name::" or "::name parameters::". An IPv6 address is none.
+// GitHub, Gitea or Forgejo: "::name::" or "::name parameters::", but not with an IPv6 address.
 func workflow(text string) answer {
 	name, ok := strings.CutPrefix(text, "::")
 	if !ok {

@@ -112,7 +112,7 @@ const (
 )
 
 // joins reports whether the character at i is between two visible characters
-// outside ASCII. Elsewhere it would only make two names look the same.
+// outside ASCII. Elsewhere, it is invisible, and only makes different names look equal.
 func joins(s string, i, size int) bool {
 	r, _ := utf8.DecodeRuneInString(s[i:])
 	if r != zeroWidthJoiner && r != zeroWidthNonJoiner {

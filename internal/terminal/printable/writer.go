@@ -43,8 +43,8 @@ func JSON(s string) string {
 type writer struct {
 	w   io.Writer
 	fit func(string) string
-	// rest is what needs the next write to be understood: the beginning of a
-	// character, a CR whose LF may follow, or a joiner.
+	// rest is the end of the text that depends on the next write: the beginning of
+	// a character, a CR whose LF may follow, or a joiner.
 	rest []byte
 	// last is the last character of what was written, if it is beyond ASCII: a
 	// joiner may follow it.

@@ -4,8 +4,8 @@ package ui
 
 import "golang.org/x/sys/unix"
 
-// stopEcho makes a terminal not show what is typed. Unlike in raw mode, lines are edited and Ctrl-C
-// interrupts, and what is typed before a read is read as a line.
+// stopEcho disables the echo of a terminal. Unlike in raw mode, line editing and Ctrl-C work, and
+// text that is typed before a read is read as a line.
 func stopEcho(fd int) error {
 	mode, err := unix.IoctlGetTermios(fd, getTerminal)
 	if err != nil {

@@ -2,7 +2,7 @@ package ui
 
 import "golang.org/x/sys/windows"
 
-// stopEcho makes a console not show what is typed.
+// stopEcho disables the echo of a console.
 func stopEcho(fd int) error {
 	var mode uint32
 	if err := windows.GetConsoleMode(windows.Handle(fd), &mode); err != nil {

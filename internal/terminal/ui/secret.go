@@ -21,7 +21,7 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 	defer t.pause()()
 	before, err := term.GetState(fd)
 	if err == nil {
-		// ReadPassword stops the echo only when it begins: what is typed, or pasted, between the prompt
+		// ReadPassword disables the echo only when it begins: text typed or pasted between the prompt
 		// and that moment would be shown.
 		err = stopEcho(fd)
 	}

@@ -37,7 +37,7 @@ type Terminal struct {
 	// columns is the width of err, 0 if it is not a terminal.
 	columns int
 	env     func(string) string
-	// redraws reports whether lines can be overwritten, and shown is the present one.
+	// redraws reports whether lines can be overwritten, and shown is the current line.
 	redraws  bool
 	progress []*Progress
 	shown    string
@@ -144,7 +144,7 @@ func (t *Terminal) Action(format string, args ...any) { t.message("►", color.F
 // Generate prints what is being generated.
 func (t *Terminal) Generate(format string, args ...any) { t.message("✚", color.FgCyan, format, args) }
 
-// Waiting prints a condition that is waited for.
+// Waiting prints a condition that the command waits for.
 func (t *Terminal) Waiting(format string, args ...any) { t.message("◎", color.FgCyan, format, args) }
 
 // Success prints a completed action.

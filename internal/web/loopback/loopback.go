@@ -42,7 +42,7 @@ func Serve(ctx context.Context, h http.Handler) (*Server, error) {
 	return serve(ctx, h, nil, nil)
 }
 
-// ServeTLS serves HTTPS with a certificate that signs itself. now is the present time.
+// ServeTLS serves HTTPS with a self-signed certificate. now is the current time.
 func ServeTLS(ctx context.Context, h http.Handler, name string, now time.Time) (*Server, error) {
 	certificate, ca, err := newCertificate(name, now)
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // mostToken is the maximum size of the response. A token has a few KiB.
 const mostToken = 1 << 20
 
-// ErrNoActions is returned outside of a job with permission to request a token.
+// ErrNoActions is returned outside of a job that may request a token.
 var ErrNoActions = errors.New(ActionsURL + " and " + actionsToken + " are not set: run in a GitHub or Forgejo Actions job with the permission id-token: write")
 
 // ActionsToken requests an OIDC token from the runner of GitHub or Forgejo Actions.

@@ -1,5 +1,5 @@
-// Package webhook calls the webhooks of Receivers like the services that they are
-// made for.
+// Package webhook calls the webhooks of Receivers in the same way as the services
+// that they support.
 package webhook
 
 import (
@@ -26,7 +26,7 @@ type Request struct {
 	Payload []byte
 }
 
-// Type is a type of Receiver: how it verifies requests.
+// Type describes a type of Receiver and how it verifies requests.
 type Type struct {
 	Name string
 	// Signs is true if requests are signed with the token or contain it.
@@ -54,7 +54,7 @@ func Types() []Type {
 		{Name: "harbor", Signs: true, prove: token("Authorization")},
 		{Name: "dockerhub"},
 		{Name: "quay"},
-		{Name: "gcr", Bears: true, Payload: "the message that Pub/Sub pushes", prove: bear},
+		{Name: "gcr", Bears: true, Payload: "the Pub/Sub push message", prove: bear},
 		{Name: "nexus", Signs: true, prove: signature("X-Nexus-Webhook-Signature", sha1.New, "")},
 		{Name: "acr"},
 		{Name: "cdevents", Payload: "a CDEvent", event: "Ce-Type"},

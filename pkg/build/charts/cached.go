@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/build/recall"
 )
 
-// Cached keeps what a Renderer returns, if it depends on nothing but the release.
+// Cached caches the results of a Renderer that depend only on the release.
 type Cached struct {
 	Renderer
 	Cache recall.Cache

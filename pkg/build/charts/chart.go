@@ -1,5 +1,5 @@
 // Package charts renders the objects that HelmReleases apply: it finds charts and values, and post-renders
-// what a Renderer makes of them.
+// the output of a Renderer.
 package charts
 
 import (
@@ -17,8 +17,8 @@ type Chart struct {
 	// Archive is a packed chart.
 	Archive []byte `json:"archive,omitempty"`
 
-	// URL is a Helm repository (https://) or a registry path with charts (oci://). Name is the
-	// chart in it. Without a name, an oci:// URL names the chart.
+	// URL is a Helm repository (https://) or a registry path with charts (oci://). Name is the chart in
+	// it. Without a name, an oci:// URL identifies the chart.
 	URL  string `json:"url,omitempty"`
 	Name string `json:"name,omitempty"`
 	// Version is a version or a version range; "" is the newest release.
@@ -60,7 +60,7 @@ type Access struct {
 	Key  []byte `json:"key,omitempty"`
 	// Insecure allows a registry without TLS.
 	Insecure bool `json:"insecure,omitempty"`
-	// PassCredentials also sends the credentials to other hosts that an index names.
+	// PassCredentials also sends the credentials to other hosts that an index references.
 	PassCredentials bool `json:"passCredentials,omitempty"`
 	// Public allows connections to public addresses and to the hosts in Hosts only.
 	Public bool     `json:"public,omitempty"`
@@ -85,7 +85,8 @@ type Release struct {
 	Find build.Finder `json:"-"`
 	// SkipSchema skips the validation of the values against the schema of the chart.
 	SkipSchema bool `json:"skipSchema,omitempty"`
-	// Reverse reverses the order of the keys of maps, which is not defined in templates: lists that differ depend on it.
+	// Reverse reverses the order of map keys, which is undefined in templates: lists that then differ
+	// depend on this order.
 	Reverse bool `json:"reverse,omitempty"`
 	// Secret is set if secret values are used.
 	Secret bool `json:"-"`
@@ -114,8 +115,8 @@ func VersionMetadata(revision string) string {
 	return hex[:shown]
 }
 
-// Renderer renders charts. The implementation in pkg/build/helm uses the SDK of Helm, which is slow
-// to start: programs that rarely need it run it in a process of its own.
+// Renderer renders charts. The implementation in pkg/build/helm uses the SDK of Helm, which is slow to
+// start: programs that rarely need it run it in a separate process.
 type Renderer interface {
 	Render(ctx context.Context, release Release) (*Rendered, error)
 }
@@ -126,7 +127,7 @@ type Fetcher interface {
 	Fetch(ctx context.Context, chart Chart) (*Fetched, error)
 }
 
-// Fetched is a chart in the cache. The digest is that of SHA-256 in hexadecimal digits.
+// Fetched is a chart in the cache. The digest is the SHA-256 digest in hexadecimal.
 type Fetched struct {
 	Version string `json:"version"`
 	Digest  string `json:"digest"`

@@ -106,7 +106,7 @@ func Newest(versions []string, wanted string) (string, error) {
 	}
 	constraint, err := budget.Range(wanted)
 	if err != nil {
-		return "", fmt.Errorf("%.80q is neither a version nor a range: %w", wanted, err)
+		return "", fmt.Errorf("%.80q is not a valid version or version range: %w", wanted, err)
 	}
 	best, text := (*semver.Version)(nil), ""
 	for _, candidate := range versions {
@@ -116,7 +116,7 @@ func Newest(versions []string, wanted string) (string, error) {
 		}
 	}
 	if best == nil {
-		return "", fmt.Errorf("no version fits %q", wanted)
+		return "", fmt.Errorf("no version matches %q", wanted)
 	}
 	return text, nil
 }

@@ -42,8 +42,7 @@ type chartFinder struct {
 	options Options
 }
 
-// ChartOf returns the chart of a HelmRelease or a HelmChart. Of the options, those for finding and
-// reading sources are used.
+// ChartOf returns the chart of a HelmRelease or a HelmChart. It uses only the options for finding and reading sources.
 func ChartOf(ctx context.Context, o *unstructured.Unstructured, options Options) (*Chart, error) {
 	f := &chartFinder{ctx: ctx, hr: o, options: options}
 	var release releaseSpec
@@ -89,11 +88,11 @@ func (f *chartFinder) generated() (*Chart, error) {
 	o := &unstructured.Unstructured{Object: map[string]any{"kind": source.Kind, "spec": spec}}
 	o.SetNamespace(namespace)
 	o.SetName(name)
-	// Whether the release has been reviewed is not known here.
+	// It is unknown here whether the release has been reviewed.
 	return f.fromOCI(source, o, nil)
 }
 
-// in returns the reference with the default namespace if it has none of its own.
+// in returns the reference, with the default namespace if it has none.
 func (s sourceReference) in(namespace string) controllers.ID {
 	if s.Namespace != "" {
 		namespace = s.Namespace
@@ -144,7 +143,8 @@ func (f *chartFinder) artifact(source controllers.ID) (*Chart, error) {
 	return f.fromOCI(source, o, o)
 }
 
-// fromOCI returns the chart at the URL of an OCIRepository. Its trust is that of named.
+// fromOCI returns the chart at the URL of an OCIRepository, which is trusted unless
+// Options.Untrusted(named).
 func (f *chartFinder) fromOCI(source controllers.ID, o, named *unstructured.Unstructured) (*Chart, error) {
 	var spec struct {
 		URL      string `json:"url"`
@@ -253,7 +253,8 @@ func (f *chartFinder) inTree(source controllers.ID, spec chartSpec, generation i
 	return chart, nil
 }
 
-// access reads the Secrets that a repository references. Its trust is that of named.
+// access reads the Secrets that a repository references. The repository is trusted unless
+// Options.Untrusted(named).
 func (f *chartFinder) access(repository, named *unstructured.Unstructured) (Access, error) {
 	var spec struct {
 		SecretRef     *sourceReference `json:"secretRef"`
@@ -303,8 +304,8 @@ func SameHost(a, b *unstructured.Unstructured) bool {
 	return host(a) != "" && host(a) == host(b)
 }
 
-// AccessOf returns the credentials and connection settings for a repository. Of the options, only
-// Lookup, Missing and Login are used.
+// AccessOf returns the credentials and connection settings for a repository. It uses only the options
+// Lookup, Missing and Login.
 func AccessOf(ctx context.Context, repository *unstructured.Unstructured, options Options) (Access, error) {
 	f := &chartFinder{ctx: ctx, options: options}
 	access, err := f.access(repository, repository)
@@ -339,7 +340,7 @@ func (a *Access) login(text []byte, address string) error {
 		} `json:"auths"`
 	}
 	if err := budget.Unmarshal(".dockerconfigjson", text, &config); err != nil {
-		return errors.New("it holds no login for a registry") // the text itself is secret
+		return errors.New("invalid registry credentials") // the text itself is secret
 	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(address, "oci://"), "/")
 	for name, login := range config.Auths {

@@ -43,7 +43,7 @@ func Values(ctx context.Context, hr *unstructured.Unstructured, lookup build.Loo
 			continue
 		}
 		asked[same] = true
-		// A value that differs if the content of the key differs comes from the key.
+		// A value that changes with the content of the key comes from the key.
 		object := controllers.ID{Kind: reference.Kind, Namespace: hr.GetNamespace(), Name: reference.Name}
 		other := build.LookupFunc(func(ctx context.Context, o controllers.ID) (map[string][]byte, error) {
 			data, err := known.Data(ctx, o)

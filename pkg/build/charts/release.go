@@ -29,9 +29,9 @@ type Options struct {
 	// Find finds the HelmRepository, OCIRepository or HelmChart that the release references. It
 	// returns ErrNotFound if the object does not exist.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
-	// Untrusted reports whether a repository is named by input that has not been reviewed: its
-	// chart is then fetched from public addresses and from Hosts only. It is called with nil for
-	// the repositories of a chart in Sources. Nil trusts all repositories. Schemas of charts are
+	// Untrusted reports whether unreviewed input references a repository: its chart is then
+	// fetched from public addresses and from Hosts only. It is called with nil for the
+	// repositories of a chart in Sources. Nil trusts all repositories. Schemas of charts are
 	// never trusted.
 	Untrusted func(ctx context.Context, repository *unstructured.Unstructured) bool
 	Hosts     []string
@@ -54,7 +54,7 @@ type Options struct {
 	Live build.Finder
 	// Revision is the number of the release to build. A number above 1 is an upgrade.
 	Revision int
-	// Reverse is set in the second of two renderings that are compared to find what is not the same in each.
+	// Reverse is set in the second of two renderings that are compared to find unstable values.
 	Reverse bool
 	// KubeVersion and APIVersions are the capabilities of the cluster in the chart.
 	KubeVersion string
@@ -75,8 +75,7 @@ type Result struct {
 	// CRDs holds the objects in the directory crds of the chart, which Helm applies before all others.
 	// It is empty if spec.install.crds or spec.upgrade.crds is Skip.
 	CRDs []build.Object
-	// Hooks holds the hooks, which Helm runs at points of the life of a release and which are not
-	// part of it.
+	// Hooks holds the hooks, which Helm runs during a release and which are not part of it.
 	Hooks []build.Object
 	Target
 	// Chart and Version are the name and version of the rendered chart.
@@ -229,7 +228,7 @@ func (b *helmBuild) repeat() (*Result, error) {
 		again.unavailable = errors.New("")
 	}
 	if b.options.Missing != nil {
-		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has asked
+		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has called it
 	}
 	if b.options.Twin != nil {
 		again.hr = b.options.Twin
@@ -241,8 +240,8 @@ func (b *helmBuild) repeat() (*Result, error) {
 	return result, nil
 }
 
-// take adds the objects of rendered documents to the result after the post-renderers of the
-// controller.
+// take adds the objects of rendered documents to the result, with the labels and post-renderers
+// of the controller applied.
 func (r *Result) take(ctx context.Context, limits *build.Bounds, hr *unstructured.Unstructured, spec *releaseSpec, rendered *Rendered, revision int) error {
 	objects, err := spec.labeled(ctx, limits, hr, rendered)
 	if err != nil {
@@ -271,4 +270,4 @@ func (r *Result) take(ctx context.Context, limits *build.Bounds, hr *unstructure
 }
 
 // ErrNoChart is returned for a HelmRelease without a chart.
-var ErrNoChart = errors.New("it has neither spec.chart nor spec.chartRef")
+var ErrNoChart = errors.New("neither spec.chart nor spec.chartRef is set")

@@ -22,12 +22,12 @@ import (
 func Stored(hr *unstructured.Unstructured, manifest string, secrets []string) ([]build.Object, error) {
 	var objects []build.Object
 	err := sourcetree.Documents(strings.NewReader(manifest), func(document []byte) error {
-		if err := budget.YAML("manifest of the release", document); err != nil {
+		if err := budget.YAML("release manifest", document); err != nil {
 			return err
 		}
 		text, err := yaml.YAMLToJSON(document)
 		if err != nil {
-			return errors.New("reading the manifest of the release: it is malformed") // the original error may quote the manifest
+			return errors.New("invalid release manifest") // the original error may quote the manifest
 		}
 		o := &unstructured.Unstructured{}
 		if json.Unmarshal(text, &o.Object) == nil && len(o.Object) > 0 { // not only comments

@@ -64,7 +64,7 @@ func releaseValues(ctx context.Context, hr *unstructured.Unstructured, spec *rel
 			// A target path is set in the inline values, as in the controller.
 			values = MergeValues(values, spec.Values)
 			if items += reference.items(string(text)); items > maxListItems {
-				return nil, nil, &budget.ExceededError{Name: fmt.Sprintf("spec.valuesFrom[%d]", i), Fact: fmt.Sprintf("the indices of targetPath make lists of more than %d items", maxListItems)}
+				return nil, nil, &budget.ExceededError{Name: fmt.Sprintf("spec.valuesFrom[%d]", i), Fact: fmt.Sprintf("the indices in targetPath create lists with more than %d items", maxListItems)}
 			}
 			err = reference.set(values, string(text))
 			secrets = reference.remember(secrets, string(text))
@@ -92,7 +92,7 @@ func (r valuesReference) read(ctx context.Context, namespace string, o Options) 
 		return nil, false, nil
 	}
 	if r.Kind != controllers.ConfigMap && r.Kind != controllers.Secret {
-		return nil, false, fmt.Errorf("it refers to a %s: only ConfigMap and Secret can be", r.Kind)
+		return nil, false, fmt.Errorf("invalid kind %s: must be ConfigMap or Secret", r.Kind)
 	}
 	object := controllers.ID{Kind: r.Kind, Namespace: namespace, Name: r.Name}
 	data, err := o.Lookup.Data(ctx, object)

@@ -22,8 +22,8 @@ const (
 	strategyExtract = "Extract"
 )
 
-// staging is the artifact while it is assembled. Folders are recorded because
-// the target of a copy depends on whether it is one.
+// staging is the artifact while it is assembled. Directories are recorded because
+// the target path of a copy depends on whether the target is a directory.
 type staging struct {
 	files   map[string]filetree.File
 	folders map[string]bool
@@ -152,7 +152,7 @@ func literalPrefix(pattern string) string {
 }
 
 // folder copies a directory. Files are always overwritten, as source-watcher
-// merges only files that an operation names or matches itself.
+// merges only files that an operation specifies or matches directly.
 func (c *copying) folder(from, to, root string) error {
 	return fs.WalkDir(c.tree, from, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -257,7 +257,7 @@ func (s *staging) put(name string, file filetree.File) error {
 // enter adds a directory and those that contain it.
 func (s *staging) enter(name string) error {
 	if !fs.ValidPath(name) {
-		return fmt.Errorf("%s is outside of the artifact", name)
+		return fmt.Errorf("%s is outside the artifact", name)
 	}
 	for ; !s.folders[name]; name = path.Dir(name) {
 		if _, file := s.files[name]; file {

@@ -49,8 +49,8 @@ type Produced struct {
 	Files *filetree.Tree
 }
 
-// maxArtifacts limits the artifacts of a generator, which a pathPattern can multiply. The files of all of them have the limit of
-// a build.
+// maxArtifacts limits the artifacts of a generator, which a pathPattern can multiply. The limit for the files of a build
+// applies to all artifacts together.
 const maxArtifacts = 10_000
 
 type artifact struct {

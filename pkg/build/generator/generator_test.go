@@ -141,7 +141,7 @@ func TestRefused(t *testing.T) {
 		`{from: "@repo/none/**", to: "@artifact/"}`:                                                                     "no file matches",
 		`{from: "@repo/none", to: "@artifact/"}`:                                                                        "does not exist",
 		`{from: "@repo/../x", to: "@artifact/"}`:                                                                        "does not exist",
-		`{from: "@repo/envs/**", to: "@artifact/../.."}`:                                                                "outside of the artifact",
+		`{from: "@repo/envs/**", to: "@artifact/../.."}`:                                                                "outside the artifact",
 		`{from: "@repo/envs/**", to: "@artifact//etc"}`:                                                                 "invalid destination",
 		`{from: "@repo/envs/**", to: "elsewhere/"}`:                                                                     "invalid destination",
 		`{from: "@none/envs/**", to: "@artifact/"}`:                                                                     `no source has the alias "none"`,

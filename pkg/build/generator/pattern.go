@@ -14,8 +14,8 @@ import (
 
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
-// expand returns the artifacts of spec.pathPattern: those of the spec for each
-// directory of the source that the pattern matches.
+// expand returns the artifacts for spec.pathPattern: the artifacts in the spec
+// for each source directory that the pattern matches.
 func (g *Generator) expand(sources Sources) ([]artifact, error) {
 	tree, pattern, err := g.source(g.pathPattern, sources)
 	if err != nil {
@@ -81,8 +81,8 @@ func matcherOf(pattern string) (*regexp.Regexp, error) {
 	return budget.Regexp(b.String())
 }
 
-// fill replaces the placeholders of an artifact. Names of objects are lower
-// case, paths are not changed.
+// fill replaces the placeholders of an artifact. It converts artifact names to
+// lower case, and does not change paths.
 func (a artifact) fill(values map[string]string) (artifact, error) {
 	lower := map[string]string{}
 	for key, value := range values {

@@ -32,7 +32,7 @@ func (r *Renderer) fetch(ctx context.Context, from charts.Chart) (packed []byte,
 	}
 	u, err := url.Parse(from.URL)
 	if err != nil {
-		return nil, "", fmt.Errorf("reading the address of chart %s: %w", from.Name, err)
+		return nil, "", fmt.Errorf("invalid URL of chart %s: %w", from.Name, err)
 	}
 	switch u.Scheme {
 	case "oci":
@@ -41,7 +41,7 @@ func (r *Renderer) fetch(ctx context.Context, from charts.Chart) (packed []byte,
 		packed, err = r.download(ctx, from)
 		return packed, from.Build, err
 	}
-	return nil, "", fmt.Errorf("chart %s: %q is not the address of a repository: https:// or oci:// is", from.Name, from.URL)
+	return nil, "", fmt.Errorf("chart %s: invalid repository URL %q: must begin with https:// or oci://", from.Name, from.URL)
 }
 
 // index holds the fields of index.yaml that are used.
@@ -77,22 +77,22 @@ func (r *Renderer) download(ctx context.Context, from charts.Chart) ([]byte, err
 		return packed, nil
 	}
 	if len(entry.URLs) == 0 {
-		return nil, fmt.Errorf("the index of %s says nowhere to find chart %s %s", from.URL, from.Name, entry.Version)
+		return nil, fmt.Errorf("the index of %s has no URL for chart %s %s", from.URL, from.Name, entry.Version)
 	}
 	base, err := url.Parse(repository)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of a repository: %w", err)
+		return nil, fmt.Errorf("invalid repository URL: %w", err)
 	}
 	address, err := base.Parse(entry.URLs[0])
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of a chart: %w", err)
+		return nil, fmt.Errorf("invalid chart URL: %w", err)
 	}
 	packed, err := r.get(ctx, address.String(), repository, from.Access, chartMax)
 	if err != nil {
 		return nil, fmt.Errorf("fetching chart %s %s: %w", from.Name, entry.Version, err)
 	}
 	if got := digestOf(packed); digest != "" && got != digest {
-		return nil, fmt.Errorf("chart %s %s has digest %s, but the index of %s says %s", from.Name, entry.Version, got, from.URL, digest)
+		return nil, fmt.Errorf("chart %s %s has digest %s, but the index of %s lists %s", from.Name, entry.Version, got, from.URL, digest)
 	}
 	return packed, r.keep(packed)
 }
@@ -134,7 +134,7 @@ func parseIndex(repository string, text []byte) (*index, error) {
 // choose returns the newest entry in the version range, or the entry with exactly that version.
 func choose(entries []indexEntry, from charts.Chart) (*indexEntry, error) {
 	if len(entries) == 0 {
-		return nil, fmt.Errorf("there is no chart %q in %s", from.Name, from.URL)
+		return nil, fmt.Errorf("chart %q not found in %s", from.Name, from.URL)
 	}
 	versions := make([]string, len(entries))
 	for i, entry := range entries {

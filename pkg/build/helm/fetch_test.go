@@ -127,8 +127,8 @@ func TestRepository(t *testing.T) {
 	access := charts.Access{Username: "me", Password: "hunter2"}
 	for version, want := range map[string]string{
 		"": "app 1.2.0", "1.0.0": "app 1.0.0", "1.x": "app 1.2.0", ">=1.0.0-0": "app 2.0.0-rc.1", "2.0.0-rc.1": "app 2.0.0-rc.1",
-		"3.x":       `error: chart "app" in ` + repo.URL + `/charts: no version fits "3.x"`,
-		"no number": `error: chart "app" in ` + repo.URL + `/charts: "no number" is neither a version nor a range: `,
+		"3.x":       `error: chart "app" in ` + repo.URL + `/charts: no version matches "3.x"`,
+		"no number": `error: chart "app" in ` + repo.URL + `/charts: "no number" is not a valid version or version range: `,
 	} {
 		got := rendered(t, r, charts.Chart{URL: repo.URL + "/charts", Name: "app", Version: version, Access: access})
 		if got != want && !(strings.HasPrefix(want, "error: ") && strings.HasPrefix(got, want)) {
@@ -192,7 +192,7 @@ func TestRepositoryRefuses(t *testing.T) {
 	}
 	access := charts.Access{Username: "me", Password: "hunter2"}
 	got = rendered(t, r, charts.Chart{URL: repo.URL, Name: "other", Access: access})
-	if got != `error: there is no chart "other" in `+repo.URL {
+	if got != `error: chart "other" not found in `+repo.URL {
 		t.Error(got)
 	}
 	repo.wrong = true
@@ -201,7 +201,7 @@ func TestRepositoryRefuses(t *testing.T) {
 		t.Error(got)
 	}
 	got = rendered(t, r, charts.Chart{URL: "ftp://example.com", Name: "app"})
-	if !strings.Contains(got, "https:// or oci:// is") {
+	if !strings.Contains(got, "must begin with https:// or oci://") {
 		t.Error(got)
 	}
 }

@@ -113,7 +113,7 @@ func referenceOf(address string, from charts.Chart, options []remote.Option) (na
 	}
 	repository, err := name.NewRepository(address, strict...)
 	if err != nil {
-		return nil, fmt.Errorf("reading the address of chart oci://%s: %w", address, err)
+		return nil, fmt.Errorf("invalid URL of chart oci://%s: %w", address, err)
 	}
 	switch {
 	case from.Digest != "":
@@ -147,7 +147,7 @@ func layerOf(image v1.Image) (v1.Layer, error) {
 		}
 	}
 	if len(layers) == 0 {
-		return nil, errors.New("there is no layer in it")
+		return nil, errors.New("the artifact has no layers")
 	}
 	return layers[0], nil
 }

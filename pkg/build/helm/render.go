@@ -36,7 +36,7 @@ type Renderer struct {
 	// Cache is the directory for fetched charts, by digest. If it is "", charts are not cached.
 	Cache string
 
-	// once makes usual, which sends requests to repositories without certificates of their own.
+	// once creates usual, the transport for repositories without their own certificates.
 	once   sync.Once
 	usual  *http.Transport
 	failed error
@@ -55,7 +55,7 @@ func (r *Renderer) Render(ctx context.Context, release charts.Release) (*charts.
 		return nil, err
 	}
 	if c.Metadata.Type == "library" {
-		return nil, fmt.Errorf("chart %s is a library: it renders nothing by itself", c.Name())
+		return nil, fmt.Errorf("chart %s is a library chart, which cannot be rendered on its own", c.Name())
 	}
 	if err := chooseValues(c, release.Chart); err != nil {
 		return nil, err
@@ -109,7 +109,7 @@ func valuesOf(ctx context.Context, c *chart.Chart, release charts.Release) (comm
 	}
 	caps.APIVersions = append(caps.APIVersions, release.APIVersions...)
 	if wanted := c.Metadata.KubeVersion; wanted != "" && !v2util.IsCompatibleRange(wanted, caps.KubeVersion.Version) {
-		return nil, fmt.Errorf("chart %s needs Kubernetes %s, which %s is not", c.Name(), wanted, caps.KubeVersion.Version)
+		return nil, fmt.Errorf("chart %s requires Kubernetes %s; the version is %s", c.Name(), wanted, caps.KubeVersion.Version)
 	}
 	given := release.Values
 	if given == nil {
@@ -203,7 +203,7 @@ func appendBuild(c *chart.Chart, digest string) error {
 	return nil
 }
 
-var errNoChart = errors.New("there is no Chart.yaml in it")
+var errNoChart = errors.New("no Chart.yaml found")
 
 // folderCharts is the maximum number of charts of a tree in one release, since dependencies may be
 // circular.

@@ -14,14 +14,14 @@ import (
 // variesKey is the key of an atomic.Bool that is set if a rendering may differ at another time.
 type variesKey struct{}
 
-// vary notes that the rendering may differ at another time.
+// vary records that the rendering may differ at another time.
 func vary(ctx context.Context) {
 	if varies, ok := ctx.Value(variesKey{}).(*atomic.Bool); ok {
 		varies.Store(true)
 	}
 }
 
-// varying are the functions of templates whose results depend on the time, the time zone, or random numbers, or are secret.
+// varying lists the template functions whose results depend on the time, the time zone or random numbers, or are secret.
 var varying = []string{
 	"ago", "bcrypt", "buildCustomCert", "date", "dateInZone", "date_in_zone", "decryptAES", "derivePassword", "durationRound", "encryptAES",
 	"genCA", "genCAWithKey", "genPrivateKey", "genSelfSignedCert", "genSelfSignedCertWithKey", "genSignedCert", "genSignedCertWithKey",
@@ -29,8 +29,8 @@ var varying = []string{
 	"shuffle", "toDate", "uuidv4",
 }
 
-// observed returns functions of templates that note that a rendering varies. The keys and values of maps are sorted: their
-// order is random in Helm.
+// observed returns template functions that record that a rendering varies. Its keys and values functions sort the map
+// keys, whose order is random in Helm.
 func observed(ctx context.Context, reverse bool) template.FuncMap {
 	functions := template.FuncMap{}
 	for name, function := range sprig.TxtFuncMap() {
@@ -63,7 +63,7 @@ func ordered(m map[string]any, reverse bool) []string {
 	return keys
 }
 
-// noting returns a function that calls note before another one.
+// noting returns a function that calls note before it calls another function.
 func noting(function any, note func()) any {
 	f := reflect.ValueOf(function)
 	return reflect.MakeFunc(f.Type(), func(in []reflect.Value) []reflect.Value {

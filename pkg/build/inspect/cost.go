@@ -1,4 +1,4 @@
-// Package inspect decides what kustomize may read: in this process, and on the network.
+// Package inspect decides which files kustomize may read in this process and on the network.
 package inspect
 
 import (
@@ -21,8 +21,8 @@ const (
 	cheapProduct   = 16 << 20
 )
 
-// ErrCostly is returned if a build needs a process of its own.
-var ErrCostly = errors.New("the build needs a process of its own")
+// ErrCostly is returned if a build is too expensive for this process and must run in flux-helper.
+var ErrCostly = errors.New("the build must run in flux-helper")
 
 // Cost counts what kustomize has read. A file that is read again counts again.
 type Cost struct{ bytes, kustomizations, documents int64 }

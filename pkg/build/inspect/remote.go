@@ -22,7 +22,7 @@ type RemoteError struct {
 func (e *RemoteError) Error() string {
 	address := redact.Text(withoutUser(e.Address))
 	if e.Host == "" {
-		return fmt.Sprintf("%s refers to %s, which is never read: use a path in the source, or an https:// address", e.File, address)
+		return fmt.Sprintf("%s refers to %s, which is not supported: use a path in the source, or an https:// address", e.File, address)
 	}
 	return fmt.Sprintf("%s refers to %s: remote bases are not allowed", e.File, address)
 }
@@ -125,8 +125,7 @@ func referring(value any, found []string) []string {
 	return found
 }
 
-// texting returns a string or the strings of a list, and for an entry key=file of a generator the
-// file in addition.
+// texting returns a string or the strings of a list, and also the file of a generator entry key=file.
 func texting(value any, found []string) []string {
 	switch value := value.(type) {
 	case string:

@@ -22,7 +22,7 @@ type bases struct {
 	folder string
 }
 
-// passed returns the names of the variables that a process that runs kustomize gets.
+// passed returns the names of the environment variables that the kustomize process receives.
 func passed() []string {
 	return []string{"SystemRoot", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_SSL_CAINFO"}
 }

@@ -1,5 +1,5 @@
-// Package isolated runs Helm and kustomize in the helper process, where their memory is limited,
-// and which ends with flux.
+// Package isolated runs Helm and kustomize in the helper process, which limits their memory and
+// exits when flux exits.
 package isolated
 
 import (
@@ -38,8 +38,8 @@ func CachedCharts(pool *helper.Pool) (charts.Renderer, error) {
 }
 
 // chartVariables returns the environment variables of a process that renders charts: locations of
-// files, network settings, and the registries of "docker login". Charts decide what the process
-// does, and must not read the tokens of a pipeline.
+// files, network settings, and the registries of "docker login". Charts control the process, so
+// they must not have access to the tokens of a pipeline.
 func chartVariables() []string {
 	return append([]string{
 		"PATH", "HOME", "XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "DOCKER_CONFIG", "REGISTRY_AUTH_FILE",

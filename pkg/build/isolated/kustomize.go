@@ -139,7 +139,7 @@ func RestrictNetwork(env func(string) string) error {
 	if address := env(proxyVariable); address != "" {
 		proxy, err := url.Parse(address)
 		if err != nil {
-			return fmt.Errorf("reading the address of the proxy: %w", err)
+			return fmt.Errorf("invalid proxy URL: %w", err)
 		}
 		transport.Proxy = http.ProxyURL(proxy)
 	}
@@ -148,7 +148,7 @@ func RestrictNetwork(env func(string) string) error {
 }
 
 func refuse(r *http.Request) (*url.URL, error) {
-	return nil, fmt.Errorf("remote bases are not allowed: allow the host by --allow-remote-bases %s", r.URL.Hostname())
+	return nil, fmt.Errorf("remote bases are not allowed: allow the host with --allow-remote-bases %s", r.URL.Hostname())
 }
 
 // source reads the files of a build from the process that started the job.

@@ -36,10 +36,10 @@ func TestFailures(t *testing.T) {
 		"a selected provider":     {providerHead + "  type: GitHubTag\n---\n" + setHead + "  inputsFrom: [{selector: {matchLabels: {app: web}}}]\n" + configMap, "the inputs of ResourceSetInputProvider/apps/tags (GitHubTag) are not in the repository"},
 		"no selected provider":    {providerHead + "  type: Static\n---\n" + setHead + "  inputsFrom: [{selector: {matchLabels: {app: other}}}]\n" + configMap, "no ResourceSetInputProvider in the repository matches the selector in spec.inputsFrom"},
 		"an invalid selector":     {setHead + "  inputsFrom: [{selector: {matchExpressions: [{key: a, operator: Near}]}}]\n" + configMap, `building ResourceSet/apps/set: "Near" is not a valid label selector operator`},
-		"an unknown strategy":     {setHead + "  inputs: [{a: b}]\n  inputStrategy: {name: Zip}\n" + configMap, `the input strategy "Zip" is neither Flatten nor Permute`},
+		"an unknown strategy":     {setHead + "  inputs: [{a: b}]\n  inputStrategy: {name: Zip}\n" + configMap, `invalid input strategy "Zip": must be Flatten or Permute`},
 		"too many permutations":   {providerHead + "  type: GitHubTag\nstatus: {exportedInputs: " + many(101) + "}\n---\n" + setHead + "  inputs: " + many(100) + "\n  inputsFrom: [{name: tags}]\n  inputStrategy: {name: Permute}\n" + configMap, "the inputs have more than 10000 permutations"},
 		"the same normalized":     {strings.Replace(providerHead, "name: tags", "name: s-et", 1) + "  type: Static\n---\n" + strings.Replace(setHead, "name: set", "name: s.et", 1) + "  inputs: [{a: b}]\n  inputsFrom: [{name: s-et}]\n  inputStrategy: {name: Permute}\n" + configMap, "have the same name in inputs: s_et"},
-		"steps and resources":     {setHead + "  steps: [{name: one}]\n" + configMap, "spec.steps excludes spec.resources and spec.resourcesTemplate"},
+		"steps and resources":     {setHead + "  steps: [{name: one}]\n" + configMap, "spec.steps is mutually exclusive with spec.resources and spec.resourcesTemplate"},
 		"an object in two steps":  {setHead + "  steps: [{name: one, resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}, {name: two, resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}]}]", "spec.steps[0] and spec.steps[1] both contain ConfigMap/a"},
 		"an unknown input":        {setHead + "  inputs: [{a: b}]\n  resources: [{apiVersion: v1, kind: ConfigMap, metadata: {name: << inputs.c >>}}]", `spec.resources[0] (ConfigMap << inputs.c >>): map has no entry for key "c"`},
 		"inputs of another kind":  {setHead + "  inputs: [a]\n" + configMap, "reading the spec: json: cannot unmarshal string"},
@@ -47,11 +47,11 @@ func TestFailures(t *testing.T) {
 		"an unfinished template":  {setHead + "  resourcesTemplate: '<< if true >>'", "spec.resourcesTemplate, line 1: unexpected EOF"},
 		"a forbidden function":    {setHead + "  resourcesTemplate: '<< env \"HOME\" >>'", `spec.resourcesTemplate, line 1: function "env" not defined`},
 		"a result that is no map": {setHead + "  resourcesTemplate: 'a: b: c'", "reading the result of spec.resourcesTemplate: "},
-		"an object without name":  {setHead + "  resources: [{apiVersion: v1, kind: ConfigMap}]", "an object of spec.resources[0] lacks apiVersion, kind or name: ConfigMap/"},
+		"an object without name":  {setHead + "  resources: [{apiVersion: v1, kind: ConfigMap}]", "spec.resources[0] contains an object without apiVersion, kind or name: ConfigMap/"},
 		"data that is missing":    {setHead + "  resources: [{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/none}}}]", "Secret/apps/a: reading Secret/apps/none: not found"},
 		"data without namespace":  {setHead + "  resources: [{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: none}}}]", `Secret/apps/a: "none" does not have the form NAMESPACE/NAME`},
-		"data of another kind":    {setHead + "  resources: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/b}}}]", "Pod/apps/a: only a ConfigMap or Secret can copy data, from an object of its kind"},
-		"another kind of source":  {instanceHead + "  sync: {kind: HelmRepository, url: https://example.com, path: a}", `building FluxInstance/flux-system/flux: spec.sync.kind is "HelmRepository": it must be GitRepository, OCIRepository or Bucket`},
+		"data of another kind":    {setHead + "  resources: [{apiVersion: v1, kind: Pod, metadata: {name: a, namespace: apps, annotations: {fluxcd.controlplane.io/copyFrom: apps/b}}}]", "Pod/apps/a: only ConfigMaps and Secrets are supported"},
+		"another kind of source":  {instanceHead + "  sync: {kind: HelmRepository, url: https://example.com, path: a}", `building FluxInstance/flux-system/flux: invalid spec.sync.kind "HelmRepository": must be GitRepository, OCIRepository or Bucket`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -69,7 +69,7 @@ func (r *rendering) inputs(s *spec) ([]map[string]any, error) {
 	case permute:
 		return permuted(providers, s.InputStrategy.IncludeEmpty)
 	}
-	return nil, fmt.Errorf("the input strategy %q is neither %s nor %s", s.InputStrategy.Name, flatten, permute)
+	return nil, fmt.Errorf("invalid input strategy %q: must be %s or %s", s.InputStrategy.Name, flatten, permute)
 }
 
 // providers returns the input providers that a reference selects.

@@ -40,7 +40,7 @@ func (r *rendering) objects(templates []build.Template, texts [][]string) (*buil
 			}
 			for _, o := range found {
 				if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
-					return nil, fmt.Errorf("an object of %s lacks apiVersion, kind or name: %s", template.Name, controllers.IDOf(o.Object))
+					return nil, fmt.Errorf("%s contains an object without apiVersion, kind or name: %s", template.Name, controllers.IDOf(o.Object))
 				}
 				id := controllers.VersionedIDOf(o.Object)
 				if controllers.HasSetting(o.Object, reconcileAnnotation, "disabled") {
@@ -175,7 +175,7 @@ func (r *rendering) convert(o *build.Object, from string) error {
 	}
 	cluster := config.Clusters[0].Cluster
 	if cluster.Server == "" || len(cluster.CA) == 0 {
-		return fmt.Errorf("the kubeconfig in %s lacks server or certificate-authority-data", source)
+		return fmt.Errorf("the kubeconfig in %s has no server or certificate-authority-data", source)
 	}
 	found := map[string]any{"address": cluster.Server, "ca.crt": string(cluster.CA)}
 	present, _, _ := unstructured.NestedMap(o.Object, "data")
@@ -183,8 +183,8 @@ func (r *rendering) convert(o *build.Object, from string) error {
 	return nil
 }
 
-// sum sets the checksum of ConfigMaps and Secrets beside each annotation that requests one, anywhere in an object. The
-// operator computes it in another way: only changes of it are the same.
+// sum sets the checksum of ConfigMaps and Secrets next to each annotation that requests one, anywhere in an object.
+// The operator computes a different checksum, but both change with the same data.
 func (r *rendering) sum(value any, own build.Lookup) error {
 	switch value := value.(type) {
 	case []any:
@@ -214,7 +214,8 @@ func (r *rendering) sum(value any, own build.Lookup) error {
 	return nil
 }
 
-// sumOf returns the checksum of a list of ConfigMaps and Secrets, those of the ResourceSet first. It is "" without one.
+// sumOf returns the checksum of a list of ConfigMaps and Secrets, those of the ResourceSet first. It is "" if an
+// object is rendered without its data.
 func (r *rendering) sumOf(list string, own build.Lookup) (string, error) {
 	hash := sha256.New()
 	for reference := range strings.SplitSeq(list, ",") {
@@ -244,7 +245,7 @@ func named(kind, reference string) (controllers.ID, error) {
 		return controllers.ID{}, fmt.Errorf("%q does not have the form NAMESPACE/NAME", reference)
 	}
 	if kind != controllers.ConfigMap && kind != controllers.Secret {
-		return controllers.ID{}, errors.New("only a ConfigMap or Secret can copy data, from an object of its kind")
+		return controllers.ID{}, errors.New("only ConfigMaps and Secrets are supported")
 	}
 	return controllers.ID{Kind: kind, Namespace: namespace, Name: name}, nil
 }

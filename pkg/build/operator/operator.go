@@ -1,8 +1,8 @@
 // Package operator renders the objects that flux-operator applies: for a ResourceSet, its templates are executed with each
 // set of inputs; for a FluxInstance, the source and the Kustomization of spec.sync.
 //
-// The behavior is that of https://fluxoperator.dev/docs/crd/. What only a cluster knows is not rendered: the inputs that a
-// provider fetches from another service must be set, IDs that the operator derives from the UID of an object are
+// The behavior is that of https://fluxoperator.dev/docs/crd/. Data that only a cluster has is not rendered: the inputs
+// that a provider fetches from another service must be set, IDs that the operator derives from the UID of an object are
 // derived from its name instead, and the controllers of a FluxInstance are left out.
 package operator
 
@@ -46,9 +46,9 @@ func Renders(o *unstructured.Unstructured) bool {
 	return id.IsResourceSet() || id.IsFluxInstance()
 }
 
-// UnknownError is returned for a ResourceSet with inputs that only a cluster knows.
+// UnknownError is returned for a ResourceSet whose inputs are available only on a cluster.
 type UnknownError struct {
-	// Provider is the provider of the inputs. Without a name, a selector in the namespace selects none.
+	// Provider is the provider of the inputs. If it has no name, the selector matches no provider in the namespace.
 	Provider controllers.ID
 	// Type is the type of the provider, or "" if it was not found.
 	Type string
@@ -139,7 +139,7 @@ func (r *rendering) resources() (*build.Result, error) {
 		return nil, fmt.Errorf("reading the spec: %w", err)
 	}
 	if len(s.Steps) > 0 && (len(s.Resources) > 0 || s.ResourcesTemplate != "") {
-		return nil, errors.New("spec.steps excludes spec.resources and spec.resourcesTemplate")
+		return nil, errors.New("spec.steps is mutually exclusive with spec.resources and spec.resourcesTemplate")
 	}
 	inputs, err := r.inputs(&s)
 	if err != nil {
@@ -166,7 +166,7 @@ func (r *rendering) repeat() ([]build.Object, error) {
 	r.shadow.Repeating = true
 	again := *r
 	if r.options.Missing != nil {
-		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has asked
+		again.options.Missing = func(controllers.ID, error) bool { return true } // the first build has called it
 	}
 	if r.options.Twin != nil {
 		again.owner = r.options.Twin

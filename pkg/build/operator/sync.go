@@ -53,7 +53,7 @@ func (r *rendering) sync() (*build.Result, error) {
 	case controllers.Bucket:
 		source = map[string]any{"endpoint": s.Sync.URL, "bucketName": s.Sync.Ref}
 	default:
-		return nil, fmt.Errorf("spec.sync.kind is %q: it must be GitRepository, OCIRepository or Bucket", s.Sync.Kind)
+		return nil, fmt.Errorf("invalid spec.sync.kind %q: must be GitRepository, OCIRepository or Bucket", s.Sync.Kind)
 	}
 	source["interval"] = cmp.Or(s.Sync.Interval, "1m0s")
 	if s.Sync.PullSecret != "" {

@@ -1,4 +1,4 @@
-// Package placeholder replaces secret values by others of the same shape.
+// Package placeholder replaces secret values with placeholders of the same shape.
 package placeholder
 
 import (
@@ -37,16 +37,15 @@ func keyedHash(parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// Alias returns a name that replaces a text derived from a secret value: the same for the same text
-// within a process, and useless to guess the text from.
+// Alias returns a name for a text that is derived from a secret value. Within a process, equal
+// texts have the same name, which does not reveal the text.
 func Alias(text string) string { return "derived-" + hex.EncodeToString(keyedHash("alias", text)[:5]) }
 
-// few lists the YAML values that are too few to be secret, and that control which fields and
-// objects exist.
+// few lists YAML values that are too common to be secret, and that control which fields and objects exist.
 var few = []string{"", "true", "false", "null", "~", "yes", "no", "on", "off", "y", "n"}
 
-// Of returns an unpredictable value with the shape of a secret value, which differs from it
-// in each letter and digit: any text that contains a part of one differs with the other.
+// Of returns an unpredictable value with the shape of a secret value, which differs from it in each
+// letter and digit, so that any text that contains a part of the secret value differs, too.
 func Of(secret string) string {
 	if slices.Contains(few, strings.ToLower(secret)) {
 		return secret
@@ -62,7 +61,7 @@ func Of(secret string) string {
 	}
 	lines := strings.SplitAfter(secret, "\n")
 	for i, line := range lines {
-		if !strings.HasPrefix(line, "-----") { // the frame of PEM
+		if !strings.HasPrefix(line, "-----") { // a PEM header or footer
 			lines[i] = rotated(line, keyedHash("placeholder", secret, strconv.Itoa(i)))
 		}
 	}
@@ -92,8 +91,9 @@ func printableText(text []byte) bool {
 	return valid && bytes.IndexFunc(text, func(r rune) bool { return !unicode.IsPrint(r) && !unicode.IsSpace(r) }) < 0
 }
 
-// classes are the characters that rotated replaces by others of the same class. Those with a
-// meaning in YAML, URLs, paths and lists remain, since the text would not be read in the same way.
+// classes lists the characters that rotated replaces with others of the same class. It excludes
+// characters with a meaning in YAML, URLs, paths and lists, so that the text is parsed in the same
+// way.
 var classes = []string{"0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ", "!$^();+_"}
 
 // rotated replaces each character by another of its class, by the bytes of stream.
@@ -124,7 +124,7 @@ func rotated(text string, stream []byte) string {
 	}, text)
 }
 
-// otherLetter returns a neighbor of a letter beyond ASCII.
+// otherLetter returns a neighbor of a non-ASCII letter.
 func otherLetter(r rune) rune {
 	if r > unicode.MaxASCII && unicode.IsLetter(r^1) && unicode.IsLetter(r) {
 		return r ^ 1
@@ -132,8 +132,7 @@ func otherLetter(r rune) rune {
 	return r
 }
 
-// Values returns a document with placeholders for all scalars except those that public has at
-// the same place.
+// Values returns a document with placeholders for all scalars except those that public has at the same path.
 func Values(value, public any) any {
 	switch value := value.(type) {
 	case map[string]any:

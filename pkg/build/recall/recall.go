@@ -1,4 +1,4 @@
-// Package recall keeps what kustomize and Helm have rendered, and finds it in later runs.
+// Package recall caches the output of kustomize and Helm for later runs.
 package recall
 
 import (
@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// Cache keeps values between runs. Its methods may be called by several goroutines at a time.
+// Cache stores values between runs. It is safe for concurrent use.
 type Cache interface {
 	// Get returns the value of a key, and false if there is none.
 	Get(key string) ([]byte, bool)
@@ -15,7 +15,7 @@ type Cache interface {
 	Put(key string, value []byte)
 }
 
-// Key returns the key for parts, of which each one counts.
+// Key returns the cache key for parts. Each part affects the key.
 func Key(parts ...any) (string, error) {
 	text, err := json.Marshal(parts)
 	return fmt.Sprintf("%x", sha256.Sum256(text)), err

@@ -14,8 +14,8 @@ import (
 // maxTraces is the maximum number of traces that are kept for a kustomization.
 const maxTraces = 8
 
-// Traces finds what kustomize has returned for a directory. It is kept under a key with all calls of the FileSystem and their
-// results. Which calls kustomize will make is not known before it runs, so those of earlier runs are kept, too.
+// Traces finds cached kustomize output for a directory. The cache key contains all FileSystem calls and their results.
+// The calls are unknown before kustomize runs, so those of earlier runs are cached, too.
 type Traces struct {
 	cache Cache
 	key   string
@@ -28,7 +28,7 @@ type call struct {
 	Name   string `json:"n"`
 }
 
-// Open returns the traces for a directory. The parts are what kustomize depends on besides the results of its calls.
+// Open returns the traces for a directory. parts are the inputs of kustomize other than the results of its calls.
 func Open(cache Cache, parts ...any) *Traces {
 	key, err := Key("kustomize", parts)
 	t := &Traces{cache: cache, key: key}
@@ -97,7 +97,7 @@ type Recorder struct {
 	calls      []call
 	results    []string
 	deprecated bool
-	// read are the contents of files that Find has read.
+	// read holds the contents of files that Find has read.
 	read map[string][]byte
 }
 

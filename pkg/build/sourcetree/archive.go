@@ -40,7 +40,7 @@ func Archive(r io.Reader) (*filetree.Tree, error) {
 			return nil, fmt.Errorf("unpacking the archive: %w", err)
 		}
 		if header.Typeflag != tar.TypeReg {
-			continue // directories follow from their files; source-controller puts no links into artifacts
+			continue // directories are implied by their files; source-controller does not pack links
 		}
 		if err := limits.File(header.Name, header.Size); err != nil {
 			return nil, fmt.Errorf("unpacking the archive: %w", err)

@@ -113,7 +113,7 @@ func (p *packing) below(at, name string) error {
 	real := realPath(at)
 	for _, above := range p.open {
 		if above == real {
-			return fmt.Errorf("%s is a symbolic link to a directory that it is in", at)
+			return fmt.Errorf("%s is a symbolic link to one of its parent directories", at)
 		}
 	}
 	if err := p.header(name); err != nil {

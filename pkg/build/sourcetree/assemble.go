@@ -97,7 +97,7 @@ func (a assembly) list(ctx context.Context, part Part) error {
 	from := Clean(part.From)
 	return fs.WalkDir(part.Tree, from, func(name string, entry fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) && name == from {
-			return &PathError{part.From, "there is no such directory"}
+			return &PathError{part.From, "the directory does not exist"}
 		}
 		if err != nil {
 			return err

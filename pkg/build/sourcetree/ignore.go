@@ -38,7 +38,7 @@ func (i Ignore) field() string {
 type Rule struct {
 	pattern gitignore.Pattern
 	text    string
-	// in is the file or field with the pattern, or "" for a default, and line its line.
+	// in is the file or field that contains the pattern, "" for a default pattern, and line its line there.
 	in   string
 	line int
 }
@@ -101,8 +101,8 @@ func (e *excludedError) problem() string {
 // Is reports whether target is fs.ErrNotExist.
 func (e *excludedError) Is(target error) bool { return target == fs.ErrNotExist }
 
-// missing returns why a path is not in an artifact. It keeps errors of the original tree other than that the file is
-// missing, such as for symbolic links.
+// missing returns why a path is not in an artifact. It keeps other errors of the original tree, such as those for
+// symbolic links.
 func missing(parts []Part, rules []Rule, name string) error {
 	err := fs.ErrNotExist
 	for _, part := range parts {
@@ -121,7 +121,7 @@ func missing(parts []Part, rules []Rule, name string) error {
 	return err
 }
 
-// original returns the path in the tree of a part that has a path in the source.
+// original returns the path in the part's tree for a path in the source.
 func (p Part) original(name string) (string, bool) {
 	if at := Clean(p.At); at != "." && name != at {
 		rest, ok := strings.CutPrefix(name, at+"/")
@@ -132,7 +132,7 @@ func (p Part) original(name string) (string, bool) {
 	return path.Join(Clean(p.From), name), true
 }
 
-// excluding returns what excludes a file, or the files of a directory. name is its path in the source.
+// excluding returns the rules that exclude a file, or the files of a directory. name is its path in the source.
 func (p Part) excluding(rules []Rule, inside, name string) []string {
 	var found []string
 	_ = fs.WalkDir(p.Tree, inside, func(file string, entry fs.DirEntry, err error) error { // without a rule, the file does not exist

@@ -49,8 +49,8 @@ func TestExcluded(t *testing.T) {
 		"a default":                   {parts: []Part{{Tree: tree(own)}}, path: ".github/apps", want: `excluded from the artifact by the default pattern ".github/" of source-controller`},
 		"no default beside others":    {parts: []Part{{Tree: with("*.txt\n")}}, path: ".github/apps"},
 		"a nested .sourceignore":      {parts: []Part{{Tree: tree(map[string]string{"apps/web/.sourceignore": "*\n", "apps/web/cm.yaml": ""})}}, path: "apps/web", want: `excluded from the artifact by line 1 ("*") of apps/web/.sourceignore`},
-		"no such directory":           {parts: []Part{{Tree: with("apps/web/\n")}}, path: "apps/wbe", want: "there is no such directory"},
-		"a name like an excluded one": {parts: []Part{{Tree: with("apps/web/\n")}}, path: "apps/web2", want: "there is no such directory"},
+		"no such directory":           {parts: []Part{{Tree: with("apps/web/\n")}}, path: "apps/wbe", want: "the directory does not exist"},
+		"a name like an excluded one": {parts: []Part{{Tree: with("apps/web/\n")}}, path: "apps/web2", want: "the directory does not exist"},
 		"of a part": {
 			parts: []Part{{Tree: tree(map[string]string{"a.yaml": ""})}, {Tree: tree(own), From: "apps", At: "lib"}}, ignore: "lib/web", path: "lib/web",
 			want: `excluded from the artifact by line 1 ("lib/web") of spec.ignore of ` + source,

@@ -46,18 +46,18 @@ func CheckDirectory(tree fs.FS, name string) error {
 	return DirectoryError(name, info, err)
 }
 
-// DirectoryError returns the error for the result of a stat call unless it is that of a directory.
+// DirectoryError returns the error for the result of a stat call, or nil for a directory.
 func DirectoryError(name string, info fs.FileInfo, err error) error {
 	var excluded *excludedError
 	switch {
 	case errors.As(err, &excluded):
 		return &PathError{name, excluded.problem()}
 	case errors.Is(err, fs.ErrNotExist):
-		return &PathError{name, "there is no such directory"}
+		return &PathError{name, "the directory does not exist"}
 	case err != nil:
 		return fmt.Errorf("reading %s: %w", name, err)
 	case !info.IsDir():
-		return &PathError{name, "it is not a directory"}
+		return &PathError{name, "not a directory"}
 	}
 	return nil
 }
@@ -69,14 +69,15 @@ type PathError struct {
 
 func (e *PathError) Error() string { return fmt.Sprintf("cannot build %q: %s", e.Path, e.Problem) }
 
-// PathRemedy returns the remedy for a --path that is not the directory of a cluster, given those that are.
+// PathRemedy returns the remedy for a --path that is not a cluster directory, given the
+// cluster directories.
 func PathRemedy(clusters []string) string {
 	if len(clusters) == 0 {
-		return "use the directory of a cluster, e.g. --path clusters/production"
+		return "use a cluster directory, e.g. --path clusters/production"
 	}
 	flags := make([]string, len(clusters))
 	for i, cluster := range clusters {
 		flags[i] = "--path " + hint.Quote(cluster)
 	}
-	return "use the directory of a cluster: " + budget.List(flags, budget.Directories)
+	return "use a cluster directory: " + budget.List(flags, budget.Directories)
 }

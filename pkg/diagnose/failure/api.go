@@ -38,7 +38,7 @@ var apiErrors = []prototype{
 const accessPattern = `User "(?P<user>(?:[^"\\\n]|\\.)+)" cannot (?P<verb>[a-z]+) (?:resource "(?P<resource>[^"\n]+)" in API group "(?P<group>[^"\n]*)"|path "(?P<resource2>[^"\n]+)")` +
 	`(?P<scope> in the namespace "[^"\n]+"| at the cluster scope)?`
 
-// forbidden are the reasons of admission plugins after "is forbidden: ".
+// forbidden lists the reasons of admission plugins after "is forbidden: ".
 var forbidden = []prototype{
 	{Type: Unauthorized, pattern: accessPattern},
 	{Type: Quota, pattern: `exceeded quota: (?P<by>[a-z0-9.-]+), (?P<detail>requested: [^\n]*)`},

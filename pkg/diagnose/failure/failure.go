@@ -60,7 +60,7 @@ const (
 	TimedOut Type = "timed-out"
 	// Untrusted is an untrusted certificate, or a failed TLS handshake.
 	Untrusted Type = "untrusted"
-	// Expired is a certificate that is not valid now.
+	// Expired is a certificate that has expired or is not yet valid.
 	Expired Type = "expired"
 	// PlainHTTP is a server without TLS.
 	PlainHTTP Type = "plain-http"
@@ -82,7 +82,7 @@ const (
 	ServerFailed Type = "server-failed"
 	// Status is another HTTP status.
 	Status Type = "status"
-	// RateLimited is a server that limits the rate of requests.
+	// RateLimited is a server that rate-limits requests.
 	RateLimited Type = "rate-limited"
 )
 

@@ -30,8 +30,8 @@ func (f Field) String() string {
 	return strings.Join(parts, ": ")
 }
 
-// immutable are the details of Kubernetes validation for immutable fields.
-// immutableBut are prefixes of details that end with the mutable fields.
+// immutable lists the details of Kubernetes validation for immutable fields. immutableBut
+// lists prefixes of details that end with the mutable fields.
 var (
 	immutable = []string{
 		"field is immutable", "field is immutable once set", "may not change once set", "may not be changed once set", "cannot change roleRef",
@@ -63,7 +63,7 @@ var fieldStart = sync.OnceValue(func() *regexp.Regexp {
 		`(Invalid value|Required value|Unsupported value|Duplicate value|Forbidden|Too long|Too many|Not found|Internal error)(: |, |\]|$)`)
 })
 
-// valued are the error types that are followed by the value.
+// valued lists the error types that are followed by the value.
 var valued = []string{"Invalid value", "Unsupported value", "Duplicate value", "Too many", "Not found"}
 
 // mostFields is the maximum number of fields to parse from one error.

@@ -66,7 +66,7 @@ func (k *check) unknown(format string, args ...any) {
 // immediately.
 func correction(s rules.Subject, now time.Time) (detail string, fixes []string) {
 	if s.Kind.Drift == nil { // every reconciliation applies all objects
-		detail = s.Kind.Controller + " corrects it with the next reconciliation"
+		detail = s.Kind.Controller + " corrects it at the next reconciliation"
 		schedule := (tree.Link{Kind: s.Kind, Live: s.Object}).Schedule()
 		if schedule.Next.After(now) {
 			detail += ", about " + schedule.Next.UTC().Format(time.RFC3339)
@@ -78,11 +78,11 @@ func correction(s rules.Subject, now time.Time) (detail string, fixes []string) 
 	field := s.Kind.Drift[0]
 	switch s.Kind.Drift.String(s.Object) {
 	case "enabled":
-		return fmt.Sprintf("%s corrects it with the next reconciliation (interval %s)", s.Kind.Controller, s.Text("spec.interval")), []string{s.Command("reconcile")}
+		return fmt.Sprintf("%s corrects it at the next reconciliation (interval %s)", s.Kind.Controller, s.Text("spec.interval")), []string{s.Command("reconcile")}
 	case "warn":
-		detail = field + ": warn reports it in events, and nothing corrects it before the next upgrade"
+		detail = field + ": warn reports drift only in events; it is not corrected before the next upgrade"
 	default:
-		detail = field + " is not enabled: nothing corrects it before the next upgrade"
+		detail = field + " is not enabled: drift is not corrected before the next upgrade"
 	}
 	return detail, []string{s.Command("reconcile", "--force"), fmt.Sprintf("to correct drift automatically, set %s: enabled in %s", field, s)}
 }

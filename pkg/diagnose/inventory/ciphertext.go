@@ -14,7 +14,7 @@ import (
 )
 
 // ciphertext matches a value that is encrypted with SOPS. sopsMetadata matches the metadata that SOPS adds to a document in each
-// format: a text that merely mentions a ciphertext has none.
+// format, unlike to a text that only quotes a ciphertext.
 var (
 	ciphertext   = regexp.MustCompile(`ENC\[AES256_GCM,data:[A-Za-z0-9+/=]*,iv:[A-Za-z0-9+/=]+,tag:[A-Za-z0-9+/=]+,type:[a-z]+\]`)
 	sopsMetadata = regexp.MustCompile(`(?m)^\s*(sops:|"sops":|sops_mac=|\[sops\])`)
@@ -60,7 +60,7 @@ func encryptedFields(o controllers.Object) []string {
 }
 
 // undecrypted returns the finding for objects that were applied with encrypted values because their Kustomization has no
-// decryption.
+// spec.decryption.
 func undecrypted(s rules.Subject, objects []build.Object) (rules.Finding, bool) {
 	if len(s.Kind.Decryption) == 0 || s.Kind.Decryption.String(s.Object) != "" {
 		return rules.Finding{}, false
@@ -73,8 +73,8 @@ func undecrypted(s rules.Subject, objects []build.Object) (rules.Finding, bool) 
 		case f.Code != "":
 			f.Details = append(f.Details, object.String()+" as well: "+fields)
 		default:
-			f = rules.Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("values encrypted with SOPS were applied undecrypted, because %s has no decryption: %s", s, fields)}
-			f.Fixes, f.Retry = []string{fmt.Sprintf("set spec.decryption of %s: provider sops, and secretRef with the keys", s)}, s.Again()
+			f = rules.Finding{Object: object, Code: "ciphertext", Message: fmt.Sprintf("SOPS-encrypted values were applied without decryption because %s does not set spec.decryption: %s", s, fields)}
+			f.Fixes, f.Retry = []string{fmt.Sprintf("set spec.decryption of %s to provider sops and the Secret with the keys", s)}, s.Again()
 		}
 	}
 	if more := len(f.Details) - objectsShown; more > 0 {

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/dryrun"
 )
 
-// desired is the desired state of an applier, which is rendered again.
+// desired is the desired state of an applier, rendered for the check.
 type desired struct {
 	objects []build.Object
 	secrets []string

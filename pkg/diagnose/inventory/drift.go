@@ -24,8 +24,8 @@ import (
 )
 
 const (
-	// driftChecks is the maximum number of objects to compare by a dry run: of those whose managed fields show a change by
-	// another field manager.
+	// driftChecks is the maximum number of objects to compare by a dry run. Their managed fields show a change by another field
+	// manager.
 	driftChecks = 3
 	// driftFields is the maximum number of fields to print for an object, driftValue the maximum length of a value.
 	driftFields = 5
@@ -70,7 +70,7 @@ func (k *check) inspect(t controllers.ID, o controllers.Object) {
 	}
 }
 
-// sent returns an object as the controllers send it: without the metadata of SOPS, and with the stringData of a Secret merged into
+// sent returns an object as the controllers send it: without the SOPS metadata, and with the stringData of a Secret merged into
 // data.
 func sent(o controllers.Object) controllers.Object {
 	if _, encrypted := o["sops"]; encrypted {
@@ -111,7 +111,7 @@ func (k *check) drift(ctx context.Context) (found []rules.Finding) {
 		return cmp.Or(cmp.Compare(len(b.changedBy()), len(a.changedBy())), strings.Compare(a.object.String(), b.object.String()))
 	})
 	if n := len(candidates) - driftChecks; n > 0 {
-		k.unknown("%s of %s whose fields were changed by others: flux diff shows them", output.Amount(n, "object"), k.subject)
+		k.unknown("%s of %s with fields that other managers changed (to compare all, run flux diff)", output.Amount(n, "object"), k.subject)
 		candidates = candidates[:driftChecks]
 	}
 	if len(candidates) == 0 {

@@ -6,13 +6,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Exclusion is a label or annotation with which users exclude an object from reconciliation, and its effect.
+// Exclusion is a label or annotation that excludes an object from reconciliation, and its effect.
 type Exclusion struct{ Key, Value, Effect string }
 
 // exclusions lists the exclusions (kustomize-controller, "Controlling the apply behavior of resources").
 var exclusions = []Exclusion{
-	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "nothing is applied to it"},
-	{"kustomize.toolkit.fluxcd.io/ssa", "Ignore", "nothing is applied to it"},
+	{"kustomize.toolkit.fluxcd.io/reconcile", "disabled", "Flux does not apply it"},
+	{"kustomize.toolkit.fluxcd.io/ssa", "Ignore", "Flux does not apply it"},
 	{"kustomize.toolkit.fluxcd.io/ssa", "IfNotPresent", "it is created once and never updated"},
 	{"helm.toolkit.fluxcd.io/driftDetection", "disabled", "its drift is not corrected"},
 }

@@ -1,5 +1,5 @@
 // Package inventory finds the problems that the status of an applier does not report: objects of its inventory that are missing,
-// being deleted, applied by others as well, changed since, or applied with encrypted values.
+// being deleted, also applied by others, changed since, or applied with encrypted values.
 package inventory
 
 import (
@@ -70,7 +70,7 @@ func (c *Checker) CheckOne(ctx context.Context, s rules.Subject, o controllers.O
 	return k.result
 }
 
-// CheckTree finds the missing objects and those that are being deleted in the tree of an applier.
+// CheckTree finds the objects in the tree of an applier that are missing or being deleted.
 func (c *Checker) CheckTree(ctx context.Context, s rules.Subject, root *tree.Node) Result {
 	k := &check{checker: c, subject: s}
 	k.inventory = &observe.Inventory{Live: map[controllers.ID]controllers.Object{}, Absent: map[controllers.ID]bool{}}
@@ -91,7 +91,7 @@ func inAnotherCluster(s rules.Subject) Result {
 
 // findDeleting adds the objects that are being deleted.
 func (k *check) findDeleting(ctx context.Context) {
-	k.each("an object in its inventory is being deleted", "more objects of the inventory are being deleted", func(t controllers.ID) (rules.Finding, bool) {
+	k.each("an object in its inventory is being deleted", "more objects in the inventory are being deleted", func(t controllers.ID) (rules.Finding, bool) {
 		f, ok := k.checker.Deletion(t, k.inventory.Live[t])
 		if ok && t.IsNamespace() {
 			ExplainNamespace(ctx, k.checker.Cluster, &f, t.Name)
@@ -100,7 +100,7 @@ func (k *check) findDeleting(ctx context.Context) {
 	})
 }
 
-// compare adds the objects that have drifted, and those of the desired objects that contain encrypted values.
+// compare adds the objects that have drifted, and the desired objects with encrypted values.
 func (k *check) compare(ctx context.Context, desired []build.Object) {
 	for _, f := range k.drift(ctx) {
 		k.result.Problems = append(k.result.Problems, Problem{"an object in its inventory has drifted", f})

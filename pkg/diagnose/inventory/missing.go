@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// skipJobs removes missing Jobs: without the desired state it is unknown whether they expired.
+// skipJobs ignores missing Jobs: without the desired state, it is unknown whether they expired.
 func (k *check) skipJobs() {
 	for _, t := range k.inventory.Objects {
 		if k.inventory.Absent[t] && t.Kind == "Job" {
@@ -35,14 +35,14 @@ func (k *check) findMissing(ctx context.Context) {
 	if len(missing) == 0 {
 		return
 	}
-	// A kind that is not served any more is the cause, also if other objects are missing.
+	// A kind that is no longer served is the cause, even if other objects are missing.
 	slices.SortStableFunc(missing, func(a, b controllers.ID) int { return cmp.Compare(k.rank(a), k.rank(b)) })
 	f := deleted(missing[0], k.subject, k.checker.Now)
 	if k.inventory.Unserved[missing[0]] {
 		f = k.unserved(missing[0])
 	}
 	for _, t := range missing[1:min(len(missing), objectsShown)] {
-		f.Details = append(f.Details, t.String()+" is missing as well")
+		f.Details = append(f.Details, t.String()+" is also missing")
 	}
 	f.Details = append(f.Details, andMore(len(missing)-objectsShown)...)
 	summary := fmt.Sprintf("%d of %s in its inventory missing", len(missing), output.Amount(len(k.inventory.Objects), "object"))
@@ -88,7 +88,7 @@ func readNamespace(ctx context.Context, c *observe.Cluster, name string) (contro
 	return c.Object(ctx, controllers.VersionedID{ID: namespaceID(name), Version: "v1"})
 }
 
-// ExplainNamespace adds to a finding what the deletion of a namespace waits for.
+// ExplainNamespace adds the reason why the deletion of a namespace is blocked.
 func ExplainNamespace(ctx context.Context, c *observe.Cluster, f *rules.Finding, name string) {
 	if o, err := readNamespace(ctx, c, name); err == nil && o != nil {
 		addConditions(f, o)
@@ -118,7 +118,7 @@ func (c *Checker) namespace(ctx context.Context, t controllers.ID, s rules.Subje
 		return f, unavailable, nil
 	}
 	return rules.Finding{
-		Object: t, Code: "namespace-missing", Message: fmt.Sprintf("it does not exist, and neither does namespace %s", t.Namespace),
+		Object: t, Code: "namespace-missing", Message: fmt.Sprintf("it does not exist because namespace %s does not exist", t.Namespace),
 		Fixes: []string{fmt.Sprintf("create Namespace/%s in the source, or remove the objects in it", t.Namespace), s.Command("reconcile")},
 	}, true, nil
 }
@@ -135,8 +135,8 @@ func (c *Checker) Missing(ctx context.Context, t controllers.ID, s rules.Subject
 	return deleted(t, s, c.Now), nil
 }
 
-// rank returns 0 for missing objects whose kind is not served, and 1 for others. A CRD that is missing as well is applied before
-// its objects.
+// rank returns 0 for missing objects whose kind is not served, and 1 for others. A missing CRD of the same inventory is applied
+// before its objects.
 func (k *check) rank(t controllers.ID) int {
 	if k.inventory.Unserved[t] && crdOf(t, k.subject.Object) == "" {
 		return 0
@@ -144,8 +144,8 @@ func (k *check) rank(t controllers.ID) int {
 	return 1
 }
 
-// crdOf returns the name of the CRD of an object in the inventory of an applier, or "". The name contains the plural, which is a
-// guess, because the cluster does not serve the kind.
+// crdOf returns the name of the CRD of an object in the inventory of an applier, or "". The plural in the name is a guess,
+// because the cluster does not serve the kind.
 func crdOf(t controllers.ID, applier controllers.Object) string {
 	guess := kube.ResourceFor(t.GroupKind().WithVersion("")).Resource
 	for _, id := range controllers.Managed(applier) {
@@ -160,7 +160,7 @@ func crdOf(t controllers.ID, applier controllers.Object) string {
 // unserved returns the finding for a missing object whose kind the cluster does not serve.
 func (k *check) unserved(t controllers.ID) rules.Finding {
 	f := rules.Finding{
-		Object: t, Code: "api-missing", Message: fmt.Sprintf("the cluster does not serve kind %s of group %s any more: its CustomResourceDefinition was deleted, and with it all objects of the kind", t.Kind, t.Group),
+		Object: t, Code: "api-missing", Message: fmt.Sprintf("the cluster no longer serves kind %s of group %s: its CustomResourceDefinition was deleted, with all objects of the kind", t.Kind, t.Group),
 		Fixes: []string{fmt.Sprintf("install the CRD of kind %s of group %s", t.Kind, t.Group)},
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(k.checker.Flux), controllers.ID.Compare) {
@@ -177,7 +177,7 @@ func (k *check) unserved(t controllers.ID) rules.Finding {
 
 // deleted returns the finding for an object of an inventory that was deleted.
 func deleted(t controllers.ID, s rules.Subject, now time.Time) rules.Finding {
-	f := rules.Finding{Object: t, Code: "deleted", Message: fmt.Sprintf("it does not exist, although %s has applied it: it was deleted outside Flux", s)}
+	f := rules.Finding{Object: t, Code: "deleted", Message: fmt.Sprintf("it was applied by %s and then deleted outside Flux", s)}
 	detail, fixes := correction(s, now)
 	f.Details, f.Fixes = []string{detail}, fixes
 	return f

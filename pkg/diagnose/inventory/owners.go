@@ -17,8 +17,8 @@ import (
 // ownersShown is the maximum number of owners of an object to name.
 const ownersShown = 3
 
-// findContested adds the objects that another Flux object also applies: the inventories of the other objects of the same kind,
-// and the owner labels of the objects, name it.
+// findContested adds the objects that another Flux object also applies, according to the inventories of its kind and the owner
+// labels of the objects.
 func (k *check) findContested(ctx context.Context) {
 	owner := k.subject.ID()
 	others := map[controllers.ID][]controllers.ID{}
@@ -34,10 +34,10 @@ func (k *check) findContested(ctx context.Context) {
 		}
 	}
 	if len(active) > 0 {
-		k.result.Problems = append(k.result.Problems, Problem{"its Helm release is not its own", shared(k.subject, active)})
+		k.result.Problems = append(k.result.Problems, Problem{"another HelmRelease also manages its Helm release", shared(k.subject, active)})
 	}
 	labeled := &labeledOwners{checker: k.checker, read: map[controllers.ID]controllers.Object{}, releases: map[controllers.ID]*desired{}}
-	k.each("an object in its inventory has another owner", "more objects of the inventory have other owners as well", func(t controllers.ID) (rules.Finding, bool) {
+	k.each("another resource also applies an object in its inventory", "other resources also apply more objects in the inventory", func(t controllers.ID) (rules.Finding, bool) {
 		all := append([]controllers.ID{owner}, others[t]...)
 		for _, other := range controllers.Owners(k.inventory.Live[t]) {
 			if !slices.Contains(all, other) && !slices.Contains(same, other) && labeled.apply(ctx, other, t) {
@@ -73,7 +73,7 @@ func sameRelease(a, b controllers.Object) bool {
 	return err == nil && left == right
 }
 
-// shared returns the finding for a HelmRelease whose Helm release others manage as well.
+// shared returns the finding for a HelmRelease whose Helm release others also manage.
 func shared(s rules.Subject, others []controllers.ID) rules.Finding {
 	var names []string
 	for _, other := range others[:min(len(others), ownersShown)] {
@@ -84,8 +84,8 @@ func shared(s rules.Subject, others []controllers.ID) rules.Finding {
 		Message: fmt.Sprintf("Helm release %s in namespace %s is also managed by %s: each upgrades and uninstalls what the other installed",
 			controllers.ReleaseName(s.Object), s.ReleaseNamespace(), strings.Join(names, " and ")),
 		Fixes: []string{
-			"keep one of the HelmReleases: set spec.suspend: true of the others in Git, let that be applied, and remove them from Git afterwards; a suspended HelmRelease does not uninstall its release",
-			"to install the chart twice, add them again with another .spec.releaseName",
+			"keep one of the HelmReleases: set spec.suspend: true of the others in Git, wait until Flux has applied the change, and then remove them from Git (a suspended HelmRelease does not uninstall its release)",
+			"to install the chart twice, add them again with a different .spec.releaseName",
 		},
 	}
 }
@@ -97,18 +97,18 @@ func contested(t controllers.ID, appliers []controllers.ID) rules.Finding {
 		names = append(names, applier.String())
 	}
 	f := rules.Finding{Object: t, Code: "contested"}
-	f.Message = fmt.Sprintf("it is applied by %s and by %s: each reverts what the other applies, and either may prune it", names[0], strings.Join(names[1:], " and "))
+	f.Message = fmt.Sprintf("%s and %s apply it: they revert each other's changes, and each may prune it", names[0], strings.Join(names[1:], " and "))
 	f.Fixes = []string{"remove it from the source of all but one of them"}
 	for _, applier := range appliers[:min(len(appliers), ownersShown)] {
 		if k, _ := applier.Flux(); k.Keep.Key != "" {
-			f.Fixes = append(f.Fixes, fmt.Sprintf("before it is removed from the source of %s, set its annotation %s there and apply that: without the annotation, %s deletes it", applier, k.Keep, k.Controller))
+			f.Fixes = append(f.Fixes, fmt.Sprintf("before you remove it from the source of %s, set its annotation %s there and wait until Flux has applied it: otherwise %s deletes it", applier, k.Keep, k.Controller))
 		}
 	}
 	return f
 }
 
-// labeledOwners checks whether the appliers that owner labels name still apply an object. It reads a limited number of
-// appliers, each once.
+// labeledOwners checks whether the appliers in owner labels still apply an object. It reads a limited number of appliers, each
+// once.
 type labeledOwners struct {
 	checker  *Checker
 	read     map[controllers.ID]controllers.Object
@@ -141,12 +141,12 @@ func (l *labeledOwners) object(ctx context.Context, owner controllers.ID) contro
 		return o
 	}
 	if len(l.read) >= observe.Lookups {
-		l.miss(fmt.Sprintf("more than %d resources in owner labels of the inventory", observe.Lookups))
+		l.miss(fmt.Sprintf("more than %d owners in labels of the inventory", observe.Lookups))
 		return nil
 	}
 	o, err := l.checker.Cluster.Flux(ctx, owner)
 	if err != nil {
-		l.miss(observe.Unread(owner.String()+", an owner in labels of the inventory", err))
+		l.miss(observe.Unread(owner.String()+", an owner according to labels", err))
 	}
 	l.read[owner] = o
 	return o
@@ -159,7 +159,7 @@ func (l *labeledOwners) release(ctx context.Context, k controllers.Kind, o contr
 	if !known {
 		var err error
 		if manifest, err = released(ctx, l.checker.Cluster, o); err != nil {
-			l.miss(observe.Unread("the release of "+owner.String()+", an owner in labels of the inventory", err))
+			l.miss(observe.Unread("the release of "+owner.String()+", an owner according to labels", err))
 		}
 		l.releases[owner] = manifest
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Lookups is the maximum number of requests for single objects, or for single namespaces, that one question sends.
+// Lookups is the maximum number of requests for single objects, or for single namespaces, that one query sends.
 const Lookups = 5
 
 // Applier is a Flux object whose inventory contains some of the requested objects.
@@ -26,9 +26,9 @@ type Applier struct {
 // ID returns the ID of the Flux object.
 func (a Applier) ID() controllers.ID { return a.Kind.IDOf(a.Object) }
 
-// Appliers returns the Flux objects of some kinds whose inventories contain one of the objects, sorted by name, and a
-// description of what could not be read. Inventories are read one by one and not kept. If a list of all namespaces is
-// forbidden, it lists those of the objects and of beside.
+// Appliers returns the Flux objects of some kinds whose inventories contain one of the objects, sorted by name, and a description
+// of what could not be read. Inventories are read one by one and not kept. If listing all namespaces is forbidden, it lists the
+// namespaces of the objects and of beside.
 func (c *Cluster) Appliers(ctx context.Context, kinds []controllers.Kind, beside []controllers.ID, objects ...controllers.ID) (found []Applier, unknown []string) {
 	var namespaces []string
 	for _, t := range slices.Concat(beside, objects) {

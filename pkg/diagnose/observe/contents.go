@@ -31,7 +31,7 @@ var ErrNoArtifact = errors.New("the source has no artifact")
 func (c *Cluster) Artifact(ctx context.Context, source controllers.ID, o controllers.Object) (fs.FS, error) {
 	return c.artifacts.get(source, func() (fs.FS, error) {
 		a, ok := artifact.Of(o)
-		if !ok { // a survey reduces healthy objects
+		if !ok { // a survey keeps few fields of healthy objects
 			o, err := c.Client.GetKind(ctx, KindOf(source), source.Namespace, source.Name)
 			if err != nil {
 				return nil, err
@@ -123,8 +123,7 @@ func (c *Cluster) Served(ctx context.Context, group, kind string) []string {
 	return versions
 }
 
-// Providers returns the names of the Flux objects other than one that have applied CRDs of a group, according to the owner
-// labels.
+// Providers returns the names of the Flux objects, except one, that have applied CRDs of a group, according to the owner labels.
 func (c *Cluster) Providers(ctx context.Context, but controllers.ID, group string) []string {
 	if group == "" {
 		return nil

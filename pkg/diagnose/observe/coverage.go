@@ -54,7 +54,7 @@ func (s *Snapshot) AllRefused() error {
 	return s.refused[controllers.Kinds[0].Kind]
 }
 
-// everyKind reports whether holds is true for all kinds of Flux. A cluster may be without those of flux-operator.
+// everyKind reports whether holds is true for all kinds of Flux. Kinds of flux-operator do not count.
 func everyKind(holds func(kind string) bool) bool {
 	return !slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool { return !holds(k.Kind) })
 }

@@ -25,13 +25,13 @@ type Dependents struct {
 	mu     sync.Mutex
 	listed map[string]bool
 	found  []controllers.Object
-	// charts holds the existing HelmCharts. A HelmRelease waits for its chart and not for the repository.
+	// charts holds the existing HelmCharts. A HelmRelease waits for its chart, not for the repository.
 	charts map[controllers.ID]bool
 	// missed holds the kinds that could not be listed in all namespaces.
 	missed map[string]bool
 }
 
-// maxOwners is the maximum number of owners above one another to read.
+// maxOwners is the maximum length of a chain of owners to read.
 const maxOwners = 8
 
 // Dependents reads the objects that wait for the given objects, and the dependents of those that are not ready. owners are the

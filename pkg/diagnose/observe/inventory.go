@@ -53,7 +53,7 @@ func (c *Cluster) Inventory(ctx context.Context, k controllers.Kind, applier con
 	}
 	entries, err := controllers.ParseInventory(applier)
 	if err != nil {
-		inv.Unknown = append(inv.Unknown, fmt.Sprintf("a part of the inventory of %s: %v", inv.owner, err))
+		inv.Unknown = append(inv.Unknown, fmt.Sprintf("part of the inventory of %s: %v", inv.owner, err))
 	}
 	kinds := byKind(entries)
 	if len(kinds) > inventoryLists {
@@ -199,7 +199,7 @@ func (inv *Inventory) lookUp(ctx context.Context, c *Cluster, kinds []*inventory
 	}
 }
 
-// content lists the fields besides the metadata, which a server may send nevertheless.
+// content lists the fields outside metadata, which a server may send anyway.
 var content = []string{"spec", "status", "data", "binaryData", "stringData"}
 
 // Metadata returns the metadata of one object, or nil if it does not exist.

@@ -1,6 +1,6 @@
-// Package observe reads from a cluster what a diagnosis compares: Flux objects along their references or by kind, events, pods
-// and logs, artifacts, and the objects in an inventory. It reads each of them once, independent ones at the same time, and
-// draws no conclusions. What cannot be read is described, because a diagnosis must not report it as missing.
+// Package observe reads the input of a diagnosis from a cluster: Flux objects along their references or by kind, events, pods and
+// logs, artifacts, and the objects in an inventory. It reads each of them once, independent ones at the same time, and does not
+// evaluate them. It describes unreadable objects, because a diagnosis must not report them as missing.
 package observe
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// Cluster reads a cluster and caches what several root causes may have in common.
+// Cluster reads a cluster and caches data that several root causes may need.
 type Cluster struct {
 	Client *kube.Client
 	// Home is the namespace of the controllers.
@@ -56,7 +56,7 @@ func Decode[T any](o controllers.Object) (*T, error) {
 	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(o, typed)
 }
 
-// KindOf returns the row of an object in the catalog, an empty one for an object that is not a Flux object.
+// KindOf returns the catalog entry of an object, an empty one for an object that is not a Flux object.
 func KindOf(t controllers.ID) controllers.Kind {
 	k, _ := t.Flux()
 	return k
@@ -87,13 +87,13 @@ func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) || errors.As(err, &kindMissing)
 }
 
-// cache reads each value once, also if it is requested in parallel. It also keeps errors.
+// cache reads each value once, even if it is requested in parallel. It also keeps errors.
 type cache[K comparable, V any] struct {
 	mu   sync.Mutex
 	read map[K]func() (V, error)
 }
 
-// get returns the value of a key, which read returns at the first request.
+// get returns the value of a key. It calls read at the first request only.
 func (c *cache[K, V]) get(key K, read func() (V, error)) (V, error) {
 	c.mu.Lock()
 	if c.read == nil {

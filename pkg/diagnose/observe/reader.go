@@ -83,7 +83,7 @@ func (r *Reader) Follow(ctx context.Context, wanted []controllers.ID) error {
 	return nil
 }
 
-// producers reads the objects that should have produced those of the objects that do not exist, and returns them.
+// producers reads and returns the objects that should have produced the missing ones of the objects.
 func (r *Reader) producers(ctx context.Context, of []controllers.ID) (found []controllers.ID, err error) {
 	for _, t := range of {
 		if !r.snapshot.absent[t] {
@@ -105,7 +105,7 @@ func (r *Reader) producers(ctx context.Context, of []controllers.ID) (found []co
 	return found, nil
 }
 
-// Mentioned reads the objects that objects which were read watch without waiting for them.
+// Mentioned reads the objects that the given objects watch but do not wait for.
 func (r *Reader) Mentioned(ctx context.Context, of []controllers.ID) error {
 	var wanted []controllers.ID
 	for _, t := range of {

@@ -21,8 +21,8 @@ const elsewhereSearched = 5
 
 // Snapshot holds the Flux objects that were read, and their dependency graph. It also describes which objects were not read.
 type Snapshot struct {
-	// Objects holds the objects that were read. In a survey, healthy objects are reduced, and those on which no object with a
-	// problem depends are in healthy.
+	// Objects holds the objects that were read. In a survey, healthy objects are reduced, and healthy holds those that no object
+	// with a problem depends on.
 	Objects map[controllers.ID]controllers.Object
 	// Current holds the current versions of objects that are diagnosed in an earlier version.
 	Current map[controllers.ID]controllers.Object

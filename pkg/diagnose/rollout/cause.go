@@ -62,7 +62,7 @@ func (w *Waiter) cause(ctx context.Context, d *appsv1.Deployment) (Problem, erro
 	case known: // the progress deadline is exceeded because of the pod
 		best.Final = best.Final || own.Final
 	case best.Message == "" && ending != "":
-		best.Message, best.pod = fmt.Sprintf("its earlier pod %s has not ended yet", ending), ending
+		best.Message, best.pod = fmt.Sprintf("its previous pod %s has not terminated yet", ending), ending
 	case best.Message == "":
 		best.Message = fmt.Sprintf("%d of %d pods are available", d.Status.AvailableReplicas, Replicas(d))
 	}

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// crashMemory is the time without a crash after which the kubelet restarts a container without a delay again.
+	// crashMemory is the time without a crash after which the kubelet resets the restart delay of a container.
 	crashMemory = 10 * time.Minute
-	// minCrashes is the number of restarts of a crash loop. A controller may end once because of a dependency.
+	// minCrashes is the number of restarts of a crash loop. A controller may exit once because of a dependency.
 	minCrashes = 2
 )
 
@@ -28,7 +28,7 @@ type Crash struct {
 	Problem Problem
 }
 
-// Crashes returns the containers of a Deployment in crash loops, with the ends of their logs. They may run at present.
+// Crashes returns the containers of a Deployment in crash loops, with the ends of their logs. They may currently be running.
 func Crashes(ctx context.Context, c *observe.Cluster, d *appsv1.Deployment, pods []*corev1.Pod, now time.Time) []Crash {
 	var crashes []Crash
 	for _, p := range pods {
@@ -46,8 +46,7 @@ func Crashes(ctx context.Context, c *observe.Cluster, d *appsv1.Deployment, pods
 	return crashes
 }
 
-// lastCrash returns the end of the last run of a container in a crash loop: a short and recent run that failed, which was not
-// the first.
+// lastCrash returns the end of the last run of a container in a crash loop: a short and recent failed run that was not the first.
 func lastCrash(s corev1.ContainerStatus, now time.Time) (*corev1.ContainerStateTerminated, bool) {
 	end := s.LastTerminationState.Terminated
 	if end == nil || end.ExitCode == 0 || s.RestartCount < minCrashes {
@@ -57,7 +56,7 @@ func lastCrash(s corev1.ContainerStatus, now time.Time) (*corev1.ContainerStateT
 	return end, short && now.Sub(end.FinishedAt.Time) < crashMemory
 }
 
-// LastStart returns the time of the last start of a container of a workload, or zero if none runs.
+// LastStart returns the time of the last start of a container of a workload, or zero if none is running.
 func LastStart(t controllers.ID, pods []*corev1.Pod) time.Time {
 	var last time.Time
 	for _, p := range pods {
@@ -70,8 +69,8 @@ func LastStart(t controllers.ID, pods []*corev1.Pod) time.Time {
 	return last
 }
 
-// Interrupted reports whether a Deployment has been unavailable since its rollout, such as between two runs of a container. How
-// often that has happened is not in its status.
+// Interrupted reports whether a Deployment has been unavailable since its rollout, such as between two runs of a container. The
+// status does not show how often this happened.
 func Interrupted(d *appsv1.Deployment) bool {
 	available, known := deploymentCondition(d, appsv1.DeploymentAvailable)
 	progressing, rolled := deploymentCondition(d, appsv1.DeploymentProgressing)

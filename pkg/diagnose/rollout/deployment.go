@@ -18,7 +18,7 @@ func Complete(d *appsv1.Deployment) bool {
 	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas >= want && s.Replicas <= s.UpdatedReplicas && s.AvailableReplicas >= s.UpdatedReplicas
 }
 
-// Starting returns when the newest pod of a Deployment was created if its pods have no problem except that they are being started.
+// Starting returns the creation time of the newest pod of a Deployment if its pods have no problem except that they are starting.
 func Starting(d *appsv1.Deployment, pods []*corev1.Pod, problems []Problem) (created time.Time, is bool) {
 	for _, p := range problems {
 		if !p.Vague {
@@ -49,17 +49,16 @@ type rejection struct {
 	final   bool
 }
 
-// rejections lists the known reasons. Quota may become available, and a ServiceAccount may be created, within moments. The other
-// rejections are final.
+// rejections lists the known reasons. Those that may resolve within moments, such as an exceeded quota, are not final.
 var rejections = []rejection{
-	{failure.Quota, "ResourceQuota exceeded", "raise the ResourceQuota that the message names", false},
+	{failure.Quota, "ResourceQuota exceeded", "raise the ResourceQuota named in the message", false},
 	{failure.LimitRange, "a LimitRange of the namespace does not allow the pod", "change the resources of the pod, or the LimitRange", true},
 	{failure.PriorityClass, "PriorityClass not found", "create it, or use an existing one: kubectl get priorityclasses", true},
 	{failure.PodSecurity, "the Pod Security level of the namespace forbids the pod", "change the label pod-security.kubernetes.io/enforce of the namespace", true},
-	{failure.Admission, "an admission webhook or policy rejected the pod", "allow the pods of this namespace in it", true},
-	{failure.WebhookDown, "an admission webhook cannot be called", "start the pods of the webhook", false},
-	{failure.Terminating, "the namespace is being deleted", "create the namespace again once it is deleted", true},
-	{failure.ServiceAccount, "ServiceAccount not found", "create the ServiceAccount that the message names", false},
+	{failure.Admission, "an admission webhook or policy rejected the pod", "allow pods in this namespace in the webhook or policy", true},
+	{failure.WebhookDown, "an admission webhook cannot be called", "start the webhook's pods", false},
+	{failure.Terminating, "the namespace is being deleted", "recreate the namespace after its deletion", true},
+	{failure.ServiceAccount, "ServiceAccount not found", "create the ServiceAccount named in the message", false},
 }
 
 // Deployment returns why a Deployment cannot create pods, according to its status. It returns false if the status reports no such
@@ -71,7 +70,7 @@ func Deployment(d *appsv1.Deployment) (Problem, bool) {
 	if d.Status.ObservedGeneration < d.Generation {
 		return Problem{
 			Message: "kube-controller-manager has not observed the Deployment yet",
-			Remedy:  "check that kube-controller-manager runs", Vague: true,
+			Remedy:  "check that kube-controller-manager is running", Vague: true,
 		}, true
 	}
 	if c, ok := deploymentCondition(d, appsv1.DeploymentReplicaFailure); ok && c.Status == corev1.ConditionTrue {

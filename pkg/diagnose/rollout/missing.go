@@ -44,7 +44,7 @@ func missingPods(ctx context.Context, c *observe.Cluster, namespace string, obje
 		if p, found := Deployment(d); found {
 			p.Name, p.Object = t.String(), t
 			if p.kind != "" { // pods are rejected: add their number
-				p.Message = fmt.Sprintf("%d of %d pods run: %s", d.Status.AvailableReplicas, Replicas(d), p.Message)
+				p.Message = fmt.Sprintf("%d of %d pods are available: %s", d.Status.AvailableReplicas, Replicas(d), p.Message)
 			}
 			problems = append(problems, p)
 		}
@@ -75,7 +75,7 @@ func missingPods(ctx context.Context, c *observe.Cluster, namespace string, obje
 	return problems, unknown
 }
 
-// eachOf calls each with those of the objects that are of a kind. It sends no request if there are none.
+// eachOf calls each with the existing objects of a kind. It sends no request if none of objects is of the kind.
 func eachOf(ctx context.Context, c *observe.Cluster, gv schema.GroupVersion, kind, namespace string, objects []controllers.ID, each func(controllers.ID, controllers.Object)) error {
 	if !slices.ContainsFunc(objects, func(t controllers.ID) bool { return t.Kind == kind }) {
 		return nil

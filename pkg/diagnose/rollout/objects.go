@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 )
 
-// Object returns why an object that is no workload does not do its work: a Service without pods or without an address, a
-// PodDisruptionBudget that allows no disruption, or a PersistentVolumeClaim that is not bound. It returns false for other objects.
+// Object returns the problem of an object that is not a workload: a Service without pods or an address, a PodDisruptionBudget
+// that allows no disruption, or an unbound PersistentVolumeClaim. It returns false for other objects.
 func Object(ctx context.Context, c *observe.Cluster, o controllers.Object) (p Problem, found bool) {
 	t := controllers.IDOf(o)
 	switch {
@@ -45,9 +45,9 @@ func service(ctx context.Context, c *observe.Cluster, t controllers.ID, s *corev
 	selected := func(p *corev1.Pod) bool { return selector.Matches(labels.Set(p.Labels)) }
 	switch {
 	case len(s.Spec.Selector) > 0 && err == nil && !slices.ContainsFunc(pods, selected):
-		return Problem{Message: fmt.Sprintf("no pod in namespace %s has the labels of its selector: %s", s.Namespace, selector), Remedy: fmt.Sprintf("start the pods if their workload is scaled to zero, or correct .spec.selector of %s or the labels of the pods", t)}, true
+		return Problem{Message: fmt.Sprintf("no pod in namespace %s matches its selector: %s", s.Namespace, selector), Remedy: fmt.Sprintf("start the pods if their workload is scaled to zero, or correct .spec.selector of %s or the labels of the pods", t)}, true
 	case s.Spec.Type == corev1.ServiceTypeLoadBalancer && len(s.Status.LoadBalancer.Ingress) == 0:
-		p := Problem{Message: "no load balancer has assigned an address to it", Remedy: "install a controller for Services of type LoadBalancer, or check its logs"}
+		p := Problem{Message: "it has no load balancer address", Remedy: "install a controller for Services of type LoadBalancer, or check its logs"}
 		if events, err := c.Events(ctx, t); err == nil && len(events) > 0 {
 			last := events[len(events)-1]
 			p.Message += ": " + failure.Join(last.Reason, last.Message)
@@ -75,7 +75,7 @@ func budgetOf(b *policyv1.PodDisruptionBudget) (Problem, bool) {
 		return Problem{}, false
 	}
 	return Problem{
-		Message: fmt.Sprintf("it allows no eviction although all %d pods are healthy: .spec.%s is %s", expected, field, value.String()),
+		Message: fmt.Sprintf("it does not allow evictions, although all %d pods are healthy: .spec.%s is %s", expected, field, value.String()),
 		Remedy:  "change .spec." + field + " so that one pod may be unavailable, or run more replicas",
 	}, true
 }

@@ -43,7 +43,7 @@ func Pod(p *corev1.Pod) (Problem, bool) {
 	return stage(p), true
 }
 
-// held returns the problem of a pod that is being deleted: its containers have ended, and only finalizers keep it.
+// held returns the problem of a pod that is being deleted: its containers have terminated, and only finalizers remain.
 func held(p *corev1.Pod) (Problem, bool) {
 	alive := slices.ContainsFunc(p.Status.ContainerStatuses, func(s corev1.ContainerStatus) bool { return s.State.Running != nil })
 	finalizers := slices.DeleteFunc(slices.Clone(p.Finalizers), func(name string) bool { return slices.Contains(passing, name) })
@@ -52,11 +52,11 @@ func held(p *corev1.Pod) (Problem, bool) {
 	}
 	return Problem{
 		Message: fmt.Sprintf("pod %s is being deleted, and waits for finalizer %s", p.Name, strings.Join(finalizers, ", ")),
-		Remedy:  "check that the controller that removes the finalizer runs", pod: p.Name,
+		Remedy:  "check that the controller that removes the finalizer is running", pod: p.Name,
 	}, true
 }
 
-// passing lists the finalizers of Kubernetes that every pod of some owners has for a moment.
+// passing lists the Kubernetes finalizers that pods of some owners have temporarily.
 var passing = []string{"batch.kubernetes.io/job-tracking", "foregroundDeletion", "orphan"}
 
 // container returns the problem of a container, if it has one.
@@ -90,7 +90,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 		problem.Final = s.RestartCount >= maxRestarts
 	case "CreateContainerConfigError":
 		problem.Message = fmt.Sprintf("container %s cannot be configured: %s", s.Name, w.Message)
-		problem.Remedy, problem.Final = "create the object from the message in the pod's namespace", true
+		problem.Remedy, problem.Final = "create the object named in the message, in the pod's namespace", true
 	case "CreateContainerError", "RunContainerError", "PreStartHookError", "PostStartHookError", "CreatePodSandboxError":
 		problem.Message = fmt.Sprintf("container %s cannot be started: %s", s.Name, failure.Join(w.Reason, w.Message))
 		problem.Final = s.RestartCount >= maxRestarts
@@ -104,7 +104,7 @@ func waiting(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWa
 func pull(p *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) Problem {
 	return Problem{
 		Message: fmt.Sprintf("the image %q cannot be pulled: %s", imageOf(p, s), failure.OneLine(pullReason(w.Message, imageOf(p, s)))),
-		Remedy:  "check the image, its pull Secret and that the nodes reach the registry",
+		Remedy:  "check the image name and the pull Secret, and that the nodes can reach the registry",
 		Flags:   "--registry and --image-pull-secret",
 		Final:   slices.Contains(definitive, failure.Parse(w.Message, failure.Pull).Type),
 		pod:     p.Name, container: s.Name,
@@ -125,7 +125,7 @@ func pullReason(message, image string) string {
 		}
 	}
 	if message == "" {
-		return "the kubelet gives no reason"
+		return "the kubelet reported no reason"
 	}
 	return message
 }
@@ -182,18 +182,18 @@ func stage(p *corev1.Pod) Problem {
 	switch {
 	case p.Spec.NodeName == "":
 		problem.Message = fmt.Sprintf("pod %s is not assigned to a node yet", p.Name)
-		problem.Remedy = "check that the cluster's scheduler runs"
+		problem.Remedy = "check that the scheduler is running"
 	case running(p):
 		for _, c := range p.Status.ContainerStatuses {
 			if t := c.LastTerminationState.Terminated; !c.Ready && c.RestartCount > 0 && t != nil && t.ExitCode != 0 {
 				problem = previous(p, c, t) // between two crashes, or restarted without becoming ready
-				problem.Message += "; it is not ready since its restart"
+				problem.Message += "; it has not been ready since its restart"
 				return problem
 			}
 		}
-		problem.Message = fmt.Sprintf("pod %s runs but is not ready: its readiness probe has not succeeded", p.Name)
+		problem.Message = fmt.Sprintf("pod %s is running but not ready: its readiness probe has not succeeded", p.Name)
 	default:
-		problem.Message = fmt.Sprintf("pod %s is being started on node %s", p.Name, p.Spec.NodeName)
+		problem.Message = fmt.Sprintf("pod %s is starting on node %s", p.Name, p.Spec.NodeName)
 	}
 	return problem
 }
@@ -216,7 +216,7 @@ func podCondition(p *corev1.Pod, typ corev1.PodConditionType) (corev1.PodConditi
 	return corev1.PodCondition{}, false
 }
 
-// imageOf returns the image in the pod spec. The status may have another name of it.
+// imageOf returns the image in the pod spec. The status may contain a different name.
 func imageOf(p *corev1.Pod, s corev1.ContainerStatus) string {
 	for _, list := range [][]corev1.Container{p.Spec.InitContainers, p.Spec.Containers} {
 		for _, c := range list {

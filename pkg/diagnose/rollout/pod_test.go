@@ -36,7 +36,7 @@ func condition(typ corev1.PodConditionType, status corev1.ConditionStatus, reaso
 	}
 }
 
-const pulling = "check the image, its pull Secret and that the nodes reach the registry"
+const pulling = "check the image name and the pull Secret, and that the nodes can reach the registry"
 
 func TestPod(t *testing.T) {
 	t.Parallel()
@@ -60,7 +60,7 @@ func TestPod(t *testing.T) {
 		"out of memory": {pod(waits("CrashLoopBackOff", "", 1, &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "OOMKilled"})),
 			&Problem{Message: "container manager of pod app-1 ended with exit code 137 (1 restart): it exceeded its memory limit", Remedy: "raise the memory limit of the container"}},
 		"missing secret": {pod(waits("CreateContainerConfigError", `secret "registry" not found`, 0, nil)),
-			&Problem{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create the object from the message in the pod's namespace", Final: true}},
+			&Problem{Message: `container manager cannot be configured: secret "registry" not found`, Remedy: "create the object named in the message, in the pod's namespace", Final: true}},
 		"unschedulable": {pod(func(p *corev1.Pod) {
 			condition(corev1.PodScheduled, corev1.ConditionFalse, "Unschedulable", "0/1 nodes are available: 1 Insufficient cpu.")(p)
 			p.Spec.NodeName = ""
@@ -68,24 +68,24 @@ func TestPod(t *testing.T) {
 		"evicted": {pod(func(p *corev1.Pod) {
 			p.Status.Phase, p.Status.Reason, p.Status.Message = corev1.PodFailed, "Evicted", "the node was low on memory"
 		}), &Problem{Message: "pod app-1 has failed: Evicted: the node was low on memory"}},
-		"creating": {pod(waits("ContainerCreating", "", 0, nil)), &Problem{Message: "pod app-1 is being started on node node-a", Vague: true}},
+		"creating": {pod(waits("ContainerCreating", "", 0, nil)), &Problem{Message: "pod app-1 is starting on node node-a", Vague: true}},
 		"no scheduler": {pod(func(p *corev1.Pod) { p.Spec.NodeName = "" }),
-			&Problem{Message: "pod app-1 is not assigned to a node yet", Remedy: "check that the cluster's scheduler runs", Vague: true}},
+			&Problem{Message: "pod app-1 is not assigned to a node yet", Remedy: "check that the scheduler is running", Vague: true}},
 		"probing": {pod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "manager", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
-		}), &Problem{Message: "pod app-1 runs but is not ready: its readiness probe has not succeeded", Vague: true}},
+		}), &Problem{Message: "pod app-1 is running but not ready: its readiness probe has not succeeded", Vague: true}},
 		"between two crashes": {pod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: "manager", RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 2, Reason: "Error"}},
 			}}
-		}), &Problem{Message: "container manager of pod app-1 ended with exit code 2 (1 restart); it is not ready since its restart"}},
+		}), &Problem{Message: "container manager of pod app-1 ended with exit code 2 (1 restart); it has not been ready since its restart"}},
 		"restarted after a clean end": {pod(func(p *corev1.Pod) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{
 				Name: "manager", RestartCount: 1, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 				LastTerminationState: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{Reason: "Completed"}},
 			}}
-		}), &Problem{Message: "pod app-1 runs but is not ready: its readiness probe has not succeeded", Vague: true}},
+		}), &Problem{Message: "pod app-1 is running but not ready: its readiness probe has not succeeded", Vague: true}},
 		"ending": {pod(func(p *corev1.Pod) {
 			waits("CrashLoopBackOff", "", 9, nil)(p)
 			p.DeletionTimestamp = &metav1.Time{}

@@ -1,11 +1,11 @@
-// Package rollout finds out why workloads are not ready, from Deployments, pods, logs and events.
+// Package rollout determines why workloads are not ready, from Deployments, pods, logs and events.
 //
-// [Pod] and [Deployment] are pure: they read one object and return its problem. [Problems] returns those of some workloads as
-// they are now. A [Waiter] watches Deployments until they are ready, and ends early if waiting cannot help: an invalid image
-// name, an image that does not exist or that requires other credentials, a missing Secret or ConfigMap of a container, a
-// container with three restarts, a pod that admission rejects (PriorityClass, Pod Security, a webhook), and a Deployment past
-// its progress deadline. Temporary problems are only reported: an unreachable or rate-limiting registry, the first restarts, an
-// exceeded quota, an unschedulable pod.
+// [Pod] and [Deployment] are pure: they read one object and return its problem. [Problems] returns the current problems of
+// workloads. A [Waiter] watches Deployments until they are ready, and ends early if waiting cannot help: an invalid image name,
+// an image that does not exist or that requires other credentials, a missing Secret or ConfigMap of a container, a container with
+// three restarts, a pod that admission rejects (PriorityClass, Pod Security, a webhook), and a Deployment past its progress
+// deadline. Temporary problems are only reported: an unreachable or rate-limiting registry, the first restarts, an exceeded
+// quota, an unschedulable pod.
 package rollout
 
 import (
@@ -23,8 +23,8 @@ type Problem struct {
 	Name string
 	// Object is the workload, if the problem is about one of several.
 	Object controllers.ID
-	// Message is the reason in one line, Remedy the fix, or "" if there is none. Flags are the flags of install and bootstrap that
-	// are a fix for pods of Flux.
+	// Message is the reason in one line, Remedy the fix, or "" if there is none. Flags lists the flags of install and bootstrap
+	// that fix Flux pods.
 	Message, Remedy, Flags string
 	// Final is set if waiting cannot resolve the problem. Vague is set if it is only progress, which also occurs in a healthy
 	// rollout.
@@ -35,13 +35,13 @@ type Problem struct {
 	Rejection failure.Failure
 
 	pod, container string
-	// previous is set if the log is that of the previous run of the container.
+	// previous is set if the log is from the previous run of the container.
 	previous bool
 	// kind identifies the problem if the message contains changing names.
 	kind string
 }
 
-// Details returns the end of the log and the remedy for a pod of Flux.
+// Details returns the end of the log and the remedy for a Flux pod.
 func (p Problem) Details() []string {
 	lines := p.LogLines()
 	if p.Remedy != "" {
@@ -50,7 +50,7 @@ func (p Problem) Details() []string {
 	return lines
 }
 
-// RemedyOfFlux returns the remedy for a pod of Flux, with the flags of install and bootstrap.
+// RemedyOfFlux returns the remedy for a Flux pod, with the flags of install and bootstrap.
 func (p Problem) RemedyOfFlux() string {
 	if p.Flags == "" {
 		return p.Remedy

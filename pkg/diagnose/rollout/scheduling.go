@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
 )
 
-// explainScheduling adds what the scheduler does not say about pods that it cannot assign: why a volume is not bound, and which nodes
-// are cordoned. Errors are ignored: the problem is valid without them.
+// explainScheduling adds details about unschedulable pods that the scheduler does not report: why a volume is not bound, and
+// which nodes are cordoned. Errors are ignored: the problem is valid without them.
 func explainScheduling(ctx context.Context, c *observe.Cluster, pods []*corev1.Pod, problems []Problem) {
 	for i := range problems {
 		p := &problems[i]
@@ -34,7 +34,7 @@ func explainScheduling(ctx context.Context, c *observe.Cluster, pods []*corev1.P
 	}
 }
 
-// explainVolumes makes the first claim of a pod that is not bound the problem.
+// explainVolumes makes the first unbound claim of a pod the problem.
 func explainVolumes(ctx context.Context, c *observe.Cluster, p *Problem, pod *corev1.Pod) {
 	for _, v := range pod.Spec.Volumes {
 		if v.PersistentVolumeClaim == nil {
@@ -71,7 +71,7 @@ func Claim(ctx context.Context, c *observe.Cluster, namespace, name string) (Pro
 	}
 	if *class != "" {
 		o, err := c.Client.Get(ctx, kube.BuiltIn("storage.k8s.io/v1", "StorageClass"), "", *class)
-		// The scheduler binds such a claim when it assigns the pod: the claim is not what the pod waits for.
+		// The scheduler binds such a claim when it assigns the pod, so the pod does not wait for the claim.
 		problem.Vague = err == nil && (controllers.Path{"volumeBindingMode"}).String(o) == "WaitForFirstConsumer"
 		if apierrors.IsNotFound(err) {
 			problem.Message += fmt.Sprintf(": StorageClass %s does not exist", *class)
@@ -99,7 +99,7 @@ func explainNodes(ctx context.Context, c *observe.Cluster, p *Problem) {
 		return
 	}
 	p.Message = strings.TrimSuffix(p.Message, ".") + "; cordoned: " + strings.Join(cordoned[:min(len(cordoned), shownPods)], ", ")
-	uncordon := "uncordon a node that may run pods again: kubectl uncordon " + hint.Operand(cordoned[0])
+	uncordon := "uncordon a node: kubectl uncordon " + hint.Operand(cordoned[0])
 	if strings.Contains(p.Message, "were unschedulable") {
 		p.Remedy = uncordon + ", or " + p.Remedy
 	} else {

@@ -184,7 +184,7 @@ func (w *Waiter) end(ctx context.Context, err error) error {
 		if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return ctx.Err()
 		}
-		// Find the problems after a timeout with a timeout of its own.
+		// After a timeout, find the problems with a separate timeout.
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lateTimeout)
 		defer cancel()
 		ctx, err = late, ctx.Err()

@@ -186,7 +186,7 @@ func TestTimeoutReportsTheCause(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
-	want := `a is not ready: pod a-new-x is being started on node node-a: FailedMount: secret "keys" not found`
+	want := `a is not ready: pod a-new-x is starting on node node-a: FailedMount: secret "keys" not found`
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

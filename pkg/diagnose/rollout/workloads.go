@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// shownPods is the maximum number of pods of one workload to report: pods of a rollout fail alike.
+	// shownPods is the maximum number of pods to report for one workload: they usually fail for the same reason.
 	shownPods = 2
 	// shownLines is the maximum number of log lines to print.
 	shownLines = 5

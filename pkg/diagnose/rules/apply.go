@@ -66,8 +66,8 @@ var applyRules = []rule{
 		code: "namespace-terminating", kinds: appliers, types: []failure.Type{failure.Terminating},
 		message: "namespace {name} is being deleted",
 		fixes: []string{
-			"wait until it is deleted; what it waits for is in its conditions: kubectl describe namespace {operand}",
-			"create it again, or remove what is in it from the source",
+			"wait until it is deleted; its conditions show what blocks the deletion: kubectl describe namespace {operand}",
+			"recreate it, or remove its objects from the source",
 		},
 	},
 	{
@@ -83,7 +83,7 @@ var applyRules = []rule{
 	{
 		code: "webhook-down", kinds: appliers, steps: []failure.Step{failure.Call},
 		message: "admission webhook {by} cannot be called: {text}",
-		fixes:   []string{"start the pods of the webhook; see its Service: kubectl describe validatingwebhookconfigurations,mutatingwebhookconfigurations"},
+		fixes:   []string{"start the webhook's pods; to find its Service, run: kubectl describe validatingwebhookconfigurations,mutatingwebhookconfigurations"},
 	},
 	{
 		code: "account-missing", live: true, kinds: appliers, types: []failure.Type{failure.Unauthorized},
@@ -96,8 +96,8 @@ var applyRules = []rule{
 		when:    func(s Subject) bool { return deniedUser(s) == s.Kind.Controller },
 		message: "{user} is forbidden to {verb} {resource} {scope}",
 		fixes: []string{
-			"restore the ClusterRoleBinding of the controllers, with the arguments of the installation: flux install",
-			"or, if the controllers have no such permission on purpose, set .spec.serviceAccountName of {object}",
+			"restore the ClusterRoleBinding of the controllers, with the flags of the original installation: flux install",
+			"or, if the controllers must not have this permission, set .spec.serviceAccountName of {object}",
 		},
 	},
 	{
@@ -154,12 +154,12 @@ var applyRules = []rule{
 	{
 		code: "conflict", live: true, kinds: appliers, types: []failure.Type{failure.Conflict},
 		when:    func(s Subject) bool { return s.failure.By == "" },
-		message: "{rejected} was changed by another client meanwhile",
+		message: "another client changed {rejected} at the same time",
 	},
 	{
 		code: "conflict", live: true, kinds: appliers, types: []failure.Type{failure.Conflict},
 		message: "field manager {by} owns fields of {rejected}: {detail}",
-		fixes:   []string{"remove the fields from {rejected}{in file}, or from what {by} applies"},
+		fixes:   []string{"remove the fields from {rejected}{in file}, or from the object that {by} applies"},
 	},
 	{
 		code: "namespace-missing", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.NotFound},
@@ -178,7 +178,7 @@ var applyRules = []rule{
 		code: "namespace-missing", kinds: appliers, types: []failure.Type{failure.NotFound},
 		when:    namesNamespace,
 		message: "namespace {name} does not exist",
-		fixes:   []string{"add the Namespace to the source, or add what applies it to .spec.dependsOn of {object}"},
+		fixes:   []string{"add the Namespace to the source, or add the Kustomization or HelmRelease that applies it to .spec.dependsOn of {object}"},
 	},
 	{
 		code: "health", kinds: appliers, types: []failure.Type{failure.Unhealthy},

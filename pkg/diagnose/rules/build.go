@@ -17,12 +17,12 @@ var buildRules = []rule{
 		code: "decryption", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Undecryptable}, steps: []failure.Step{failure.Decrypt},
 		when:    func(s Subject) bool { return decryptionSecret(s) != "" },
 		message: "the keys in {decryption secret} do not decrypt the file: {detail}",
-		fixes:   []string{"add the decryption key{to decryption secret}, or encrypt the file for the key that the cluster has (sops updatekeys)"},
+		fixes:   []string{"add the decryption key{to decryption secret}, or re-encrypt the file for the cluster's key (sops updatekeys)"},
 	},
 	{
 		code: "decryption", kinds: []string{"Kustomization"}, steps: []failure.Step{failure.Decrypt},
 		message: "decryption failed: {detail}",
-		fixes:   []string{"add the decryption key{to decryption secret}, or encrypt the file for the key that the cluster has (sops updatekeys)"},
+		fixes:   []string{"add the decryption key{to decryption secret}, or re-encrypt the file for the cluster's key (sops updatekeys)"},
 	},
 	{
 		code: "substitution", kinds: []string{"Kustomization"}, types: []failure.Type{failure.NoVariable}, steps: []failure.Step{failure.Substitute},
@@ -112,7 +112,7 @@ var buildRules = []rule{
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Recursion},
 		message: "the kustomization.yaml in {file} includes itself",
-		fixes:   []string{"remove the entry that leads back to {file} from the kustomization.yaml"},
+		fixes:   []string{"remove the entry that includes {file} from the kustomization.yaml"},
 	},
 	{
 		code: "build", kinds: []string{"Kustomization"}, types: []failure.Type{failure.Unsupported},

@@ -96,7 +96,7 @@ func FailedHook(k controllers.Kind, o controllers.Object) (controllers.ID, bool)
 	return controllers.ID{Group: batchv1.GroupName, Kind: "Job", Namespace: s.ReleaseNamespace(), Name: m[1]}, true
 }
 
-// NamespaceConditions returns what the deletion of a Namespace waits for, and the fixes.
+// NamespaceConditions returns the reasons that block the deletion of a Namespace, and the fixes.
 func NamespaceConditions(o controllers.Object) (details, fixes []string) {
 	for _, typ := range []string{"NamespaceDeletionDiscoveryFailure", "NamespaceDeletionGroupVersionParsingFailure", "NamespaceDeletionContentFailure", "NamespaceContentRemaining", "NamespaceFinalizersRemaining"} {
 		c, found := controllers.FindCondition(o, typ)
@@ -105,7 +105,7 @@ func NamespaceConditions(o controllers.Object) (details, fixes []string) {
 		}
 		details = append(details, failure.OneLine(failure.Join(c.Reason, c.Message)))
 		if m := staleAPI.FindStringSubmatch(c.Message); typ == "NamespaceDeletionDiscoveryFailure" && m != nil {
-			fixes = append(fixes, "repair the server of API "+m[1]+", which does not respond: kubectl get apiservices",
+			fixes = append(fixes, "fix the server of API "+m[1]+", which does not respond: kubectl get apiservices",
 				hint.Command("or, if it is no longer installed, delete its registration: kubectl delete apiservice %s", apiService(m[1])))
 		}
 	}
@@ -125,7 +125,7 @@ func apiService(api string) string {
 func CheckOwners(finalizers []string) []string {
 	var fixes []string
 	for _, finalizer := range finalizers {
-		fix := "check that " + ownerOfFinalizer(finalizer).owner + " runs, and its logs"
+		fix := "check that " + ownerOfFinalizer(finalizer).owner + " is running, and check its logs"
 		if !kube.OwnFinalizer(finalizer) && !slices.Contains(fixes, fix) {
 			fixes = append(fixes, fix)
 		}
@@ -133,7 +133,7 @@ func CheckOwners(finalizers []string) []string {
 	return fixes
 }
 
-// Deletion returns the finding for an object of any kind that is being deleted. It suggests to remove the finalizers only after
+// Deletion returns the finding for an object of any kind that is being deleted. It suggests removing the finalizers only after
 // deletionStuck and if none of them protects an object.
 func Deletion(t controllers.ID, o controllers.Object, now time.Time) (Finding, bool) {
 	at, deleting := DeletedAt(o)

@@ -54,7 +54,7 @@ func TestDeletion(t *testing.T) {
 		says   []string
 		hidden string
 	}{
-		"young":     {object(at, "example.com/hold"), 59 * time.Minute, []string{at, "example.com/hold is removed by a controller of example.com", "check that a controller of example.com runs"}, "finalizers\":null"},
+		"young":     {object(at, "example.com/hold"), 59 * time.Minute, []string{at, "example.com/hold is removed by a controller of example.com", "check that a controller of example.com is running"}, "finalizers\":null"},
 		"stuck":     {object(at, "example.com/hold"), time.Hour, []string{patch, "which skips the cleanup of that controller", "only if no controller will remove the finalizer"}, "as a last resort"},
 		"in use":    {object(at, "example.com/hold", "kubernetes.io/pvc-protection"), 24 * time.Hour, []string{"a Pod still uses the PersistentVolumeClaim", "kubectl -n apps describe configmap settings"}, "finalizers\":null"},
 		"namespace": {object(at), 24 * time.Hour, []string{"has not finished", "kubectl -n apps describe configmap settings"}, "finalizer"},

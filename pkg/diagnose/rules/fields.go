@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// field is what a message without a rule is about: a field of the spec, a Secret in a field, or a file in the source.
+// field is the subject of a message without a rule: a field of the spec, a Secret in a field, or a file in the source.
 type field struct {
 	// kinds lists the kinds of the Flux object, nil for all.
 	kinds []string
@@ -124,7 +124,7 @@ var fieldExpressions = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// field returns what a message without a rule is about, or "". The innermost error counts.
+// field returns the subject of a message without a rule, or "". The innermost error counts.
 func (s Subject) field(message string) string {
 	parts := failure.Parts(message)
 	for _, part := range slices.Backward(parts) {

@@ -46,7 +46,7 @@ const (
 	deletionGrace = 30 * time.Second
 )
 
-// IsProgress reports whether the finding is a reconciliation or deletion that has not used up its time.
+// IsProgress reports whether the finding is a reconciliation or deletion that is still within its time limit.
 func (f Finding) IsProgress(now time.Time) bool {
 	var grace time.Duration
 	switch f.Code {

@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/failure"
 )
 
-// operatorRules holds the rules for the kinds of flux-operator. What it shares with the controllers, such as rejected objects
-// and unreachable servers, has the rules of those.
+// operatorRules holds the rules for the kinds of flux-operator. Failures that all controllers report, such as rejected objects
+// and unreachable servers, have common rules.
 var operatorRules = []rule{
 	{
 		code: "template", kinds: []string{controllers.ResourceSet}, steps: []failure.Step{failure.Fill}, types: []failure.Type{failure.NoVariable},
@@ -52,7 +52,7 @@ var operatorRules = []rule{
 	},
 	{
 		code: "distribution", kinds: []string{controllers.FluxInstance}, reasons: []string{"BuildFailed"},
-		message: "the manifests of Flux do not build: {text}",
+		message: "the Flux manifests do not build: {text}",
 		fixes:   []string{"correct .spec.kustomize.patches and .spec.distribution of {object}"},
 	},
 }
@@ -75,11 +75,11 @@ func templateOf(s Subject) string {
 	return ".spec." + m[2]
 }
 
-// awaitedBy matches the object that a ResourceSet waits for: its API version, kind, namespace unless it is cluster-scoped, and
-// name, and what is wrong with it.
+// awaitedBy matches the object that a ResourceSet waits for: its API version, kind, namespace unless it is cluster-scoped, name
+// and problem.
 var awaitedBy = regexp.MustCompile(`dependency (?:[a-z0-9.-]+/)?v[a-z0-9]+/([A-Z][A-Za-z0-9]*/\S+) (not found|not ready)`)
 
-// neededObject returns the object that a ResourceSet waits for if what is wrong with it is problem, or anything for "".
+// neededObject returns the object that a ResourceSet waits for if it has the problem, or any problem for "".
 func neededObject(s Subject, problem string) string {
 	m := awaitedBy.FindStringSubmatch(s.failed.Message)
 	if m == nil || problem != "" && problem != m[2] {

@@ -34,7 +34,7 @@ func rejectedNamespace(s Subject) string {
 // targetNamespace returns the namespace to which the object applies.
 func targetNamespace(s Subject) string { return cmp.Or(s.Text("spec.targetNamespace"), s.namespace()) }
 
-// deniedUser returns the user that lacks a permission.
+// deniedUser returns the user without the permission.
 func deniedUser(s Subject) string {
 	rest, is := strings.CutPrefix(s.failure.User, "system:serviceaccount:")
 	namespace, name, ok := strings.Cut(rest, ":")
@@ -86,7 +86,7 @@ func fieldProblems(s Subject) string {
 // unspecified reports whether a quota requires fields that the object does not set.
 func unspecified(s Subject) bool { return Unspecified(s.failure) }
 
-// Unspecified reports whether a quota requires fields that an object does not set, instead of being exceeded.
+// Unspecified reports whether a quota is not exceeded, but requires fields that an object does not set.
 func Unspecified(f failure.Failure) bool {
 	return f.Type == failure.Quota && strings.HasPrefix(f.Detail, "must specify")
 }
@@ -132,7 +132,7 @@ func recreate(s Subject) []string {
 		resource += "." + s.failure.Named.Group
 	}
 	remove := hint.Command("kubectl -n %s delete %s ", cmp.Or(o.Namespace, targetNamespace(s)), resource) + hint.Operand(o.Name)
-	return []string{revert, fmt.Sprintf("or delete %s (%s), which the next upgrade creates again: %s", o, lossOf(o.Kind), remove)}
+	return []string{revert, fmt.Sprintf("or delete %s (%s), so that the next upgrade recreates it: %s", o, lossOf(o.Kind), remove)}
 }
 
 // losses describes what is lost if an object of a kind is deleted.
@@ -143,11 +143,11 @@ var losses = map[string]string{
 	"PersistentVolume":         "the data of the volume is lost, unless its reclaim policy is Retain",
 	"CustomResourceDefinition": "all custom resources of the kind are deleted",
 	"Namespace":                "everything in the namespace is deleted",
-	"Service":                  "its cluster IP changes, and it is unreachable until then",
+	"Service":                  "its cluster IP changes, and it is unreachable until it is recreated",
 }
 
 func lossOf(kind string) string {
-	return cmp.Or(losses[kind], "it is deleted with all objects that it owns, until it is created again")
+	return cmp.Or(losses[kind], "it is deleted, with all objects that it owns, until it is recreated")
 }
 
 // missingAPI returns the kind that is not served, and the file that uses it, if it is known.
@@ -173,7 +173,7 @@ func serve(s Subject) []string {
 		if i := strings.LastIndexByte(s.Live.File, '/'); i > 0 {
 			folder = hint.Quote(s.Live.File[:i])
 		}
-		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the component of Flux that serves it; see which are installed: flux check"}
+		return []string{"in a clone of the source, rewrite the API versions: flux migrate -f " + folder, "or install the Flux component that serves it; to list the installed components: flux check"}
 	case len(s.Live.Served) > 0:
 		return []string{fmt.Sprintf("set apiVersion of %s to %s%s: the cluster serves no other version", s.failure.Named.Kind, strings.Join(s.Live.Served, " or "), inFile(s))}
 	case len(s.Live.Providers) > 0:
@@ -183,15 +183,15 @@ func serve(s Subject) []string {
 	install := fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core"))
 	if len(s.Live.Unapplied) > 0 {
 		return []string{
-			fmt.Sprintf("if the chart of %s installs the CRD, move the objects of kind %s to another Kustomization that depends on %s: nothing of this one is applied before its dry run succeeds",
+			fmt.Sprintf("if the chart of %s installs the CRD, move the objects of kind %s to another Kustomization that depends on %s: Flux applies no object of this Kustomization until the dry run of all objects succeeds",
 				strings.Join(s.Live.Unapplied, " or "), s.failure.Named.Kind, s),
 			"otherwise, " + install,
 		}
 	}
-	return []string{install, "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of " + s.String()}
+	return []string{install, "or add the Kustomization or HelmRelease that installs it to .spec.dependsOn of " + s.String()}
 }
 
-// serveArtifacts returns the fixes for a server of artifacts that does not respond.
+// serveArtifacts returns the fixes for an artifact server that does not respond.
 func serveArtifacts(s Subject) []string {
 	return []string{"check the controller that stores the artifact, its Service, its argument --storage-adv-addr, and the NetworkPolicies: " +
 		hint.Command("kubectl get deployments,services,networkpolicies -n %s", s.Home)}
@@ -213,8 +213,8 @@ func unhealthyObjects(s Subject) string {
 	return budget.List(all, mostShown)
 }
 
-// heal returns the fixes for objects that did not become ready. Applied objects that are missing are created again without a
-// fix.
+// heal returns the fixes for objects that did not become ready. Missing applied objects need no fix: the controller recreates
+// them.
 func heal(s Subject) []string {
 	var fixes []string
 	for _, h := range s.failure.Objects[:min(len(s.failure.Objects), mostShown)] {
@@ -228,7 +228,7 @@ func heal(s Subject) []string {
 	return fixes
 }
 
-// isHealthChecked reports whether .spec.healthChecks names an object.
+// isHealthChecked reports whether .spec.healthChecks contains an object.
 func isHealthChecked(s Subject, o failure.Object) bool {
 	list, _ := controllers.Path{"spec.healthChecks"}.Lookup(s.Object)
 	items, _ := list.([]any)
@@ -254,7 +254,7 @@ func HasHealthExpression(s Subject, o controllers.Object) bool {
 func DescribeStatus(t controllers.ID, o controllers.Object) string {
 	status, _ := o["status"].(map[string]any)
 	if len(status) == 0 {
-		return fmt.Sprintf("%s has no status: no controller has written one", t)
+		return fmt.Sprintf("%s has no status: no controller has set it", t)
 	}
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(status)) {

@@ -53,7 +53,7 @@ var releaseRules = []rule{
 	},
 	{
 		code: "release-ownership", kinds: []string{"HelmRelease"}, types: []failure.Type{failure.Owned},
-		message: "{named} exists, and belongs to another Helm release or to none: {detail}",
+		message: "{named} exists and does not belong to this Helm release: {detail}",
 		fixes:   []string{"rename {named} in the chart, or add the label and annotations from the message to it"},
 		more:    takeOver,
 	},
@@ -73,7 +73,7 @@ func readsKey(s Subject) bool {
 	return s.failure.Name != "" && s.failure.Detail != "" && typ != failure.NotFound && typ != failure.Unauthorized
 }
 
-// takeOver returns the fixes for a release that may not take over objects.
+// takeOver returns the fixes for a release that is not allowed to take over objects.
 func takeOver(s Subject) []string {
 	var fixes []string
 	for _, action := range []string{"spec.install", "spec.upgrade"} {

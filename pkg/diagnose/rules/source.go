@@ -105,7 +105,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "source-host-key", kinds: gitKinds, types: []failure.Type{failure.HostKey}, upstream: true,
-		message: "the Git server has another SSH host key than known_hosts",
+		message: "the SSH host key of the Git server does not match known_hosts",
 		fixes:   []string{"if the change of the host key is expected, add the new key to known_hosts in {or credentials}"},
 	},
 	{
@@ -160,7 +160,7 @@ var sourceRules = []rule{
 	{
 		code: "source-not-found", kinds: []string{"HelmRepository"}, types: []failure.Type{failure.NoRepository, ""}, steps: []failure.Step{failure.Index},
 		message: "no valid index.yaml at {address}: {detail}",
-		fixes:   []string{"correct .spec.url of {object}: index.yaml must be below it"},
+		fixes:   []string{"set .spec.url of {object} to the URL of the directory with index.yaml"},
 	},
 	{
 		code: "source-reference", kinds: []string{"OCIRepository", "ImageRepository", "ImagePolicy"}, types: []failure.Type{failure.NoRepository},
@@ -174,7 +174,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "source-tls", kinds: fetchers, types: []failure.Type{failure.Expired}, upstream: true,
-		message: "the TLS certificate of {address} is not valid now: {detail}",
+		message: "the TLS certificate of {address} has expired or is not yet valid: {detail}",
 		fixes:   []string{"renew the certificate of the server"},
 	},
 	{
@@ -201,7 +201,7 @@ var sourceRules = []rule{
 	},
 	{
 		code: "source-rate-limit", kinds: fetchers, types: []failure.Type{failure.RateLimited},
-		message: "{address} limits the rate of requests",
+		message: "{address} rate-limits requests",
 		fixes:   []string{"raise {interval} of {object}, or use credentials with a higher limit"},
 	},
 	{
@@ -212,7 +212,7 @@ var sourceRules = []rule{
 	{
 		code: "source-unreachable", kinds: fetchers, types: []failure.Type{failure.Unreachable, failure.TimedOut}, upstream: true,
 		message: "cannot reach {address}: {detail}",
-		fixes:   []string{"check {address of}, and DNS, proxies and NetworkPolicies between the cluster and it"},
+		fixes:   []string{"check {address of}, and DNS, proxies and NetworkPolicies between the cluster and the server"},
 	},
 	{
 		code: "chart-invalid", kinds: []string{"HelmChart"}, reasons: []string{"InvalidChartReference"}, types: []failure.Type{""},

@@ -41,7 +41,7 @@ func (s Subject) Status() (f Finding, waits bool) {
 	}
 }
 
-// checks returns the remedies for a failure without a rule: what its message is about, and the logs.
+// checks returns the remedies for a failure without a rule: the subject of its message, and the logs.
 func checks(s Subject) []string {
 	logs := Logs(s.ID())
 	if name := s.field(s.Failed().Message); name != "" {

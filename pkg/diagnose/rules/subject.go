@@ -22,7 +22,7 @@ type Subject struct {
 	Attempting string
 	// Home is the namespace of the controllers.
 	Home string
-	// Live is what the cluster has now of what the failure is about.
+	// Live holds the current state that the failure concerns.
 	Live Live
 
 	// failed is the condition with the failure, failure its parsed message.
@@ -30,7 +30,7 @@ type Subject struct {
 	failure failure.Failure
 }
 
-// Live is what was observed about a failure. It is empty until it is read: only root causes are worth the requests.
+// Live holds observations about a failure. It is empty until it is read: requests are sent for root causes only.
 type Live struct {
 	// File is the path of the rejected object in the artifact of the source.
 	File string
@@ -40,7 +40,7 @@ type Live struct {
 	Unapplied []string
 	// Served lists the served versions of the kind.
 	Served []string
-	// NoAccount is set if the ServiceAccount that is forbidden to act does not exist.
+	// NoAccount is set if the ServiceAccount without the permission does not exist.
 	NoAccount bool
 	// Ignored is the ignore rule that excludes the path from the artifact of the source, or "".
 	Ignored string

@@ -27,7 +27,7 @@ type Pair struct {
 	// Kept reports whether the owner remains on the cluster although it is no longer in the source,
 	// because nothing prunes it.
 	Kept bool
-	// Warning is about the changes of the owner, if there are any.
+	// Warning is reported if the owner changes.
 	Warning string
 }
 

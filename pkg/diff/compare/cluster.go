@@ -22,12 +22,12 @@ import (
 
 // Settings are the flags of kustomize-controller that affect a reconciliation.
 type Settings struct {
-	// account is the ServiceAccount of Kustomizations that set none.
+	// account is the ServiceAccount of Kustomizations without one.
 	account string
 	// ageSecret is the Secret with the default age keys in the namespace of
 	// the controllers.
 	ageSecret string
-	// overridden are the field managers whose fields are taken over.
+	// overridden lists the field managers whose fields are taken over.
 	overridden []string
 }
 
@@ -115,12 +115,12 @@ func (c *Comparer) clusterOf(ctx context.Context, ks *unstructured.Unstructured,
 	}
 	name := desired.Text(ks, "spec", "kubeConfig", "secretRef", "name")
 	if name == "" {
-		return nil, fmt.Errorf("the Kustomization %s/%s applies to a remote cluster whose spec.kubeConfig has no Secret: only the controller can connect to it", ks.GetNamespace(), ks.GetName())
+		return nil, fmt.Errorf("the Kustomization %s/%s applies to a remote cluster, but spec.kubeConfig references no Secret: only the controller can connect to the cluster", ks.GetNamespace(), ks.GetName())
 	}
 	secret := controllers.ID{Kind: controllers.Secret, Namespace: ks.GetNamespace(), Name: name}
 	data, err := c.Data(ctx, secret)
 	if apierrors.IsForbidden(err) {
-		return nil, hint.Errorf("the Secret has the kubeconfig of the remote cluster: it must be readable", "reading the kubeconfig of %s: %s", secret, err)
+		return nil, hint.Errorf("permission to read the Secret is required: it contains the kubeconfig of the remote cluster", "reading the kubeconfig of %s: %s", secret, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig of %s: %w", secret, err)
@@ -140,7 +140,7 @@ func (c *Comparer) clusterOf(ctx context.Context, ks *unstructured.Unstructured,
 			return cfg, nil
 		}
 	}
-	return nil, fmt.Errorf("%s has no kubeconfig under %q", secret, keys[0])
+	return nil, fmt.Errorf("%s has no kubeconfig in key %q", secret, keys[0])
 }
 
 // remoteConfig parses a kubeconfig that was read from a cluster. It refuses
@@ -153,7 +153,7 @@ func remoteConfig(content []byte) (*rest.Config, error) {
 	}
 	files := cfg.BearerTokenFile + cfg.CAFile + cfg.CertFile + cfg.KeyFile
 	if cfg.ExecProvider != nil || cfg.AuthProvider != nil || files != "" {
-		return nil, errors.New("it uses exec plugins or file references, which are refused in a kubeconfig from a cluster")
+		return nil, errors.New("exec plugins and file references are not allowed in a kubeconfig from a cluster")
 	}
 	return cfg, nil
 }

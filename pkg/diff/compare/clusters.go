@@ -124,7 +124,7 @@ func noteMoves(deletions *diff.Result, pruner controllers.VersionedID, applied m
 		case to == pruner:
 			deletions.Changes[i] = diff.Change{Object: c.Object, Action: diff.Skipped, Reason: "moves to " + to.String()}
 		default:
-			deletions.Changes[i].Notes = append(c.Notes, fmt.Sprintf("%s applies it too: unless that reconciles first, the object is deleted and recreated", to))
+			deletions.Changes[i].Notes = append(c.Notes, fmt.Sprintf("%s also applies it: unless that Kustomization reconciles first, the object is deleted and recreated", to))
 		}
 	}
 }

@@ -58,8 +58,7 @@ type Plan struct {
 	unaltered bool
 	// stored caches the artifacts of sources.
 	stored *upstream.StoredSources
-	// settings are the flags of kustomize-controller, as far as they are
-	// readable.
+	// settings holds the flags of kustomize-controller, if they can be read.
 	settings Settings
 	// clusters are the target clusters that have been compared.
 	clusters *Clusters

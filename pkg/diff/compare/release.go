@@ -28,8 +28,8 @@ type ReleasePlanner struct {
 	comparer *Comparer
 	client   *kube.Client
 	Options  *charts.Options
-	// local are the sources with a local directory, and localRevision returns
-	// their revision, or "" if it is not known.
+	// local holds the sources with a local directory. localRevision returns their
+	// revision, or "" if it is unknown.
 	local         build.Sources
 	localRevision func(context.Context, controllers.ID) string
 	// built is the build that includes the HelmReleases.

@@ -171,7 +171,7 @@ func (p *Plan) dryRunApply(ctx context.Context, built, live *unstructured.Unstru
 func ExplainRelease(err error) error {
 	var values *build.VariablesError
 	if apierrors.IsForbidden(err) && errors.As(err, &values) {
-		return hint.Errorf("a HelmRelease is rendered with your own permissions: they must include reading the ConfigMaps and Secrets of its values", "%w", err)
+		return hint.Errorf("a HelmRelease is rendered with your own permissions, which must allow reading the ConfigMaps and Secrets in spec.valuesFrom", "%w", err)
 	}
 	return explainForbidden(desired.ExplainHelm(err))
 }

@@ -66,7 +66,7 @@ func (c *Comparer) sourceAt(ctx context.Context, stored *upstream.StoredSources,
 			Lookup: build.LookupFunc(c.Data), Login: c.Login.For(c.Provider),
 		})
 	default:
-		return upstream.StoredSource{}, hint.Errorf("compare a local directory with --path", "%s has no selectable revisions: only GitRepository and OCIRepository do", source)
+		return upstream.StoredSource{}, hint.Errorf("compare a local directory with --path", "cannot select a revision of %s: only GitRepository and OCIRepository support it", source)
 	}
 }
 
@@ -155,7 +155,7 @@ func unknownAt(err *remote.UnknownError, repository *unstructured.Unstructured) 
 	return hint.Errorf(remedy, "looking in %s: %w", controllers.IDOf(repository.Object), err)
 }
 
-// branchRemedy returns which branch, or which flag, was probably meant.
+// branchRemedy suggests the branch or the flag that was probably meant.
 func branchRemedy(err *remote.UnknownError) string {
 	const listed = 5
 	near := hint.Nearest{Word: err.Revision}
@@ -175,8 +175,8 @@ func branchRemedy(err *remote.UnknownError) string {
 	return "use one of its branches: " + strings.Join(err.Branches, ", ")
 }
 
-// explainGit names the object that the URL and credentials come from, unless the
-// server or the network is at fault.
+// explainGit adds the object that the URL and credentials come from, unless the server or
+// the network fails.
 func explainGit(err error, repository *unstructured.Unstructured) error {
 	var known *remote.Error
 	if errors.As(err, &known) && known.Transient {

@@ -31,8 +31,8 @@ func Account(ks *unstructured.Unstructured, standard string) string {
 // actor sends dry runs with the permissions of the controller.
 type actor struct {
 	client *kube.Client
-	// account is empty for the user who runs the comparison: that user's permissions say nothing
-	// about those of the controller.
+	// account is empty for the user who runs the comparison, whose permissions may differ from the
+	// controller's.
 	account string
 
 	mu  sync.Mutex

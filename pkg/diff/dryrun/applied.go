@@ -96,12 +96,12 @@ func version(o controllers.Object) string {
 	return controllers.Path{"metadata.resourceVersion"}.String(o)
 }
 
-// requestError returns err if it is not an answer about the object: a failed connection, a timeout, a
-// missing permission of the user, an unavailable server.
+// requestError returns err if it does not concern the object: a failed connection, a timeout, a missing
+// permission of the user, an unavailable server.
 func requestError(err error) error {
 	var status apierrors.APIStatus
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), " cannot patch resource ") {
-		return err // the permissions of the user say nothing about those of the controller
+		return err // the permissions of the controller may differ
 	}
 	if err == nil || errors.As(err, &status) && !apierrors.IsUnauthorized(err) && !apierrors.IsTooManyRequests(err) &&
 		!apierrors.IsServerTimeout(err) && !apierrors.IsServiceUnavailable(err) {
@@ -110,7 +110,7 @@ func requestError(err error) error {
 	return err
 }
 
-// changeOf returns the change that an observation amounts to.
+// changeOf returns the change that an observation shows.
 func (c *comparison) changeOf(ctx context.Context, r kube.Resource, ref controllers.VersionedID, o item, s observation) (diff.Change, error) {
 	if reason := c.excluded(s.before); reason != "" {
 		return diff.Change{Object: ref, Action: diff.Skipped, Reason: reason + " on the live object"}, nil

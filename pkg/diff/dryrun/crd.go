@@ -87,7 +87,7 @@ func (c *comparison) unserved(ctx context.Context, ref controllers.VersionedID, 
 	}
 	shape, serves := d.Shapes[ref.Version]
 	if c.templated(ref) {
-		return failed("its CRD is in the chart's templates, but Helm needs it before: move it to crds/")
+		return failed("its CRD is in the chart's templates, but Helm requires the CRD before it applies the templates: move it to crds/")
 	}
 	switch {
 	case !provided:

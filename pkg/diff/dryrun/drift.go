@@ -13,15 +13,16 @@ import (
 )
 
 // changedByOthers reports whether a manager other than the controller has set fields of a live
-// object, such as kubectl scale. Only then is the last applied revision read to detect drift.
+// object, such as kubectl scale. The last applied revision is read only then, to detect drift.
 func (c *comparison) changedByOthers(live controllers.Object) bool {
 	return slices.ContainsFunc((&unstructured.Unstructured{Object: live}).GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
 		return entry.Manager != c.by.Manager && entry.Subresource != "status"
 	})
 }
 
-// isLastApplied reports whether an object of the build equals that of the last applied revision. A
-// difference from the live object is drift then. It returns false if the revision cannot be read.
+// isLastApplied reports whether an object of the build equals that of the last applied revision.
+// If it does, a difference from the live object is drift. It returns false if the revision cannot
+// be read.
 func (c *comparison) isLastApplied(ctx context.Context, ref controllers.VersionedID, o item) bool {
 	if c.Drift || !c.Reconciled {
 		return false // the result reports drift, or it is unknown

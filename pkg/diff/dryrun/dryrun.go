@@ -151,7 +151,7 @@ func (p *plan) warnings() []string {
 	var said []string
 	if p.ownerDeleted {
 		if !p.prune && len(p.stale) > 0 {
-			said = append(said, fmt.Sprintf("%s is deleted, its objects stay: %s", p.ref, p.stay))
+			said = append(said, fmt.Sprintf("%s is deleted, but its objects stay on the cluster: %s", p.ref, p.stay))
 		}
 		if p.prune && len(p.stale) == 0 && policy.IsRelease(p.ref.ID) {
 			said = append(said, fmt.Sprintf("%s is deleted with the objects of its release, which its status does not list", p.ref))

@@ -45,7 +45,7 @@ func newNormalizer() (*normalizer, error) {
 		schedulingv1.AddToScheme, storagev1.AddToScheme,
 	}).AddToScheme(n.types)
 	if err != nil {
-		return nil, fmt.Errorf("registering the types of Kubernetes: %w", err)
+		return nil, fmt.Errorf("registering the Kubernetes types: %w", err)
 	}
 	return n, nil
 }

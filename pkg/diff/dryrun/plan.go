@@ -110,7 +110,7 @@ func (p Plan) parsed(n *normalizer) (*plan, error) {
 // labels of its owner and the common metadata.
 func (p *plan) complete(o *unstructured.Unstructured) error {
 	if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
-		return fmt.Errorf("an object of the build has no name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
+		return fmt.Errorf("the build contains an object without name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
 	}
 	if err := p.normalize(o); err != nil {
 		return err

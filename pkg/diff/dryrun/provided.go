@@ -84,7 +84,7 @@ func (c *comparison) probe(ctx context.Context, r kube.Resource, o item, namespa
 	}
 	_, refused := kube.DryRun(ctx, c.actor.client, r, copied.Object, c.by.Applier)
 	if c.actor.denied(refused) {
-		// The permissions in this namespace say nothing about those in the target namespace.
+		// The permissions in the target namespace may differ.
 		if _, refused = kube.DryRun(ctx, c.Client, r, copied.Object, c.by.Applier); apierrors.IsForbidden(refused) {
 			return nil, nil
 		}

@@ -60,7 +60,7 @@ func (p Plan) parsedRelease(n *normalizer) (*plan, error) {
 	for _, built := range p.Build.Objects {
 		o := built.DeepCopy()
 		if o.GetName() == "" || o.GetKind() == "" || o.GetAPIVersion() == "" {
-			return nil, fmt.Errorf("an object of the chart has no name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
+			return nil, fmt.Errorf("the chart contains an object without name, kind or apiVersion: %s", controllers.VersionedIDOf(o.Object))
 		}
 		if p.Release.Step == diff.Keep {
 			// Helm applies the manifests of the chart unchanged; drift detection normalizes them.

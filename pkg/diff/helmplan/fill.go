@@ -80,7 +80,7 @@ func (o *releasePlan) appliesCRDs(ctx context.Context) bool {
 	}
 	v, err := semver.ParseSemantic(installed)
 	if err != nil {
-		o.plan.Release.Warnings = append(o.plan.Release.Warnings, fmt.Sprintf("%s: the version of helm-controller is not known: 1.5.0 to 1.6.4 also update existing CRDs of the chart", controllers.VersionedIDOf(o.Object.Object)))
+		o.plan.Release.Warnings = append(o.plan.Release.Warnings, fmt.Sprintf("%s: unknown helm-controller version: versions 1.5.0 to 1.6.4 also update existing CRDs of the chart", controllers.VersionedIDOf(o.Object.Object)))
 		return false
 	}
 	return v.AtLeast(semver.MustParseSemantic("1.5.0")) && v.LessThan(semver.MustParseSemantic("1.6.5"))
@@ -102,7 +102,7 @@ func (o *releasePlan) warn() {
 		warnf("spec.upgrade.preserveValues keeps values of the deployed release, which this diff does not include")
 	}
 	if r.ClientSide && field(o.Object, "spec.upgrade.force") == "true" {
-		warnf("spec.upgrade.force replaces objects: the removal of fields that others have set is not shown")
+		warnf("spec.upgrade.force replaces objects: the diff does not show that this removes the fields of other managers")
 	}
 	if o.exhausted() {
 		warnf("retries exhausted: no upgrade until the chart or its values change; to retry, run 'flux reconcile helmrelease %s -n %s --reset'", hint.Quote(ref.Name), hint.Quote(ref.Namespace))

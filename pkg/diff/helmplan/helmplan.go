@@ -101,7 +101,7 @@ func (o *releasePlan) readStatus() {
 	}
 }
 
-// readHistory reads the Helm release in the status, or the one that has the name in the spec.
+// readHistory reads the Helm release in the status, or the one with the name in the spec.
 func (o *releasePlan) readHistory(ctx context.Context, client *kube.Client) error {
 	name, storage := o.target.Name, o.target.Storage
 	if o.known != nil {

@@ -66,8 +66,8 @@ func (m Manager) Owns(path []string) bool {
 	return true
 }
 
-// OwnersOf returns those of the managers that own the field at an RFC 6901 pointer, newest first. The pointer has the indices of
-// the lists in content, which is the object or a changed version of it.
+// OwnersOf returns the managers that own the field at an RFC 6901 pointer, newest first. The pointer has the indices of the lists
+// in content, which is the object or a changed version of it.
 func OwnersOf(managers []Manager, content map[string]any, pointer string) []Manager {
 	var path []string
 	var value any = content

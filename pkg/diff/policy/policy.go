@@ -1,4 +1,4 @@
-// Package policy has what annotations and labels of an object request from its controller.
+// Package policy reads the annotations and labels with which an object configures its controller.
 package policy
 
 import (
@@ -13,7 +13,7 @@ const (
 	HelmGroup = "helm.toolkit.fluxcd.io"
 )
 
-// The reasons why an object that a request concerns stays as it is.
+// The reasons why such an object stays unchanged.
 const (
 	Kept         = keepPolicy + ": keep"
 	CRDsKept     = "Helm never deletes CRDs from crds/"

@@ -71,9 +71,9 @@ const (
 
 var otherRules = []review.Rule{
 	{ID: cannotApply, Effect: "cannot be applied", Explanation: "The API server rejects the object, so the reconciliation fails."},
-	{ID: notCompared, Effect: "is not compared", Explanation: "The content of the source is not known to the comparison, so its changes are not known either."},
-	{ID: noImage, Effect: "uses an image that its registry does not have", Explanation: "The containers cannot start. With --verify-platforms, the image may exist for other platforms."},
-	{ID: unknown, Effect: "uses an image that could not be verified", Explanation: "The registry could not be asked, or refuses to answer, so the image may be missing."},
+	{ID: notCompared, Effect: "is not compared", Explanation: "The comparison cannot read the content of the source, so its changes are unknown."},
+	{ID: noImage, Effect: "uses an image that does not exist in its registry", Explanation: "The containers cannot start. With --verify-platforms, the image may exist for other platforms."},
+	{ID: unknown, Effect: "uses an image that could not be verified", Explanation: "The registry is unreachable or rejected the request, so the image may not exist."},
 	{ID: changes, Effect: "changes", Explanation: "The pull request changes the object on the cluster."},
 }
 

@@ -16,7 +16,7 @@ import (
 // mostLines is the number of lines of each list in a comment.
 const mostLines = 50
 
-// markup formats texts of a repository for a host, so that nothing in them has a meaning there.
+// markup formats texts of a repository for a host, which does not interpret them as markup.
 type markup struct {
 	// text formats words, and code names and values.
 	text, code func(string) string
@@ -79,7 +79,7 @@ func excerpt(body string, most int) string {
 		_, rest, _ = strings.Cut(body, "\n")
 	}
 	if left := strings.Count(rest, "\n"); left > 0 {
-		kept += fmt.Sprintf("… lines left out: %d\n", left)
+		kept += fmt.Sprintf("… lines omitted: %d\n", left)
 	}
 	return kept
 }

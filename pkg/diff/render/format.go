@@ -28,7 +28,7 @@ func Text(format string, results []*diff.Result, s Style) (string, error) {
 	case "json":
 		return encode(report(results))
 	case "html":
-		return HTML(results, s.Comparison)
+		return HTML(results, s.Comparison), nil
 	case "github", "gitea", "gitlab", "bitbucket":
 		foot := s.Comparison.footer()
 		switch format {

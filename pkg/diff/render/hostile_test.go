@@ -94,10 +94,7 @@ func checkInert(t *testing.T, text, comment string, words ...string) {
 // script, and that its policy allows exactly this script.
 func TestHTMLPage(t *testing.T) {
 	t.Parallel()
-	b, err := render.HTML(hostileResults("harmless"), render.Comparison{Base: "harmless", Head: "harmless", Paths: []string{"harmless"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := render.HTML(hostileResults("harmless"), render.Comparison{Base: "harmless", Head: "harmless", Paths: []string{"harmless"}})
 	page := b
 	for _, loads := range []string{"http:", "https:", "//", " src=", "href=", "url(", "@import", "fetch(", "innerHTML", "eval(", "onclick"} {
 		if strings.Contains(page, loads) {
@@ -121,10 +118,7 @@ func TestHTMLIsInert(t *testing.T) {
 	t.Parallel()
 	tag := regexp.MustCompile(`<[^>]*>`)
 	page := func(text string) string {
-		b, err := render.HTML(hostileResults(text), render.Comparison{Base: text, Head: text, Paths: []string{text}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		b := render.HTML(hostileResults(text), render.Comparison{Base: text, Head: text, Paths: []string{text}})
 		return b
 	}
 	elements := func(text string) map[string]bool {

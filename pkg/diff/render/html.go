@@ -5,7 +5,7 @@ import (
 	_ "embed" // the page and its script
 	"encoding/base64"
 	"fmt"
-	"html/template"
+	"html"
 	"slices"
 	"strings"
 
@@ -45,29 +45,70 @@ type pageResult struct {
 }
 
 // HTML returns a self-contained page.
-func HTML(results []*diff.Result, c Comparison) (string, error) {
-	data := struct {
-		Title, Policy, Comparison string
-		Script                    template.JS
-		Risks                     []string
-		Results                   []pageResult
-	}{Title: "Flux: " + counted(Sum(results)), Policy: policy(), Script: template.JS("\n" + script), Comparison: c.dated(), Risks: risks(results)}
+func HTML(results []*diff.Result, c Comparison) string {
+	var summary, body strings.Builder
+	if text := c.dated(); text != "" {
+		paragraph(&summary, "", text)
+	}
+	for _, risk := range risks(results) {
+		paragraph(&summary, danger, risk)
+	}
 	for _, section := range Sections(results) {
 		title := section.Title()
 		for _, r := range section.Results {
-			data.Results = append(data.Results, pageResultOf(r, title))
+			pageResultOf(r, title).write(&body)
 			title = ""
 		}
 	}
-	parsed, err := template.New("page").Parse(page)
-	if err != nil {
-		return "", fmt.Errorf("parsing the page template: %w", err)
+	return strings.NewReplacer(
+		"${title}", html.EscapeString("Flux: "+counted(Sum(results))), "${policy}", html.EscapeString(policy()),
+		"${summary}", summary.String(), "${results}", body.String(), "${script}", "\n"+script,
+	).Replace(page)
+}
+
+// danger is the class of warnings and risks.
+const danger = "danger"
+
+// paragraph writes a text as a paragraph of a class, "" for none.
+func paragraph(b *strings.Builder, class, text string) {
+	if class != "" {
+		class = ` class="` + class + `"`
 	}
-	var b strings.Builder
-	if err := parsed.Execute(&b, data); err != nil {
-		return "", fmt.Errorf("writing the page: %w", err)
+	b.WriteString("<p" + class + ">" + html.EscapeString(text) + "</p>\n")
+}
+
+// write writes the result as a section.
+func (r pageResult) write(b *strings.Builder) {
+	b.WriteString("<section>\n")
+	if r.Section != "" {
+		b.WriteString("<h1>" + html.EscapeString(r.Section) + "</h1>\n")
 	}
-	return b.String(), nil
+	b.WriteString("<h2>" + html.EscapeString(r.Name) + "</h2>\n")
+	if r.Revision != "" {
+		paragraph(b, "", r.Revision)
+	}
+	for _, warning := range r.Warnings {
+		paragraph(b, danger, warning)
+	}
+	for _, c := range r.Changes {
+		open := ""
+		if c.Open {
+			open = " open"
+		}
+		b.WriteString("<details" + open + ">\n<summary><code>" + html.EscapeString(c.Name) + "</code> " + html.EscapeString(c.Verdict) + "</summary>\n")
+		for _, text := range c.Said {
+			paragraph(b, danger, text)
+		}
+		if len(c.Lines) > 0 {
+			b.WriteString("<pre>")
+			for _, line := range c.Lines {
+				b.WriteString(`<span class="` + line.Class + `">` + html.EscapeString(line.Text) + "</span>\n")
+			}
+			b.WriteString("</pre>\n")
+		}
+		b.WriteString("</details>\n")
+	}
+	b.WriteString("</section>\n")
 }
 
 // risks returns a line for each failure and each danger, the most severe first.

@@ -102,7 +102,7 @@ func imageProblems(c diff.Change) []string {
 	return said
 }
 
-// answer returns the answer of a registry in one cell.
+// answer returns the result of an image check as a cell.
 func answer(c *diff.ImageCheck) string {
 	switch {
 	case c == nil:

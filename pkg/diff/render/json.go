@@ -30,7 +30,7 @@ type Summary struct {
 	IgnoredFields int `json:"ignoredFields,omitempty"`
 	// NotCompared counts the Kustomizations and HelmReleases that could not be compared.
 	NotCompared int `json:"notCompared"`
-	// Affected counts those of them that the change may affect.
+	// Affected is the part of NotCompared that the change may affect.
 	Affected int `json:"affected,omitempty"`
 	// Dangers are the IDs of the dangers of all changes, without duplicates.
 	Dangers []string `json:"dangers"`

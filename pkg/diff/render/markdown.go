@@ -18,7 +18,7 @@ func Markdown(results []*diff.Result, limit int) string {
 	heading := func(object, action string) string {
 		return "<details><summary><code>" + escaped(object) + "</code> " + action + "</summary>"
 	}
-	m := markup{inline, code, heading, "</details>\n", "\n> [!NOTE]\n> Details of %d of %d changes are left out: the comment would be too long.\n"}
+	m := markup{inline, code, heading, "</details>\n", "\n> [!NOTE]\n> Details of %d of %d changes are omitted: the comment would be too long.\n"}
 	return m.comment(m.summary(results), results, limit)
 }
 
@@ -80,9 +80,8 @@ func writeTable(b *strings.Builder, results []*diff.Result) {
 	b.WriteString("\n")
 }
 
-// inline returns a text on one line, with markup escaped. One that could be
-// markup, or name a person, an issue or an address, is shown as code: there
-// neither Markdown nor GitHub and GitLab look for anything.
+// inline returns a text on one line, with markup escaped. Text that could be markup, a mention,
+// an issue or an address is shown as code, which GitHub and GitLab do not interpret.
 func inline(s string) string {
 	s = short(s)
 	if s == "" || !strings.ContainsAny(s, "<>&`*_[]~|\\@#!$%^{}") && !strings.Contains(s, "://") && !strings.Contains(s, "www.") {
@@ -103,8 +102,7 @@ func short(s string) string {
 	return s
 }
 
-// entities returns a text in which what means something to HTML or Markdown is
-// an entity.
+// entities returns a text with the special characters of HTML and Markdown as entities.
 func entities(s string) string {
 	var b strings.Builder
 	for _, r := range s {

@@ -33,9 +33,9 @@ func TestMarkdownFits(t *testing.T) {
 	}{
 		{3, 10, "3 created"},
 		{500, 400, "500 created"},
-		{3, 100_000, "… lines left out: "},
-		{20, 100_000, "changes are left out"},
-		{4_000, 1, "changes are left out"},
+		{3, 100_000, "… lines omitted: "},
+		{20, 100_000, "changes are omitted"},
+		{4_000, 1, "changes are omitted"},
 	} {
 		b := render.Markdown(created(c.objects, c.size), render.CommentMax)
 		text := b

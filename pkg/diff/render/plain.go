@@ -13,7 +13,7 @@ const bitbucketMax = 32768
 // with headings in place of collapsed sections, and lists in place of tables.
 func Plain(results []*diff.Result, limit int) string {
 	heading := func(object, action string) string { return "#### " + Span(object) + " " + action }
-	m := markup{Span, Span, heading, "", "\nDetails of %d of %d changes are left out: the comment would be too long.\n"}
+	m := markup{Span, Span, heading, "", "\nDetails of %d of %d changes are omitted: the comment would be too long.\n"}
 	return m.comment(m.plainSummary(results), results, limit)
 }
 
@@ -43,8 +43,8 @@ func (m markup) plainSummary(results []*diff.Result) string {
 	return text
 }
 
-// Span returns a text on one line as code, in which nothing has a meaning. The
-// character that ends code is replaced.
+// Span returns a text on one line as code, without markup. The character that ends code is
+// replaced.
 func Span(s string) string {
 	s = strings.TrimSpace(strings.ReplaceAll(short(s), "`", "'"))
 	if s == "" {

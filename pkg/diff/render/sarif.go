@@ -35,7 +35,7 @@ func sarif(results []*diff.Result) cireport.Sarif {
 	return cireport.NewSarif(rules, found)
 }
 
-// others returns a notice for each change that is no problem.
+// others returns a notice for each change without a problem.
 func others(results []*diff.Result) []problem {
 	var found []problem
 	for r, c := range diff.Each(results) {

@@ -43,7 +43,7 @@ func Sections(results []*diff.Result) []Section {
 	return sectionsOf(folded)
 }
 
-// part is a change, or what a result has besides its changes.
+// part is a change, or the rest of a result.
 type part struct {
 	of       *diff.Result
 	change   *diff.Change

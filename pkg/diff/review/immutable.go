@@ -45,7 +45,7 @@ var immutableFields = map[string][]immutableField{
 	},
 }
 
-// frozen are the fields of a ConfigMap or a Secret with immutable: true.
+// frozen lists the fields that immutable: true protects in a ConfigMap or Secret.
 var frozen = []immutableField{{pointer: "/data"}, {pointer: "/binaryData"}, {pointer: "/stringData"}, {"/immutable", "false"}}
 
 // immutable finds an immutable field that changes. In a comparison with a cluster, the dry run has
@@ -75,8 +75,8 @@ func immutable(c change) []string {
 	return found
 }
 
-// changes reports whether f changes the field, also by setting or omitting a value other than the
-// default.
+// changes reports whether f changes the field, including by setting or omitting a value other than
+// the default.
 func (i immutableField) changes(f diff.Field) bool {
 	switch {
 	case strings.HasPrefix(f.Pointer, i.pointer+"/"):

@@ -18,7 +18,7 @@ type Occurrence struct {
 	Field, Value string
 }
 
-// added finds what the new object has and the present one does not. occurrences returns those in an object.
+// added finds the occurrences that only the new object has. occurrences returns those in an object.
 func added(occurrences func(controllers.Object) []Occurrence) func(change) []string {
 	return func(c change) []string {
 		if c.Action == diff.Pruned || c.after == nil {

@@ -1,7 +1,6 @@
-// Package review finds the changes of a diff that deserve a decision before they are merged, such
-// as the deletion of a namespace or a new cluster-admin. The rules are data: each has an ID, an
-// effect, an explanation, and a function that finds it in a change. A rule says only what follows
-// from the objects of the diff; none contacts a cluster.
+// Package review finds the changes of a diff that are dangerous to merge without a review, such as the deletion of a namespace or
+// a new cluster-admin. The rules are data: each has an ID, an effect, an explanation, and a function that finds it in a change. A
+// rule evaluates only the objects of the diff; none contacts a cluster.
 package review
 
 import (
@@ -13,9 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas.
-// Only the annotation of the present object counts, not that of the changed one: otherwise, a
-// change could allow itself.
+// AllowAnnotation lists the IDs of the rules that do not apply to an object, separated by commas. Only the annotation of the
+// current object counts, not that of the changed one: otherwise, a change could allow itself.
 const AllowAnnotation = "fluxkit.dev/allow-danger"
 
 // Rule is a reason to review a change.
@@ -24,7 +22,7 @@ type Rule struct {
 	ID string
 	// Effect continues the name of the object, as in "is deleted".
 	Effect string
-	// Explanation says why the change needs a decision, and what to do about it.
+	// Explanation describes why the change needs a review, and the remedy.
 	Explanation string
 	// Notice marks a rule that is reported, but does not fail a pipeline with --fail-on=danger.
 	Notice bool
@@ -60,7 +58,7 @@ func Find(id string) (Rule, bool) {
 	return Rule{}, false
 }
 
-// Position returns the position of a rule among all rules, the most severe first. That of an unknown ID is last.
+// Position returns the position of a rule among all rules, the most severe first. An unknown ID is last.
 func Position(id string) int {
 	all := Rules()
 	for i, r := range all {
@@ -86,8 +84,8 @@ func Check(ids []string) error {
 	return nil
 }
 
-// Apply sets the dangers of all changes and results. Dangers of the rules in allow, or of those in
-// the annotation of the present object, are marked as allowed.
+// Apply sets the dangers of all changes and results. Dangers of the rules in allow, or of those in the annotation of the current
+// object, are marked as allowed.
 func Apply(results []*diff.Result, allow []string) {
 	for _, r := range results {
 		r.Dangers = nil

@@ -14,7 +14,7 @@ func Rules() []Rule { return rules }
 var rules = []Rule{
 	{
 		ID: "namespace-removal", Effect: "is deleted with everything in it",
-		Explanation: "Kubernetes deletes all objects in a namespace with it, also those that Flux does not manage.",
+		Explanation: "Kubernetes deletes all objects in the namespace, including objects that Flux does not manage.",
 		find:        removed("", "Namespace"),
 	},
 	{
@@ -23,23 +23,23 @@ var rules = []Rule{
 		find:        removed("apiextensions.k8s.io", "CustomResourceDefinition"),
 	},
 	{
-		ID: "persistent-volume-claim", Effect: "is deleted, and its data unless the volume is retained",
-		Explanation: "With the reclaim policy Delete, the default of dynamically provisioned volumes, the volume is deleted with its claim.",
+		ID: "persistent-volume-claim", Effect: "is deleted, with its data unless the volume is retained",
+		Explanation: "With the reclaim policy Delete, the default of dynamically provisioned volumes, deleting the claim also deletes the volume.",
 		find:        removed("", "PersistentVolumeClaim"),
 	},
 	{
 		ID: "stateful-set-removal", Effect: "is deleted, which stops a stateful workload",
-		Explanation: "The pods are deleted. The claims of volumeClaimTemplates stay unless persistentVolumeClaimRetentionPolicy.whenDeleted is Delete.",
+		Explanation: "The pods are deleted. The PersistentVolumeClaims of volumeClaimTemplates stay unless persistentVolumeClaimRetentionPolicy.whenDeleted is Delete.",
 		find:        removed("apps", "StatefulSet"),
 	},
 	{
 		ID: "load-balancer-removal", Effect: "releases its external address",
-		Explanation: "The load balancer of a Service is deleted with it, or with its type LoadBalancer. A new one usually has another address.",
+		Explanation: "The load balancer is deleted with the Service, or when the type is no longer LoadBalancer. A new load balancer usually has a different address.",
 		find:        loadBalancer,
 	},
 	{
-		ID: diff.DangerImmutable, Effect: "has an immutable field that changes",
-		Explanation: "The apply fails until the object is deleted, unless the Kustomization or the object is forced, which deletes and recreates the object.",
+		ID: diff.DangerImmutable, Effect: "changes an immutable field",
+		Explanation: "The apply fails until the object is deleted. If the Kustomization or the object has force enabled, the controller deletes and recreates the object.",
 		find:        immutable,
 	},
 	{
@@ -54,7 +54,7 @@ var rules = []Rule{
 	},
 	{
 		ID: "prune-enabled", Effect: "starts to delete objects that are no longer in the source",
-		Explanation: "With spec.prune, the next reconciliation deletes what left the source while pruning was off.",
+		Explanation: "With spec.prune, the next reconciliation deletes the objects that were removed from the source while pruning was disabled.",
 		find:        switched("kustomize.toolkit.fluxcd.io", controllers.Kustomization, "spec.prune", "false", "true"),
 	},
 	{
@@ -64,7 +64,7 @@ var rules = []Rule{
 	},
 	{
 		ID: "orphaned", Effect: "stays on the cluster without an owner",
-		Explanation: "The object is removed from the source, and nothing prunes it. Delete it by hand if it is not needed.",
+		Explanation: "The object is removed from the source, and nothing prunes it. Delete it manually if it is no longer needed.",
 		find: func(c change) []string {
 			return when(c.Orphaned)
 		},
@@ -76,20 +76,20 @@ var rules = []Rule{
 	},
 	{
 		ID: "resumed", Effect: "is resumed: all changes since the suspension are applied",
-		Explanation: "The diff shows only what changes between the two revisions, not what was held back by the suspension.",
+		Explanation: "The diff shows only the changes between the two revisions, not earlier changes that were not applied during the suspension.",
 		find: func(c change) []string {
 			return when(c.before != nil && c.after != nil && suspended(c.before) && !suspended(c.after))
 		},
 	},
 	{
 		ID: "change-while-suspended", Effect: "is suspended: its changes are not applied",
-		Explanation: "The objects change in the source only. They change on the cluster when the object is resumed.",
+		Explanation: "The changes take effect on the cluster when the object is resumed.",
 		Notice:      true,
 		owner:       func(r *diff.Result) []string { return when(r.Suspended && r.Different()) },
 	},
 	{
 		ID: "suspended-ancestor", Effect: "is defined by a suspended Kustomization",
-		Explanation: "What a suspended Kustomization applies stays as it is on the cluster, also a Kustomization or HelmRelease, until it is resumed. The changes that follow from the new definition happen then.",
+		Explanation: "A suspended Kustomization does not apply changes, including changes to Kustomizations and HelmReleases. They take effect when it is resumed.",
 		owner:       withheld,
 	},
 	{
@@ -99,7 +99,7 @@ var rules = []Rule{
 	},
 	{
 		ID: "cluster-admin", Effect: "grants cluster-admin",
-		Explanation: "The subject gets all permissions in the cluster, or in the namespace of a RoleBinding.",
+		Explanation: "The subject gets all permissions in the cluster or, with a RoleBinding, in its namespace.",
 		state:       of(rbac, adminSubjects, "ClusterRoleBinding", "RoleBinding"),
 	},
 	{

@@ -46,7 +46,7 @@ func majorOf(tag string) int64 {
 	return int64(v.Major()) // below calendar
 }
 
-// versioned are the fields with the name and the version of a chart or an artifact, by kind.
+// versioned holds the fields with the name and the version of a chart or an artifact, by kind.
 var versioned = map[string]struct{ name, version controllers.Path }{
 	controllers.HelmRelease:   {controllers.Path{"spec.chart.spec.chart"}, controllers.Path{"spec.chart.spec.version"}},
 	controllers.HelmChart:     {controllers.Path{"spec.chart"}, controllers.Path{"spec.version"}},

@@ -53,7 +53,7 @@ func All(ctx context.Context, base, head repository.Revision, paths []string, se
 		announce("rendered %d of %d Kustomizations and HelmReleases: the others are unchanged", rendered, followed)
 	}
 	if shared > 0 {
-		announce("renderings that clusters share: %d", shared)
+		announce("renderings shared between clusters: %d", shared)
 	}
 	return results, timelines, failures
 }
@@ -83,7 +83,7 @@ func Clusters(ctx context.Context, base, head repository.Revision, paths []strin
 	return all, joined(failed)
 }
 
-// merged adds the failures of a cluster to those of others: the same failure is one for all.
+// merged adds the failures of a cluster to those of others. Equal failures are merged.
 func merged(known, failed []*BuildError, cluster string) []*BuildError {
 	for _, f := range failed {
 		same := slices.IndexFunc(known, func(k *BuildError) bool {

@@ -39,11 +39,11 @@ type walker struct {
 	withheld map[controllers.ID]*diff.Withholding
 	found    []builds.Pair
 	followed int
-	// unfetched are the HelmReleases that are the same in both revisions, and whose charts were not fetched.
+	// unfetched holds the HelmReleases that are the same in both revisions, and whose charts were not fetched.
 	unfetched []pair
-	// unbuilt are the Kustomizations that are the same in both revisions, and that cannot be built.
+	// unbuilt holds the Kustomizations that are the same in both revisions, and that cannot be built.
 	unbuilt []unbuilt
-	// depth is the number of releases on the way to the current one that charts install.
+	// depth is the number of releases whose charts install the current one.
 	depth int
 	report
 }
@@ -186,7 +186,7 @@ func (w *walker) kustomize(g *repository.Graph, ks *unstructured.Unstructured) (
 	return built, true
 }
 
-// missing lets an owner be rendered without data that may exist only on the cluster.
+// missing records data that may exist only on the cluster, and without which an owner is rendered.
 func (w *walker) missing(owner *unstructured.Unstructured, object controllers.ID, err error) bool {
 	what, remedy := "values", ""
 	switch {

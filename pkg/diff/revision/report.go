@@ -19,15 +19,15 @@ type report struct {
 	alert, tell func(text string)
 	failed      []*BuildError
 	warned      map[string]bool
-	// omitted are the owners that could not be compared, in the order of omissions.
+	// omitted holds the owners that could not be compared, and omissions their order.
 	omitted   map[controllers.VersionedID]*diff.Omission
 	omissions []controllers.VersionedID
-	// lacking are the namespaces of data that was not found, and lacks its keys in the order in which they were found.
+	// lacking holds the namespaces of data that was not found, and lacks the order of its keys.
 	lacking map[lack][]string
 	lacks   []lack
 	// concealed replaces what is derived from secret values in messages and names.
 	concealed diff.Concealment
-	// blocked are the objects that are not reconciled because of their dependencies.
+	// blocked holds the objects that are not reconciled because of their dependencies.
 	blocked []*diff.Result
 }
 
@@ -37,7 +37,7 @@ func newReport(o Options) report {
 	}
 }
 
-// lack is data without which owners are rendered, in some namespaces.
+// lack is missing data without which owners are rendered.
 type lack struct{ what, object, reason string }
 
 // warnLacking warns about the data without which owners were rendered: a component may refer to it in many namespaces.

@@ -28,12 +28,12 @@ type Selection struct {
 	Warn, Announce func(format string, args ...any)
 }
 
-// Target returns what is selected as the base.
+// Target returns the selected base.
 func (s Selection) Target(ctx context.Context) (clone.Target, error) {
 	if s.Base == clone.Auto {
 		t, err := clone.DetectBase(ctx, s.Env, s.Checkout)
 		if t.Assumed != "" {
-			s.Warn("%s does not pass the target branch of the pull request: comparing with %s", t.Assumed, t.Name)
+			s.Warn("%s does not expose the pull request's target branch: comparing with %s", t.Assumed, t.Name)
 		}
 		return t, err
 	}
@@ -103,7 +103,7 @@ func (s Selection) contained(t clone.Target, name string) error {
 		s.Warn("%s is contained in %s: check out the head of the pull request to compare its commits", name, t.Name)
 	case t.Pushed != "":
 		return hint.Errorf("compare with the commit before the push, e.g. --base HEAD~1, or run the command for pull requests only",
-			"%s builds no pull request, and %s is contained in %s: there is nothing to compare", t.Pushed, name, t.Name)
+			"%s is not building a pull request, and %s is contained in %s: there is nothing to compare", t.Pushed, name, t.Name)
 	case s.Base == clone.Auto && s.Head != "":
 		s.Warn("%s is contained in %s: there is nothing to compare", name, t.Name)
 	case s.Base == clone.Auto:
@@ -139,7 +139,7 @@ func (s Selection) commit(ctx context.Context, name string) (plumbing.Hash, erro
 		return found, hint.Errorf(fetchAgain(err), "fetching %s: %w", name, err)
 	}
 	if found, err = s.Checkout.Resolve(ctx, name); err != nil {
-		return found, hint.Errorf("name a branch, tag or commit of origin", "%w", err)
+		return found, hint.Errorf("use a branch, tag or commit of origin", "%w", err)
 	}
 	return found, nil
 }
@@ -170,7 +170,7 @@ func fetchRemedy(unknown *git.UnknownError) string {
 	case plumbing.IsHash(branch):
 		remedy = "fetch it: git fetch origin " + branch
 	case relative(branch):
-		remedy = "name a branch, tag or commit that the clone has"
+		remedy = "use a branch, tag or commit of the clone"
 		if unknown.Shallow {
 			remedy = "fetch the history: git fetch --unshallow origin"
 		}

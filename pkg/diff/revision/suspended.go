@@ -9,8 +9,8 @@ import (
 )
 
 // withhold records that a Kustomization or HelmRelease is created, changed or removed by an
-// owner that is suspended, or that is withheld itself. One whose spec stays the same is
-// reconciled as before, whatever is suspended above it.
+// owner that is suspended, or that is withheld itself. One with an unchanged spec is
+// reconciled as before.
 func (w *walker) withhold(before, after *repository.Rendering, p pair) {
 	parent := after
 	if parent == nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// predict adds what an owner does.
+// predict adds the changes that an owner makes.
 func (p *prediction) predict(o *owner) {
 	if omitted := o.result.NotCompared; omitted != nil {
 		p.Unknown = append(p.Unknown, o.ref.String()+": "+omitted.Reason)
@@ -42,7 +42,7 @@ func (p *prediction) predict(o *owner) {
 // Namespaces, CRDs and ClusterRoles first, checks all others before it applies them, and prunes at the end.
 func (p *prediction) fail(o *owner) {
 	if o.kind.Release {
-		p.Unknown = append(p.Unknown, o.ref.String()+": the objects that Helm changes before it fails, and how it remediates the failure")
+		p.Unknown = append(p.Unknown, o.ref.String()+": the objects that Helm changes before it fails, and the remediation")
 	}
 	for _, c := range o.result.Changes {
 		if !o.kind.Release && c.Object.First() && c.Action != diff.Pruned && immutable(c) == "" {
@@ -80,15 +80,15 @@ func (p *prediction) change(o *owner, c diff.Change) {
 	p.Entries = append(p.Entries, e)
 }
 
-// restarts reports whether a change is one of the pod template.
+// restarts reports whether a change affects the pod template.
 func restarts(c diff.Change) bool {
 	return c.After != nil && Template(c.After.Object) != nil && slices.ContainsFunc(c.Fields, func(f diff.Field) bool {
 		return f.Pointer == "/spec/template" || strings.HasPrefix(f.Pointer, "/spec/template/")
 	})
 }
 
-// moved returns the entry of an object that moves to an owner. The previous owner prunes the object
-// unless the next one has put its labels on it by then.
+// moved returns the entry of an object that moves to an owner. The previous owner prunes the object unless
+// the new owner has labeled it by then.
 func (p *prediction) moved(o *owner, c diff.Change, e Entry) Entry {
 	e.Action = Changed
 	if restarts(c) {
@@ -98,10 +98,10 @@ func (p *prediction) moved(o *owner, c diff.Change, e Entry) Entry {
 	from := p.owners[c.Moved.ID]
 	switch {
 	case from == nil:
-		return uncertain(e, "what its owner does with it is not known")
+		return uncertain(e, "it is unknown whether its owner deletes it")
 	case from.kind.Release || o.kind.Release:
 		e.Action = Recreated
-		return uncertain(e, "whether it is deleted depends on which of the two is reconciled first, and on the annotations of Helm")
+		return uncertain(e, "it is deleted or not, depending on which owner is reconciled first and on the Helm annotations")
 	case !from.prunes(e.Object) || from.failure != "" || p.held(from, map[*owner]bool{}) != "" || from.live() != nil && p.needs(from, o):
 		return e
 	case p.needs(o, from):
@@ -109,7 +109,7 @@ func (p *prediction) moved(o *owner, c diff.Change, e Entry) Entry {
 		return e
 	}
 	e.Action = Recreated
-	return uncertain(e, "it is deleted and created again if "+from.ref.String()+" is reconciled before "+o.ref.String()+", which depends on timing")
+	return uncertain(e, "it is recreated if "+from.ref.String()+" is reconciled before "+o.ref.String()+", which depends on timing")
 }
 
 func uncertain(e Entry, message string) Entry {
@@ -128,8 +128,8 @@ func (o *owner) prunes(ref controllers.ID) bool {
 	return o.field("spec.prune") == "true"
 }
 
-// created returns the entry of an object that an owner has not applied before. Another one may apply it,
-// too: then both change it in turn.
+// created returns the entry of an object that an owner has not applied before. If another one also applies
+// it, both change it in turn.
 func (p *prediction) created(o *owner, e Entry) Entry {
 	e.Action = Created
 	at := slices.IndexFunc(p.before[e.Object], func(other *owner) bool { return other != o })
@@ -140,13 +140,13 @@ func (p *prediction) created(o *owner, e Entry) Entry {
 	e.Action, e.Owners = Changed, []controllers.ID{other.ref, o.ref}
 	was, is := find(other.Before, e.Object), find(o.After, e.Object)
 	if was == nil || is == nil {
-		return uncertain(e, "what it contains is not known")
+		return uncertain(e, "its content is unknown")
 	}
 	if Template(is.Object) != nil && !apiequality.Semantic.DeepEqual(Template(was.Object), Template(is.Object)) {
 		e.Action = Restarted
 	}
 	if slices.Contains(p.after[e.Object], other) {
-		e.Message = "both apply it, and each reverts the changes of the other"
+		e.Message = "both apply it and revert each other's changes"
 		if !p.needs(o, other) {
 			e = uncertain(e, e.Message+" in an order that depends on timing")
 		}
@@ -168,7 +168,7 @@ func find(s *repository.Rendering, ref controllers.ID) *unstructured.Unstructure
 	return nil
 }
 
-// defined are the fields of a HelmRelease whose change is an upgrade, also if no object changes.
+// defined lists the fields of a HelmRelease whose change causes an upgrade, even if no object changes.
 var defined = []string{
 	"spec.values", "spec.valuesFrom", "spec.postRenderers", "spec.commonMetadata", "spec.chartRef",
 	"spec.chart.spec.chart", "spec.chart.spec.version", "spec.chart.spec.sourceRef", "spec.chart.spec.valuesFiles",
@@ -190,7 +190,7 @@ func (o *owner) release() (operation string, uncertain bool) {
 	case !o.result.Different():
 		return "", false
 	case o.field("spec.chart.spec.reconcileStrategy") != "Revision" && slices.Contains([]string{controllers.GitRepository, controllers.Bucket}, o.field("spec.chart.spec.sourceRef.kind")) && !valued(o.live()):
-		return "Helm upgrade, if the version of the chart changes: spec.chart.spec.reconcileStrategy is not Revision", true
+		return "Helm upgrade, if the chart version changes: spec.chart.spec.reconcileStrategy is not Revision", true
 	}
 	return "Helm upgrade", false
 }

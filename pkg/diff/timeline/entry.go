@@ -1,5 +1,5 @@
-// Package timeline has what happens to the objects of a cluster when a change is pushed: as it is
-// observed by package testrun, and as Predict derives it from two builds.
+// Package timeline describes how the objects of a cluster change after a push: as package testrun observes
+// it, and as Predict derives it from two builds.
 package timeline
 
 import (
@@ -41,7 +41,7 @@ type Entry struct {
 	Owners []controllers.ID `json:"owners,omitempty"`
 	// By is the Kustomization or HelmRelease that makes a predicted change.
 	By *controllers.ID `json:"by,omitempty"`
-	// Uncertain is true if the prediction depends on what only the cluster has, as the message says.
+	// Uncertain is true if the prediction depends on the cluster, as the message explains.
 	Uncertain bool `json:"uncertain,omitempty"`
 }
 

@@ -38,7 +38,7 @@ type owner struct {
 	result *diff.Result
 	ref    controllers.ID
 	kind   controllers.Kind
-	// parent applies the owner, and definition is the change that it makes to it.
+	// parent applies the owner. definition is the change that parent makes to the owner.
 	parent     *owner
 	definition diff.Change
 	children   []*owner
@@ -72,9 +72,9 @@ type prediction struct {
 	before, after map[controllers.ID][]*owner
 }
 
-// Predict returns the order in which the controllers make the changes of all owners of a cluster, also
-// of those that do not change. The results are those of builds.Compare for them. Whether applied objects
-// become ready, and what the API server and webhooks add to them, only the cluster knows.
+// Predict returns the order in which the controllers make the changes of all owners of a cluster,
+// including owners that do not change. The results are those of builds.Compare for them. It does not
+// predict whether applied objects become ready, or what the API server and webhooks add to them.
 func Predict(all []builds.Pair, results []*diff.Result) *Prediction {
 	review.Apply(results, nil)
 	p := &prediction{
@@ -162,7 +162,7 @@ func (p *prediction) step(o *owner) int {
 	return step
 }
 
-// end returns the place of the last change for which those wait that depend on an owner.
+// end returns the place of the last change that the dependents of an owner wait for.
 func (p *prediction) end(o *owner) int {
 	end := p.step(o)
 	if o.field("spec.wait") == "true" {

@@ -134,7 +134,7 @@ func TestPredict(t *testing.T) {
 		},
 		"pruned or applied first": {
 			revision{"a": {ks("a", ""), cm("x", "1")}, "b": {ks("b", ""), cm("w", "1")}}, revision{"a": {ks("a", ""), ""}, "b": {ks("b", ""), cm("w", "1") + "\n---\n" + cm("x", "1")}},
-			[]string{"1 recreated " + of("ConfigMap", "x") + ": it is deleted and created again if Kustomization/f/a is reconciled before Kustomization/f/b, which depends on timing" + moves + " ?"},
+			[]string{"1 recreated " + of("ConfigMap", "x") + ": it is recreated if Kustomization/f/a is reconciled before Kustomization/f/b, which depends on timing" + moves + " ?"},
 		},
 		"not pruned": {
 			revision{"a": {strings.Replace(ks("a", ""), "true", "false", 1), cm("x", "1")}, "b": {ks("b", ""), cm("w", "1")}},
@@ -148,7 +148,7 @@ func TestPredict(t *testing.T) {
 		},
 		"applied by two": {
 			revision{"a": {ks("a", ""), cm("x", "1")}, "b": {ks("b", afterA), cm("w", "1")}}, revision{"a": {ks("a", ""), cm("x", "1")}, "b": {ks("b", afterA), cm("w", "1") + "\n---\n" + cm("x", "2")}},
-			[]string{"1 changed " + of("ConfigMap", "x") + ": both apply it, and each reverts the changes of the other" + moves},
+			[]string{"1 changed " + of("ConfigMap", "x") + ": both apply it and revert each other's changes" + moves},
 		},
 		"suspended": {
 			revision{"a": {ks("a", ", suspend: true"), cm("x", "1")}}, revision{"a": {ks("a", ", suspend: true"), cm("x", "2")}},
@@ -173,7 +173,7 @@ func TestPredict(t *testing.T) {
 		},
 		"release with an immutable field": {
 			revision{"a": {ks("a", ""), hr("1")}, "web": {hr("1"), deployment("i:1", "x", 1)}}, revision{"a": {ks("a", ""), hr("2")}, "web": {hr("2"), deployment("i:1", "y", 1)}},
-			[]string{"1 changed HelmRelease/f/web", "2 released HelmRelease/f/web: Helm upgrade", "2 failed HelmRelease/f/web: field is immutable: spec.selector of Deployment/f/d", "unknown HelmRelease/f/web: the objects that Helm changes before it fails, and how it remediates the failure"},
+			[]string{"1 changed HelmRelease/f/web", "2 released HelmRelease/f/web: Helm upgrade", "2 failed HelmRelease/f/web: field is immutable: spec.selector of Deployment/f/d", "unknown HelmRelease/f/web: the objects that Helm changes before it fails, and the remediation"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package verify asks registries for the images that changes of a diff use.
+// Package verify checks the images that changes of a diff use in their registries.
 package verify
 
 import (
@@ -32,7 +32,7 @@ type Options struct {
 	Ask func(ctx context.Context, image string) ([]string, error)
 }
 
-// Images checks the images that objects of the results gain, each once, and records the answers in
+// Images checks each image that is new in an object of the results once, and records the checks in
 // the results.
 func Images(ctx context.Context, results []*diff.Result, o Options) error {
 	var wanted []string
@@ -47,7 +47,7 @@ func Images(ctx context.Context, results []*diff.Result, o Options) error {
 	g.SetLimit(atOnce)
 	for n, image := range wanted {
 		g.Go(func() error {
-			answer := &diff.ImageCheck{State: diff.ImageUnknown, Reason: fmt.Sprintf("not asked: the limit is %d images", maxImages)}
+			answer := &diff.ImageCheck{State: diff.ImageUnknown, Reason: fmt.Sprintf("not checked: the limit is %d images", maxImages)}
 			if n < maxImages {
 				answer = o.check(gctx, image)
 			}
@@ -64,7 +64,7 @@ func Images(ctx context.Context, results []*diff.Result, o Options) error {
 	return nil
 }
 
-// each calls do for each image that an object gains.
+// each calls do for each image that is new in an object.
 func each(results []*diff.Result, do func(*diff.Image)) {
 	for _, c := range diff.Each(results) {
 		for i := range c.Images {
@@ -75,16 +75,16 @@ func each(results []*diff.Result, do func(*diff.Image)) {
 	}
 }
 
-// check asks the registry of an image.
+// check queries the registry of an image.
 func (o Options) check(ctx context.Context, image string) *diff.ImageCheck {
 	unknown := func(reason string) *diff.ImageCheck {
 		return &diff.ImageCheck{State: diff.ImageUnknown, Reason: reason}
 	}
 	switch {
 	case strings.Contains(image, "***"):
-		return unknown("not asked: the reference has a value of a Secret")
+		return unknown("not checked: the reference contains a value of a Secret")
 	case strings.Contains(image, "${"):
-		return unknown("not asked: the reference has a variable without a value")
+		return unknown("not checked: the reference contains a variable without a value")
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -99,7 +99,7 @@ func (o Options) check(ctx context.Context, image string) *diff.ImageCheck {
 	for _, wanted := range o.Platforms {
 		switch {
 		case len(platforms) == 0:
-			return unknown("the manifest names no platform")
+			return unknown("the image manifest declares no platform")
 		case !slices.ContainsFunc(platforms, func(p string) bool {
 			return p == wanted || strings.HasPrefix(p, wanted+"/") || strings.HasPrefix(p, wanted+":")
 		}):

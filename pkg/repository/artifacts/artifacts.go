@@ -59,8 +59,8 @@ func Of(ctx context.Context, b *desired.Builder, namespace, name string) ([]Arti
 	return all, nil
 }
 
-// sourcesOf returns the files of sources: directories, the work tree, without a cluster the artifacts of the generators in it, and
-// otherwise what the cluster or a registry has.
+// sourcesOf returns the files of sources, from directories, from the work tree, without a cluster from the generators in
+// the work tree, and otherwise from the cluster or a registry.
 func sourcesOf(b *desired.Builder, work git.Workspace) (build.Sources, error) {
 	local, err := b.SourcesWithRemotes(work, nil)
 	if err != nil {

@@ -40,7 +40,7 @@ func Files(ctx context.Context, tree fs.FS) ([]File, error) {
 	return files, err
 }
 
-// Action is what happens to a file or artifact.
+// Action is the change of a file or artifact.
 type Action string
 
 // The actions.
@@ -62,7 +62,7 @@ func (a Action) Sign() string {
 	}
 }
 
-// Change is a file that an artifact gains or loses, or whose content changes.
+// Change is a file that is added to an artifact, removed from it or changed.
 type Change struct {
 	Path   string `json:"path"`
 	Action Action `json:"action"`
@@ -100,8 +100,8 @@ type Difference struct {
 	Files     []Change `json:"files"`
 }
 
-// Compare compares the files of the ExternalArtifacts that [Of] renders with those that source-watcher stores. It returns the
-// artifacts that differ, and those that the generator has produced and would not produce any more.
+// Compare compares the files of the ExternalArtifacts that [Of] renders with those that source-watcher stores. It returns
+// the artifacts that differ, and those that the generator has produced and would no longer produce.
 func Compare(ctx context.Context, b *desired.Builder, namespace, name string) ([]Difference, error) {
 	all, err := Of(ctx, b, namespace, name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // Auto is the value of --base that selects the target of the pull request.
 const Auto = "auto"
 
-// Target is what the revision is compared with.
+// Target is the base that the revision is compared with.
 type Target struct {
 	// Revision is a branch, tag or commit, and Name the name of the base in messages.
 	Revision, Name string
@@ -20,17 +20,17 @@ type Target struct {
 	Branch string
 	// Merged is set if the base is the merge base with Revision.
 	Merged bool
-	// Proposed is set if a CI system names the base of a pull request.
+	// Proposed is set if a CI system passes the base of a pull request.
 	Proposed bool
 	// Assumed is the CI system if it does not pass the target of its pull request: the
-	// base is the default branch then.
+	// base is then the default branch.
 	Assumed string
 	// Pushed is the CI system if it builds a branch and not a pull request.
 	Pushed string
 }
 
-// DetectBase returns what a change is proposed for: the target of the pull
-// request in a CI system, otherwise the default branch of origin.
+// DetectBase returns the base of a proposed change: the target of the pull request in
+// a CI system, otherwise the default branch of origin.
 func DetectBase(ctx context.Context, env func(string) string, clone *git.Clone) (Target, error) {
 	request := ci.Read(env)
 	if branch := request.Target; branch != "" {
@@ -51,7 +51,7 @@ func DetectBase(ctx context.Context, env func(string) string, clone *git.Clone) 
 		return t, nil
 	}
 	return Target{}, hint.Errorf("set it with --base BRANCH, or let git find the default branch: git remote set-head origin --auto",
-		"cannot determine the base: no environment variable of a CI system is set, and the clone does not have the default branch of origin")
+		"cannot determine the base: no CI environment variables are set, and the clone does not contain the default branch of origin")
 }
 
 // mergedInto returns the commit of the target branch if a CI system has checked

@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/layout"
 )
 
-// Paths returns the directories of the clusters that --path names, and whether it may name
-// several: then the results name their cluster.
+// Paths returns the cluster directories that --path selects, and whether it may select several:
+// results then contain the cluster.
 func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head repository.Revision) (all []string, several bool, err error) {
 	seen := map[string]bool{}
 	for _, name := range paths {
@@ -35,7 +35,7 @@ func Paths(ctx context.Context, clone *git.Clone, paths []string, base, head rep
 		}
 		var problem *layout.PatternError
 		if errors.As(err, &problem) {
-			return nil, false, hint.Errorf("use the directories of clusters, or a quoted pattern for them, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
+			return nil, false, hint.Errorf("use cluster directories or a quoted pattern, e.g. --path 'clusters/*'", "--path %s: %s", hint.Quote(name), problem.Problem)
 		}
 		if err != nil {
 			return nil, false, err

@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// Branches returns the branches that the base revision may stand for: the
-// branch itself, or the default branch for a tag or commit.
+// Branches returns the branches that the base revision may refer to: the branch
+// itself, or the default branch for a tag or commit.
 func Branches(clone *git.Clone, base string) []string {
 	known, _, err := clone.Names()
 	name := strings.TrimPrefix(base, "refs/heads/")
@@ -39,7 +39,8 @@ func afterRemote(name string) string {
 	return branch
 }
 
-// Contents returns the files that a clone contains of other references of its repository. It is safe for concurrent use.
+// Contents returns the files of a repository at other references, from a clone. It
+// is safe for concurrent use.
 type Contents struct {
 	Clone *git.Clone
 
@@ -96,7 +97,7 @@ func missing(reference repository.GitReference) string {
 	remedy := "it is not a full commit SHA"
 	switch {
 	case reference.SemVer != "":
-		return "no tag in this clone is in the range: fetch tags with git fetch --tags origin"
+		return "no tag in this clone matches the range: fetch tags with git fetch --tags origin"
 	case reference.Branch != "":
 		remedy = "fetch it with " + FetchBranch(reference.Branch)
 	case reference.Tag != "":
@@ -126,7 +127,7 @@ func Submodules(ctx context.Context, clone *git.Clone) func(repository.Tree) (re
 	return func(tree repository.Tree) (repository.Tree, error) {
 		own, ok := tree.(*filetree.Tree)
 		if !ok {
-			return nil, errors.New("their commits are not known")
+			return nil, errors.New("their commits are unknown")
 		}
 		added, err := clone.Submodules(ctx, own)
 		var missing *git.SubmoduleError

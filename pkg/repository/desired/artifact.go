@@ -22,7 +22,7 @@ import (
 func (b *Builder) ArtifactOf(ctx context.Context, work git.Workspace, source controllers.ID, folder string) (fs.FS, error) {
 	ignore, err := b.ignoreOf(ctx, work, source)
 	if err != nil {
-		b.Warn("spec.ignore of %s is not known: %s", source, err)
+		b.Warn("spec.ignore of %s is unknown: %s", source, err)
 	}
 	tree, err := sourcetree.Select(ctx, []sourcetree.Part{{Tree: filetree.Folder(folder)}}, sourcetree.Ignore{Patterns: ignore, Source: source.String()})
 	if err != nil {
@@ -42,8 +42,9 @@ func (b *Builder) Artifact(ctx context.Context, work git.Workspace, source contr
 	return tree, false, err
 }
 
-// ignoreOf returns spec.ignore of a source: of its manifest in the work tree, or
-// of the live object if the work tree has none or several that differ.
+// ignoreOf returns spec.ignore of a source, from its manifest in the work tree,
+// or from the live object if the work tree has no manifest or several that
+// differ.
 func (b *Builder) ignoreOf(ctx context.Context, work git.Workspace, source controllers.ID) (string, error) {
 	if source.Name == "" {
 		return "", nil

@@ -38,11 +38,11 @@ type Options struct {
 	VarsFile string
 	// DryRun builds without a cluster.
 	DryRun bool
-	// Hosts may be accessed over HTTP though only untrusted files name them.
+	// Hosts may be accessed over HTTP although only untrusted files reference them.
 	Hosts egress.Hosts
 	// Provider is the cloud provider to log in with, "" for none.
 	Provider string
-	// Mappings are directories in place of sources, and Inputs the inputs of ResourceSetInputProviders.
+	// Mappings are directories that replace sources, and Inputs the inputs of ResourceSetInputProviders.
 	Mappings []mapped.Mapping
 	Inputs   map[controllers.ID][]map[string]any
 	// Untrusted is set if the author of the built files is not trusted: no Secret is read, and nothing is
@@ -54,12 +54,12 @@ type Options struct {
 type Builder struct {
 	Options
 	Cluster
-	// Kustomizer runs kustomize, and Charts returns what renders charts.
+	// Kustomizer runs kustomize, and Charts returns the chart renderer.
 	Kustomizer build.Kustomizer
 	Charts     func() (charts.Renderer, error)
-	// Cache keeps renderings between runs. It may be nil.
+	// Cache stores renderings between runs. It may be nil.
 	Cache build.Cache
-	// Clone returns what opens the clone of a work tree. It may be nil.
+	// Clone returns a function that opens the clone of a work tree. It may be nil.
 	Clone func(root string) func() (Clone, error)
 	// Login and GitLogin return credentials of cloud providers.
 	Login    upstream.Login
@@ -77,9 +77,9 @@ type Clone interface {
 	Submodules(ctx context.Context, tree repository.Tree) (repository.Tree, error)
 }
 
-// lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work
-// tree with Options.DryRun. With Options.Recursive only those count that the built
-// Kustomizations apply: a file elsewhere may be a template, or of another cluster.
+// lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work tree with Options.DryRun.
+// With Options.Recursive, only those that the built Kustomizations apply are found: other files may be
+// templates, or belong to another cluster.
 func (b *Builder) lookup(work git.Workspace) build.Lookup {
 	switch {
 	case !b.DryRun && b.Untrusted:
@@ -100,8 +100,8 @@ func (b *Builder) publicData(ctx context.Context, object controllers.ID) (map[st
 	return b.Data(ctx, object)
 }
 
-// missing returns a handler that lets a build with Options.DryRun continue with a
-// warning that names the flag as the remedy, if there is one, because ConfigMaps and Secrets may exist only on the cluster.
+// missing returns a handler that continues a build with Options.DryRun with a warning, because ConfigMaps and Secrets may
+// exist only on the cluster. The warning contains flag as the remedy, if set.
 func (b *Builder) missing(what, flag string) func(controllers.ID, error) bool {
 	if !b.DryRun && !b.Untrusted {
 		return nil
@@ -112,9 +112,9 @@ func (b *Builder) missing(what, flag string) func(controllers.ID, error) bool {
 			return false
 		}
 		if flag == "" {
-			warn("the %s of %s is left out: %s", what, object, err)
+			warn("skipping the %s of %s: %s", what, object, err)
 		} else {
-			warn("the %s of %s are left out: %s; give them with %s", what, object, err, flag)
+			warn("skipping the %s of %s: %s; set them with %s", what, object, err, flag)
 		}
 		return true
 	}

@@ -81,7 +81,7 @@ func (f *Fetcher) fetchFromWorkTree(ctx context.Context, source controllers.ID) 
 	case "GitRepository":
 		return nil, build.ErrNotFound
 	}
-	return nil, FetchError(source, errors.New("only source-controller can fetch it, and it is not on the cluster or --dry-run is set"))
+	return nil, FetchError(source, errors.New("only source-controller can fetch this source, but it is not on the cluster, or --dry-run is set"))
 }
 
 // pull pulls the artifact of an OCIRepository from its registry. A nil restrict

@@ -168,10 +168,10 @@ func findManifest(ctx context.Context, want wanted, work git.Workspace, namespac
 	}
 	switch len(found) {
 	case 0:
-		return nil, hint.Errorf(remedy, "no file in %s has %s %q in namespace %q", work.Root, controllers.Indefinite(want.kind), name, namespace)
+		return nil, hint.Errorf(remedy, "no file in %s contains %s %q in namespace %q", work.Root, controllers.Indefinite(want.kind), name, namespace)
 	case 1:
 		return found[0].Unstructured, nil
 	default:
-		return nil, hint.Errorf(remedy, "several files have %s %q: %s", controllers.Indefinite(want.kind), name, strings.Join(files, ", "))
+		return nil, hint.Errorf(remedy, "several files contain %s %q: %s", controllers.Indefinite(want.kind), name, strings.Join(files, ", "))
 	}
 }

@@ -88,7 +88,7 @@ type HelmOptions struct {
 	// KubeVersion and APIVersions are the capabilities of charts, "" for those of the cluster.
 	KubeVersion string
 	APIVersions []string
-	// Hooks and CRDs select what Shown returns besides the objects of the release.
+	// Hooks and CRDs select the objects that Shown returns in addition to the release.
 	Hooks, CRDs bool
 }
 

@@ -18,7 +18,7 @@ func (b *Builder) Mapped(otherwise repository.Contents) *mapped.Sources {
 	return &mapped.Sources{Mappings: b.Mappings, Otherwise: otherwise}
 }
 
-// useMapped lets charts come from mapped directories.
+// useMapped makes options find charts in mapped directories.
 func (b *Builder) useMapped(options *charts.Options) {
 	if len(b.Mappings) == 0 {
 		return
@@ -33,7 +33,7 @@ func (b *Builder) useMapped(options *charts.Options) {
 		}
 		o, failed := find(ctx, source)
 		if failed != nil {
-			return nil, err // that the source is not found
+			return nil, err // build.ErrNotFound
 		}
 		found, err := sources.Content(ctx, repository.Request{Source: source, Object: o})
 		if err != nil || found.Artifact {

@@ -131,7 +131,7 @@ type Plan struct {
 	provider func(ctx context.Context, provider controllers.ID) (*unstructured.Unstructured, error)
 	// lacking is called for data that a ResourceSet cannot copy. It may be nil.
 	lacking func(object controllers.ID, err error) bool
-	// deployed is what the Kustomization and its children apply.
+	// deployed holds the objects that the Kustomization and its children apply.
 	deployed *repository.Deployed
 }
 
@@ -166,7 +166,7 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 			return missing(object, err)
 		}
 	}
-	options.Build.Budget = budget.New(budget.Default()) // all builds share one
+	options.Build.Budget = budget.New(budget.Default()) // all builds share one budget
 	graph, err := repository.Open(ctx, repository.Revision{Tree: filetree.From(p.Tree)}, options)
 	if err != nil {
 		return nil, err
@@ -179,7 +179,7 @@ func (p *Plan) Run(ctx context.Context) (*build.Result, error) {
 		result.Add(rendering.Build)
 	}
 	if len(p.deployed.Renderings) == 0 {
-		return nil, p.deployed.Omitted[0].Err // of the Kustomization itself
+		return nil, p.deployed.Omitted[0].Err // the error of the Kustomization itself
 	}
 	return result, errors.Join(p.failures(0)...)
 }
@@ -193,7 +193,7 @@ func (p *Plan) failures(known int) []error {
 	return failed
 }
 
-// follow builds the Kustomizations that a HelmRelease installs, and returns what they apply.
+// follow builds the Kustomizations that a HelmRelease installs, and returns the objects that they apply.
 func (p *Plan) follow(hr *unstructured.Unstructured, rendered *charts.Result) (*build.Result, []error) {
 	added := &build.Result{}
 	if p.deployed == nil {

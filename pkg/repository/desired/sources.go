@@ -75,7 +75,7 @@ func (b *Builder) SourcesWithRemotes(work git.Workspace, ks *unstructured.Unstru
 	}), nil
 }
 
-// cloneOf returns what opens the clone of a work tree if it is the content of sources, else nil.
+// cloneOf returns a function that opens the clone of a work tree, or nil if sources do not come from the work tree.
 func (b *Builder) cloneOf(work git.Workspace) func() (Clone, error) {
 	if !b.DryRun || !work.Git || b.Clone == nil {
 		return nil
@@ -152,7 +152,7 @@ func (c *inClone) Content(ctx context.Context, r repository.Request) (repository
 	tree, err := c.local(ctx, r.Source)
 	if errors.Is(err, build.ErrNotFound) && r.Object != nil && r.Source.Kind == controllers.GitRepository {
 		found, err := c.builder.contentOf(ctx, c.plan.Work, r.Object, c.plan.Ks, c.clone)
-		if err != build.ErrNotFound { //nolint:errorlint // others say why it is not found
+		if err != build.ErrNotFound { //nolint:errorlint // other errors contain the reason
 			return found, err
 		}
 	}

@@ -27,7 +27,7 @@ func (o *Options) Vars() (vars map[string]string, secret []string, err error) {
 			return nil, nil, fmt.Errorf("reading %s: %w", o.VarsFile, err)
 		}
 		if fromSecret && o.Untrusted {
-			return nil, nil, hint.Errorf("use a ConfigMap, or --untrusted=false if you trust the head", "the variables in %s are a Secret: %w", o.VarsFile, build.ErrUntrusted)
+			return nil, nil, hint.Errorf("use a ConfigMap, or --untrusted=false if you trust the head", "%s is a Secret: %w", o.VarsFile, build.ErrUntrusted)
 		}
 		for name := range vars {
 			if _, given := o.Set[name]; fromSecret && !given {
@@ -50,7 +50,7 @@ func readVars(text []byte) (vars map[string]string, secret bool, err error) {
 	}
 	lines := yaml.Unmarshal(text, &object) != nil
 	for name := range object {
-		lines = lines || strings.Contains(name, "=") // "URL=http: //x" is both
+		lines = lines || strings.Contains(name, "=") // "URL=http: //x" is valid YAML, too
 	}
 	if lines {
 		vars, err = readLines(string(text))
@@ -67,7 +67,7 @@ func readVars(text []byte) (vars map[string]string, secret bool, err error) {
 	for name, value := range object {
 		switch value.(type) {
 		case map[string]any, []any:
-			return nil, false, fmt.Errorf("the value of %q is not text", name)
+			return nil, false, fmt.Errorf("the value of %q is not a string", name)
 		}
 		vars[name] = fmt.Sprint(value)
 	}

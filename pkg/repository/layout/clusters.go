@@ -1,4 +1,5 @@
-// Package layout knows how repositories are laid out: where the directories of their clusters are, and what installs Flux.
+// Package layout determines the layout of repositories: the directories of the clusters, and the objects that install
+// Flux.
 package layout
 
 import (
@@ -102,9 +103,9 @@ func matchBelow(tree fs.FS, name string, rest []string, found map[string]bool) e
 	return match(tree, name, rest, found)
 }
 
-// Roots returns the directories of clusters: those that a FluxInstance syncs, those that bootstrap has made, and those that a
-// Kustomization in them applies, unless one of these clusters applies that Kustomization. others are the other directories with
-// Kustomizations: those that no Kustomization applies, or all if there are none.
+// Roots returns the directories of clusters: those that a FluxInstance syncs, those that bootstrap has created, and those
+// that a Kustomization in them applies, unless one of these clusters applies that Kustomization. others are the other
+// directories with Kustomizations: those that no Kustomization applies, or all if there are none.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
 	clusters, elsewhere, entries := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
@@ -205,9 +206,9 @@ func appliedBy(clusters map[string]bool, found []sourcetree.Manifest) map[locati
 // NotFound returns the error for a repository without a directory of a cluster, given the other directories with
 // Kustomizations.
 func NotFound(others []string) error {
-	text := "no directory of a cluster found: no Kustomization applies its own directory, and no FluxInstance syncs one"
+	text := "no cluster directory found: no Kustomization applies its own directory, and no FluxInstance syncs one"
 	if len(others) > 0 {
 		text += "; directories with Kustomizations: " + budget.List(others, budget.Directories)
 	}
-	return hint.Errorf("set the directory of the cluster: "+hint.Command("--path %s", append(others, "clusters/production")[0]), "%s", text)
+	return hint.Errorf("set the cluster directory: "+hint.Command("--path %s", append(others, "clusters/production")[0]), "%s", text)
 }

@@ -221,14 +221,14 @@ func (s *Sources) Chart(ctx context.Context, c charts.Chart) ([]byte, error) {
 			}
 		}
 		if err == nil && len(versions) == 0 {
-			err = fmt.Errorf("there is no chart %q", c.Name)
+			err = fmt.Errorf("chart %q not found", c.Name)
 		}
 		version := ""
 		if err == nil {
 			version, err = charts.Newest(versions, c.Version)
 		}
 		if err != nil && m.Kind != "" && len(found) > 0 {
-			continue // of the vendored charts, this is none
+			continue // the chart is not one of the vendored charts
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading %s in place of %s: chart %s: %w", m.Path, c.URL, c.Name, err)

@@ -1,4 +1,4 @@
-// Package mapped has the directories that a user sets in place of sources: with --map, or with those that 'flux test vendor'
+// Package mapped provides the directories that replace sources: those set with --map, and those that 'flux test vendor'
 // has fetched.
 package mapped
 
@@ -31,7 +31,7 @@ type Mapping struct {
 	Ref  map[string]any `json:"-"`
 	// Added are files that are served with those of Path.
 	Added map[string][]byte `json:"-"`
-	// ETags are those of the objects of a Bucket. Others get one of their content.
+	// ETags are the ETags of the objects of a Bucket. Other objects have an ETag of their content.
 	ETags map[string]string `json:"-"`
 }
 

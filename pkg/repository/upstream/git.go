@@ -24,7 +24,7 @@ type GitAccess struct {
 	// Data returns the data of a Secret.
 	Data  func(ctx context.Context, secret controllers.ID) (map[string][]byte, error)
 	Login GitLogin
-	// Remedy is what can be done without credentials.
+	// Remedy is the remedy if no credentials are available.
 	Remedy string
 }
 
@@ -35,7 +35,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 	if cloud.Known(provider) && provider != a.Provider {
 		remedy := a.Remedy
 		if cloud.KnownGit(provider) {
-			remedy = "use the identity of the environment with --provider " + provider + ", or " + remedy
+			remedy = "set --provider " + provider + " to use the identity of the environment, or " + remedy
 		}
 		return source, hint.Errorf(remedy, "%s gets its credentials from %s, with the identity of source-controller", controllers.IDOf(repository.Object), provider)
 	}
@@ -57,10 +57,10 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 	return source, a.login(ctx, repository, provider, &source)
 }
 
-// login replaces the credentials in the Secret of a source by those that its provider issues.
+// login replaces the credentials in the Secret of a source with those that its provider issues.
 func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructured, provider string, source *remote.Source) error {
 	if !cloud.KnownGit(provider) {
-		return hint.Errorf(a.Remedy, "%s has the provider %q, which has no credentials for Git", controllers.IDOf(repository.Object), provider)
+		return hint.Errorf(a.Remedy, "%s: provider %q does not issue Git credentials", controllers.IDOf(repository.Object), provider)
 	}
 	request := cloud.GitRequest{Provider: provider, URL: source.URL}
 	if provider == cloud.GitHub {

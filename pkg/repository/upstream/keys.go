@@ -22,7 +22,7 @@ import (
 type Decryption struct {
 	// Pool contains the helper that decrypts.
 	Pool *helper.Pool
-	// Env returns the variables of the user's environment, which name age keys.
+	// Env returns the variables of the user's environment, which may specify age keys.
 	Env func(string) string
 	// Warn reports a document that cannot be decrypted.
 	Warn func(format string, args ...any)

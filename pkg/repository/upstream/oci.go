@@ -95,15 +95,15 @@ func ExplainOCI(ctx context.Context, access registry.Access, repository *unstruc
 	var answered *transport.Error
 	var none *registry.NoMatchError
 	if errors.As(err, &none) {
-		return hint.Errorf("flux list artifact "+hint.Quote(controllers.Path{"spec.url"}.String(repository.Object))+" lists the available tags", "%w", err)
+		return hint.Errorf("list the available tags: flux list artifact "+hint.Quote(controllers.Path{"spec.url"}.String(repository.Object)), "%w", err)
 	}
 	if errors.As(err, &answered) && answered.StatusCode == http.StatusNotFound {
-		return hint.Errorf("flux list artifact "+hint.Quote(controllers.Path{"spec.url"}.String(repository.Object))+" lists the available tags", "revision not found: %w", err)
+		return hint.Errorf("list the available tags: flux list artifact "+hint.Quote(controllers.Path{"spec.url"}.String(repository.Object)), "revision not found: %w", err)
 	}
 	provider := controllers.Path{"spec.provider"}.String(repository.Object)
 	if (controllers.Path{"spec.secretRef.name"}).String(repository.Object) == "" && errors.As(err, &answered) && registry.Rejected(answered) && cloud.Known(provider) {
 		if access.Credentials == "" {
-			return hint.Errorf("log in with the identity of the environment: --provider "+provider, "%w", err)
+			return hint.Errorf("set --provider "+provider+" to log in with the identity of the environment", "%w", err)
 		}
 		access.Provider = provider
 	}

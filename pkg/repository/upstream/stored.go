@@ -60,7 +60,7 @@ func (s *StoredSources) Get(ctx context.Context, source controllers.ID) (StoredS
 func (s *StoredSources) Object(ctx context.Context, source controllers.ID) (objref.Target, error) {
 	kind, ok := controllers.FindKind(source.Kind)
 	if !ok {
-		return objref.Target{}, fmt.Errorf("unknown kind of source %s", source)
+		return objref.Target{}, fmt.Errorf("unknown source kind %s", source)
 	}
 	t := objref.Target{Kind: kind, Namespace: source.Namespace, Name: source.Name}
 	return t, t.Read(ctx, s.Client)

@@ -14,10 +14,10 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 )
 
-// act does what a step says. The faults have to be ended in any case.
+// act executes the actions of a step. The caller must always end the faults.
 func (r *Runner) act(ctx context.Context, s Step, checks []*check) (end fault.End, err error) {
 	push, closed := func(context.Context) error { return nil }, func() error { return nil }
-	if s.Commit != nil { // before the Git server may fail
+	if s.Commit != nil { // prepared before a fault stops the Git server
 		if push, closed, err = r.Repository.prepare(ctx, s); err != nil {
 			return func(context.Context) error { return nil }, fmt.Errorf("committing: %w", err)
 		}
@@ -121,8 +121,8 @@ func (r *Runner) patch(ctx context.Context, p Patch) (changed controllers.Object
 	return changed, err
 }
 
-// drift makes a change that Flux has to correct, and requests the reconciliation of the object that has
-// applied what is changed.
+// drift makes a change that Flux has to correct, and requests the reconciliation of the Flux object
+// that has applied the changed object.
 func (r *Runner) drift(ctx context.Context, c *check) error {
 	var before controllers.Object
 	err := r.on(ctx, c.Corrected.Object, func(resource kube.Resource) (err error) {

@@ -16,7 +16,7 @@ import (
 // maxProblems is the maximum number of problems that are reported for a file.
 const maxProblems = 20
 
-// decoder decodes the nodes of a file strictly, and collects what is wrong.
+// decoder decodes the nodes of a file strictly, and collects the problems.
 type decoder struct {
 	file     string
 	problems []string
@@ -36,7 +36,7 @@ func (d *decoder) failAt(at Position, format string, args ...any) {
 	}
 }
 
-// decode decodes a node into a value of a type of this package. At is the path of the node.
+// decode decodes a node into a value of a type of this package. at is the path of the node.
 func (d *decoder) decode(n *goyaml.Node, at string, into reflect.Value) {
 	if n.Kind == goyaml.AliasNode {
 		n = n.Alias
@@ -93,7 +93,7 @@ func (d *decoder) is(n *goyaml.Node, kind goyaml.Kind, at, what string) bool {
 	return n.Kind == kind
 }
 
-// noun returns what a node is.
+// noun describes the type of a node, for messages.
 func noun(n *goyaml.Node) string {
 	switch {
 	case n.Kind == goyaml.MappingNode:
@@ -103,16 +103,16 @@ func noun(n *goyaml.Node) string {
 	case n.Tag == "!!null":
 		return "empty"
 	case n.Tag == "!!str":
-		return "a text"
+		return "a string"
 	}
 	return "the value " + n.Value
 }
 
 func (d *decoder) text(n *goyaml.Node, at string, into reflect.Value) {
 	switch {
-	case !d.is(n, goyaml.ScalarNode, at, "a text"):
+	case !d.is(n, goyaml.ScalarNode, at, "a string"):
 	case n.Tag != "!!str":
-		d.fail(n, "%s: must be a text, not %s: quote it", at, noun(n))
+		d.fail(n, "%s: must be a string, not %s: quote it", at, noun(n))
 	case n.Value == "":
 		d.fail(n, "%s: must not be empty", at)
 	default:
@@ -154,7 +154,7 @@ func (d *decoder) list(n *goyaml.Node, at string, into reflect.Value) {
 	}
 }
 
-// texts decodes a map of texts, in which null is allowed.
+// texts decodes a map of strings, in which null is allowed.
 func (d *decoder) texts(n *goyaml.Node, at string, into reflect.Value) {
 	if !d.is(n, goyaml.MappingNode, at, "an object") {
 		return
@@ -163,7 +163,7 @@ func (d *decoder) texts(n *goyaml.Node, at string, into reflect.Value) {
 	d.pairs(n, func(key, value *goyaml.Node) {
 		var content *string
 		if value.Tag != "!!null" {
-			if !d.is(value, goyaml.ScalarNode, at+"."+key.Value, "a text or null") {
+			if !d.is(value, goyaml.ScalarNode, at+"."+key.Value, "a string or null") {
 				return
 			}
 			content = &value.Value
@@ -172,14 +172,14 @@ func (d *decoder) texts(n *goyaml.Node, at string, into reflect.Value) {
 	})
 }
 
-// plain decodes a map of texts.
+// plain decodes a map of strings.
 func (d *decoder) plain(n *goyaml.Node, at string, into *map[string]string) {
 	if !d.is(n, goyaml.MappingNode, at, "an object") {
 		return
 	}
 	*into = map[string]string{}
 	d.pairs(n, func(key, value *goyaml.Node) {
-		if d.is(value, goyaml.ScalarNode, fieldPath(at, key.Value), "a text") {
+		if d.is(value, goyaml.ScalarNode, fieldPath(at, key.Value), "a string") {
 			(*into)[key.Value] = value.Value
 		}
 	})
@@ -195,7 +195,7 @@ func (d *decoder) pairs(n *goyaml.Node, visit func(key, value *goyaml.Node)) {
 		}
 		switch {
 		case key.Kind != goyaml.ScalarNode || key.Tag == "!!merge":
-			d.fail(key, "keys must be texts")
+			d.fail(key, "keys must be strings")
 		case seen[key.Value]:
 			d.fail(key, "%s is set twice", key.Value)
 		default:
@@ -263,7 +263,7 @@ func (d *decoder) unknown(key *goyaml.Node, at string, names map[string]int) {
 	d.fail(key, "unknown field %q: %s", fieldPath(at, key.Value), hint)
 }
 
-// value returns a node as a value of JSON. Unlike YAML, JSON has neither times nor binary data.
+// value returns a node as a JSON value. Unlike YAML, JSON has neither times nor binary data.
 func (d *decoder) value(n *goyaml.Node) any {
 	switch n.Kind {
 	case goyaml.AliasNode:
@@ -302,7 +302,7 @@ func (d *decoder) scalar(n *goyaml.Node) any {
 		if err = n.Decode(&value); err == nil && value-value == 0 { // neither infinite nor NaN
 			return value
 		}
-		err = fmt.Errorf("not a number of JSON")
+		err = fmt.Errorf("not a valid JSON number")
 	}
 	if err != nil {
 		d.fail(n, "invalid value %s", n.Value)

@@ -60,7 +60,7 @@ type Test struct {
 	Steps []Step
 }
 
-// Step is what a test does, and what it expects afterwards.
+// Step has the actions of a step, and the assertions that are evaluated afterwards.
 type Step struct {
 	Position
 	Name      string        `field:"name"`
@@ -146,7 +146,7 @@ type Expectation struct {
 type Value struct {
 	Object     Ref    `field:"object,required"`
 	Expression string `field:"expression,required"`
-	// Equals is nil for an expression that has to be true.
+	// Equals is nil for an expression that must be true.
 	Equals *any `field:"equals"`
 }
 

@@ -20,10 +20,10 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// judgment is whether an assertion holds at present.
+// judgment is the current result of an assertion.
 type judgment struct {
 	holds bool
-	// actual is the state if it does not hold, unknown why that cannot be determined.
+	// actual is the state if the assertion does not hold, unknown the reason if this cannot be determined.
 	actual, unknown string
 	since           time.Time
 	// absent is set if the object does not exist, or its kind is not served.
@@ -32,8 +32,7 @@ type judgment struct {
 
 func holds() judgment { return judgment{holds: true} }
 
-// isState reports whether an assertion is about the state of objects, and not about what has happened
-// since the start of a step.
+// isState reports whether an assertion is about the state of objects instead of events since the start of a step.
 func (e *Expectation) isState() bool {
 	return e.Exists != nil || e.Absent != nil || e.Value != nil || e.Ready != nil || e.Committed != nil || e.Why != nil
 }
@@ -44,7 +43,7 @@ func (e *Expectation) isLate() bool {
 	return e.Event != nil || e.Notification != nil || e.Committed != nil
 }
 
-// observer evaluates assertions with what a runner has seen.
+// observer evaluates assertions against the observations of a runner.
 type observer struct{ *Runner }
 
 // judge evaluates an assertion.
@@ -74,7 +73,7 @@ func (r observer) judge(ctx context.Context, c *check) judgment {
 	return r.order(c)
 }
 
-// unread returns why the state of an object is not known.
+// unread returns why the state of an object is unknown.
 func unread(ref Ref, h history) (judgment, bool) {
 	switch {
 	case h.err != nil:
@@ -161,7 +160,7 @@ func (r observer) value(ctx context.Context, v *Value) judgment {
 	}
 	actual := "it is " + encoded(got)
 	if gvk := v.Object.GroupVersionKind(); gvk.Group == "" && gvk.Kind == controllers.Secret && v.Equals != nil {
-		actual = "it is another value, which is not shown because the object is a Secret"
+		actual = "it has a different value (not shown because the object is a Secret)"
 	}
 	return judgment{actual: actual, since: h.since}
 }
@@ -301,7 +300,7 @@ func (r observer) event(c *check) judgment {
 // maxOthers is the maximum number of other events or notifications that a failure shows.
 const maxOthers = 5
 
-// among describes what was received instead.
+// among describes the other events or notifications that were received.
 func among(what string, others []string) string {
 	if len(others) == 0 {
 		return "it has none"
@@ -420,7 +419,7 @@ func (r observer) order(c *check) judgment {
 		// Later reconciliations of a ready object do not matter.
 		at := slices.DeleteFunc(slices.Clone(h.readied), func(t turn) bool { return t.moment <= c.from })
 		if last := len(h.readied) - 1; len(at) == 0 && last >= 0 && c.from == r.began {
-			at = h.readied[last:] // the head of an upgrade does not change it
+			at = h.readied[last:] // the head of an upgrade does not change the object
 		}
 		switch {
 		case !k.IsReady(h.object):
@@ -430,7 +429,7 @@ func (r observer) order(c *check) judgment {
 		case i > 0 && at[0].before(last):
 			return judgment{actual: fmt.Sprintf("%s became ready before %s", ref, before)}
 		case i > 0 && !last.before(at[0]):
-			return judgment{unknown: fmt.Sprintf("which of %s and %s became ready first is not known: their watch was interrupted", before, ref)}
+			return judgment{unknown: fmt.Sprintf("cannot determine whether %s or %s became ready first: the watch was interrupted", before, ref)}
 		}
 		last, before = at[0], ref
 	}

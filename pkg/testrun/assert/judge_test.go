@@ -148,7 +148,7 @@ func TestValue(t *testing.T) {
 	o.expect(value(settings, "object.data", map[string]any{"color": "blue"}), 0, "")
 	o.expect(value(settings, "object.data", map[string]any{"color": "blue", "more": nil}), 0, `it is {"color":"blue"}`)
 	o.expect(value(secret, "object.data.color", "blue"), 0, "")
-	o.expect(value(secret, "object.data.color", "red"), 0, "it is another value, which is not shown because the object is a Secret")
+	o.expect(value(secret, "object.data.color", "red"), 0, "it has a different value (not shown because the object is a Secret)")
 }
 
 func TestReady(t *testing.T) {
@@ -346,8 +346,8 @@ func TestOrderOfMissedStates(t *testing.T) {
 		"arrived late":       {[]state{{apps, "13", unready, "10:01:00"}, {apps, "15", ready, "10:01:00"}, {infra, "12", unready, "10:01:00"}, {infra, "14", ready, "10:01:00"}}, ""},
 		"failure missed":     {[]state{{infra, "14", ready, "10:01:00"}, {apps, "13", unready, "10:01:00"}, {apps, "15", ready, "10:01:00"}}, ""},
 		"failure missed, and read after a later change": {[]state{{infra, "19", ready, "10:01:00"}, {apps, "13", unready, "10:01:00"}, {apps, "15", ready, "10:01:01"}}, ""},
-		"read later in the same second":                 {[]state{{infra, "19", ready, "10:01:00"}, {apps, "13", unready, "10:01:00"}, {apps, "15", ready, "10:01:00"}}, "? which of Kustomization/flux-system/infra and Kustomization/flux-system/apps became ready first is not known: their watch was interrupted"},
-		"second failure missed":                         {[]state{{infra, "12", unready, "10:01:00"}, {infra, "14", ready, "10:01:00"}, {apps, "19", ready, "10:01:01"}}, "? which of Kustomization/flux-system/infra and Kustomization/flux-system/apps became ready first is not known: their watch was interrupted"},
+		"read later in the same second":                 {[]state{{infra, "19", ready, "10:01:00"}, {apps, "13", unready, "10:01:00"}, {apps, "15", ready, "10:01:00"}}, "? cannot determine whether Kustomization/flux-system/infra or Kustomization/flux-system/apps became ready first: the watch was interrupted"},
+		"second failure missed":                         {[]state{{infra, "12", unready, "10:01:00"}, {infra, "14", ready, "10:01:00"}, {apps, "19", ready, "10:01:01"}}, "? cannot determine whether Kustomization/flux-system/infra or Kustomization/flux-system/apps became ready first: the watch was interrupted"},
 		"no failure":                                    {[]state{{infra, "14", ready, "10:00:00"}, {apps, "13", unready, "10:01:00"}, {apps, "15", ready, "10:01:00"}}, "Kustomization/flux-system/infra was ready before the step"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -142,7 +142,7 @@ func (d *decoder) document(n *goyaml.Node, before []Test) Test {
 		}
 		for _, t := range before {
 			if t.Name == name {
-				d.failAt(at, "metadata.name: the test in line %d has the same name %q", t.Line, name)
+				d.failAt(at, "metadata.name: the test on line %d has the same name %q", t.Line, name)
 			}
 		}
 	}
@@ -165,7 +165,7 @@ func (d *decoder) document(n *goyaml.Node, before []Test) Test {
 	return Test{Position: at, Name: doc.Metadata.Name, Steps: doc.Spec.Steps}
 }
 
-// step checks what the types of a step do not express.
+// step checks the constraints of a step that its types do not express.
 func (d *decoder) step(s *Step, at string) {
 	if s.Timeout < time.Second {
 		d.failAt(s.Position, "%s.timeout: must be at least 1s", at)
@@ -173,7 +173,7 @@ func (d *decoder) step(s *Step, at string) {
 	if s.Commit != nil {
 		for name := range s.Commit.Files {
 			if !fs.ValidPath(name) || name == "." || path.Base(name) == ".git" || strings.HasPrefix(name, ".git/") || strings.Contains(name, "/.git/") {
-				d.failAt(s.Position, "%s.commit.files: invalid path %q: must be relative to the root of the repository, without . and ..", at, name)
+				d.failAt(s.Position, "%s.commit.files: invalid path %q: must be relative to the repository root, without . and ..", at, name)
 			}
 		}
 	}
@@ -201,7 +201,7 @@ func (d *decoder) step(s *Step, at string) {
 	}
 }
 
-// refs returns the objects that the actions of a step name.
+// refs returns the objects that the actions of a step reference.
 func (s *Step) refs() []Ref {
 	var all []Ref
 	for _, p := range s.Patch {
@@ -217,7 +217,7 @@ func (d *decoder) ref(at Position, r Ref, where string) {
 	switch {
 	case r.Kind == "" || r.Name == "":
 	case r.APIVersion == "" && !isFlux:
-		d.failAt(at, "%s: apiVersion is required for %s, which is not a kind of Flux", where, r.Kind)
+		d.failAt(at, "%s: apiVersion is required for %s, which is not a Flux kind", where, r.Kind)
 	case isFlux && r.Namespace == "":
 		d.failAt(at, "%s: namespace is required for %s", where, k.Kind)
 	}
@@ -232,7 +232,7 @@ func (d *decoder) expectation(e *Expectation, at string) {
 		return
 	case 1:
 	default:
-		d.failAt(e.Position, "%s: only one assertion is allowed, not %s: put each into an item of its own", at, strings.Join(set, " and "))
+		d.failAt(e.Position, "%s: only one assertion is allowed, not %s: put each in its own item", at, strings.Join(set, " and "))
 		return
 	}
 	for _, r := range e.Refs() {

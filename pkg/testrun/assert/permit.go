@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// permit lets ImageUpdateAutomations push to the served repository, if a test expects a commit. All
-// others remain suspended.
+// permit allows ImageUpdateAutomations to push to the served repository, if a test expects a
+// commit. All others remain suspended.
 func (r *Runner) permit(ctx context.Context) {
 	expected := false
 	for _, t := range r.tests {
@@ -36,7 +36,7 @@ func (r *Runner) permit(ctx context.Context) {
 	})
 }
 
-// permitOne lets an automation push once its source exists and is the served repository.
+// permitOne allows an automation to push once its source exists and is the served repository.
 func (r *Runner) permitOne(ctx context.Context, resource kube.Resource, k controllers.Kind, o controllers.Object) {
 	for _, source := range k.SourceOf(o) {
 		of, _ := source.Flux()

@@ -22,7 +22,7 @@ func (e *Expectation) Refs() []Ref {
 	return e.fluxRefs()
 }
 
-// fluxRefs returns the objects that have to be Flux objects.
+// fluxRefs returns the objects that must be Flux objects.
 func (e *Expectation) fluxRefs() []Ref {
 	switch {
 	case e.Ready != nil:
@@ -33,8 +33,8 @@ func (e *Expectation) fluxRefs() []Ref {
 	return e.Order
 }
 
-// matches reports whether the reference is one to an object. Without an API version, it is one to objects of all groups, unless
-// the kind is one of Flux.
+// matches reports whether the reference refers to an object. Without an API version, it refers to objects of all groups,
+// unless the kind is a Flux kind.
 func (r Ref) matches(id controllers.ID) bool {
 	if _, flux := r.flux(); r.APIVersion == "" && !flux {
 		id.Group = ""
@@ -42,7 +42,7 @@ func (r Ref) matches(id controllers.ID) bool {
 	return id == r.target()
 }
 
-// target returns the object as the engines name it.
+// target returns the ID of the object.
 func (r Ref) target() controllers.ID {
 	return controllers.NewID(r.GroupVersionKind().GroupKind(), r.Namespace, r.Name)
 }

@@ -24,7 +24,7 @@ func (r Repository) open(ctx context.Context) (*remote.Branch, error) {
 	return remote.Open(ctx, r.Remote, sandbox.Branch)
 }
 
-// prepare makes a commit, which push sends. In between, faults of the server can begin.
+// prepare creates a commit, which push sends. Server faults can begin in between.
 func (r Repository) prepare(ctx context.Context, s Step) (push func(context.Context) error, closed func() error, err error) {
 	repository, err := r.open(ctx)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r Repository) prepare(ctx context.Context, s Step) (push func(context.Cont
 	}
 	changed, err := repository.Commit(change)
 	if err == nil && !changed {
-		err = errors.New("the files have this content already")
+		err = errors.New("the files already have this content")
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, repository.Close())

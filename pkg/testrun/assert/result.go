@@ -30,7 +30,7 @@ type Result struct {
 	// the assertion has passed.
 	Expected string `json:"expected"`
 	Actual   string `json:"actual,omitempty"`
-	// Since is the time of the last change of the object, zero if it is not known.
+	// Since is the time of the last change of the object, zero if it is unknown.
 	Since time.Time `json:"since,omitzero"`
 	// Seconds is the time from the start of the step to the result.
 	Seconds float64 `json:"seconds"`

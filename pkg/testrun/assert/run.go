@@ -37,7 +37,7 @@ type Runner struct {
 	hub   *hub
 	stop  context.CancelFunc
 	tests []Test
-	// began is the moment from which on the first steps look at what has happened.
+	// began is the moment from which the first steps consider events.
 	began int
 	// ended is the moment before the end of the faults of the last step.
 	ended int
@@ -45,8 +45,7 @@ type Runner struct {
 	described map[string]bool
 }
 
-// Start starts to watch what the assertions of tests are about, until Close. Events and notifications
-// before that are not seen.
+// Start watches the objects of the tests' assertions until Close. Earlier events and notifications are not observed.
 func (r *Runner) Start(ctx context.Context, tests []Test) {
 	ctx, r.stop = context.WithCancel(ctx)
 	r.hub, r.tests, r.described = newHub(r.Client, r.Now), tests, map[string]bool{}
@@ -64,8 +63,8 @@ func (r *Runner) Start(ctx context.Context, tests []Test) {
 	}
 }
 
-// Begin lets the first steps of tests look at what happens from now on, such as after the push of the
-// head of an upgrade, instead of everything since Start.
+// Begin makes the first steps of tests consider only events from now on, such as after the push of
+// the head of an upgrade, instead of all events since Start.
 func (r *Runner) Begin(ctx context.Context) {
 	r.hub.refresh(ctx)
 	r.began = r.hub.mark()
@@ -89,7 +88,7 @@ func (r *Runner) Run(ctx context.Context) ([]Result, error) {
 	return results, nil
 }
 
-// test runs the steps of a test. A step after one that has failed is not determined.
+// test runs the steps of a test. The results of the steps after a failed step are undetermined.
 func (r *Runner) test(ctx context.Context, t Test) []Result {
 	var results []Result
 	failed, from := "", r.began
@@ -116,7 +115,7 @@ func (r *Runner) test(ctx context.Context, t Test) []Result {
 // check is an assertion of a step that is being evaluated.
 type check struct {
 	*Expectation
-	// from is the moment from which on the step looks at what has happened.
+	// from is the moment from which the step considers events.
 	from int
 	// held reports whether an assertion about the state held before the step.
 	held  bool
@@ -126,7 +125,7 @@ type check struct {
 	at   time.Time
 }
 
-// drift is a change that Flux has to correct.
+// drift is a change that Flux must correct.
 type drift struct{ before, changed controllers.Object }
 
 // result returns the result of an assertion.
@@ -254,7 +253,7 @@ func (c *check) expire(ctx context.Context, settled bool) {
 	case !errors.Is(context.Cause(ctx), errStepTimeout):
 		*j = judgment{unknown: context.Cause(ctx).Error()}
 	case j.holds:
-		// It held before the step, and the effect of the step is not known.
+		// It held before the step, and the effect of the step is unknown.
 		*j = judgment{unknown: "it held before the step, and the controllers have not finished within the timeout"}
 	case j.unknown == "" && !settled && !c.isLate():
 		j.actual += ", when the timeout of the step ended"

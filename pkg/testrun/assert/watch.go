@@ -20,7 +20,7 @@ import (
 // maxEvents is the maximum number of events that are kept.
 const maxEvents = 10_000
 
-// history is what was seen of an object. Its lists have the moments at which something happened.
+// history holds the observations of an object. Its lists contain the moments of the changes.
 type history struct {
 	ref Ref
 	// object is the last state, nil if the object does not exist.
@@ -31,7 +31,7 @@ type history struct {
 	listed bool
 	// unserved is set while the API server does not serve the kind.
 	unserved bool
-	// err is why the object cannot be watched.
+	// err is the reason why the object cannot be watched.
 	err error
 	// since is the time of the last change.
 	since time.Time
@@ -44,8 +44,8 @@ type history struct {
 // turn is a change to Ready.
 type turn struct {
 	moment int
-	// object is the first state after it that was received. There may have been earlier ones unless
-	// seen is true: the state before was received, and was not ready.
+	// object is the first state that was received after the change. Earlier states may have been
+	// missed unless seen is set: the state before the change was received, and was not ready.
 	object controllers.Object
 	seen   bool
 }
@@ -69,18 +69,18 @@ type seen struct {
 	moment int
 }
 
-// hub watches the objects that assertions name, and all events.
+// hub watches the objects that assertions reference, and all events.
 type hub struct {
 	client *kube.Client
 	now    func() time.Time
-	// changed has a value after a change.
+	// changed receives a value after a change.
 	changed chan struct{}
 	wait    sync.WaitGroup
 
 	mu      sync.Mutex
 	objects map[controllers.VersionedID]*history
 	events  []seen
-	// unheard is why events cannot be watched.
+	// unheard is the reason why events cannot be watched.
 	unheard error
 	// moment counts the changes.
 	moment int
@@ -90,7 +90,7 @@ func newHub(client *kube.Client, now func() time.Time) *hub {
 	return &hub{client: client, now: now, changed: make(chan struct{}, 1), objects: map[controllers.VersionedID]*history{}}
 }
 
-// mark returns the present moment.
+// mark returns the current moment.
 func (h *hub) mark() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,7 +105,7 @@ func (h *hub) next() int {
 	return h.moment
 }
 
-// wake makes the assertions be evaluated again.
+// wake triggers another evaluation of the assertions.
 func (h *hub) wake() {
 	select {
 	case h.changed <- struct{}{}:
@@ -113,12 +113,12 @@ func (h *hub) wake() {
 	}
 }
 
-// key identifies what is watched: the API server does not serve each version of a kind.
+// key identifies the watched object with its version: the API server does not serve each version of a kind.
 func (r Ref) key() controllers.VersionedID {
 	return controllers.VersionedID{ID: r.target(), Version: r.GroupVersionKind().Version}
 }
 
-// of returns a copy of what was seen of an object.
+// of returns a copy of the history of an object.
 func (h *hub) of(r Ref) history {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -143,11 +143,11 @@ func (h *hub) object(ctx context.Context, r Ref) {
 	})
 }
 
-// unservedPause is the time before a kind is looked for again whose CustomResourceDefinition has just
-// been established.
+// unservedPause is the time before the next discovery of a kind whose CustomResourceDefinition has
+// just been established.
 const unservedPause = 200 * time.Millisecond
 
-// follow watches an object, also while the CustomResourceDefinition of its kind does not exist.
+// follow watches an object, even while the CustomResourceDefinition of its kind does not exist.
 func (h *hub) follow(ctx context.Context, r Ref) error {
 	gvk := r.GroupVersionKind()
 	for {
@@ -238,8 +238,8 @@ func (h *hub) update(r Ref, change func(*history)) {
 // refreshTime bounds the wait for changes that have not arrived on the watches.
 const refreshTime = 10 * time.Second
 
-// refresh waits until what the controllers have done by now has arrived on the watches. States that are
-// only read would hide those before them.
+// refresh waits until all changes that the controllers have made so far have arrived on the watches. A
+// state that is only read would hide the states before it.
 func (h *hub) refresh(ctx context.Context) {
 	missing := h.read(ctx)
 	timer := time.NewTimer(refreshTime)
@@ -268,7 +268,7 @@ func (h *hub) refresh(ctx context.Context) {
 	}
 }
 
-// read returns the present states of all objects, nil for those that do not exist.
+// read returns the current states of all objects, nil for those that do not exist.
 func (h *hub) read(ctx context.Context) map[Ref]controllers.Object {
 	h.mu.Lock()
 	refs := make([]Ref, 0, len(h.objects))
@@ -280,7 +280,7 @@ func (h *hub) read(ctx context.Context) map[Ref]controllers.Object {
 	for _, r := range refs {
 		resource, err := resolve(ctx, h.client, r.GroupVersionKind())
 		if err != nil {
-			continue // the watch knows why
+			continue // the watch records the error
 		}
 		switch o, err := h.client.Get(ctx, resource, r.Namespace, r.Name); {
 		case err == nil:
@@ -333,7 +333,7 @@ func attempt(k controllers.Kind, o controllers.Object) string {
 	return fmt.Sprint(ready, field("status.lastHandledReconcileAt"), field("status.lastAttemptedRevision"), field("status.artifact.revision"), field("metadata.generation"))
 }
 
-// watchEvents watches all events until ctx ends. Those that exist already count as seen.
+// watchEvents watches all events until ctx ends. Events that already exist count as seen.
 func (h *hub) watchEvents(ctx context.Context) {
 	h.wait.Go(func() {
 		err := h.client.Watch(ctx, context.WithCancel, event.Resource(), kube.Selection{}, func(list []controllers.Object) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// examination finds out what has become of a run.
+// examination examines the result of a run.
 type examination struct{ *testrun.Run }
 
 // sortedFlux returns the Flux objects in the order of their names.

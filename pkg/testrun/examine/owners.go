@@ -34,8 +34,8 @@ func (r examination) owners() map[controllers.ID][]controllers.ID {
 	return found
 }
 
-// listConflicts lists the objects in several inventories. Whether the owners apply the same is found
-// out by letting each reconcile again.
+// listConflicts lists the objects in several inventories. It reconciles each owner again to determine
+// whether they apply the same content.
 func (r examination) listConflicts(ctx context.Context, report *Report) error {
 	shared := map[controllers.ID][]controllers.ID{}
 	again := map[controllers.ID]bool{}
@@ -60,8 +60,8 @@ func (r examination) listConflicts(ctx context.Context, report *Report) error {
 	return nil
 }
 
-// ownerStates returns the shared objects as each owner applies them. Of an owner that has failed they are
-// not known, nor of two HelmReleases that manage one release.
+// ownerStates returns the shared objects as each owner applies them. They are unknown for a failed owner,
+// and for the second of two HelmReleases that manage one release.
 func (r examination) ownerStates(ctx context.Context, shared map[controllers.ID][]controllers.ID, again map[controllers.ID]bool) (map[controllers.ID]map[controllers.ID]*unstructured.Unstructured, error) {
 	states := map[controllers.ID]map[controllers.ID]*unstructured.Unstructured{}
 	var releases []controllers.ID
@@ -95,7 +95,7 @@ func (r examination) ownerStates(ctx context.Context, shared map[controllers.ID]
 	return states, nil
 }
 
-// compareOwners compares what the owners apply. What is not known counts as different.
+// compareOwners compares the objects that the owners apply. An unknown object counts as different.
 func (r examination) compareOwners(c *Conflict, owners []controllers.ID, states map[controllers.ID]map[controllers.ID]*unstructured.Unstructured) {
 	var first *unstructured.Unstructured
 	for _, t := range owners {
@@ -132,8 +132,7 @@ func differing(a, b *unstructured.Unstructured) []string {
 	return fields
 }
 
-// reapply lets an owner reconcile, and returns the selected objects without what differs because of
-// their owner.
+// reapply reconciles an owner, and returns the selected objects without owner-specific fields.
 func (r examination) reapply(ctx context.Context, t controllers.ID, selected map[controllers.ID][]controllers.ID) (map[controllers.ID]*unstructured.Unstructured, error) {
 	if err := r.Reconcile(ctx, t); err != nil {
 		return nil, err
@@ -145,7 +144,7 @@ func (r examination) reapply(ctx context.Context, t controllers.ID, selected map
 	return found, err
 }
 
-// listOrphans lists the objects that an owner has applied and does not have in its inventory.
+// listOrphans lists the objects that an owner has applied but that are not in its inventory.
 func (r examination) listOrphans(ctx context.Context, report *Report) error {
 	owners := r.owners()
 	upstream := map[controllers.ID]bool{} // such as the HelmChart that helm-controller creates

@@ -67,8 +67,7 @@ func (r examination) released(ctx context.Context, f settle.Flux, at stored, sel
 	return found, nil
 }
 
-// withoutOwner removes from an object what differs because of its owner, and what the API server
-// maintains.
+// withoutOwner removes the owner-specific fields of an object, and the fields that the API server maintains.
 func withoutOwner(o *unstructured.Unstructured) *unstructured.Unstructured {
 	controllers.RemoveOwner(o.Object)
 	o.SetManagedFields(nil)

@@ -1,5 +1,5 @@
-// Package examine finds out what has become of a run: root causes, missing Secrets, objects with several owners or none,
-// and warnings of the API server.
+// Package examine determines the result of a run: root causes, missing Secrets, objects with several owners or none, and
+// warnings of the API server.
 package examine
 
 import (
@@ -23,8 +23,9 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
-// Undetermined is the result of a run in which nothing has failed, and something is not known. The others are settle.Ready,
-// and settle.NotReady if an object is not ready, two owners apply an object differently, or an assertion has failed.
+// Undetermined is the result of a run in which nothing has failed but something is unknown. The other results are
+// settle.Ready, and settle.NotReady if an object is not ready, two owners apply an object differently, or an assertion
+// has failed.
 const Undetermined = "undetermined"
 
 // Cause is the root cause of objects that are not ready.
@@ -88,7 +89,7 @@ type Report struct {
 	Orphans    []Orphan          `json:"orphans"`
 	Deprecated []Deprecation     `json:"deprecated"`
 	NotTested  []settle.Omission `json:"notTested"`
-	// Unmatched are the mappings that no source has used. It is empty if a cause keeps sources away.
+	// Unmatched are the mappings that no source has used. It is empty if a root cause prevents the creation of sources.
 	Unmatched []mapped.Mapping `json:"unmatched,omitempty"`
 	Unknown   []string         `json:"unknown"`
 	// Ignored are the arguments of controllers that the sandbox does not pass to them, with the reasons.
@@ -112,12 +113,12 @@ func (p *Report) AddTests(results []assert.Result) {
 // Controller is a controller of the sandbox.
 type Controller struct {
 	Name string `json:"name"`
-	// Wanted is the version that belongs to the version of Flux, and Ran the one that ran.
+	// Wanted is the controller version of the Flux version, and Ran the version that ran.
 	Wanted string `json:"wanted"`
 	Ran    string `json:"ran"`
 }
 
-// Run examines what the Read of a run has read. What takes too long is listed as unknown.
+// Run examines the objects that a run has read. What takes too long is listed as unknown.
 func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	ctx, cancel := testrun.Reading(ctx)
 	defer cancel()
@@ -218,7 +219,7 @@ func (p *Report) outcomes(o assert.Outcome) bool {
 	return slices.ContainsFunc(p.Tests, func(r assert.Result) bool { return r.Outcome == o })
 }
 
-// unsettled reports whether the time was over before all objects were reconciled.
+// unsettled reports whether the run timed out before all objects were reconciled.
 func (p *Report) unsettled() bool {
 	return slices.ContainsFunc(p.Unknown, func(line string) bool { return strings.HasPrefix(line, inTime) })
 }
@@ -226,7 +227,7 @@ func (p *Report) unsettled() bool {
 // inTime begins the lines about objects that were still being reconciled.
 const inTime = "not reconciled in time: "
 
-// listCauses finds the root causes of what is not ready.
+// listCauses finds the root causes of the objects that are not ready.
 func (r examination) listCauses(ctx context.Context, report *Report) error {
 	var failed []diagnose.Failed
 	waiting := r.waiting()
@@ -276,7 +277,7 @@ func (r examination) listIgnored(ctx context.Context, report *Report) (err error
 	return err
 }
 
-// listMissing lists what is missing in the end.
+// listMissing lists the Secrets and ConfigMaps that failed objects are still missing.
 func (r examination) listMissing(ctx context.Context, report *Report) error {
 	var failing []settle.Flux
 	for _, t := range r.sortedFlux() {
@@ -328,7 +329,7 @@ func (r examination) waiting() map[controllers.ID]*controllers.ID {
 	return found
 }
 
-// block adds an object to the cause for which another one is not ready.
+// block adds an object to the root cause of the object that it waits for.
 func (p *Report) block(t, awaited controllers.ID) {
 	for i, c := range p.Causes {
 		if c.Object == awaited || slices.Contains(c.Blocks, awaited) {
@@ -357,7 +358,7 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 		}
 	}
 	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
-		c.Remedies = []string{"name the file with the right age key: --age-key-file, or encrypt the values for the given one: sops updatekeys"}
+		c.Remedies = []string{"set --age-key-file to the matching age key, or encrypt the values for the given key: sops updatekeys"}
 	}
 	if c.Code == "api-missing" {
 		c.Remedies = r.committing(c)
@@ -366,7 +367,7 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 		c.Message = "the sandbox has no network: " + c.Message
 		c.Remedies = []string{
 			"serve a directory in place of the source with --map, or fetch all sources with 'flux test vendor' and set --vendor",
-			"if the repository may connect to other machines and to this one, set --allow-network",
+			"set --allow-network if the controllers may connect to other machines and to this one",
 		}
 	}
 	c.File = r.fileOf(ctx, c.Object)

@@ -33,17 +33,17 @@ type Fault struct {
 // is set. Pushes to the Git server are not affected.
 type Server struct {
 	Name string `field:"name,required"`
-	// Down closes connections without an answer.
+	// Down closes connections without a response.
 	Down bool `field:"down"`
-	// Status is the HTTP status of all answers.
+	// Status is the HTTP status of all responses.
 	Status int `field:"status"`
-	// Delay is the time before each answer.
+	// Delay is the delay of each response.
 	Delay time.Duration `field:"delay"`
 	// For is the time after which the fault ends, 0 for the end of the step.
 	For time.Duration `field:"for"`
 }
 
-// Controller kills a controller of Flux, or lets another process hold its lease.
+// Controller kills a Flux controller, or gives its lease to another process.
 type Controller struct {
 	Name  string `field:"name,required"`
 	State string `field:"state,required"`
@@ -54,12 +54,12 @@ type APIServer struct {
 	State string `field:"state,required"`
 }
 
-// Webhook lets an admission webhook refuse objects, or not answer.
+// Webhook makes an admission webhook reject objects or not respond.
 type Webhook struct {
 	Resource  string `field:"resource,required"`
 	APIGroup  string `field:"apiGroup"`
 	Namespace string `field:"namespace"`
-	// Deny is the message with which the webhook refuses objects, "" for one that does not answer.
+	// Deny is the message with which the webhook rejects objects, "" for a webhook that does not respond.
 	Deny string `field:"deny"`
 }
 
@@ -86,7 +86,7 @@ const (
 
 func servers() []string { return []string{"git", "registry"} }
 
-// crashLoop is the state of pods that pods which exist already take on, too.
+// crashLoop is the only state that also applies to existing pods.
 const crashLoop = "crash-loop"
 
 // podStates are the states that the sandbox simulates.
@@ -103,7 +103,7 @@ func hooks() []string {
 	return all
 }
 
-// Check returns what the types of a fault do not express, or "".
+// Check returns the violation of a constraint that the types of a fault do not express, or "".
 func (f *Fault) Check() string {
 	set := 0
 	fields := reflect.ValueOf(f).Elem()
@@ -180,7 +180,7 @@ type Injector struct {
 // End ends a fault.
 type End func(context.Context) error
 
-// Lasting returns how long those of the faults last that end before the end of the step.
+// Lasting returns the longest duration of the faults that end before the step ends.
 func Lasting(faults []Fault) time.Duration {
 	var longest time.Duration
 	for _, f := range faults {
@@ -191,7 +191,7 @@ func Lasting(faults []Fault) time.Duration {
 	return longest
 }
 
-// Begin causes faults and returns when they have begun. End has to be called in any case.
+// Begin causes faults and returns when they have begun. The caller must always call End.
 func (i Injector) Begin(ctx context.Context, faults []Fault) (End, error) {
 	var ends []End
 	end := func(ctx context.Context) error {
@@ -257,7 +257,7 @@ func (i Injector) server(ctx context.Context, s *Server) (End, error) {
 // name is the name of the objects that faults create.
 const name = "flux-test-fault"
 
-// deleted returns the end of a fault that is the existence of objects.
+// deleted returns an End that deletes the objects of a fault.
 func (i Injector) deleted(objects ...*unstructured.Unstructured) End {
 	return func(ctx context.Context) error {
 		var errs []error

@@ -18,14 +18,14 @@ import (
 // maxReview is the maximum size of a request to the webhook.
 const maxReview = 16 << 20
 
-// probed is the label of the objects for which the API server asks the webhook as a probe.
+// probed is the label of objects that probe whether the API server calls the webhook.
 const probed = "test.fluxkit.dev/probe"
 
-// webhook registers an admission webhook on loopback, and waits until the API server asks it.
+// webhook registers an admission webhook on loopback, and waits until the API server calls it.
 func (i Injector) webhook(ctx context.Context, w *Webhook) (End, error) {
 	server, err := loopback.ServeTLS(ctx, refuse(w.Deny), name, i.Now())
 	if err == nil && w.Deny == "" {
-		err = server.Close() // nothing answers at its address
+		err = server.Close() // nothing listens at its address
 	}
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (w *Webhook) configuration(address string, authority []byte) *unstructured.
 	}}
 }
 
-// refuse answers admission reviews.
+// refuse returns a handler that rejects admission reviews.
 func refuse(message string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
@@ -83,7 +83,7 @@ func refuse(message string) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the API server reports an incomplete answer
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the API server reports an incomplete response
 			"apiVersion": review.APIVersion, "kind": review.Kind,
 			"response": map[string]any{"uid": review.Request.UID, "allowed": false, "status": map[string]any{"code": http.StatusForbidden, "message": message}},
 		})

@@ -1,5 +1,5 @@
-// Package policy isolates a sandbox with admission policies: they redirect sources to the addresses at which these are
-// served, and suspend what would act outside of the sandbox.
+// Package policy isolates a sandbox with admission policies: they redirect sources to the addresses at which the sandbox
+// serves them, and suspend objects that would act outside the sandbox.
 package policy
 
 import (
@@ -29,8 +29,8 @@ const Name = "flux-test"
 // served in its place.
 var CredentialFields = []string{"secretRef", "proxySecretRef", "provider", "verify", "serviceAccountName"}
 
-// outward are the resources that act outside of the cluster: they are suspended if the expression is
-// true. Kustomizations and HelmReleases with a kubeConfig would change another cluster.
+// outward lists the resources that act outside the cluster: they are suspended if the expression is true. Kustomizations
+// and HelmReleases with a kubeConfig would change another cluster.
 var outward = []struct {
 	group, resource, when, reason string
 }{
@@ -51,9 +51,9 @@ const (
 	appliesElsewhere = "applies to another cluster, which is not part of the temporary sandbox"
 )
 
-// Suspension is why an object is suspended.
+// Suspension is the reason why an object is suspended.
 type Suspension struct {
-	// Reason is "" for an object that needs no mention.
+	// Reason is "" for an object that does not need to be reported.
 	Reason string
 	// Intended is set if the object would act outside of the cluster, or if its manifest suspends it.
 	Intended bool
@@ -78,13 +78,13 @@ func SuspensionOf(k controllers.Kind, object controllers.Object) *Suspension {
 
 // Redirect makes sources fetch from another address.
 type Redirect struct {
-	// Resource is that of the kind of source.
+	// Resource is the resource of the source kind.
 	Resource string
 	// When is the CEL expression that selects the sources, and Patch the one that changes them.
 	When, Patch string
 }
 
-// Isolation is what the policies of a sandbox change.
+// Isolation configures the policies of a sandbox.
 type Isolation struct {
 	// Repository identifies the sources that fetch from Address instead.
 	Repository repository.Identity
@@ -245,8 +245,8 @@ func waitIsolated(ctx context.Context, client *kube.Client) error {
 // probePause is the time between two probes of admission.
 const probePause = 100 * time.Millisecond
 
-// Await repeats the dry run of an object until its answer shows that the API server has loaded a policy or a webhook: they
-// have no status that could be watched.
+// Await repeats the dry run of an object until the response shows that the API server has loaded a policy or a webhook:
+// they have no status that could be watched.
 func Await(ctx context.Context, client *kube.Client, r kube.Resource, probe controllers.Object, loaded func(controllers.Object, error) bool) error {
 	for {
 		o, err := kube.DryRun(ctx, client, r, probe, kube.Applier{Manager: Name})

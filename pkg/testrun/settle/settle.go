@@ -26,7 +26,8 @@ import (
 type Flux struct {
 	Kind   controllers.Kind
 	Object controllers.Object
-	// Seen is when the object was first received, and Since when it has become ready, zero if it is not.
+	// Seen is the time at which the object was first received, and Since the time at which it became
+	// ready, zero if it is not.
 	Seen, Since time.Time
 }
 
@@ -57,8 +58,9 @@ func (f Flux) Failure() string { return rules.NewSubject(f.Kind, f.Object, "").F
 type Watcher struct {
 	Client *kube.Client
 	Now    func() time.Time
-	// Quieted is called when no object is being reconciled, with those that are not ready. It reports
-	// whether it has changed something, so that failed reconciliations are repeated. It may be nil.
+	// Quieted is called when no object is being reconciled, with the objects that are not ready. It
+	// reports whether it has made changes, so that failed reconciliations are repeated. It may be
+	// nil.
 	Quieted func(ctx context.Context, failing []Flux) (changed bool, err error)
 
 	mu      sync.Mutex
@@ -66,12 +68,12 @@ type Watcher struct {
 	changed chan struct{}
 	// open has the kinds whose first list has not been received.
 	open map[string]bool
-	// asked are the requests of the present wave.
+	// asked holds the tokens of the requests of the current wave.
 	asked map[controllers.ID]string
 }
 
-// Settle waits until every Flux object has been reconciled or is stuck: controllers have repeated
-// the failed reconciliations, and nothing has changed. It returns the objects, also if ctx ends.
+// Settle waits until every Flux object has been reconciled or is stuck: controllers have repeated the
+// failed reconciliations, and nothing has changed. It returns the objects, even if ctx ends.
 func (w *Watcher) Settle(ctx context.Context, progress func(ready, all int)) (map[controllers.ID]Flux, error) {
 	w.objects, w.changed, w.open = map[controllers.ID]Flux{}, make(chan struct{}, 1), map[string]bool{}
 	watching, cancel := context.WithCancel(ctx)
@@ -219,8 +221,8 @@ func (w *Watcher) pause(ctx context.Context, unchanged int, state string) error 
 // revision it does not record as attempted.
 const misplaced = "kustomization path not found"
 
-// waves returns the number of waves after which a failed object is stuck. One that does not depend
-// on others, or that depends on a failed one, has answered with the first.
+// waves returns the number of waves after which a failed object is stuck. For an object that does not
+// depend on others, or that depends on a failed object, one wave suffices.
 func (w *Watcher) waves(f Flux) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -309,11 +311,11 @@ func (w *Watcher) look() (busy int, failing []Flux, ready int) {
 	return len(working) + len(w.open), failing, len(w.objects) - len(working) - len(stuck)
 }
 
-// checking begins the message of kustomize-controller while it waits for what it has applied.
+// checking begins the message of kustomize-controller while it waits for the objects that it has applied.
 const checking = "Running health checks"
 
 // Awaits returns the failed object for which a reconciliation waits, nil if there is none. The
-// reconciliation ends with its timeout, and it is not the cause.
+// reconciliation then ends with its timeout, but is not the root cause.
 func Awaits(f Flux, stuck map[controllers.ID]bool) *controllers.ID {
 	c, ok := controllers.FindCondition(f.Object, "Reconciling")
 	if !ok || c.Status != "True" || !strings.HasPrefix(c.Message, checking) {
@@ -327,7 +329,7 @@ func Awaits(f Flux, stuck map[controllers.ID]bool) *controllers.ID {
 	return nil
 }
 
-// requested returns the token of a request for a reconciliation by a user.
+// requested returns the token of a user's reconciliation request.
 func requested(f Flux) string {
 	if !f.Kind.Has(controllers.Reconcile) {
 		return ""

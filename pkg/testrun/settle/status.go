@@ -20,7 +20,7 @@ const (
 	NotReconciled = "not-reconciled"
 )
 
-// Status is what became of a Flux object.
+// Status is the result for a Flux object.
 type Status struct {
 	Object controllers.ID `json:"object"`
 	Status string         `json:"status"`
@@ -41,8 +41,8 @@ type Omission struct {
 	Intended bool `json:"intended,omitempty"`
 }
 
-// Statuses lists what became of Flux objects, in the order in which they became ready. It returns the objects that were
-// not reconciled on purpose or because they apply to another cluster, and the time until the last one was ready.
+// Statuses lists the results for Flux objects, in the order in which they became ready. It returns the objects that
+// were not reconciled on purpose or because they apply to another cluster, and the time until the last one was ready.
 func Statuses(flux map[controllers.ID]Flux) (list []Status, omitted []Omission, took float64) {
 	var start, last time.Time
 	for _, f := range flux {

@@ -23,7 +23,7 @@ type localServer struct {
 	server *loopback.Server
 
 	mu sync.Mutex
-	// files are those of Helm repositories, and buckets those by name.
+	// files holds the files of Helm repositories, and buckets the buckets by name.
 	files   map[string][]byte
 	buckets map[string]*bucketserver.Bucket
 }
@@ -41,11 +41,11 @@ func (s *localServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case !ok:
 		http.NotFound(w, request)
 	default:
-		_, _ = w.Write(content) // the client sees that it is not complete
+		_, _ = w.Write(content) // the client detects the incomplete response
 	}
 }
 
-// listen starts the server, unless it runs.
+// listen starts the server, unless it is running.
 func (s *Server) listen(ctx context.Context) error {
 	if s.local != nil {
 		return nil

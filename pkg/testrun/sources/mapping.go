@@ -37,8 +37,7 @@ type redirect struct {
 	address string
 }
 
-// mappedFields are the fields of sources that do not apply to what is served in their place, by
-// resource.
+// mappedFields are the fields of sources that do not apply to the mapped content, by resource.
 var mappedFields = map[string][]string{
 	buckets:          {"secretRef", "certSecretRef", "proxySecretRef", "sts", "serviceAccountName"},
 	gitRepositories:  policy.CredentialFields,
@@ -133,7 +132,7 @@ func (s *Server) Has(object controllers.Object) bool {
 func (s *Server) Unused(flux map[controllers.ID]settle.Flux) []mapped.Mapping {
 	var unused []mapped.Mapping
 	for _, m := range s.Mappings {
-		used := m.Kind != "" // of a directory of vendored sources, all need not be used
+		used := m.Kind != "" // vendored sources may be unused
 		for _, f := range flux {
 			url := addressOf(f.Object)
 			for _, to := range s.redirects {
@@ -170,7 +169,7 @@ func (s *Server) serveFolder(ctx context.Context, m mapped.Mapping, name string)
 	}
 	if info, err := os.Stat(m.Path); err != nil || !info.IsDir() {
 		if len(found) == 0 {
-			return nil, hint.Errorf("name a directory, or a packed chart", "neither a directory nor a chart")
+			return nil, hint.Errorf("set a directory or a packed chart", "neither a directory nor a chart")
 		}
 		return found, err
 	}
@@ -234,7 +233,7 @@ func (s *Server) access() registry.Access {
 	return registry.Access{Insecure: true, Credentials: s.Sandbox.Credentials()}
 }
 
-// serveOCI pushes what is mapped to the registry of the sandbox.
+// serveOCI pushes the content of a mapping to the registry of the sandbox.
 func (s *Server) serveOCI(ctx context.Context, m mapped.Mapping, name string) ([]redirect, error) {
 	address := registry.Scheme + s.Sandbox.Registry + "/" + name
 	if _, err := os.Stat(filepath.Join(m.Path, registry.LayoutFile)); err == nil && m.Path != "" {

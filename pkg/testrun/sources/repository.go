@@ -1,5 +1,5 @@
-// Package sources has the repository of a cluster, and serves it and what is mapped in place of its sources: Git repositories,
-// Helm repositories, buckets and OCI artifacts.
+// Package sources loads the repository of a cluster, and serves it and the mappings that replace its sources: Git
+// repositories, Helm repositories, buckets and OCI artifacts.
 package sources
 
 import (
@@ -35,8 +35,8 @@ type Repository struct {
 	// Remotes and Branches are as in repository.Identity.
 	Remotes, Branches []string
 
-	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the
-	// folder of the cluster has none.
+	// Namespace, Version, Components and WatchAll are those of the installation. Version is "" if the cluster directory
+	// has none.
 	Namespace  string
 	Version    string
 	Components []string
@@ -47,7 +47,7 @@ type Repository struct {
 	files map[string][]byte
 	// folder is the directory with the files of bootstrap, "" without one.
 	folder string
-	// assumed is set if Sync is what bootstrap creates, and not what it has written.
+	// assumed is set if Sync contains the objects that bootstrap would create instead of those in the repository.
 	assumed bool
 }
 
@@ -102,8 +102,8 @@ func (r *Repository) find(ctx context.Context) error {
 
 var header = regexp.MustCompile(`(?m)^# (Flux Version|Components): (.+)$`)
 
-// readInstallation reads what bootstrap has written. A directory without it gets the defaults of
-// install, and a source and a Kustomization as bootstrap creates them.
+// readInstallation reads the files that bootstrap has written. For a directory without them, it uses the defaults of
+// install, and the source and the Kustomization that bootstrap would create.
 func (r *Repository) readInstallation() error {
 	r.Namespace, r.Components, r.WatchAll = manifests.Defaults().Namespace, controllers.Names(func(controllers.Controller) bool { return true }), true
 	if r.folder == "" {
@@ -145,14 +145,14 @@ func (r *Repository) readInstallation() error {
 	return nil
 }
 
-// Distribution returns the version of Flux that belongs to that of the repository.
+// Distribution returns the embedded Flux version with the minor version of the repository.
 func (r *Repository) Distribution() (controllers.Distribution, error) {
 	if r.Version == "" {
 		return controllers.DefaultDistribution(), nil
 	}
 	d, ok := controllers.SameMinor(r.Version)
 	if !ok {
-		return d, hint.Errorf("update gotk-components.yaml to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "the version of Flux in the repository is not embedded: %s", r.Version)
+		return d, hint.Errorf("update gotk-components.yaml to one of "+strings.Join(controllers.EmbeddedVersions(), ", "), "unsupported Flux version in the repository: %s", r.Version)
 	}
 	return d, nil
 }

@@ -89,7 +89,7 @@ func TestCluster(t *testing.T) {
 		{two, "apps", "", ""},
 		{two, "gone", "", "--path gone: no such directory in the repository"},
 		{two, "apps/x.yaml", "", "--path apps/x.yaml: no such directory in the repository"},
-		{map[string]string{"apps/x.yaml": ""}, "", "", "no directory of a cluster found: no Kustomization applies its own directory, and no FluxInstance syncs one"},
+		{map[string]string{"apps/x.yaml": ""}, "", "", "no cluster directory found: no Kustomization applies its own directory, and no FluxInstance syncs one"},
 	} {
 		r := &Repository{Path: c.path, Tree: tree(c.files)}
 		err := r.Load(t.Context())

@@ -1,5 +1,5 @@
-// Package stub generates values in place of those that a test does not have: missing Secrets and ConfigMaps, and what
-// SOPS has encrypted.
+// Package stub generates values that a test does not have: missing Secrets and ConfigMaps, and values that SOPS has
+// encrypted.
 package stub
 
 import (
@@ -35,7 +35,7 @@ type Need struct {
 	Fields   []string         `json:"fields"`
 	// Keys are the keys that were generated.
 	Keys []string `json:"keys,omitempty"`
-	// Remedy is how to provide it.
+	// Remedy describes how to provide it.
 	Remedy string `json:"remedy,omitempty"`
 
 	refs []need
@@ -47,7 +47,7 @@ type need struct {
 	ref controllers.DataRef
 }
 
-// Provider finds and creates what Flux objects refer to.
+// Provider finds and creates the Secrets and ConfigMaps that Flux objects refer to.
 type Provider struct {
 	Client *kube.Client
 	// Home is the namespace of the controllers.
@@ -56,13 +56,13 @@ type Provider struct {
 	Tree fs.FS
 	// Fake creates missing objects with generated values.
 	Fake bool
-	// AgeKey are the private age keys for the Secrets with which Kustomizations decrypt.
+	// AgeKey holds the private age keys for the Secrets with which Kustomizations decrypt.
 	AgeKey string
 	// Kustomizer runs kustomize, see build.Options.
 	Kustomizer build.Kustomizer
 }
 
-// Missing returns what objects refer to and what does not exist, with the remedies.
+// Missing returns the missing Secrets and ConfigMaps that objects refer to, with the remedies.
 func (p Provider) Missing(ctx context.Context, objects []settle.Flux) ([]*Need, error) {
 	missing, err := p.find(ctx, objects)
 	for _, n := range missing {
@@ -71,7 +71,7 @@ func (p Provider) Missing(ctx context.Context, objects []settle.Flux) ([]*Need, 
 	return missing, err
 }
 
-// find returns what objects refer to and what does not exist.
+// find returns the missing Secrets and ConfigMaps that objects refer to.
 func (p Provider) find(ctx context.Context, objects []settle.Flux) ([]*Need, error) {
 	found := map[controllers.ID]*Need{}
 	for _, f := range objects {
@@ -115,7 +115,7 @@ func (p Provider) remedy(n *Need) string {
 	case p.Fake:
 		return "add a manifest to the repository"
 	}
-	return "create it with generated values: --fake-secrets"
+	return "set --fake-secrets to create it with generated values"
 }
 
 // inGit reports whether the repository has a manifest of an object: it is applied when its
@@ -130,7 +130,8 @@ func (p Provider) inGit(ref controllers.ID) bool {
 // DecryptionField is the field with the Secret of a Kustomization that has the keys for decryption.
 const DecryptionField = "spec.decryption.secretRef"
 
-// Provide creates what failed objects refer to and what neither the cluster nor Git has, and returns what it has created.
+// Provide creates the Secrets and ConfigMaps that failed objects refer to and that are neither on the cluster nor in
+// Git, and returns them.
 func (p Provider) Provide(ctx context.Context, failing []settle.Flux) (created []Need, err error) {
 	missing, err := p.find(ctx, failing)
 	if err != nil {
@@ -171,7 +172,7 @@ func (p Provider) Provide(ctx context.Context, failing []settle.Flux) (created [
 // dockerConfig is the key of credentials for registries.
 const dockerConfig = ".dockerconfigjson"
 
-// keysOf returns the keys that the references ask for, empty if their values cannot be generated.
+// keysOf returns the keys that the references require, empty if their values cannot be generated.
 func (p Provider) keysOf(n *Need) []string {
 	var keys []string
 	for _, ref := range n.refs {
@@ -237,8 +238,8 @@ func (p Provider) dataFor(ctx context.Context, n *Need) (map[string]string, erro
 	return data, nil
 }
 
-// generate returns a generated value, which is valid as a name, a host and a label. It depends only on what
-// it is for, so that two runs have the same values.
+// generate returns a generated value, which is valid as a name, a host and a label. It depends only on its purpose,
+// so that two runs have the same values.
 func generate(what ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(what, "\x00")))
 	return "fake-" + hex.EncodeToString(sum[:6])

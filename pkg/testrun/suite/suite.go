@@ -1,4 +1,5 @@
-// Package suite runs the tests in files while a run reconciles: it receives what they expect, and watches from the start.
+// Package suite runs test files while a run reconciles: it receives the notifications and commits that they expect, and
+// watches from the start.
 package suite
 
 import (
@@ -40,7 +41,7 @@ func load(ctx context.Context, tree fs.FS, names []string) ([]assert.Test, error
 	var tests []assert.Test
 	for _, name := range names {
 		if !strings.HasSuffix(name, assert.Suffix) {
-			return nil, hint.Errorf("name files that end in "+assert.Suffix+", or select a cluster with --path", "%s is not a test file", name)
+			return nil, hint.Errorf("use files that end in "+assert.Suffix+", or select a cluster with --path", "%s is not a test file", name)
 		}
 		file, err := os.Open(name)
 		if err != nil {
@@ -62,8 +63,8 @@ type Suite struct {
 	sink   *assert.Sink
 }
 
-// New lets the sandbox receive what tests expect, and watch from the start. It returns nil without tests, which is a suite
-// without results.
+// New makes the sandbox receive the notifications and commits that tests expect, and watch from the start. Without tests
+// it returns nil, which is a suite without results.
 func New(ctx context.Context, evaluator expression.Evaluator, r *testrun.Run, tests []assert.Test) (*Suite, error) {
 	if len(tests) == 0 {
 		return nil, nil

@@ -25,7 +25,7 @@ type unsupportedError struct{ what string }
 
 func (e *unsupportedError) Error() string { return e.what + " cannot be vendored" }
 
-// Unwrap returns build.ErrNotFound: what needs the source is not built.
+// Unwrap returns build.ErrNotFound, so that objects that need the source are not built.
 func (e *unsupportedError) Unwrap() error { return build.ErrNotFound }
 
 // supported returns an error for a Bucket whose server has another API, or with credentials that a
@@ -82,7 +82,7 @@ func (f *Fetcher) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 	return files, f.pack(wanted, files)
 }
 
-// bucketRequest returns a bucket with its credentials. Without the Secret, it may be public.
+// bucketRequest returns a bucket with its credentials. Without the Secret, the bucket may be public.
 func (f *Fetcher) bucketRequest(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (cloud.BucketRequest, error) {
 	text := func(path ...string) string { return desired.Text(o, append([]string{"spec"}, path...)...) }
 	r := cloud.BucketRequest{Endpoint: text("endpoint"), Name: text("bucketName"), Region: text("region"), Prefix: text("prefix")}
@@ -106,7 +106,7 @@ func (f *Fetcher) bucketRequest(ctx context.Context, o *unstructured.Unstructure
 	}
 	if provider := text("provider"); provider == cloud.AWS && text("secretRef", "name") == "" {
 		if f.Git.Provider != provider {
-			return r, hint.Errorf("use the identity of the environment with --provider "+provider+", or "+mapRemedy,
+			return r, hint.Errorf("set --provider "+provider+" to use the identity of the environment, or "+mapRemedy,
 				"%s gets its credentials from %s, with the identity of source-controller", controllers.IDOf(o.Object), provider)
 		}
 		r.Identity = true

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/sources"
 )
 
-// checker reads sources from a directory and notes those that it does not have.
+// checker reads sources from a directory and records the missing ones.
 type checker struct {
 	*Folder
 	repository *sources.Repository
@@ -26,9 +26,9 @@ type checker struct {
 	missing    []string
 }
 
-// Prepare adds the dependencies of charts to the repository, and to what Mappings returns. It returns an
-// error that names the sources that neither the directory has nor others serve. What else is wrong with the
-// repository is not reported: the controllers do so.
+// Prepare adds the dependencies of charts to the repository, and to the result of Mappings. It returns an
+// error with the sources that neither the directory contains nor other mappings serve. It does not report
+// other problems of the repository, because the controllers report them.
 func (f *Folder) Prepare(ctx context.Context, repository *sources.Repository, options build.Options, serves func(kind, url string) bool) error {
 	c := &checker{Folder: f, repository: repository, serves: serves}
 	w := &walk{reader: c, repository: repository, options: options}

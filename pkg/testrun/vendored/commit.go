@@ -43,8 +43,8 @@ func (f *Fetcher) move(name string) error {
 	return f.root.Rename(from, name)
 }
 
-// clean removes the files that are not in the index from the directories of sources, directories that are
-// empty then, and what interrupted commands have left.
+// clean removes the files that are not in the index from the directories of sources, empty directories,
+// and the leftovers of interrupted commands.
 func (f *Fetcher) clean() error {
 	var folders []string
 	for _, top := range kindFolders {

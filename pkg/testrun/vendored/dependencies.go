@@ -35,7 +35,7 @@ func (d dependency) remote() bool {
 }
 
 // dependenciesOf returns the dependencies that source-controller considers: those in a lock file take
-// precedence. What is wrong with the files is reported by the controller.
+// precedence. The controller reports problems with the files.
 func dependenciesOf(chart *charts.Chart) []dependency {
 	var metadata struct{ APIVersion string }
 	read := func(name string, into any) bool {
@@ -73,7 +73,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 	for _, d := range missing {
 		if d.Alias != "" && len(have)+len(missing) != len(all) {
 			// source-controller does not recognize it by its name.
-			w.omit("%s: dependency %s of its chart has an alias, and another one is local: %s", ref, d.Name, remedy)
+			w.omit("%s: dependency %s of its chart has an alias, and another dependency is local: %s", ref, d.Name, remedy)
 			return nil
 		}
 		if includes(from, chart.Folder) {
@@ -90,7 +90,7 @@ func (w *walk) dependencies(ctx context.Context, ref, source controllers.ID, cha
 		}
 		at := place{from, path.Join(chart.Folder, "charts") + "/"}
 		if d.Alias != "" {
-			at.prefix += d.Alias + "-" // the same chart may have several
+			at.prefix += d.Alias + "-" // the same chart may have several aliases
 		}
 		if err := w.dependency(ctx, at, Source{Kind: controllers.HelmRepository, URL: repository, Chart: d.Name, Version: d.Version}, fetched); err != nil {
 			return fmt.Errorf("%s: %w", ref, err)
@@ -126,7 +126,7 @@ func (f *Fetcher) dependency(ctx context.Context, _ place, wanted Source, chart 
 	return f.helm(ctx, wanted, chart)
 }
 
-// dependency implements reader. It adds the chart to what is served.
+// dependency implements reader. It adds the chart to the served files.
 func (c *checker) dependency(_ context.Context, at place, wanted Source, _ *charts.Chart) error {
 	s, ok := c.find(wanted)
 	if !ok {

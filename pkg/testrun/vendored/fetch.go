@@ -29,17 +29,17 @@ const (
 	Removed = "removed"
 )
 
-// Changed is a source with what was done.
+// Changed is a source with the action that was taken.
 type Changed struct {
 	Source
 	Action string `json:"action"`
 }
 
-// Result is what Fetch has done.
+// Result is the result of Fetch.
 type Result struct {
 	Folder  string    `json:"directory"`
 	Sources []Changed `json:"sources"`
-	// Incomplete describes what the directory does not have.
+	// Incomplete describes the sources that the directory does not contain.
 	Incomplete []string `json:"incomplete"`
 }
 
@@ -58,7 +58,7 @@ func (r *Result) Count(action string) int {
 type Fetcher struct {
 	// Options are those for building Kustomizations.
 	Options build.Options
-	// Charts fetches charts into the directory that it is made with.
+	// Charts fetches charts into the directory that it is created with.
 	Charts func(folder string) ClosingFetcher
 	// Git finds the credentials of GitRepositories, apart from the Secrets of the repository, and Login
 	// those of registries.
@@ -71,14 +71,14 @@ type Fetcher struct {
 
 	staging string
 	charts  ClosingFetcher
-	// old is the former content of the directory, as far as it is valid, and next the new one.
+	// old is the valid part of the previous content of the directory, and next is the new content.
 	old, next Index
 	root      *os.Root
 	// changed are the keys of sources that were fetched.
 	changed map[string]bool
 }
 
-// ClosingFetcher is a charts.Fetcher that has to be closed.
+// ClosingFetcher is a charts.Fetcher that must be closed.
 type ClosingFetcher interface {
 	charts.Fetcher
 	Close() error
@@ -123,8 +123,8 @@ func (f *Fetcher) Fetch(ctx context.Context, folder string, repositories ...*sou
 	return result, nil
 }
 
-// open reads what the directory has, and creates a directory for what is fetched. The returned function
-// removes it, and the directory if it is still without an index.
+// open reads the content of the directory, and creates a staging directory for fetched files. The returned
+// function removes the staging directory, and the directory itself if it still has no index.
 func (f *Fetcher) open(name string) (func() error, error) {
 	entries, err := os.ReadDir(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -132,7 +132,7 @@ func (f *Fetcher) open(name string) (func() error, error) {
 	}
 	created := errors.Is(err, fs.ErrNotExist)
 	if _, err := os.Stat(filepath.Join(name, indexFile)); err != nil && len(entries) > 0 && !staged(entries) {
-		return nil, hint.Errorf("name an empty directory, or one that the command has written", "%s has other files and no %s", name, indexFile)
+		return nil, hint.Errorf("use an empty directory, or one that flux test vendor has written", "%s contains other files but no %s", name, indexFile)
 	}
 	if err := os.MkdirAll(name, 0o755); err != nil {
 		return nil, err
@@ -165,12 +165,12 @@ func (f *Fetcher) open(name string) (func() error, error) {
 
 const stagingPrefix = ".staging-"
 
-// staged reports whether a directory has only what an interrupted command has left.
+// staged reports whether a directory contains only the leftovers of an interrupted command.
 func staged(entries []fs.DirEntry) bool {
 	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasPrefix(e.Name(), stagingPrefix) })
 }
 
-// valid returns the index of the directory with the files whose digests are right.
+// valid returns the index of the directory with the files whose digests match.
 func (f *Fetcher) valid(name string) Index {
 	folder := &Folder{path: name, root: f.root}
 	if folder.readIndex() != nil {
@@ -184,7 +184,7 @@ func (f *Fetcher) valid(name string) Index {
 	return folder.Index
 }
 
-// offer puts the charts of the directory where the fetcher of charts looks for those that it has.
+// offer copies the charts of the directory to the cache of the chart fetcher.
 func (f *Fetcher) offer(cache string) error {
 	if err := os.Mkdir(cache, 0o700); err != nil {
 		return err
@@ -248,7 +248,7 @@ func (f *Fetcher) add(s Source, fetched bool) {
 	}
 }
 
-// changes compares the new index with the former one.
+// changes compares the new index with the previous one.
 func (f *Fetcher) changes() []Changed {
 	all := []Changed{}
 	for _, s := range f.next.Sources {

@@ -47,7 +47,7 @@ type Source struct {
 	// HelmRepository of which no chart is used has none.
 	Chart   string `json:"chart,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Revision is what the reference or range has been resolved to.
+	// Revision is the revision to which the reference or range was resolved.
 	Revision string `json:"revision,omitempty"`
 	// File is an archive, a packed chart, or an OCI layout. Layer is the content of an OCIRepository.
 	File  string `json:"file,omitempty"`
@@ -71,7 +71,7 @@ func (s Source) String() string {
 	return text
 }
 
-// key identifies what objects of a repository refer to.
+// key identifies a source by the fields that objects of a repository set.
 func (s Source) key() string {
 	s.Revision, s.File, s.Layer, s.ETags = "", "", "", nil
 	text, _ := json.Marshal(s) // texts only
@@ -89,7 +89,7 @@ type Index struct {
 // find returns the source that an object refers to.
 func (i *Index) find(wanted Source) (Source, bool) {
 	at := slices.IndexFunc(i.Sources, func(s Source) bool {
-		// A repository with charts is one without as well.
+		// A Helm repository with charts also matches a request without a chart.
 		return s.key() == wanted.key() || wanted.Kind == controllers.HelmRepository && wanted.Chart == "" && s.Kind == wanted.Kind && s.URL == wanted.URL
 	})
 	if at < 0 {
@@ -107,7 +107,7 @@ type Folder struct {
 	added map[string]map[string][]byte
 }
 
-// Open reads the index of a directory and verifies its files: their digests, and that there are no others.
+// Open reads the index of a directory and verifies its files: their digests, and that no others exist.
 func Open(name string) (*Folder, error) {
 	remedy := "fetch the sources with 'flux test vendor " + hint.Quote(name) + "'"
 	root, err := os.OpenRoot(name)
@@ -149,7 +149,7 @@ func (f *Folder) readIndex() error {
 	return nil
 }
 
-// kindFolders are the directories in which all files have to be listed.
+// kindFolders are the directories whose files must all be listed in the index.
 var kindFolders = []string{"bucket", "git", "helm", "oci"}
 
 func (f *Folder) verify() error {
@@ -221,10 +221,10 @@ func read(root *os.Root, name string, most int64) ([]byte, error) {
 // content reads a file that was verified.
 func (f *Folder) content(name string) ([]byte, error) { return read(f.root, name, fileMax) }
 
-// Mappings returns what serves the sources in place of their URLs, unless serves reports that other
-// mappings do so.
+// Mappings returns the mappings that replace the sources, without those for which serves reports that other
+// mappings serve them.
 //
-// A directory in place of a repository is that of all of its charts.
+// The mapping of a Helm repository is the directory of all its charts.
 func (f *Folder) Mappings(serves func(kind, url string) bool) []mapped.Mapping {
 	var all []mapped.Mapping
 	known := map[string]bool{}
@@ -254,7 +254,7 @@ func (f *Folder) Mappings(serves func(kind, url string) bool) []mapped.Mapping {
 
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9.+_-]+`)
 
-// slug returns a name of a file for a URL, whose host and path may be untrusted.
+// slug returns a file name for a URL, whose host and path may be untrusted.
 func slug(url string, more ...string) string {
 	const readable, unique = 60, 10
 	name := url

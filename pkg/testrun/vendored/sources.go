@@ -81,10 +81,10 @@ func (f *Fetcher) pack(s Source, files map[string][]byte) error {
 	return err
 }
 
-// mapRemedy is what can be done about a source that cannot be fetched.
+// mapRemedy is the remedy for a source that cannot be fetched.
 const mapRemedy = "serve a directory in its place with 'flux test --map'"
 
-// gitSource returns a GitRepository with its credentials. Without the Secret, it may be public.
+// gitSource returns a GitRepository with its credentials. Without the Secret, the repository may be public.
 func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, lookup build.Lookup) (remote.Source, error) {
 	access := f.Git
 	access.Remedy = mapRemedy
@@ -99,7 +99,7 @@ func (f *Fetcher) gitSource(ctx context.Context, o *unstructured.Unstructured, l
 }
 
 // filesOf returns the files of a repository and of its submodules. .gitmodules would refer to commits
-// that are no part of what is served.
+// that are not served.
 func filesOf(ctx context.Context, tree fs.FS) (map[string][]byte, error) {
 	files, err := mapped.ReadFiles(ctx, tree)
 	maps.DeleteFunc(files, func(name string, _ []byte) bool { return path.Base(name) == ".gitmodules" })
@@ -138,7 +138,7 @@ func (f *Fetcher) oci(ctx context.Context, wanted Source, o *unstructured.Unstru
 	}
 	for _, digest := range digests {
 		if f.next.Files[blob(digest)] != digest {
-			return nil, fmt.Errorf("%s has another digest", digest)
+			return nil, fmt.Errorf("%s has a different digest", digest)
 		}
 	}
 	wanted.Revision, wanted.Layer = strings.TrimPrefix(found.Tag+"@"+found.Digest, "@"), layer

@@ -256,7 +256,7 @@ func TestFailure(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	folder := filepath.Join(t.TempDir(), "vendored")
-	if _, err := s.fetch(folder, s.repository(">=3")); err == nil || !strings.Contains(err.Error(), `no version fits ">=3"`) {
+	if _, err := s.fetch(folder, s.repository(">=3")); err == nil || !strings.Contains(err.Error(), `no version matches ">=3"`) {
 		t.Errorf("got %v", err)
 	}
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
@@ -286,7 +286,7 @@ func TestFailure(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(other, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.fetch(other, s.repository("1.x")); err == nil || !strings.Contains(err.Error(), "has other files") {
+	if _, err := s.fetch(other, s.repository("1.x")); err == nil || !strings.Contains(err.Error(), "contains other files") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -379,7 +379,7 @@ func TestDependencies(t *testing.T) {
 		{"Chart.yaml", near, nil, ""},
 		{"Chart.yaml", depends("1.x", "") + near, []string{"web/charts/shop-1.2.0.tgz"}, ""},
 		{"Chart.yaml", depends("1.x", ", alias: a") + depends("1.x", ", alias: b"), []string{"web/charts/a-shop-1.2.0.tgz", "web/charts/b-shop-1.2.0.tgz"}, ""},
-		{"Chart.yaml", depends("1.x", ", alias: a") + near, nil, "has an alias, and another one is local"},
+		{"Chart.yaml", depends("1.x", ", alias: a") + near, nil, "has an alias, and another dependency is local"},
 		{"Chart.lock", "dependencies:\n" + depends("1.0.0", ""), []string{"web/charts/shop-1.0.0.tgz"}, ""},
 	} {
 		chart(c.file, c.dependencies)
@@ -494,7 +494,7 @@ spec: {path: deploy, prune: true, interval: 1h, sourceRef: {kind: Bucket, name: 
 	}
 	s.mustFetch(folder, "1 4 0", below)
 	upstream.Put("../x", "")
-	for want, other := range map[string]string{"Bucket/apps/assets: SignatureDoesNotMatch": objects("", "wrong"), "object \"../x\": the key is not a valid path": objects("../", upstream.SecretKey)} {
+	for want, other := range map[string]string{"Bucket/apps/assets: SignatureDoesNotMatch": objects("", "wrong"), "object \"../x\": the key is not a valid file path": objects("../", upstream.SecretKey)} {
 		if _, err := s.fetch(folder, s.repository("1.x", other)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}

@@ -30,9 +30,9 @@ type reader interface {
 	oci(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) ([]byte, error)
 	// bucket returns the objects of a bucket.
 	bucket(ctx context.Context, wanted Source, o *unstructured.Unstructured, lookup build.Lookup) (map[string][]byte, error)
-	// helm notes a Helm repository, or a chart in it.
+	// helm records a Helm repository, or a chart in it.
 	helm(ctx context.Context, wanted Source, chart *charts.Chart) error
-	// dependency notes a chart in a Helm repository that a chart in a source lacks.
+	// dependency records a chart in a Helm repository, on which a chart in a source depends.
 	dependency(ctx context.Context, at place, wanted Source, chart *charts.Chart) error
 }
 
@@ -47,7 +47,7 @@ type walk struct {
 	graph *repository.Graph
 	// applied are the objects of the Kustomizations that were rendered.
 	applied []*unstructured.Unstructured
-	// incomplete describes what was not read, and cannot be.
+	// incomplete describes the sources that cannot be read.
 	incomplete []string
 }
 
@@ -88,7 +88,7 @@ func (w *walk) run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// visit reads what an object refers to, unless it is suspended or applies to another cluster.
+// visit reads the sources that an object refers to, unless it is suspended or applies to another cluster.
 func (w *walk) visit(ctx context.Context, o *unstructured.Unstructured) error {
 	id := controllers.IDOf(o.Object)
 	k, known := id.Flux()
@@ -211,7 +211,7 @@ func urlOf(o *unstructured.Unstructured) string {
 	return strings.TrimRight(desired.Text(o, "spec", "url"), "/")
 }
 
-// sourceOf returns what a GitRepository, OCIRepository or Bucket refers to.
+// sourceOf returns the source that a GitRepository, OCIRepository or Bucket defines.
 func sourceOf(o *unstructured.Unstructured) Source {
 	s := Source{Kind: o.GetKind(), URL: urlOf(o), MediaType: desired.Text(o, "spec", "layerSelector", "mediaType")}
 	if s.Kind == controllers.Bucket {

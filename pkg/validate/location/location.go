@@ -9,12 +9,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/template"
+	"text/template/parse"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,7 @@ import (
 )
 
 const (
-	// Example is a schema location, and form the remedy for one that is invalid.
+	// Example is a schema location, and form the remedy for an invalid one.
 	Example = "https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json"
 	form    = "use a directory, or the form " + Example
 	// schemaMax is the maximum size of a schema.
@@ -43,24 +44,65 @@ func layouts() []string {
 	return []string{"{{.Group}}/{{.ResourceKind}}_{{.ResourceAPIVersion}}.json", "{{.ResourceKind}}{{.KindSuffix}}.json"}
 }
 
-// names are the fields of a template, with the names and values that they have in kubeconform.
-type names struct {
-	NormalizedKubernetesVersion, StrictSuffix, ResourceKind, ResourceAPIVersion, Group, KindSuffix string
+// pattern is a template of names of files: its texts and fields.
+type pattern []parse.Node
+
+// newPattern parses a template with the fields of kubeconform.
+func newPattern(text string) (pattern, error) {
+	tree, err := parse.New("").Parse(text, "", "", map[string]*parse.Tree{})
+	if err != nil {
+		return nil, errors.New("template" + strings.TrimPrefix(err.Error(), "template: "))
+	}
+	for _, node := range tree.Root.Nodes {
+		if _, ok := node.(*parse.TextNode); !ok && field(node) == "" {
+			return nil, fmt.Errorf("template: %s is not supported: the fields are {{.%s}}", node, strings.Join(slices.Sorted(maps.Keys(names(schema.GroupVersionKind{}, ""))), "}}, {{."))
+		}
+	}
+	return tree.Root.Nodes, nil
+}
+
+// field returns the field that a node of a template prints, "" for other nodes.
+func field(node parse.Node) string {
+	action, ok := node.(*parse.ActionNode)
+	if !ok || len(action.Pipe.Decl) > 0 || len(action.Pipe.Cmds) != 1 || len(action.Pipe.Cmds[0].Args) != 1 {
+		return ""
+	}
+	f, ok := action.Pipe.Cmds[0].Args[0].(*parse.FieldNode)
+	if !ok || len(f.Ident) != 1 {
+		return ""
+	}
+	if _, known := names(schema.GroupVersionKind{}, "")[f.Ident[0]]; !known {
+		return ""
+	}
+	return f.Ident[0]
+}
+
+// names returns the fields of templates, with the names and values that they have in kubeconform.
+func names(kind schema.GroupVersionKind, kubernetes string) map[string]string {
+	first, _, _ := strings.Cut(kind.Group, ".")
+	return map[string]string{
+		"NormalizedKubernetesVersion": "v" + kubernetes + ".0", "StrictSuffix": "-strict", "ResourceKind": strings.ToLower(kind.Kind),
+		"ResourceAPIVersion": kind.Version, "Group": kind.Group, "KindSuffix": "-" + strings.ToLower(first+"-"+kind.Version),
+	}
 }
 
 // fileOf returns the name of the file with the schema of a kind. The names of kinds are untrusted.
-func fileOf(pattern *template.Template, kind schema.GroupVersionKind, kubernetes string) (string, error) {
+func fileOf(p pattern, kind schema.GroupVersionKind, kubernetes string) (string, error) {
 	for _, part := range []string{kind.Group, kind.Version, kind.Kind} {
 		if part == "" || strings.Trim(strings.ToLower(part), "abcdefghijklmnopqrstuvwxyz0123456789.-") != "" || part[0] == '.' {
 			return "", fs.ErrNotExist
 		}
 	}
-	first, _, _ := strings.Cut(kind.Group, ".")
+	values := names(kind, kubernetes)
 	var text strings.Builder
-	err := pattern.Execute(&text, names{
-		"v" + kubernetes + ".0", "-strict", strings.ToLower(kind.Kind), kind.Version, kind.Group, "-" + strings.ToLower(first+"-"+kind.Version),
-	})
-	return text.String(), err
+	for _, node := range p {
+		if name := field(node); name != "" {
+			text.WriteString(values[name])
+		} else {
+			text.WriteString(node.String())
+		}
+	}
+	return text.String(), nil
 }
 
 // document is a file with a CustomResourceDefinition or a JSON schema. name is its path or address.
@@ -74,7 +116,7 @@ type document struct {
 type place struct {
 	// dir is "" for a server.
 	dir      string
-	patterns []*template.Template
+	patterns []pattern
 	// crds are the CustomResourceDefinitions of a directory that is set without a template, nil before it was searched.
 	crds map[schema.GroupKind]*document
 }
@@ -93,15 +135,11 @@ func newPlace(value string) (*place, error) {
 		p.dir = filepath.Clean(p.dir)
 	}
 	for _, text := range rest {
-		pattern, err := template.New("").Parse(text)
-		if err == nil {
-			err = pattern.Execute(&strings.Builder{}, names{})
-		}
+		parsed, err := newPattern(text)
 		if err != nil {
-			reason, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "template: :"), " in type ")
-			return nil, hint.Errorf(form, "invalid --schema-location %q: template:%s", value, reason)
+			return nil, hint.Errorf(form, "invalid --schema-location %q: %w", value, err)
 		}
-		p.patterns = append(p.patterns, pattern)
+		p.patterns = append(p.patterns, parsed)
 	}
 	if info, err := os.Stat(p.dir); p.dir != "" && (err != nil || !info.IsDir()) {
 		return nil, hint.Errorf(form, "--schema-location %s: %s is not a directory", value, p.dir)
@@ -133,8 +171,8 @@ func (p *place) find(ctx context.Context, s *Schemas, kind schema.GroupVersionKi
 	if found := p.crds[kind.GroupKind()]; found != nil {
 		return found, nil
 	}
-	for _, pattern := range p.patterns {
-		name, err := fileOf(pattern, kind, kubernetes)
+	for _, one := range p.patterns {
+		name, err := fileOf(one, kind, kubernetes)
 		shown, text := filepath.Join(p.dir, name), []byte(nil)
 		switch {
 		case err != nil:
@@ -253,7 +291,7 @@ func (s *Schemas) trim() {
 	}
 }
 
-// decode reads a CustomResourceDefinition or a JSON schema of a kind. An empty kind is any.
+// decode reads a CustomResourceDefinition or a JSON schema of a kind. An empty kind matches any kind.
 func decode(name string, text []byte, kind schema.GroupKind) (*document, error) {
 	var content map[string]any
 	var exceeded *budget.ExceededError
@@ -265,7 +303,7 @@ func decode(name string, text []byte, kind schema.GroupKind) (*document, error) 
 	defined := defines(content)
 	switch crd := defined.Kind != ""; {
 	case crd && kind.Kind != "" && defined != kind:
-		return nil, fmt.Errorf("%s: the CustomResourceDefinition is that of %s, not %s", name, defined, kind)
+		return nil, fmt.Errorf("%s: the CustomResourceDefinition defines %s, not %s", name, defined, kind)
 	case !crd && !slices.ContainsFunc(keywords(), func(name string) bool { return content[name] != nil }):
 		return nil, fmt.Errorf("%s: not a JSON schema: it has no properties", name)
 	}
@@ -273,7 +311,7 @@ func decode(name string, text []byte, kind schema.GroupKind) (*document, error) 
 	return &document{name, encoded, defined.Kind != ""}, err
 }
 
-// keywords are those of which a JSON schema of a kind has one.
+// keywords lists the keywords of which a JSON schema of a kind has at least one.
 func keywords() []string {
 	return []string{"properties", "$ref", "allOf", "anyOf", "oneOf", "x-kubernetes-preserve-unknown-fields"}
 }

@@ -97,7 +97,7 @@ func TestDirectories(t *testing.T) {
 			b := &base{}
 			v := validateOne(t, newSchemas(t, b, "", time.Now(), dir+c.template), "example.com/v1", "Widget")
 			switch {
-			case c.source == "" && (v.Unknown != "no schema, and no schema location has a schema of it" || !v.MissingSchema || len(b.further) > 0):
+			case c.source == "" && (v.Unknown != "no schema, and no schema location has a schema for it" || !v.MissingSchema || len(b.further) > 0):
 				t.Errorf("got %+v", v)
 			case c.source != "" && (v.Unknown != "" || v.Source != filepath.Join(dir, c.source) || len(b.further) != 1):
 				t.Errorf("got %+v, want %s", v, c.source)
@@ -157,7 +157,7 @@ func TestUnusableFiles(t *testing.T) {
 		`[1]`:                      "not a JSON schema",
 		`{"message": "not found"}`: "it has no properties",
 		"a: &a [*a]":               "contains itself",
-		"kind: CustomResourceDefinition\nspec: {group: example.org, names: {kind: Widget}}": "is that of Widget.example.org, not Widget.example.com",
+		"kind: CustomResourceDefinition\nspec: {group: example.org, names: {kind: Widget}}": "defines Widget.example.org, not Widget.example.com",
 		strings.Repeat("a", 9<<20): "larger than 8 MiB",
 	} {
 		dir := t.TempDir()
@@ -270,7 +270,7 @@ func TestInvalidLocations(t *testing.T) {
 	for value, want := range map[string]string{
 		"missing":                                         "missing is not a directory",
 		"missing/{{.ResourceKind}}.json":                  "missing is not a directory",
-		"{{.Kind}}":                                       "can't evaluate field Kind",
+		"{{.Kind}}":                                       "{{.Kind}} is not supported",
 		"{{":                                              "invalid --schema-location",
 		"http://example.com/{{.ResourceKind}}":            "http://example.com/ is not encrypted: use https",
 		"ftp://example.com/{{.ResourceKind}}":             "unsupported scheme",

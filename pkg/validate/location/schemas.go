@@ -1,5 +1,5 @@
-// Package location reads schemas that are not in the repository: from directories and HTTPS servers. It has the templates of
-// addresses that users of kubeconform know.
+// Package location reads schemas that are not in the repository: from directories and HTTPS servers. Addresses are templates as
+// in kubeconform.
 package location
 
 import (
@@ -23,7 +23,7 @@ const (
 	readMax, filesMax = 256 << 20, 20_000
 )
 
-// Settings are what addresses need.
+// Settings configure the access to locations.
 type Settings struct {
 	// Agent is the User-Agent of requests, and Cache the directory for responses, "" for none.
 	Agent, Cache string
@@ -95,7 +95,7 @@ func (s *Schemas) Validate(ctx context.Context, r verdict.Request) ([]verdict.Ve
 		case found.err != nil:
 			verdicts[i] = unusable(found.err.Error())
 		case found.document == nil:
-			verdicts[i].Unknown += ", and no schema location has a schema of it"
+			verdicts[i].Unknown += ", and no schema location has a schema for it"
 		default:
 			asked, further.Objects = append(asked, i), append(further.Objects, r.Objects[i])
 			switch {
@@ -131,7 +131,7 @@ func unusable(reason string) verdict.Verdict {
 	return verdict.Verdict{Unknown: "its schema cannot be used: " + reason, Unreadable: true, Fix: "correct the schema or --schema-location"}
 }
 
-// look finds the schemas of kinds that were not looked for yet.
+// look finds the schemas of kinds that were not searched yet.
 func (s *Schemas) look(ctx context.Context, kinds map[int]schema.GroupVersionKind, kubernetes string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

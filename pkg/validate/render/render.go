@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// Human is the format for people.
+// Human is the format for terminals.
 const Human = "human"
 
 const (
@@ -36,24 +36,24 @@ type Answer struct {
 	Clusters   []*validate.Result `json:"clusters"`
 }
 
-// AnswerOf returns the answer about clusters.
+// AnswerOf returns the answer for the results of clusters.
 func AnswerOf(kubernetes string, results []*validate.Result) Answer {
 	return Answer{kubernetes, !slices.ContainsFunc(results, func(r *validate.Result) bool {
 		return r.Count(validate.Invalid) > 0 || r.Count(validate.Unknown) > 0
 	}), results}
 }
 
-// Report is what a report is about.
+// Report configures a report.
 type Report struct {
-	// Unknown is the heading of what could not be checked, and Checked what was done with the objects.
+	// Unknown is the heading of objects that could not be checked, and Checked the verb for the others.
 	Unknown, Checked string
 	// Failed are the severities of the findings that fail a test in JUnit.
 	Failed []validate.Severity
 	// Describe returns what a rule finds, and the reason for it.
 	Describe func(rule string) (summary, reason string)
-	// Rules is set if findings have the ID of their rule.
+	// Rules is set if findings include the ID of their rule.
 	Rules bool
-	// Width is the number of columns in which the text for people is wrapped, or 0.
+	// Width is the number of columns at which the text is wrapped, or 0.
 	Width int
 }
 
@@ -144,9 +144,9 @@ var descriptions = map[string]string{
 	verdict.RuleUnknownField: "The schema does not declare a field.", verdict.RuleSchema: "A value violates the schema.",
 	verdict.RuleCEL: "A validation rule of the CustomResourceDefinition fails.", verdict.RuleAPIVersion: "No server serves the API version.",
 	verdict.RuleServer: "The API server rejects the object.", validate.RuleBuild: "The manifests cannot be built.",
-	validate.RuleReference: "An object that is referenced is not in Git.", validate.RuleDependency: "A dependency is missing or circular.",
+	validate.RuleReference: "A referenced object is not in Git.", validate.RuleDependency: "A dependency is missing or circular.",
 	validate.RuleNamespace: "The namespace is missing.", validate.RuleDeprecated: "The API version is deprecated.",
-	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "The schema of a kind is not known.",
+	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "No schema is known for a kind.",
 	validate.RuleNotRendered: "An object was not rendered.", validate.RuleNotValidated: "An object was not validated.",
 	validate.RuleOwner: "Two Kustomizations apply an object.", validate.RuleDecryption: "An encrypted Secret is not decrypted.",
 	validate.RuleDeadlock:   "A custom resource prevents the installation of its CustomResourceDefinition.",

@@ -18,8 +18,8 @@ import (
 // quantity is the schema of quantities, which has no type.
 const quantity = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 
-// zeroAccepted are required fields without which the API server accepts an object, because their
-// zero value is valid.
+// zeroAccepted lists required fields that the API server does not require, because their zero value
+// is valid.
 var zeroAccepted = map[string]bool{
 	"io.k8s.api.apps.v1.ControllerRevision.revision":                                                   true,
 	"io.k8s.api.batch.v1.PodFailurePolicy.rules":                                                       true,

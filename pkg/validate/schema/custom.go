@@ -26,7 +26,7 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// definition is a CustomResourceDefinition that is valid.
+// definition is a valid CustomResourceDefinition.
 type definition struct {
 	spec apiextensions.CustomResourceDefinitionSpec
 	// compiled has the versions that were used.
@@ -84,7 +84,7 @@ func (d *definition) version(name string) (*version, error) {
 	if at < 0 {
 		return nil, nil
 	}
-	// The conversion moves what all versions have in common into the spec.
+	// The conversion moves the fields that all versions share into the spec.
 	published, subresources := d.spec.Versions[at].Schema, d.spec.Versions[at].Subresources
 	if published == nil {
 		published = d.spec.Validation

@@ -1,5 +1,5 @@
 // Package schema validates objects with the schemas of Kubernetes and of CustomResourceDefinitions,
-// as an API server does. Its libraries are large: it runs in the helper process.
+// as an API server does. It runs in the helper process, because its libraries are large.
 package schema
 
 import (
@@ -71,7 +71,7 @@ type loaded struct {
 func load(version string) (_ *loaded, err error) {
 	text, err := files.ReadFile("kubernetes/" + version + ".json.gz")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("no schemas of Kubernetes %s", version)
+		return nil, fmt.Errorf("no schemas for Kubernetes %s", version)
 	}
 	if err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func (c *cluster) notServed(kind schema.GroupVersionKind) verdict.Verdict {
 		return refused(fmt.Sprintf("%s %s was removed in Kubernetes %s%s", kind.GroupVersion(), kind.Kind, version, instead(o)))
 	}
 	if o != nil {
-		return verdict.Verdict{Unknown: fmt.Sprintf("%s %s is served only by API servers that are configured to", kind.GroupVersion(), kind.Kind)}
+		return verdict.Verdict{Unknown: fmt.Sprintf("%s %s is only served by API servers that enable it", kind.GroupVersion(), kind.Kind)}
 	}
 	text := fmt.Sprintf("Kubernetes %s has no %s in %s", c.minor, kind.Kind, kind.GroupVersion())
 	for _, k := range c.Kinds {

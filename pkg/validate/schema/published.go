@@ -46,7 +46,7 @@ func (c *cluster) published(ctx context.Context, o *unstructured.Unstructured, t
 	return verdict.Verdict{Problems: append(c.metadata(o, o.GetNamespace() != ""), v.validate(ctx, o)...)}
 }
 
-// compilePublished compiles a JSON schema as that of a version of a CustomResourceDefinition.
+// compilePublished compiles a JSON schema like the schema of a CustomResourceDefinition version.
 func compilePublished(text json.RawMessage) (*version, error) {
 	var document map[string]any
 	if err := utiljson.Unmarshal(text, &document); err != nil {
@@ -62,7 +62,7 @@ func compilePublished(text json.RawMessage) (*version, error) {
 		return nil, errors.New("not a JSON schema: it has no properties")
 	}
 	if root["properties"] != nil && document[preserve] != true && document["additionalProperties"] != true {
-		delete(root, preserve) // an API server has no other fields at the root, also if the schema does not say so
+		delete(root, preserve) // an API server has no other fields at the root, even if the schema allows them
 	}
 	if required, ok := root["required"].([]any); ok { // the status is that of the cluster
 		root["required"] = slices.DeleteFunc(required, func(name any) bool { return name == "status" })
@@ -84,8 +84,8 @@ func compilePublished(text json.RawMessage) (*version, error) {
 	return compile(&internal, true)
 }
 
-// reader reads a JSON schema. It replaces references, and writes what only JSON schemas have in the form of
-// CustomResourceDefinitions, in which a field that is not declared is unknown.
+// reader reads a JSON schema. It replaces references, and converts constructs of JSON schemas to CustomResourceDefinitions, in
+// which an undeclared field is unknown.
 type reader struct {
 	document map[string]any
 	nodes    int
@@ -93,8 +93,8 @@ type reader struct {
 	combining int
 }
 
-// unsupported are the keywords whose conditions CustomResourceDefinitions do not have and would not be checked. The API server's
-// code rejects others, such as patternProperties. Unknown keywords have no meaning.
+// unsupported lists the keywords whose conditions CustomResourceDefinitions cannot express. The API server's code rejects others,
+// such as patternProperties. Unknown keywords have no effect.
 func unsupported() []string {
 	return []string{
 		"if", "contains", "propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties", "unevaluatedItems", "prefixItems",
@@ -102,7 +102,7 @@ func unsupported() []string {
 	}
 }
 
-// schema converts a schema, which may be true or false. What is not a schema is rejected when it is decoded.
+// schema converts a schema, which may be true or false. Decoding rejects other values.
 func (r *reader) schema(value any, depth int) (any, error) {
 	if r.nodes++; r.nodes > publishedNodes {
 		return nil, budget.TooMany("", "the schema", "nodes", publishedNodes)
@@ -118,7 +118,7 @@ func (r *reader) schema(value any, depth int) (any, error) {
 		return map[string]any{preserve: true, "not": map[string]any{}}, nil
 	case !ok:
 		return value, nil
-	case from["$ref"] != nil: // other keywords have no meaning beside it in draft 4
+	case from["$ref"] != nil: // draft 4 ignores other keywords beside it
 		target, err := r.find(fmt.Sprint(from["$ref"]))
 		if err != nil {
 			return nil, err
@@ -208,7 +208,7 @@ func (r *reader) each(value any, depth int) (_ any, err error) {
 		}
 		return to, nil
 	}
-	return value, nil // which is rejected when it is decoded
+	return value, nil // decoding rejects it
 }
 
 // setType converts the types. A CustomResourceDefinition has one, which may be nullable, or integers and strings.
@@ -222,7 +222,7 @@ func setType(to, from map[string]any) {
 		to["nullable"] = true
 	}
 	either := rest
-	if choice, ok := from["oneOf"].([]any); ok && len(choice) == 2 { // as tools for kubeconform write it
+	if choice, ok := from["oneOf"].([]any); ok && len(choice) == 2 { // written by tools for kubeconform
 		for _, one := range choice {
 			if s, _ := one.(map[string]any); len(s) == 1 {
 				either = append(either, s["type"])

@@ -144,7 +144,7 @@ func (c *cluster) judge(ctx context.Context, text json.RawMessage) verdict.Verdi
 	if c.groups[gvk.Group] || removed(gvk, c.minor) != "" {
 		return c.notServed(gvk)
 	}
-	return verdict.Verdict{MissingSchema: true, Unknown: fmt.Sprintf("no schema of %s in %s is known: the repository has no CustomResourceDefinition of it", gvk.Kind, o.GetAPIVersion())}
+	return verdict.Verdict{MissingSchema: true, Unknown: fmt.Sprintf("no schema found for %s in %s: the repository has no CustomResourceDefinition for it", gvk.Kind, o.GetAPIVersion())}
 }
 
 // builtin validates an object of a kind of Kubernetes.

@@ -1,4 +1,4 @@
-// Package server validates objects with the API server of a sandbox that exists only for that.
+// Package server validates objects with the API server of a temporary sandbox.
 package server
 
 import (
@@ -22,11 +22,11 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// Schemas implements verdict.Schemas: it asks an API server about the objects that are valid
-// according to other Schemas.
+// Schemas implements verdict.Schemas: it sends the objects that are valid according to other
+// Schemas to an API server.
 type Schemas struct {
 	verdict.Schemas
-	// Announce reports what is used.
+	// Announce reports the API server that is used.
 	Announce func(format string, args ...any)
 
 	// FeatureGates are those of the API server, such as Name=true,Other=false.
@@ -37,13 +37,13 @@ type Schemas struct {
 	closed  bool
 }
 
-// Find sets the program to that of a release of flux.
+// Find sets the program of a flux release.
 func (s *Schemas) Find(version string) (err error) {
 	s.program, err = programs.Find(version)
 	return err
 }
 
-// Close returns when no sandbox exists anymore. A validation whose context has ended stops its own.
+// Close waits until no sandbox exists. A validation whose context has ended stops its sandbox.
 func (s *Schemas) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,7 @@ func decode(text json.RawMessage) (*unstructured.Unstructured, error) {
 // valid reports whether an object was validated and has no problems.
 func valid(v verdict.Verdict) bool { return v.Unknown == "" && len(v.Problems) == 0 }
 
-// asking asks an API server.
+// asking sends dry runs to an API server.
 type asking struct {
 	client *kube.Client
 	mu     sync.Mutex
@@ -123,9 +123,9 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 		return fmt.Errorf("reading the version of the sandbox: %w", err)
 	}
 	if minor := server.Major + "." + server.Minor; minor != r.Kubernetes {
-		return fmt.Errorf("the sandbox is Kubernetes %s, not %s", minor, r.Kubernetes)
+		return fmt.Errorf("the sandbox runs Kubernetes %s, not %s", minor, r.Kubernetes)
 	}
-	s.Announce("validating with the API server of a sandbox, Kubernetes %s", server.GitVersion)
+	s.Announce("validating with the API server of a temporary sandbox (Kubernetes %s)", server.GitVersion)
 	var all []*unstructured.Unstructured
 	var names, namespaces []string
 	for i, o := range objects {
@@ -158,7 +158,7 @@ func (a *asking) prepare(ctx context.Context, s *Schemas, r verdict.Request, obj
 	return nil
 }
 
-// ask asks for a dry run of an object.
+// ask sends a dry run of an object.
 func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdict.Verdict) error {
 	if controllers.IDOf(o.Object).IsCRD() {
 		return nil // it is created, unless it is invalid
@@ -175,7 +175,7 @@ func (a *asking) ask(ctx context.Context, o *unstructured.Unstructured, v *verdi
 	case errors.As(err, &status) && (apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
 		v.Problems = problems(status)
 	default:
-		v.Unknown = "the API server of the sandbox cannot validate it: " + err.Error()
+		v.Unknown = "the sandbox API server cannot validate it: " + err.Error()
 	}
 	return nil
 }

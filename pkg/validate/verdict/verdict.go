@@ -1,4 +1,4 @@
-// Package verdict has the verdicts of schemas on objects, which the helper process determines.
+// Package verdict defines the results of a validation with schemas in the helper process.
 package verdict
 
 import (
@@ -24,7 +24,7 @@ type Schemas interface {
 type Request struct {
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string `json:"kubernetes"`
-	// CRDs are the CustomResourceDefinitions that apply besides those among the objects.
+	// CRDs are further CustomResourceDefinitions, in addition to those among the objects.
 	CRDs []json.RawMessage `json:"crds,omitempty"`
 	// Schemas are the JSON schemas of kinds that have no CustomResourceDefinition.
 	Schemas []Schema          `json:"schemas,omitempty"`
@@ -59,13 +59,13 @@ type Verdict struct {
 
 // Problem is a violation of a schema or a rule.
 type Problem struct {
-	// Rule is the ID of what is violated.
+	// Rule is the ID of the violated rule.
 	Rule string `json:"rule"`
 	// Field is the path of the field, or "" for the object.
 	Field string `json:"field,omitempty"`
 	// Path is the path of the field as keys of maps and indices of lists, as far as it is known.
 	Path []string `json:"path,omitempty"`
-	// Message has the problem, without the value.
+	// Message describes the problem, without the value.
 	Message string `json:"message"`
 	// Value is the invalid value, or "".
 	Value string `json:"value,omitempty"`

@@ -14,7 +14,7 @@ func KubernetesVersions() []string { return []string{"1.36"} }
 type VersionError struct{ Version string }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("no schemas of Kubernetes %q: embedded are those of %s", e.Version, strings.Join(KubernetesVersions(), ", "))
+	return fmt.Sprintf("no schemas for Kubernetes %q (available: %s)", e.Version, strings.Join(KubernetesVersions(), ", "))
 }
 
 // Minor returns the minor version of a version such as 1.36, v1.36.2 or 1.36.2+k3s1 whose schemas

@@ -78,7 +78,7 @@ Isolation:
 	cmd.Flags().StringVar(&o.featureGates, "feature-gates", "", "feature gates of the API server, e.g. Name=true,Other=false")
 	cmd.Flags().IntVar(&o.parent, "parent", 0, parentUsage)
 	_ = cmd.Flags().MarkHidden("parent")                         // for programs
-	_ = cmd.RegisterFlagCompletionFunc("flux", completeVersions) // fails for unknown flags only
+	_ = cmd.RegisterFlagCompletionFunc("flux", completeVersions) // fails only for unknown flags
 	return cmd
 }
 

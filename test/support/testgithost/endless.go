@@ -15,8 +15,8 @@ import (
 // Endless returns what hosts do that never end a list, by the part of the error that reading it has to have.
 func Endless() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		"sends a response of more than 16 MiB":                endlessJSON,
-		"has lists with more pages than 2000 requests return": endlessPages,
+		"sent a response larger than 16 MiB":                  endlessJSON,
+		"returned lists that require more than 2000 requests": endlessPages,
 	}
 }
 

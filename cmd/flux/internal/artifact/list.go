@@ -1,4 +1,4 @@
-// Package artifact has the commands push, pull, tag and list artifacts.
+// Package artifact implements the artifact subcommands of push, pull, tag and list.
 package artifact
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
-// NewList returns the command list.
+// NewList returns the list command.
 func NewList(a *app.App) *cobra.Command {
 	return command.Group("list", "List artifacts in OCI registries", newListArtifacts(a))
 }
@@ -34,7 +34,7 @@ func newListArtifacts(a *app.App) *cobra.Command {
 		Aliases: []string{"artifact"},
 		Short:   "List the artifacts of a repository in a registry",
 		Long: `List the artifacts of a repository in an OCI registry with their digests, sources
-and revisions. Signatures and attestations of cosign are not listed.`,
+and revisions. Cosign signatures and attestations are not listed.`,
 		Example: `  # List all tags
   flux list artifacts oci://ghcr.io/org/manifests
 
@@ -69,7 +69,7 @@ func listArtifacts(a *app.App, cmd *cobra.Command, o *listOptions, args []string
 	if err != nil {
 		return registry.Explain(ctx, o.access, err)
 	}
-	entries := []oci.Entry{} // no artifacts are [], not null
+	entries := []oci.Entry{} // encoded as [], not null
 	table := output.Table{Headers: []string{"ARTIFACT", "DIGEST", "SOURCE", "REVISION"}}
 	for _, artifact := range artifacts {
 		e := oci.EntryOf(artifact)

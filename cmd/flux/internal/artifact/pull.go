@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 )
 
-// NewPull returns the command pull.
+// NewPull returns the pull command.
 func NewPull(a *app.App) *cobra.Command {
 	return command.Group("pull", "Unpack artifacts from registries and sources into a directory", newPullArtifact(a), newPullSource(a))
 }
@@ -31,8 +31,8 @@ func newPullArtifact(a *app.App) *cobra.Command {
 does not exist. Existing files are kept unless the artifact replaces them.
 
 The digest is verified before the directory is changed: if the artifact is
-malformed or too large, or the command is interrupted, the directory is unchanged.
-No files are written outside of the directory.`,
+malformed or too large, or the command is interrupted, nothing is changed. No
+files are written outside the directory.`,
 		Example: `  # Unpack a tag
   flux pull artifact oci://ghcr.io/org/manifests:v1.2.0 --output ./manifests
 
@@ -53,7 +53,7 @@ func pullArtifact(a *app.App, cmd *cobra.Command, o *pullOptions, args []string)
 		return err
 	}
 	if o.folder == "" {
-		return hint.Errorf("name a directory with --output", "a directory for the artifact is required")
+		return hint.Errorf("set --output to a directory", "--output is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// NewPush returns the command push.
+// NewPush returns the push command.
 func NewPush(a *app.App) *cobra.Command {
 	return command.Group("push", "Push artifacts to OCI registries", newPushArtifact(a))
 }
@@ -40,19 +40,19 @@ func newPushArtifact(a *app.App) *cobra.Command {
 OCIRepository fetches it.
 
 Credentials:
-  The credentials are those of "docker login", unless --creds or --provider is
-  set. --provider aws, azure or gcp requests credentials with the identity in
-  the environment, such as variables, a workload identity, the role of the
-  machine or the OIDC token of a CI job. --provider github or gitlab uses the
-  token of the CI job for ghcr.io or the registry of the GitLab server: see
-  "flux help environment".`,
+  By default, the command uses the credentials of "docker login"; --creds and
+  --provider override them. --provider aws, azure or gcp requests credentials
+  for the identity in the environment: environment variables, workload identity,
+  the instance role, or the OIDC token of a CI job. --provider github or gitlab
+  uses the token of the CI job for ghcr.io or the registry of the GitLab server:
+  see "flux help environment".`,
 		Example: `  # Push a directory of manifests with its commit
   flux push artifact oci://ghcr.io/org/manifests:$(git rev-parse --short HEAD) \
     --path ./deploy \
     --source "$(git config --get remote.origin.url)" \
     --revision "$(git branch --show-current)@sha1:$(git rev-parse HEAD)"
 
-  # Push with the identity of the environment, in AWS, Azure or Google Cloud
+  # Push to AWS, Azure or Google Cloud with the identity in the environment
   flux push artifact oci://123456789012.dkr.ecr.eu-west-1.amazonaws.com/manifests:latest --provider aws \
     --path ./deploy --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
 
@@ -65,7 +65,7 @@ Credentials:
     --source https://github.com/org/app --revision "v1.2.0@sha1:$(git rev-parse HEAD)" -o json | jq -r .digest)
   cosign sign ghcr.io/org/manifests@$digest
 
-  # Push a reproducible artifact: the same files and flags give the same digest
+  # Push a reproducible artifact: equal files and flags produce equal digests
   flux push artifact oci://ghcr.io/org/manifests:latest --path ./deploy --reproducible \
     --source https://github.com/org/app --revision "main@sha1:$(git rev-parse HEAD)"
 
@@ -126,11 +126,11 @@ func pushArtifact(a *app.App, cmd *cobra.Command, o *pushOptions, args []string)
 	if o.format == "" {
 		return nil
 	}
-	// The annotations come from the flags and are not part of the answer.
+	// The annotations repeat the flags, so the output omits them.
 	return a.Encode(o.format, oci.Entry{URL: pushed.URL(), Repository: pushed.Repository, Tag: pushed.Tag, Digest: pushed.Digest})
 }
 
-// check reports all errors of the flags, and returns the annotations.
+// check validates all flags, reports every error, and returns the annotations.
 func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	var wrong []error
 	for _, needed := range []struct{ flag, value, example string }{

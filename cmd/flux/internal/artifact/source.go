@@ -74,7 +74,7 @@ func pullSource(a *app.App, cmd *cobra.Command, o *sourceOptions, k controllers.
 	case o.list && o.folder != "":
 		return errors.New("--list and --output are mutually exclusive")
 	case !o.list && o.folder == "":
-		return hint.Errorf("name a directory with --output, or list the files with --list", "a directory for the artifact is required")
+		return hint.Errorf("set --output to a directory, or list the files with --list", "--output or --list is required")
 	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
@@ -109,7 +109,8 @@ func pullSource(a *app.App, cmd *cobra.Command, o *sourceOptions, k controllers.
 	return nil
 }
 
-// packed reports whether an artifact is an archive. That of a HelmRepository is its index.
+// packed reports whether an artifact is an archive. A HelmRepository artifact is the repository
+// index.
 func packed(archive []byte) bool { return bytes.HasPrefix(archive, []byte{0x1f, 0x8b}) }
 
 // fileName returns the name of the file of an artifact that is not an archive.

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/registry"
 )
 
-// NewTag returns the command tag.
+// NewTag returns the tag command.
 func NewTag(a *app.App) *cobra.Command {
 	return command.Group("tag", "Tag OCI artifacts", newTagArtifact(a))
 }
@@ -48,7 +48,7 @@ func tagArtifact(a *app.App, cmd *cobra.Command, o *tagOptions, args []string) e
 		return err
 	}
 	if len(o.tags) == 0 {
-		return hint.Errorf("name it with --tag", "a tag is required")
+		return hint.Errorf("set --tag to one or more tags", "--tag is required")
 	}
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()

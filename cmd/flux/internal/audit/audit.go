@@ -20,17 +20,17 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/render"
 )
 
-// options has the values of the flags.
+// options holds the flag values.
 type options struct {
 	checks.Options
 	exclusions       audit.Exclusions
 	format           string
 	severity, failOn severity
-	// live audits the objects of the cluster, and everywhere those of all namespaces.
+	// live audits the cluster instead of the repository. everywhere selects all namespaces.
 	live, everywhere bool
 }
 
-// severity is a severity in a flag.
+// severity is a flag value, such as "warning".
 type severity string
 
 // NewCommand returns the audit command.
@@ -38,15 +38,15 @@ func NewCommand(a *app.App) *cobra.Command {
 	o := &options{format: render.Human}
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Find risks in what a repository or a cluster runs",
-		Long: `Find risks in what the Git repository in the current directory deploys: secrets
+		Short: "Find risky configuration in a repository or a cluster",
+		Long: `Find risky configuration in the Git repository in the current directory: secrets
 in plain text, sources without TLS, charts and images without a version, missing
 prune, wait, dependsOn and remediation, overlapping paths, privileged workloads,
-and what flux validate reports. Cluster access is not needed.
+and the findings of flux validate. Cluster access is not needed.
 
-The command renders the Kustomizations and HelmReleases of a cluster's directory
-(--path), as flux validate does, so that patches, overlays and chart values count.
-With --cluster, it audits the Flux objects of the cluster instead.
+The command renders the Kustomizations and HelmReleases in a cluster directory
+(--path) like flux validate, including patches, overlays and chart values. With
+--cluster, it audits the Flux objects of the cluster instead.
 
 Exceptions:
   --allow excludes rules. The annotation ` + audit.AllowAnnotation + ` excludes
@@ -57,12 +57,12 @@ Output:
   By default, only errors exit with 1; see --fail-on. Secret values are never
   printed.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "no finding has the severity of --fail-on or a higher one",
-			clierr.ExitFailed:  "a finding has the severity of --fail-on or a higher one",
+			clierr.ExitSuccess: "no finding reaches the severity of --fail-on",
+			clierr.ExitFailed:  "a finding reaches the severity of --fail-on",
 			clierr.ExitUndetermined: "a Kustomization or HelmRelease could not be rendered (accepted by --allow-missing-sources), a kind could not be listed, " +
 				"or the command line is invalid",
 		}.Annotations(),
-		Example: `  # Audit what is deployed to production
+		Example: `  # Audit the production cluster
   flux audit --path clusters/production
 
   # Fail a pipeline on warnings, and accept a rule
@@ -90,7 +90,7 @@ Output:
 	complete.Flag(cmd, "allow", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return audit.IDs(), cobra.ShellCompDirectiveNoFileComp
 	})
-	fs.BoolVar(&o.exclusions.Strict, "no-exceptions", false, "ignore exceptions in "+audit.File+" and in annotations, e.g. of an untrusted pull request")
+	fs.BoolVar(&o.exclusions.Strict, "no-exceptions", false, "ignore exceptions in "+audit.File+" and in annotations, e.g. for untrusted pull requests")
 	o.severity, o.failOn = severity(validate.Note), severity(validate.Invalid)
 	fs.Var(command.Choice{Value: (*string)(&o.severity), Allowed: severities()}, "severity", "lowest severity to report: error, warning or note")
 	fs.Var(command.Choice{Value: (*string)(&o.failOn), Allowed: severities()}, "fail-on", "lowest severity that exits with 1: error, warning or note")
@@ -100,12 +100,12 @@ Output:
 	return cmd
 }
 
-// severities are the values of --severity and --fail-on.
+// severities returns the values of --severity and --fail-on.
 func severities() []string {
 	return []string{string(validate.Invalid), string(validate.Warning), string(validate.Note)}
 }
 
-// includes reports whether a finding is as severe as the flag, or more.
+// includes reports whether a finding reaches the severity of the flag.
 func (s severity) includes(of validate.Severity) bool {
 	return of != validate.Unknown && audit.Rank(of) <= audit.Rank(validate.Severity(s))
 }
@@ -156,7 +156,7 @@ func ofRepository(ctx context.Context, a *app.App, cmd *cobra.Command, o *option
 	})
 }
 
-// report prints the results, and returns the exit code.
+// report prints the results and returns the error that sets the exit code.
 func report(a *app.App, o *options, results []*validate.Result) error {
 	count := map[validate.Severity]int{}
 	failed, unknown, allowed, objects := 0, 0, 0, 0
@@ -200,7 +200,7 @@ func report(a *app.App, o *options, results []*validate.Result) error {
 	return nil
 }
 
-// answer is the result in JSON and YAML.
+// answer is the JSON and YAML output.
 type answer struct {
 	Clusters []*validate.Result `json:"clusters"`
 }
@@ -219,7 +219,7 @@ func write(a *app.App, o *options, results []*validate.Result) error {
 	return render.Write(a.Answer(o.format), o.format, about, results)
 }
 
-// describe returns what a rule finds, and why that matters.
+// describe returns the summary of a rule and the reason for it.
 func describe(id string) (summary, reason string) {
 	if r, ok := audit.Find(id); ok {
 		return r.Summary, r.Reason

@@ -16,7 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/validate"
 )
 
-// ofCluster audits the Flux objects of the cluster. A kind that the user may not list is not audited.
+// ofCluster audits the Flux objects of the cluster. Kinds that the user cannot list are reported as not
+// audited.
 func ofCluster(ctx context.Context, a *app.App, cmd *cobra.Command, o *options) ([]*validate.Result, error) {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/audit"
 )
 
-// Topic returns the text about rules and exceptions.
+// Topic returns the help text on rules and exceptions.
 func Topic() string {
 	var list strings.Builder
 	for _, r := range audit.Rules() {
@@ -25,8 +25,8 @@ A rule can be excluded:
   ` + audit.AllowAnnotation + `: RULE,…
       for an object with this annotation.
   ` + audit.File + `
-      for the objects that match, in the root of the repository. Empty fields
-      match everything, and others are patterns such as web-*:
+      for matching objects. The file is in the root of the repository. Empty
+      fields match everything; other fields are patterns such as web-*:
 
       allow:
       - rule: mutable-image
@@ -37,7 +37,7 @@ A rule can be excluded:
         reason: replaced next month
 
 Excluded findings are counted as exceptions. A pull request can add exceptions:
-review its changes of the file and of the annotation, or ignore all of them with
+review its changes to the file and the annotations, or ignore exceptions with
 --no-exceptions.
 
 Rules:` + list.String() + "\n"

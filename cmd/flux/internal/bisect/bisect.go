@@ -40,9 +40,9 @@ Search:
   commit is among them, all candidates are reported.
 
 Output:
-  JSON and YAML have the fields first (the commit), files (changed by it), good
-  (the commit before it), causes (root causes of the first bad commit),
-  candidates (skipped commits that can be the first bad commit instead), tested.`,
+  JSON and YAML have the fields first (the first bad commit), files (changed by
+  it), good (the last good commit), causes (root causes), candidates (skipped
+  commits that may be the first bad one instead) and tested (number of tests).`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "the first bad commit was found",
 			clierr.ExitFailed:  "the first bad commit was not found: the good commit is bad, the bad one is good, skipped commits leave several candidates, or bisect failed",
@@ -114,7 +114,7 @@ func check(cmd *cobra.Command, o *options, args []string) error {
 		return hint.Errorf("write -- before the flags of flux test", "unexpected argument %q", args[0])
 	}
 	if o.good == "" {
-		return hint.Errorf("name a revision whose resources became ready, e.g. --good v1.0.0", "--good is required")
+		return hint.Errorf("set --good to a revision whose resources became ready, e.g. v1.0.0", "--good is required")
 	}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
@@ -150,7 +150,7 @@ func (o *options) history(ctx context.Context, clone *git.Clone) ([]plumbing.Has
 	return commits, err
 }
 
-// confirm tests one end of the history.
+// confirm tests the good or the bad commit of the command line.
 func (t *tester) confirm(ctx context.Context, flag, name string, commit plumbing.Hash, want commitState) error {
 	verdict, err := t.test(ctx, commit)
 	found := t.outcomes[commit]
@@ -169,12 +169,12 @@ func (t *tester) confirm(ctx context.Context, flag, name string, commit plumbing
 		first := found.report.Causes[0]
 		cause = ": " + first.Object.String() + ": " + first.Message
 	}
-	return hint.Errorf("choose an older commit, or the flags that the test needs after --", "%s %s is not good%s", flag, name, cause)
+	return hint.Errorf("choose an older commit, or pass the flags that the test requires after --", "%s %s is not good%s", flag, name, cause)
 }
 
 func short(hash string) string { return hash[:min(len(hash), 8)] }
 
-// write prints the result. Several candidates are a failure.
+// write prints the result. With several candidates, it returns a failure.
 func write(a *app.App, format string, r result) error {
 	var err error
 	if format != "" {

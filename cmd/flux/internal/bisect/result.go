@@ -42,7 +42,7 @@ func commitOf(i git.Commit) commit {
 	return commit{Hash: i.Hash, Subject: i.Subject, Author: i.Author, Time: i.Time}
 }
 
-// result describes what a search has found.
+// result returns the report of a finished search.
 func (t *tester) result(ctx context.Context, commits []plumbing.Hash, found bisection) (result, error) {
 	first := commits[found.First]
 	r := result{Causes: append([]examine.Cause{}, t.outcomes[first].report.Causes...), Candidates: []commit{}, Tested: found.Tested + 2}
@@ -73,7 +73,7 @@ func (t *tester) result(ctx context.Context, commits []plumbing.Hash, found bise
 // filesShown and detailsShown are the maximum numbers of files and details in the text.
 const filesShown, detailsShown = 20, 5
 
-// text formats the result for people.
+// text returns the output without --output.
 func (r result) text() string {
 	var b strings.Builder
 	title := "First bad commit"
@@ -102,7 +102,7 @@ func (r result) text() string {
 	return b.String()
 }
 
-// list writes a heading and the first of some lines.
+// list writes a heading and at most limit lines.
 func list(b *strings.Builder, heading string, lines []string, limit int) {
 	if len(lines) == 0 {
 		return

@@ -3,7 +3,7 @@ package bisect
 // commitState is the result of testing a commit.
 type commitState int
 
-// The states of commits. A skipped commit could not be tested.
+// A skipped commit could not be tested.
 const (
 	commitGood commitState = iota
 	commitBad
@@ -12,18 +12,17 @@ const (
 
 // bisection is the result of a search.
 type bisection struct {
-	// First is the index of the first bad commit, and Good that of the commit before it.
+	// First is the index of the first bad commit, and Good the index of the last good one.
 	First, Good int
 	// Suspects are the skipped commits between Good and First, each of which may be the first bad
-	// one. First is the first bad commit only if there are none.
+	// one. Without suspects, First is the first bad commit.
 	Suspects []int
 	// Tested is the number of tests.
 	Tested int
 }
 
-// search tests commits between the first one, which is good, and the last one of n, which is bad. It
-// halves the commits that are left. Instead of a skipped commit it tests the nearest one that was
-// not skipped. It returns the error of a test.
+// search bisects n commits, of which the first is good and the last is bad. Instead of a skipped commit it
+// tests the nearest untested one. It returns the error of a failed test.
 func search(n int, test func(i, left int) (commitState, error)) (bisection, error) {
 	r := bisection{First: n - 1}
 	skipped := map[int]bool{}
@@ -65,8 +64,7 @@ func nearest(good, bad int, skipped map[int]bool) (int, bool) {
 	return 0, false
 }
 
-// steps returns the number of tests that are left for a number of untested commits if none is
-// skipped.
+// steps returns the number of tests that bisecting the untested commits takes if none is skipped.
 func steps(left int) int {
 	steps := 0
 	for ; left > 0; left /= 2 {

@@ -22,12 +22,12 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// endTime is the time that an interrupted test has to remove its sandbox.
+// endTime is the time for an interrupted test to remove its sandbox.
 const endTime = time.Minute
 
-// tester tests commits with flux test, each in a process and a sandbox of its own. To empty a sandbox for
-// the next commit takes longer than to start another one, because Kubernetes deletes namespaces slowly, and
-// could leave something of the commit before.
+// tester runs flux test for each commit, in a separate process and sandbox. Emptying a sandbox takes longer
+// than starting another one, because Kubernetes deletes namespaces slowly, and it could leave objects of the
+// previous commit behind.
 type tester struct {
 	app      *app.App
 	clone    *git.Clone
@@ -39,11 +39,11 @@ type tester struct {
 // outcome is the result of a test.
 type outcome struct {
 	report examine.Report
-	// reason is why the result could not be determined.
+	// reason explains why the result could not be determined.
 	reason string
 }
 
-// test tests a commit and reports the verdict.
+// test tests a commit, reports its state and stores the outcome.
 func (t *tester) test(ctx context.Context, commit plumbing.Hash) (commitState, error) {
 	info, err := t.clone.History().Describe(commit)
 	if err != nil {
@@ -68,7 +68,7 @@ func (t *tester) test(ctx context.Context, commit plumbing.Hash) (commitState, e
 	return verdict, nil
 }
 
-// run runs flux test.
+// run runs flux test for a commit.
 func (t *tester) run(ctx context.Context, commit plumbing.Hash) (commitState, outcome, error) {
 	words := slices.Concat([]string{"test", "--revision", commit.String(), "--output", "json", "--timeout", t.app.Global.Timeout.String()}, t.args)
 	c := exec.CommandContext(ctx, t.program, words...)
@@ -90,7 +90,7 @@ func (t *tester) run(ctx context.Context, commit plumbing.Hash) (commitState, ou
 		return commitSkipped, found, nil
 	}
 	if err := json.Unmarshal(out.Bytes(), &found.report); err != nil {
-		found.reason = "flux test has printed no report: " + found.reason
+		found.reason = "flux test printed no report: " + found.reason
 		return commitSkipped, found, nil
 	}
 	switch {
@@ -105,7 +105,7 @@ func (t *tester) run(ctx context.Context, commit plumbing.Hash) (commitState, ou
 
 // lastFailure returns the last message about a failure.
 func lastFailure(log string) string {
-	last := "no reason is known"
+	last := "unknown reason"
 	for text := range strings.Lines(log) {
 		if failure, is := strings.CutPrefix(strings.TrimSpace(text), "✗ "); is {
 			last = printable.Line(failure)

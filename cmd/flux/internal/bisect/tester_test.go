@@ -24,9 +24,9 @@ func TestRunVerdicts(t *testing.T) {
 		"ready":               {`echo '{"result": "ready"}'`, commitGood, ""},
 		"not ready":           {`echo '{"result": "not-ready", "causes": [{"message": "wrong"}]}'; echo '✗ 1 of 2 ready' >&2; exit 1`, commitBad, ""},
 		"undetermined":        {`echo '{"result": "undetermined"}'; echo '◎ waiting' >&2; echo '✗ timed out' >&2; exit 2`, commitSkipped, "timed out"},
-		"killed":              {`kill -9 $$`, commitSkipped, "no reason is known"},
-		"failed":              {`echo '✗ first' >&2; echo '✗ no sandbox' >&2; exit 1`, commitSkipped, "flux test has printed no report: no sandbox"},
-		"nothing":             {`exit 0`, commitSkipped, "flux test has printed no report: no reason is known"},
+		"killed":              {`kill -9 $$`, commitSkipped, "unknown reason"},
+		"failed":              {`echo '✗ first' >&2; echo '✗ no sandbox' >&2; exit 1`, commitSkipped, "flux test printed no report: no sandbox"},
+		"nothing":             {`exit 0`, commitSkipped, "flux test printed no report: unknown reason"},
 		"ready, but failed":   {`echo '{"result": "ready"}'; exit 1`, commitSkipped, `flux test exited with 1 for the result "ready"`},
 		"not ready, but done": {`echo '{"result": "not-ready"}'`, commitSkipped, `flux test exited with 0 for the result "not-ready"`},
 	} {

@@ -106,7 +106,7 @@ func (p *repositoryPath) String() string { return string(*p) }
 // Type returns the name of the type in help texts.
 func (p *repositoryPath) Type() string { return "safeRelativePath" }
 
-// Set returns an error for a path outside of the repository.
+// Set returns an error for a path outside the repository.
 func (p *repositoryPath) Set(s string) error {
 	clean, err := bootstrap.CleanPath(s)
 	*p = repositoryPath(clean)
@@ -162,7 +162,7 @@ func confirmKey(a *app.App, silent bool) func(context.Context, githost.DeployKey
 		}
 		yes, err := a.Confirm(ctx, "Please give the key access to your repository. Has the key been granted access?")
 		if err == nil && !yes {
-			return hint.Errorf("grant it access and run the command again, which uses the same key", "%w", githost.ErrDeclined)
+			return hint.Errorf("grant the key access and run the command again: it uses the same key", "%w", githost.ErrDeclined)
 		}
 		return err
 	}
@@ -173,7 +173,7 @@ func trustHost(ctx context.Context, a *app.App, key bootstrap.ServerKey) error {
 	a.UI.Warning("unverified host key of %s: %s %s", key.Address, key.Type, key.Fingerprint)
 	yes, err := a.Confirm(ctx, "Do you trust this host key?")
 	if err == nil && !yes {
-		return hint.Errorf("get the host key from the administrator of the server and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
+		return hint.Errorf("get the host key from the server administrator and pin it with --ssh-known-hosts-file", "the host key of %s is not trusted", key.Address)
 	}
 	return err
 }

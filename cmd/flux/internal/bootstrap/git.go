@@ -109,15 +109,15 @@ func (o *gitFlags) warnIdle(a *app.App, cmd *cobra.Command, scheme string) {
 		{o.tokenAuth, "with --token-auth the cluster uses your password or token, which flux cannot rotate", []string{"rotate-key"}},
 		{o.tokenAuth && !ssh && !o.sign.Reuse, "SSH is not used", []string{"private-key-file"}},
 		{!o.tokenAuth && ssh, "HTTPS is not used", []string{"with-bearer-token", "ca-file", "allow-insecure-http"}},
-		{scheme == "http", "the URL is not https", []string{"ca-file"}},
+		{scheme == "http", "the URL scheme is not https", []string{"ca-file"}},
 	}...))
 }
 
-// idleKeys returns the flags for SSH keys that have no effect if the cluster uses an SSH key. With byToken, it uses none.
+// idleKeys returns the SSH key flags that have no effect. With byToken, the cluster uses no SSH key.
 func (o *flags) idleKeys(byToken bool) []idleFlags {
 	given := !byToken && o.privateKeyFile != ""
 	return []idleFlags{
-		{given, "the cluster gets the key of --private-key-file", []string{"rotate-key"}},
+		{given, "the cluster uses the key in --private-key-file", []string{"rotate-key"}},
 		{given, "no key is generated with --private-key-file", []string{"ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits"}},
 		{!byToken && o.key.Algorithm != "rsa", "the generated key is not an RSA key", []string{"ssh-rsa-bits"}},
 		{!byToken && o.key.Algorithm != "ecdsa", "the generated key is not an ECDSA key", []string{"ssh-ecdsa-curve"}},
@@ -144,7 +144,7 @@ func warnIdle(a *app.App, cmd *cobra.Command, table []idleFlags) {
 	}
 }
 
-// plainGit returns the host of a Git server without an API.
+// plainGit returns the Host for a Git server without an API.
 func plainGit(a *app.App, cmd *cobra.Command, o *gitFlags, address *url.URL, access githost.Access) githost.Git {
 	access.Username = o.username
 	if named := address.User.Username(); named != "" && !cmd.Flags().Changed("username") {

@@ -20,8 +20,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
-// hostedFlags holds the flags of the Git hosts with an API. The row of a host selects
-// those of its command.
+// hostedFlags holds the flags for Git hosts with an API. The hostRow selects the flags of its
+// command.
 type hostedFlags struct {
 	*flags
 	owner, repository string
@@ -70,7 +70,7 @@ the token, the repository or the cluster fails.`, row.name), 0) + "\n\nToken:\n"
 command prompts for it. %s`, row.tokenPlaces(), row.scopes), 2)
 }
 
-// tokenPlaces names the sources of the token.
+// tokenPlaces lists the token sources.
 func (row hostRow) tokenPlaces() string {
 	if row.tokenCLI == "" {
 		return row.tokenEnv + " or standard input"
@@ -222,8 +222,8 @@ func (o *hostedFlags) visible(cmd *cobra.Command) (string, error) {
 	return byPrivate, nil
 }
 
-// parseHostname parses --hostname: an optional scheme, a host with an optional port,
-// and a path if the host may be served below one.
+// parseHostname parses --hostname: an optional scheme, a host with an optional port, and a path for
+// hosts that support one.
 func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below string, err error) {
 	const remedy = "set only the host, e.g. --hostname=git.example.com"
 	address := s
@@ -241,7 +241,7 @@ func parseHostname(s string, allowHTTP, mayBeBelow bool) (scheme, host, below st
 	case strings.Trim(u.Path, "/") != "" && !mayBeBelow || u.RawQuery != "" || u.Fragment != "":
 		return "", "", "", hint.Errorf(remedy, "--hostname has a path after the host %q", u.Host)
 	case u.Scheme == "http" && !allowHTTP:
-		return "", "", "", hint.Errorf("remove http://, or allow it with --allow-insecure-http", "http:// sends the token unencrypted")
+		return "", "", "", hint.Errorf("remove http://, or set --allow-insecure-http", "http:// sends the token unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", "", "", hint.Errorf(remedy, "unknown scheme %q in --hostname", u.Scheme)
 	}
@@ -258,11 +258,11 @@ func (o *hostedFlags) warnIdle(a *app.App, cmd *cobra.Command, row hostRow) {
 		{byToken, "the cluster uses the token and no SSH key", []string{"ssh-hostname", "ssh-key-algorithm", "ssh-ecdsa-curve", "ssh-rsa-bits", "ssh-hostkey-algos", "ssh-known-hosts-file", "read-write-key"}},
 		{o.tokenAuth && !o.deployToken, "with --token-auth the cluster uses your token, which flux cannot rotate", []string{"rotate-key"}},
 		{byToken && !o.sign.Reuse, "the cluster uses the token and no SSH key", []string{"private-key-file"}},
-		{o.personal, "a repository of a user has no " + row.teams.flag + "s", []string{row.teams.flag}},
+		{o.personal, "user repositories have no " + row.teams.flag + "s", []string{row.teams.flag}},
 	}...))
 }
 
-// teamWords describes the flag for the access of teams or groups.
+// teamWords describes the flag that grants teams or groups access.
 type teamWords struct {
 	// flag is the name of the flag.
 	flag string

@@ -9,9 +9,9 @@ import (
 func bitbucketRow() hostRow {
 	return hostRow{
 		word: "bitbucket-server", name: "Bitbucket Server", tokenEnv: "BITBUCKET_TOKEN", below: true, spaced: true,
-		scopes: `It must be an HTTP access token with
-the permission project admin, to create the repository, or repository admin, to add
-access keys and groups.`,
+		scopes: `It must be an HTTP access token. Creating
+the repository requires the permission project admin; adding access keys and
+groups requires repository admin.`,
 		owner: "key or name of the project, or the user, that owns the repository",
 		teams: teamWords{flag: "group", permission: "write", spaced: true},
 		extra: func(o *hostedFlags, fs *pflag.FlagSet) {
@@ -33,9 +33,9 @@ func giteaRow() hostRow {
 	return hostRow{
 		word: "gitea", name: "Gitea or Forgejo", tokenEnv: "GITEA_TOKEN", hostname: "gitea.com",
 		owner: "organization that owns the repository, or the user with --personal",
-		scopes: `It requires the scope write:repository,
-write:user or write:organization to create a repository of a user or an organization,
-and read:organization to grant a team access.`,
+		scopes: `It requires the scope write:repository.
+Creating a repository also requires write:user or write:organization,
+depending on the owner. Granting teams access requires read:organization.`,
 		teams: teamWords{flag: "team", permission: "read"},
 		example: `  # Use a private repository of an organization and grant two teams access
   GITEA_TOKEN=… flux bootstrap gitea --owner=acme --repository=fleet --team=ops:write --team=dev --path=clusters/production
@@ -69,19 +69,19 @@ existing project, read_api and write_repository are sufficient.`,
   # Use a personal project; the cluster authenticates with a read-only deploy token
   flux bootstrap gitlab --owner=me --repository=fleet --personal --path=clusters/home --deploy-token-auth
 
-  # Use a self-hosted GitLab below a path with a custom certificate authority
+  # Use self-hosted GitLab with a relative URL and a custom certificate authority
   flux bootstrap gitlab --hostname=example.com/gitlab --ca-file=./ca.crt --owner=acme --repository=fleet --path=clusters/production`,
 	}
 }
 
 // hostRow describes a Git host with an API and its command.
 type hostRow struct {
-	// word is the name of the command, which is that of package ci, and name that of the host.
+	// word is the command name, the same as in package ci. name is the name of the host.
 	word, name string
 	// tokenEnv is the environment variable with the token, scopes the help text on
 	// its required scopes.
 	tokenEnv, scopes string
-	// tokenCLI is the CLI of the host that stores tokens, "" if there is none.
+	// tokenCLI is the host CLI that stores tokens, or "".
 	tokenCLI string
 	// hostname is the default hostname, or "" if it is required.
 	hostname string

@@ -18,7 +18,7 @@ func newArtifact(a *app.App) *cobra.Command {
 		Use:   "artifact",
 		Short: "Build an artifact from a directory",
 		Long: `Build an artifact from a directory: a gzipped tar file that can be pushed to a
-registry. Builds are reproducible: the same files give the same bytes.`,
+registry. Builds are reproducible: identical files produce identical bytes.`,
 		Example: `  # Build an artifact from the manifests of a directory
   flux build artifact --path ./deploy --output ./artifact.tgz
 

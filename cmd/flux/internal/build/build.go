@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +33,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// options has the values of the flags.
+// options holds the flag values.
 type options struct {
 	buildflags.Options
 	helm    desired.HelmOptions
@@ -117,8 +118,7 @@ Secrets:
 	return cmd
 }
 
-// runKustomization builds Kustomizations and, with withHelm, renders their
-// HelmReleases.
+// runKustomization builds Kustomizations and, with --with-helm, renders their HelmReleases.
 func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool, names []string) error {
 	k, _ := controllers.FindKind(controllers.Kustomization)
 	if err := o.several.CheckLocal(cmd, k, names, kinds.Local{Path: o.Path, File: o.File, Recursive: o.Recursive, DryRun: o.DryRun}); err != nil {
@@ -144,8 +144,8 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 	results, failed := kinds.Collect(a, targets, func(t *kinds.Target) (*build.Result, error) { return o.build(ctx, a, builder, withHelm, *t) })
 	line.Done()
 	var all build.Result
-	for _, r := range results {
-		if r != nil {
+	for i, r := range results {
+		if r != nil && !slices.ContainsFunc(results[:i], owns(targets[i])) && !isNested(results, targets, i) {
 			all.Add(r)
 		}
 	}
@@ -153,6 +153,25 @@ func runKustomization(a *app.App, cmd *cobra.Command, o *options, withHelm bool,
 		return failed
 	}
 	return errors.Join(printObjects(a, o, &all), failed, context.Cause(ctx))
+}
+
+// owns returns a function that reports whether a result has objects of a target.
+func owns(t kinds.Target) func(*build.Result) bool {
+	id := t.Kind.ID(t.Namespace, t.Name)
+	return func(r *build.Result) bool {
+		return r != nil && slices.ContainsFunc(r.Objects, func(o build.Object) bool { return o.Owner == id })
+	}
+}
+
+// isNested reports whether the result of a later target has the objects of a target, because --recursive builds them as those
+// of a nested Kustomization. Of targets that apply each other, only the first one is printed.
+func isNested(results []*build.Result, targets []kinds.Target, i int) bool {
+	for j := i + 1; j < len(results); j++ {
+		if owns(targets[i])(results[j]) && !owns(targets[j])(results[i]) {
+			return true
+		}
+	}
+	return false
 }
 
 // build builds one Kustomization. It reports the errors of its children.

@@ -118,7 +118,8 @@ func listArtifacts(a *app.App, reports []artifactReport) error {
 	return a.Table(t, app.TableStyle{})
 }
 
-// writeArtifacts writes each artifact to a new directory below dir. They are moved there when all of them are complete.
+// writeArtifacts writes each artifact to a new directory below dir. The directories are moved there when all
+// artifacts are complete.
 func writeArtifacts(ctx context.Context, a *app.App, all []artifacts.Artifact, dir string) (err error) {
 	for _, artifact := range all {
 		if _, err := os.Lstat(filepath.Join(dir, artifact.ID.Name)); err == nil {

@@ -34,13 +34,13 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "check",
 		Short: "Check prerequisites, controllers and CRDs",
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "there are no problems, but possibly warnings, such as a controller that is scaled to zero",
-			clierr.ExitFailed:  "there is a problem, or with --strict a warning",
+			clierr.ExitSuccess: "no problems were found; there may be warnings, such as a controller scaled to zero",
+			clierr.ExitFailed:  "a problem was found, or with --strict a warning",
 		}.Annotations(),
 		Long: `Check the prerequisites, controllers and CRDs of Flux. The command waits up to
 --timeout for controllers that are starting, and reports other problems
-immediately with their causes. A controller that is scaled to zero is a warning;
-with --strict, warnings are failures.
+immediately with their causes. A controller scaled to zero is a warning; with
+--strict, warnings are failures.
 
 Output:
   -o json and -o yaml print a report with the fields status (ok, warning or

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rollout"
 )
 
-// checkup is one run of the checks.
+// checkup is one run of flux check.
 type checkup struct {
 	app         *app.App
 	rollout     *rollout.Waiter

@@ -108,8 +108,8 @@ func (c *checkup) await(ctx context.Context) (map[string]rollout.Problem, error)
 	return problems, nil
 }
 
-// missing returns the required controllers that are not installed: those that a
-// flag selects, or else those whose CRDs are on the cluster.
+// missing returns the required controllers that are not installed: the ones that a flag selects, or
+// else the ones whose CRDs exist.
 func (c *checkup) missing(installed map[string]*appsv1.Deployment) []string {
 	var names []string
 	for _, controller := range controllers.All {

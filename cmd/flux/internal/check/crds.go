@@ -27,7 +27,7 @@ func (c *checkup) definitions() {
 		c.crd(r, "%s/%s", r.Name, r.Version)
 	}
 	for _, k := range c.missingKinds() {
-		message := fmt.Sprintf("missing: %s requires it; install it with 'flux install'", k.Controller)
+		message := fmt.Sprintf("not found (required by %s): install it with 'flux install'", k.Controller)
 		c.crd(result{Name: k.CRD(), Status: checkFailed, Message: message}, "%s: %s", k.CRD(), message)
 	}
 	if len(c.crds) == 0 {
@@ -39,7 +39,7 @@ func (c *checkup) definitions() {
 // crdProblem returns the problem of a CRD, or "".
 func crdProblem(crd controllers.Object, stored []string) string {
 	if kube.Terminating(crd) {
-		return "being deleted: finalizers of its objects may delay the deletion"
+		return "being deleted: finalizers on its objects may block the deletion"
 	}
 	for _, want := range []string{"Established", "NamesAccepted"} {
 		if condition, found := controllers.FindCondition(crd, want); found && condition.Status != "True" {
@@ -58,8 +58,8 @@ func crdProblem(crd controllers.Object, stored []string) string {
 	return ""
 }
 
-// missingKinds returns the kinds that the controllers require and that are not
-// installed. It is known only for embedded distributions.
+// missingKinds returns the kinds whose CRDs the installed controllers require and that do not
+// exist. The CRDs are only known for embedded distributions.
 func (c *checkup) missingKinds() []controllers.Kind {
 	var missing []controllers.Kind
 	for _, k := range controllers.Kinds {

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// flux returns the distribution whose prerequisites are checked: the embedded one
-// with the minor version of the installed Flux, or else the default.
+// flux returns the distribution whose prerequisites are checked: the embedded one with the minor
+// version of the installed Flux, or else the default.
 func (c *checkup) flux() controllers.Distribution {
 	if crd := c.find(kube.InstalledCRD); crd != nil {
 		if d, known := controllers.SameMinor(kube.Label(crd, kube.VersionLabel)); known {
@@ -28,7 +28,7 @@ func (c *checkup) distribution() {
 	crd := c.find(kube.InstalledCRD)
 	if crd == nil {
 		r.Status, r.Message = checkFailed, "no CustomResourceDefinition "+kube.InstalledCRD
-		c.check(r, "Flux is not installed, or incompletely: CustomResourceDefinition %s not found", kube.InstalledCRD)
+		c.check(r, "Flux is not installed, or the installation is incomplete: CustomResourceDefinition %s not found", kube.InstalledCRD)
 		c.app.UI.Line("  install it with 'flux install' or 'flux bootstrap'")
 		return
 	}
@@ -48,8 +48,7 @@ func (c *checkup) distribution() {
 	c.upgrade()
 }
 
-// upgrade reports whether the installed version is older than the one that this
-// flux installs, and whether the cluster's Kubernetes supports that one.
+// upgrade reports a newer version that flux can install and that the Kubernetes version supports.
 func (c *checkup) upgrade() {
 	installed, err := version.ParseSemantic(c.report.Distribution.Version)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// operator checks the FluxInstance that flux-operator installs Flux from.
+// operator checks the FluxInstances of flux-operator.
 func (c *checkup) operator(ctx context.Context) error {
 	if c.report.Distribution == nil || c.report.Distribution.ManagedBy != controllers.OperatorName {
 		return nil
@@ -34,7 +34,7 @@ func (c *checkup) operator(ctx context.Context) error {
 		return fmt.Errorf("listing the FluxInstances: %w", err)
 	case len(instances) == 0:
 		r := result{Name: controllers.OperatorName, Status: checkWarning, Message: "no FluxInstance found"}
-		c.check(r, "no FluxInstance found: flux-operator has installed Flux, and does not manage it now")
+		c.check(r, "no FluxInstance found: flux-operator installed Flux, but no longer manages it")
 		return nil
 	}
 	for _, o := range instances {

@@ -39,8 +39,8 @@ var shells = []struct {
 		func(root *cobra.Command, w io.Writer) error { return root.GenZshCompletion(w) }},
 }
 
-// bashWords splits the command line where the package bash-completion, which the script of cobra
-// needs, is not loaded. Unlike COMP_WORDS, the words contain = and :.
+// bashWords splits the command line if the bash-completion package, which cobra's script requires,
+// is not loaded. Unlike COMP_WORDS, the words contain = and :.
 const bashWords = `
 if ! declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
     __flux_init_completion()

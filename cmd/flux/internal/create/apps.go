@@ -53,7 +53,8 @@ func kustomization() creation.Builder {
 		},
 		OtherFlags: func(fs *pflag.FlagSet) {
 			fs.String("validation", "", "deprecated, has no effect: the API server validates all objects")
-			// Flux 2.9 accepts it without effect; cobra would announce that on standard output.
+			// Flux 2.9 accepts the flag without effect. cobra would print its deprecation to
+			// standard output.
 			_ = fs.MarkHidden("validation")
 		},
 		Spec: func(c *creation.Creation, spec map[string]any) {
@@ -151,7 +152,7 @@ func helmRelease() creation.Builder {
 	}
 }
 
-// values merges values files; later files take precedence.
+// values merges values files. Later files take precedence.
 func values(c *creation.Creation, files []string) map[string]any {
 	merged := map[string]any{}
 	for _, file := range files {
@@ -164,7 +165,7 @@ func values(c *creation.Creation, files []string) map[string]any {
 	return merged
 }
 
-// merge merges values into onto, recursively for maps.
+// merge merges values into onto. Maps are merged recursively.
 func merge(onto, values map[string]any) {
 	for key, value := range values {
 		above, isMap := value.(map[string]any)

@@ -137,7 +137,7 @@ func run(a *app.App, cmd *cobra.Command, o *creation.Flags, from *creation.From,
 		if object, err = from.Copy(ctx, c, k, b, spec); err != nil {
 			return err
 		}
-		b.Secret = nil // the copy refers to the Secrets of the original
+		b.Secret = nil // the copy references the Secrets of the original
 	}
 	if o.Export {
 		c.WarnSecretLeftOut(b.SecretFlags)

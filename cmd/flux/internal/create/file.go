@@ -24,8 +24,8 @@ import (
 // maxManifests is the maximum size of a file with manifests in bytes.
 const maxManifests = 10 << 20
 
-// others maps the kinds other than those of Flux that create writes to the order in which they are
-// applied: a namespace before what it contains.
+// others maps the supported kinds that are not Flux kinds to the order in which they are applied:
+// namespaces before their contents.
 var others = map[string]int{"Namespace": 0, "ServiceAccount": 1, "RoleBinding": 1, "Secret": 1, "ConfigMap": 1}
 
 // lastKind is the order of Flux objects.
@@ -35,7 +35,7 @@ const lastKind = 2
 type manifest struct {
 	object *unstructured.Unstructured
 	file   string
-	// kind is its row in the catalog, if it is a Flux object.
+	// kind is the kind in the catalog if it is a Flux object.
 	kind  controllers.Kind
 	order int
 }
@@ -44,15 +44,15 @@ type manifest struct {
 func createFiles(a *app.App, cmd *cobra.Command, o *creation.Flags, files []string) error {
 	c := creation.NewUnnamed(a, cmd, o)
 	if o.Export {
-		c.Check(errors.New("--filename and --export are mutually exclusive: the file has the manifests already"))
+		c.Check(errors.New("--filename and --export are mutually exclusive: the file already contains the manifests"))
 	}
-	c.Excludes("filename", "the manifests have intervals", "interval")
+	c.Excludes("filename", "the manifests contain the intervals", "interval")
 	var all []manifest
 	for _, file := range files {
 		all = append(all, readManifests(c, file)...)
 	}
 	if len(c.Problems) == 0 && len(all) == 0 {
-		c.Check(errors.New("no manifests found: --filename must name a file with the YAML or JSON of objects, or - for standard input"))
+		c.Check(errors.New("no manifests found: --filename must be a YAML or JSON file with manifests, or - for standard input"))
 	}
 	if err := c.Err(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func createFiles(a *app.App, cmd *cobra.Command, o *creation.Flags, files []stri
 	return applyManifests(ctx, c, all)
 }
 
-// readManifests returns the objects of a file, and records what is wrong with them.
+// readManifests returns the objects in a file and records invalid ones.
 func readManifests(c *creation.Creation, file string) []manifest {
 	objects, err := sourcetree.ReadManifests(bytes.NewReader(c.LargeFile("filename", file, maxManifests)))
 	if err != nil {
@@ -101,7 +101,8 @@ func items(o *unstructured.Unstructured) []*unstructured.Unstructured {
 	return all
 }
 
-// check checks an object of a file, sets its namespace, and removes what the API server maintains.
+// check validates an object in a file, sets its namespace, and removes the fields that the API
+// server manages.
 func check(c *creation.Creation, file string, o *unstructured.Unstructured) (manifest, error) {
 	m := manifest{object: o, file: file, order: lastKind}
 	gvk := o.GroupVersionKind()
@@ -109,11 +110,11 @@ func check(c *creation.Creation, file string, o *unstructured.Unstructured) (man
 	order, other := others[gvk.Kind]
 	switch _, encrypted := o.Object["sops"]; {
 	case gvk.Kind == "" || gvk.Version == "":
-		return m, errors.New("a manifest without apiVersion and kind")
+		return m, errors.New("a manifest has no apiVersion or kind")
 	case known:
 		m.kind = k
 	case !other || gvk.Group != "" && gvk.Group != "rbac.authorization.k8s.io":
-		return m, hint.Errorf(hint.Command("kubectl apply -f %s", file), "%s is not a kind that flux create writes", kube.Describe(o))
+		return m, hint.Errorf(hint.Command("kubectl apply -f %s", file), "%s has a kind that flux create does not support", kube.Describe(o))
 	case encrypted:
 		return m, fmt.Errorf("%s: %w", kube.Describe(o), &build.EncryptedError{File: file})
 	default:
@@ -134,8 +135,8 @@ func check(c *creation.Creation, file string, o *unstructured.Unstructured) (man
 	return m, place(c, o)
 }
 
-// place sets the namespace of an object without one. A namespace of the command line must be the
-// one of the object.
+// place sets the namespace of an object without one. --namespace must match the namespace of other
+// objects.
 func place(c *creation.Creation, o *unstructured.Unstructured) error {
 	switch namespace := o.GetNamespace(); {
 	case o.GetKind() == "Namespace":
@@ -148,8 +149,8 @@ func place(c *creation.Creation, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// validateManifests lets the API server check all objects before the first is applied. It cannot
-// check those in a namespace that does not exist yet.
+// validateManifests dry-runs all objects before the first is applied, except those whose namespace
+// does not exist yet.
 func validateManifests(ctx context.Context, c *creation.Creation, all []manifest) error {
 	client, err := c.App.Client()
 	if err != nil {
@@ -178,7 +179,7 @@ func validateManifests(ctx context.Context, c *creation.Creation, all []manifest
 		}
 		var answer apierrors.APIStatus
 		if err != nil && !errors.As(err, &answer) {
-			return err // without the server, no object can be checked
+			return err // the API server is unreachable
 		}
 		if err != nil {
 			c.Check(c.Explain(fmt.Errorf("%s: %w", m.file, err), m.object))

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"text/template"
+	"text/template/parse"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/syntax"
 	"github.com/fluxkit/flux/cmd/flux/internal/create/creation"
@@ -98,7 +98,7 @@ func checkFilter(c *creation.Creation, pattern, extract string) {
 			continue
 		}
 		if re.SubexpIndex(group) < 0 && pattern != "" {
-			c.CheckFlag("filter-extract", fmt.Errorf("%q refers to capture group %q, which --filter-regex does not have", extract, group))
+			c.CheckFlag("filter-extract", fmt.Errorf("%q refers to capture group %q, which --filter-regex does not define", extract, group))
 		}
 	}
 }
@@ -142,13 +142,11 @@ func imageUpdate() creation.Builder {
 	}
 }
 
-// unknownFunction matches the parse error for a function that text/template does not know.
-var unknownFunction = regexp.MustCompile(`function "\w+" not defined`)
-
-// checkTemplate checks the syntax of a Go template. It accepts unknown functions,
-// because image-automation-controller defines its own.
+// checkTemplate checks the syntax of a Go template. Unknown functions are accepted, because
+// image-automation-controller defines its own.
 func checkTemplate(c *creation.Creation, flag, text string) {
-	if _, err := template.New("commit-template").Parse(text); err != nil && !unknownFunction.MatchString(err.Error()) {
-		c.CheckFlag(flag, err)
-	}
+	tree := parse.New("commit-template")
+	tree.Mode = parse.SkipFuncCheck
+	_, err := tree.Parse(text, "", "", map[string]*parse.Tree{})
+	c.CheckFlag(flag, err)
 }

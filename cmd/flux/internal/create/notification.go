@@ -26,11 +26,11 @@ var providerTypes = []string{
 	"gitlabmergerequestcomment", "pagerduty", "datadog", "nats", "zulip", "otel",
 }
 
-// newProviderTypes lists the types that need Flux 2.10.
+// newProviderTypes lists the types that require Flux 2.10.
 var newProviderTypes = []string{"zoom", "incident.io", "mastodon"}
 
-// tokenTypes lists the provider types that notification-controller rejects without a token, which only a
-// Secret contains.
+// tokenTypes lists the provider types for which notification-controller requires a token, which must be in a
+// Secret.
 var tokenTypes = []string{
 	"github", "githubdispatch", "githubpullrequestcomment", "gitlab", "gitlabmergerequestcomment", "gitea", "giteapullrequestcomment",
 	"bitbucket", "bitbucketserver", "datadog", "opsgenie", "telegram",
@@ -39,8 +39,8 @@ var tokenTypes = []string{
 // channelTypes lists the provider types that notification-controller rejects without a channel.
 var channelTypes = []string{"googlepubsub", "nats", "telegram"}
 
-// checkProvider returns errors for the fields without which notification-controller rejects a Provider of Flux
-// 2.9 for every event. The address may be in the Secret.
+// checkProvider returns errors for missing fields of a Flux 2.9 Provider that make notification-controller
+// reject every event. The address may be in the Secret.
 func checkProvider(typ, address, secret, channel string) []error {
 	var errs []error
 	switch {
@@ -100,7 +100,7 @@ func provider() creation.Builder {
 				c.RequireFlux("type", typ, "2.10")
 			}
 			if c.Partial {
-				return // the other object has the fields
+				return // the copied object has the fields
 			}
 			for _, err := range checkProvider(c.Text("type"), c.Text("address"), c.Text("secret-ref"), c.Text("channel")) {
 				if c.Export { // the manifest may be completed

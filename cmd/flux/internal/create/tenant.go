@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// tenantLabel is the label of the objects of a tenant.
+// tenantLabel is the label of tenant objects.
 const tenantLabel = "toolkit.fluxcd.io/tenant"
 
 type tenantFlags struct {

@@ -26,8 +26,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// options are the flags of one kind. inputs is the set flag for its values or
-// vars.
+// options holds the flags for one kind. inputs is --show-values or --show-vars.
 type options struct {
 	inputs, status, history bool
 	reveal, mask, origin    bool
@@ -35,10 +34,10 @@ type options struct {
 	several                 kinds.Several
 }
 
-// shown is what the command prints of an object.
+// shown is the output for an object.
 type shown struct {
 	text string
-	// encoded is for JSON and YAML, and values are the variables or values if they are shown.
+	// encoded is the output in JSON and YAML. values are the values or variables, if shown.
 	encoded any
 	values  []shownVariable
 }
@@ -52,10 +51,10 @@ func NewCommand(a *app.App) *cobra.Command {
   # Show the object that each value comes from
   flux debug hr my-app --show-values --origin
 
-  # Write the values to a file, including those from Secrets
+  # Write the values to a file, including values from Secrets
   flux debug hr my-app --show-values --reveal > values.yaml
 
-  # Show the status, also of several, and the history of releases
+  # Show the status of one or several releases, or the release history
   flux debug hr my-app --show-status
   flux debug hr my-app my-api --show-status
   flux debug hr my-app --show-history`),
@@ -65,16 +64,16 @@ func NewCommand(a *app.App) *cobra.Command {
   # Show the object that each variable comes from
   flux debug ks my-app --show-vars --origin
 
-  # Write the variables to a file, including those from Secrets
+  # Write the variables to a file, including variables from Secrets
   flux debug ks my-app --show-vars --reveal > vars.env
 
-  # Show the status, also of all, and the history of reconciliations
+  # Show the status of one or all Kustomizations, or the reconciliation history
   flux debug ks my-app --show-status
   flux debug ks -A --show-status
   flux debug ks my-app --show-history`))
 	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	cmd.Annotations = command.Exits{
-		clierr.ExitFailed: "failure, or masked values would be written into a file or a pipe without --reveal or --mask-secrets",
+		clierr.ExitFailed: "failure, or masked values would be written to a file or pipe without --reveal or --mask-secrets",
 	}.Annotations()
 	return cmd
 }
@@ -162,7 +161,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, k controllers.Kind, names [
 	return errors.Join(printAll(a, o, targets, results, listed), failed)
 }
 
-// read returns what is shown of an object.
+// read returns the output for an object.
 func read(ctx context.Context, a *app.App, o *options, t *kinds.Target) (shown, error) {
 	client, err := a.Client()
 	if err != nil {
@@ -184,7 +183,8 @@ func read(ctx context.Context, a *app.App, o *options, t *kinds.Target) (shown, 
 	}
 }
 
-// printAll prints objects. Several have a comment with their name, and are a list in JSON and YAML.
+// printAll prints objects. Several objects are preceded by a comment with their name, and are a
+// list in JSON and YAML.
 func printAll(a *app.App, o *options, targets []kinds.Target, results []shown, listed bool) error {
 	var values []shownVariable
 	for _, r := range results {
@@ -217,7 +217,7 @@ func printAll(a *app.App, o *options, targets []kinds.Target, results []shown, l
 	return a.Encode(o.format, results[0].encoded)
 }
 
-// part returns the name of what is shown of a kind.
+// part returns the name of the shown part of a kind.
 func (o *options) part(kind string) string {
 	switch {
 	case o.status:
@@ -331,7 +331,7 @@ func checkMasked(a *app.App, o *options, values []shownVariable) error {
 	case masked == 0:
 		return nil
 	case !o.mask && !ui.IsTerminal(a.Out):
-		return hint.Errorf("print the real ones with --reveal, or accept masks with --mask-secrets",
+		return hint.Errorf("print the real values with --reveal, or accept masked values with --mask-secrets",
 			"refusing to write masked values (%d from Secrets) where standard output is not a terminal", masked)
 	}
 	a.UI.Warning("values from Secrets are masked (%d): print them with --reveal", masked)

@@ -9,12 +9,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// consequence describes what is deleted with an object, and whether the object
-// is created again.
+// consequence describes the effects of deleting an object, and whether it is recreated.
 func consequence(t objref.Target, suspendFirst bool) string {
 	text := effect(t, suspendFirst)
 	if owner, ok := recreator(t.Object); ok {
-		text += fmt.Sprintf("; %s applies the object and creates it again", owner)
+		text += fmt.Sprintf("; %s applies the object and will recreate it", owner)
 	}
 	return text
 }
@@ -26,15 +25,15 @@ func effect(t objref.Target, suspendFirst bool) string {
 	switch k := t.Kind; {
 	case k.Release:
 		if suspended {
-			return "its release is kept, because it is suspended" + after(inventory)
+			return "its release is kept, because the HelmRelease is suspended" + after(inventory)
 		}
 		return "its release is uninstalled" + after(inventory) + nested(managed)
 	case k.Applies():
 		return kustomizationEffect(t.Object, inventory, nested(managed), suspended)
 	case k.Family == "source" || k.Family == "artifact":
-		return "resources deployed from it are kept and no longer updated"
+		return "resources deployed from it are kept, but no longer updated"
 	case k.Family == "image" && k.Fetch.Address != "":
-		return "its image policies select no new tags"
+		return "its image policies stop selecting new tags"
 	default:
 		return "nothing else is deleted with it"
 	}
@@ -48,15 +47,15 @@ func kustomizationEffect(o controllers.Object, inventory, nested string, suspend
 	case inventory == "":
 		return "it has applied no resources"
 	case suspended:
-		return "its resources are kept, because it is suspended: " + inventory
+		return "its resources are kept, because the Kustomization is suspended: " + inventory
 	case !deletes:
-		return "its resources are kept, because it does not prune: " + inventory
+		return "its resources are kept, because pruning is disabled: " + inventory
 	default:
 		return "its resources are deleted: " + inventory + nested
 	}
 }
 
-// after returns a text with the colon before it, "" for none.
+// after returns a text preceded by a colon, or "".
 func after(text string) string {
 	if text == "" {
 		return ""
@@ -92,7 +91,7 @@ func counted(n int, kind string) string { return fmt.Sprintf("%d %s", n, kind) }
 func nested(objects []controllers.ID) string {
 	for _, o := range objects {
 		if k, ok := o.Flux(); ok && k.Applies() {
-			return "; resources of a " + o.Kind + " among them are deleted as well"
+			return "; the resources of a nested " + o.Kind + " are deleted as well"
 		}
 	}
 	return ""

@@ -27,7 +27,7 @@ type options struct {
 	suspendFirst bool
 }
 
-// NewCommand returns the command delete.
+// NewCommand returns the delete command.
 func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	return kinds.NewCommand(a, kinds.Verb{
@@ -37,11 +37,11 @@ func NewCommand(a *app.App) *cobra.Command {
 		OfKind: []kinds.Example{
 			{For: controllers.Kind.Applies, Text: `  # Show the objects that are pruned with an object, and ask for confirmation
   flux delete %[1]s %[2]s`},
-			{For: controllers.Kind.Applies, Text: `  # Keep the resources that it manages
+			{For: controllers.Kind.Applies, Text: `  # Keep the resources that the object manages
   flux delete %[1]s %[2]s --suspend-first`},
 			{For: kinds.Unless(controllers.Kind.Applies), Text: `  # Delete an object after confirmation
   flux delete %[1]s %[2]s`},
-			{Text: `  # Show what is deleted, and delete nothing
+			{Text: `  # Show what would be deleted
   flux delete %[1]s %[2]s --dry-run`},
 			{Text: `  # Delete several objects without a prompt and wait until they are deleted
   flux delete %[1]s %[2]s %[3]s --yes --wait`},
@@ -54,7 +54,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux delete ks/my-app source/git/my-app`,
 		Flags: func(fs *pflag.FlagSet) {
 			command.AddYes(fs, &o.yes, "skip the confirmation")
-			fs.BoolVar(&o.dryRun, "dry-run", false, "show what is deleted with the objects, and delete nothing")
+			fs.BoolVar(&o.dryRun, "dry-run", false, "show what would be deleted with the objects, without deleting anything")
 			fs.BoolVar(&o.wait, "wait", false, "wait until the objects are deleted")
 			fs.BoolVar(&o.suspendFirst, "suspend-first", false, "suspend the objects first, so that the resources they manage are kept")
 		},
@@ -73,10 +73,10 @@ func (o *options) check(act *kinds.Act) error {
 	return nil
 }
 
-// requireTerminal returns an error if the confirmation cannot be requested.
+// requireTerminal returns an error if the user cannot be prompted.
 func (o *options) requireTerminal(_ context.Context, act *kinds.Act) (end func(), err error) {
 	if !o.yes && !o.dryRun && !act.App.UI.Interactive() {
-		err = fmt.Errorf("deleting %s objects requires a confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
+		err = fmt.Errorf("deleting %s objects requires confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
 	}
 	return func() {}, err
 }
@@ -109,7 +109,8 @@ func (d *deletion) run(ctx context.Context) error {
 	return errors.Join(d.all(ctx), failed)
 }
 
-// confirm asks for a confirmation: for the Kustomization that installs Flux, its name.
+// confirm prompts for confirmation. For the Kustomization that installs Flux, the user must type
+// its name.
 func (d *deletion) confirm() (bool, error) {
 	a, targets := d.act.App, d.act.Targets
 	i := d.warnOfFlux()
@@ -127,8 +128,8 @@ func (d *deletion) warnOfFlux() int {
 	if i < 0 || d.options.suspendFirst {
 		return -1
 	}
-	a.UI.Warning("%s installs Flux: its deletion can remove the controllers and CRDs, and what they manage", targets[i])
-	a.UI.Line("  'flux uninstall' removes Flux and keeps what it has deployed")
+	a.UI.Warning("%s installs Flux: deleting it can remove the controllers, the CRDs and all Flux resources", targets[i])
+	a.UI.Line("  'flux uninstall' removes Flux and keeps the resources that Flux has deployed")
 	return i
 }
 
@@ -146,7 +147,7 @@ func declined(err error) error {
 	return errors.New("nothing was deleted")
 }
 
-// preview reads each object and prints what is pruned with it. It reports the objects that do not exist.
+// preview reads each object and prints what is pruned with it. Missing objects are reported.
 func (d *deletion) preview(ctx context.Context) error {
 	err := d.act.Each(func(t *objref.Target) (string, error) { return report.ResultFailed, t.Read(ctx, d.act.Client) })
 	d.act.Targets = slices.DeleteFunc(d.act.Targets, func(t objref.Target) bool { return t.Object == nil })

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// await waits until the objects are deleted. Their states are the responses of
-// the API server: it returns those whose finalizers delay the deletion.
+// await waits until the objects are deleted. The API server returned the objects whose finalizers
+// delay the deletion; the others are already deleted.
 func (d *deletion) await(ctx context.Context, targets []objref.Target) error {
 	d.printWaiting(targets)
 	var subjects []objref.Target
@@ -52,7 +52,7 @@ func (d *deletion) printWaiting(targets []objref.Target) {
 	}
 }
 
-// deletionState describes an object whose deletion was requested.
+// deletionState describes why an object is not deleted yet.
 func deletionState(o controllers.Object) string {
 	return "its deletion waits for " + report.Finalizers(o)
 }
@@ -64,11 +64,11 @@ func (d *deletion) ended(result reconcile.Result) error {
 	case err == nil:
 		d.act.App.UI.Success("%s deleted", report.Label(t, d.act.Many()))
 		if owner, ok := recreator(t.Object); ok {
-			d.act.App.UI.Warning("%s applies %s and creates it again", owner, t)
+			d.act.App.UI.Warning("%s applies %s and will recreate it", owner, t)
 		}
 		return nil
 	case errors.Is(err, context.DeadlineExceeded):
-		late := hint.Errorf(fmt.Sprintf("check that %s runs: flux check", t.Kind.Controller),
+		late := hint.Errorf(fmt.Sprintf("check that %s is running: flux check", t.Kind.Controller),
 			"%s", report.TimedOut(d.act.App.Global.Timeout, t.Named(), "be deleted", deletionState(result.Last)))
 		d.act.Fail(t, late)
 		d.act.App.Report(late)

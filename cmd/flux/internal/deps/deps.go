@@ -45,7 +45,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:         "deps [kind name]",
 		Short:       "Show the dependency graph",
-		Annotations: command.Exits{clierr.ExitFailed: "failure, or there is a circular dependency"}.Annotations(),
+		Annotations: command.Exits{clierr.ExitFailed: "failure, or a circular dependency was found"}.Annotations(),
 		Long: `Show the dependency graph of Flux resources: dependsOn, sources, charts,
 providers and image automation. Resources that are not ready are shown with their
 root causes. A circular dependency is an error.
@@ -130,8 +130,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	return errors.Join(depsTrouble(a, g), incomplete)
 }
 
-// graph reads the objects from a directory or the cluster. Dependencies may be
-// in any namespace, so that a single object requires all objects.
+// graph reads the objects from a directory or the cluster. Dependencies may be in any namespace, so
+// a single object requires reading all objects.
 func graph(a *app.App, cmd *cobra.Command, o *options, namespace string, one bool) (*tree.Graph, []tree.Gap, error) {
 	if o.path != "" {
 		g, err := graphOfFolder(cmd.Context(), o.path, namespace)
@@ -188,7 +188,7 @@ func depsAnswer(a *app.App, o *options, g *tree.Graph, trees func() []*tree.Node
 
 func depsText(a *app.App, o *options, trees []*tree.Node) error {
 	if len(trees) == 0 {
-		a.UI.Success("no object needs another")
+		a.UI.Success("no dependencies found")
 		return nil
 	}
 	if o.format == "wide" || ui.IsTerminal(a.Out) {
@@ -215,7 +215,7 @@ func depsTrouble(a *app.App, g *tree.Graph) error {
 		a.UI.Failure("circular dependency: %s", cycleText(cycle))
 	}
 	if g.MoreCycles {
-		a.UI.Warning("there are more circular dependencies: only the first %d are listed", len(g.Cycles))
+		a.UI.Warning("more circular dependencies exist: only the first %d are listed", len(g.Cycles))
 	}
 	if len(g.Cycles) > 0 {
 		return clierr.ErrReported
@@ -223,10 +223,10 @@ func depsTrouble(a *app.App, g *tree.Graph) error {
 	return nil
 }
 
-// maxCycle is the maximum number of objects of a circular dependency that are listed.
+// maxCycle is the maximum number of listed objects of a circular dependency.
 const maxCycle = 20
 
-// cycleText returns the objects of a circular dependency, the first one again at the end.
+// cycleText lists the objects of a circular dependency, with the first one repeated at the end.
 func cycleText(cycle []controllers.ID) string {
 	var words []string
 	for _, o := range append(slices.Clone(cycle), cycle[0]) {
@@ -248,7 +248,7 @@ func depsDiagram(g *tree.Graph) diagram.Diagram {
 		}
 		box := diagram.Box{ID: v.Object.String(), Head: v.Object.Kind, Text: v.Object.Namespace + "/" + v.Object.Name, Note: v.Message, Status: treeview.BoxStatus(v.Status())}
 		if v.Missing {
-			box.Note = "not there"
+			box.Note = "not found"
 		}
 		d.Boxes = append(d.Boxes, box)
 	}

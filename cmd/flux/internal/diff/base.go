@@ -15,7 +15,6 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/pkg/diff"
 	"github.com/fluxkit/flux/pkg/diff/render"
-	"github.com/fluxkit/flux/pkg/diff/review"
 	"github.com/fluxkit/flux/pkg/diff/revision"
 	"github.com/fluxkit/flux/pkg/repository/clone"
 	"github.com/fluxkit/flux/pkg/repository/desired"
@@ -55,7 +54,7 @@ Output:
 		clierr.ExitSuccess: "there are no changes, or --fail-on accepts them",
 		clierr.ExitFailed:  "there are changes (with --fail-on=danger: dangers), or an image does not exist (--verify-images)",
 		clierr.ExitUndetermined: "undetermined: the comparison failed, the controller would fail, the command line is invalid, --comment or --status failed, " +
-			"or something that the change may affect (with --strict: anything) was not compared",
+			"or an object that the change may affect (with --strict: any object) was not compared",
 	}.Annotations()
 	cmd.Example = `  # Show the changes of this branch on production
   flux diff --base main --path clusters/production
@@ -99,7 +98,7 @@ Output:
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 	o.add(cmd)
 	o.changes.AddVerification(cmd)
-	o.changes.IgnoreFields(cmd, review.DefaultIgnored)
+	o.changes.IgnoreFields(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if !cmd.Flags().Changed("base") {
 			if cmd.Flags().NFlag() > 0 && cmd.LocalNonPersistentFlags().Changed("path") {
@@ -126,7 +125,7 @@ func runBase(a *app.App, cmd *cobra.Command, o *baseOptions) error {
 	return gate.Post(cmd.Context(), compareRevisions(a, cmd, o, gate))
 }
 
-// compareRevisions compares the revisions and prints the result, which gate gets.
+// compareRevisions compares the revisions, prints the result and passes it to gate.
 func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pullrequest.Gate) (err error) {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -180,7 +179,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	}
 	results, timelines, failures := revision.All(ctx, base, head, paths, several, announce, options)
 	if n := checkout.Lacking(); n > 0 {
-		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone does not have %d of the files that are compared", n)
+		return hint.Errorf("use --fetch to fetch the files of both revisions with git", "this partial clone is missing %d of the files to compare", n)
 	}
 	if results == nil {
 		return failures
@@ -193,7 +192,7 @@ func compareRevisions(a *app.App, cmd *cobra.Command, o *baseOptions, gate *pull
 	return o.report(a, gate, results, failures)
 }
 
-// report prints the results, which gate gets, and returns the exit code as an error.
+// report prints the results, passes them to gate, and returns the error that sets the exit code.
 func (o *baseOptions) report(a *app.App, gate *pullrequest.Gate, results []*diff.Result, failures error) error {
 	if err := o.changes.Print(a, results); err != nil {
 		return err

@@ -14,6 +14,8 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/diff/artifact"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/changes"
+	"github.com/fluxkit/flux/cmd/flux/internal/diff/peers"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff"
@@ -24,7 +26,7 @@ import (
 // NewCommand returns the diff command.
 func NewCommand(a *app.App) *cobra.Command {
 	cmd := command.ObjectGroup("diff", "Diff desired state against the cluster, or two revisions",
-		artifact.NewCommand(a), artifact.NewGeneratorCommand(a), newHelmRelease(a), newKustomization(a))
+		artifact.NewCommand(a), artifact.NewGeneratorCommand(a), peers.NewCommand(a), newHelmRelease(a), newKustomization(a))
 	cmd.ValidArgsFunction = complete.OfSubcommands(a)
 	return addBase(a, cmd)
 }
@@ -44,9 +46,9 @@ that the result includes defaults, webhooks and the fields of other managers.
 Selection:
   By default, the artifact of the source is compared, to show drift. --path
   compares a local directory, --revision or --branch another revision of the
-  source: it is fetched with the credentials of the source (its Secret, a GitHub
-  App, or --provider). In a clone of the source, commits, and revisions that
-  only the clone has, are read from the clone.
+  source, which is fetched with the credentials of the source (its Secret, a
+  GitHub App, or --provider). In a clone of the source, commits and unpushed
+  revisions are read from the clone.
 
 Output:
   The report includes objects that are deleted with a pruned Kustomization or
@@ -161,3 +163,6 @@ func (o *options) compare(ctx context.Context, a *app.App, comparer *compare.Com
 	}
 	return results, failed
 }
+
+// DangersTopic returns the help text on dangers and their rules.
+func DangersTopic() string { return changes.Topic() }

@@ -28,12 +28,12 @@ Drift:
   helm-controller upgrades a release if the chart version, the values, the
   post-renderers or the common metadata change. Otherwise the diff shows drift.
   The controller corrects drift only if spec.driftDetection.mode is enabled;
-  if not, the objects are listed as not corrected and are not changes.
+  otherwise, objects with drift are listed as not corrected, not as changes.
 
 Charts:
-  The chart is the artifact of the source, the one that --helmrelease-file
-  specifies, or --chart. Hooks are not part of the release: they are listed but
-  not compared. Secret values are masked.`,
+  The chart is the artifact of the source, the chart of the HelmRelease in
+  --helmrelease-file, or --chart. Hooks are not part of the release: they are
+  listed but not compared. Secret values are masked.`,
 		Example: `  # Show the changes of the next reconciliation
   flux diff helmrelease my-app
 

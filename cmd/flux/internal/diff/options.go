@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
-// options has the values of the flags.
+// options holds the flag values.
 type options struct {
 	buildflags.Options
 	changes  changes.Options
@@ -31,7 +31,7 @@ type options struct {
 	revision, branch string
 }
 
-// addFieldOwners adds the flag for the owners of changed fields.
+// addFieldOwners adds the flag --field-owners.
 func addFieldOwners(cmd *cobra.Command, o *options) {
 	cmd.Flags().BoolVar(&o.changes.FieldOwners, "field-owners", false, "show the field managers that own each changed field, and when they last changed the object, with -o human or json")
 }
@@ -49,7 +49,7 @@ func addRevision(cmd *cobra.Command, o *options) {
 func (o *options) checkRevision() error {
 	switch {
 	case o.revision != "" && o.branch != "":
-		return hint.Errorf("set only --branch", "--revision and --branch cannot be used together")
+		return hint.Errorf("set only --branch", "--revision and --branch are mutually exclusive")
 	case (o.revision != "" || o.branch != "") && o.Path != "":
 		return hint.Errorf("use one of them", "--path and --revision or --branch are mutually exclusive")
 	}
@@ -82,8 +82,8 @@ func (o *options) announce(a *app.App) func(format string, args ...any) {
 	}
 }
 
-// missing returns the error of a plan, or nil for an object that does not exist with
-// --ignore-not-found. If a file has the object, the remedy names that flag.
+// missing returns the error of a plan, or nil for a missing object with --ignore-not-found. If a
+// file contains the object, the remedy suggests that flag.
 func (o *options) missing(a *app.App, err error) error {
 	var missing *compare.MissingError
 	switch {
@@ -95,7 +95,7 @@ func (o *options) missing(a *app.App, err error) error {
 	case o.File == "":
 		return err
 	}
-	remedy := "if it is new, compare it with --ignore-not-found"
+	remedy := "add --ignore-not-found if the object is new"
 	if similar := a.Hint(err); similar != "" {
 		remedy = similar + "; " + remedy
 	}

@@ -18,8 +18,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 )
 
-// NewCommand returns the docgen command. It is hidden because only developers
-// of flux need it.
+// NewCommand returns the docgen command. It is hidden, because only flux developers need it.
 func NewCommand(a *app.App) *cobra.Command {
 	var path, exits string
 	var man bool
@@ -42,7 +41,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "./docs/cmd", "output directory")
-	cmd.Flags().StringVar(&exits, "exit-codes", "", "also write a document about the exit codes to this file")
+	cmd.Flags().StringVar(&exits, "exit-codes", "", "also write the exit code reference to this file")
 	cmd.Flags().BoolVar(&man, "man", false, "write manual pages instead of Markdown")
 	return cmd
 }
@@ -76,7 +75,7 @@ func writeMarkdown(root *cobra.Command, path string) error {
 			}
 			child.InitDefaultHelpFlag()
 			child.Flags().Lookup("help").Hidden = true
-			rest := "The [global flags](flux.md#global-flags) apply, too.\n\n"
+			rest := "The [global flags](flux.md#global-flags) also apply.\n\n"
 			if exits := command.ExitReference(child); exits != "" {
 				rest += exits + "\n"
 			}
@@ -92,7 +91,7 @@ func writeMarkdown(root *cobra.Command, path string) error {
 	return below(root)
 }
 
-// writePage writes the page of a command with a replacement for one part of cobra's text.
+// writePage writes the page of a command, with one part of cobra's text replaced.
 func writePage(cmd *cobra.Command, path, part, replacement string) error {
 	var page bytes.Buffer
 	if err := doc.GenMarkdown(cmd, &page); err != nil {
@@ -102,8 +101,7 @@ func writePage(cmd *cobra.Command, path, part, replacement string) error {
 	return os.WriteFile(filepath.Join(path, name), []byte(strings.Replace(page.String(), part, replacement, 1)), 0o644)
 }
 
-// writeManual writes manual pages with the date of the build, which is that of its commit: builds are
-// reproducible.
+// writeManual writes manual pages. Their date is that of the commit, so that builds are reproducible.
 func writeManual(root *cobra.Command, path string, build app.Build) error {
 	header := &doc.GenManHeader{Section: "1", Source: "flux " + build.Version, Manual: "flux", Date: &time.Time{}}
 	if build.Date != "" {

@@ -45,9 +45,9 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "events [kind/name ...]",
 		Short: "Show Kubernetes events of Flux resources",
 		Annotations: command.Exits{
-			clierr.ExitFailed: "failure, or neither the object of --for nor an event about it exists",
+			clierr.ExitFailed: "failure, or the object of --for does not exist and has no events",
 		}.Annotations(),
-		Long: `Show the Kubernetes events of Flux resources, the oldest first. By default,
+		Long: `Show the Kubernetes events of Flux resources, oldest first. By default,
 Kubernetes keeps events for one hour.
 
 Selection:
@@ -55,8 +55,8 @@ Selection:
   For a Flux resource, it includes relevant events of its upstream objects (the
   source of a Kustomization, the chart and the repository of a HelmRelease, the
   Provider of an Alert): Warnings, and the events of revisions that the object
-  has attempted; with --watch also those of newer revisions. For all events of
-  a source, use --for GitRepository/NAME.
+  has attempted (with --watch, also of newer revisions). For all events of a
+  source, use --for GitRepository/NAME.
 
 Watch:
   --watch streams new events until it is interrupted. It reconnects after lost
@@ -110,11 +110,11 @@ func (o *options) check() error {
 		case "warning":
 			o.types[i] = "Warning"
 		default:
-			return hint.Errorf("events are of the types Normal and Warning", "--types %q is not known", typ)
+			return hint.Errorf("must be Normal or Warning", "invalid --types %q", typ)
 		}
 	}
 	if o.since < 0 {
-		return fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
+		return fmt.Errorf("--since %s is in the future: must be a positive duration such as 10m", o.since)
 	}
 	if o.printsObjects() {
 		_, err := output.ObjectPrinter(o.format)
@@ -136,7 +136,7 @@ type query struct {
 	kinds []controllers.Kind
 	// resource is the resource of a subject that is not a Flux kind.
 	resource *kube.Resource
-	// hidden is the error that prevented the check whether the subject exists.
+	// hidden is the error that prevents checking whether the subject exists.
 	hidden error
 	// subjects are the Flux objects that the subject refers to.
 	subjects []controllers.Object
@@ -155,7 +155,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 		return err
 	}
 	if o.watch && len(about.Objects) > 1 {
-		return hint.Errorf("name kinds instead, as in flux events ks,hr --watch", "--watch takes one object")
+		return hint.Errorf("specify kinds instead: flux events ks,hr --watch", "--watch accepts only one object")
 	}
 	q := &query{app: a, options: o, namespace: namespace, kinds: about.Kinds}
 	if o.allNamespaces {
@@ -265,7 +265,7 @@ func (q *query) print(found []event.Event) error {
 		for i, h := range found {
 			objects[i] = h.Object
 		}
-		return output.PrintObjects(q.app.Answer(q.options.format), q.options.format, output.Unstructured(objects), false, output.NoHeader(q.options.noHeader))
+		return output.PrintObjects(q.app.Answer(q.options.format), q.options.format, output.Unstructured(objects), false, output.NoHeader(q.options.noHeader), app.Templates(q.app))
 	}
 	if len(found) == 0 {
 		q.app.UI.Line("No events found%s.", q.where())
@@ -333,8 +333,7 @@ func (q *query) shows(s eventScope, h event.Event, fresh bool) bool {
 	return len(o.reasons) == 0 || slices.ContainsFunc(o.reasons, func(r string) bool { return strings.EqualFold(r, h.Reason) })
 }
 
-// eventScope is a list of events: those of a namespace, or those of objects of
-// one kind in it.
+// eventScope is a list of events in a namespace, of all objects or of objects of one kind.
 type eventScope struct {
 	namespace string // "" for all namespaces
 	kind      schema.GroupKind

@@ -12,16 +12,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// link is an object in an upstream chain. A complete link was reached together
-// with all of its upstream objects, so the walk does not need to read it.
+// link is an object in an upstream chain. If it is complete, all of its upstream objects are known,
+// so it does not need to be read.
 type link struct {
 	objref.Target
 	whole bool
 }
 
-// upstreamOf returns the direct upstream objects of an object: its sources, the
-// ImageRepository of a policy, the Provider of an Alert. Dependencies are
-// excluded: they have upstream chains of their own.
+// upstreamOf returns the direct upstream objects of an object: its sources, the ImageRepository of
+// a policy, the Provider of an Alert. Dependencies are excluded, because they have separate
+// upstream chains.
 func upstreamOf(k controllers.Kind, o controllers.Object) []link {
 	var links []link
 	add := func(whole bool, targets []controllers.ID) {
@@ -32,8 +32,7 @@ func upstreamOf(k controllers.Kind, o controllers.Object) []link {
 		}
 	}
 	upstream, sources := k.Upstream(o), k.SourceOf(o)
-	// The HelmChart of a release has the source in the chart template of the
-	// release upstream.
+	// The source in the chart template is upstream of the HelmChart of a release.
 	_, described := controllers.Path{"spec.chart.spec"}.Lookup(o)
 	add(described, upstream)
 	add(false, sources)
@@ -146,8 +145,8 @@ func (c *walker) read(ctx context.Context, subject objref.Target, level []link) 
 	return next, nil
 }
 
-// objects returns the objects that a target refers to: at most one with a
-// namespace, or one in each namespace.
+// objects returns the objects that a target refers to: at most one if it has a namespace, else one
+// per namespace.
 func (c *walker) objects(ctx context.Context, t objref.Target) ([]controllers.Object, error) {
 	var objects []controllers.Object
 	err := c.client.WithServedVersion(ctx, t.Kind, func(r kube.Resource) error {

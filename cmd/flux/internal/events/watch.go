@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/event"
@@ -162,7 +163,7 @@ func (w *eventWatcher) begin() error {
 	event.Sort(first)
 	w.early = nil
 	if w.options.printsObjects() {
-		records, err := output.NewRecords(w.app.Answer(w.options.format), w.options.format, output.NoHeader(w.options.noHeader))
+		records, err := output.NewRecords(w.app.Answer(w.options.format), w.options.format, output.NoHeader(w.options.noHeader), app.Templates(w.app))
 		if err != nil {
 			return err
 		}

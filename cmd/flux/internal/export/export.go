@@ -56,7 +56,7 @@ func NewCommand(a *app.App) *cobra.Command {
 
 Output:
   The manifests exclude the status, the annotations of reconciliation requests
-  and the annotation of kubectl. They include all labels, also the owner labels
+  and the annotation of kubectl. They include all labels, even the owner labels
   of controllers. Objects are printed while they are listed. Secrets are printed
   as they are stored; with --with-credentials, each Secret is printed once,
   after the first object that refers to it.
@@ -67,7 +67,7 @@ Output:
 
 func refersToSecrets(k controllers.Kind) bool { return len(k.Secrets) > 0 }
 
-// check lets export print the objects of lists while they are read.
+// check makes the action list the objects itself, so that they are printed while they are read.
 func check(act *kinds.Act) error {
 	act.Unlisted = true
 	if act.Options.AllNamespaces && len(act.What.Objects) > 0 {
@@ -90,7 +90,7 @@ func (o *options) export(ctx context.Context, act *kinds.Act) error {
 	return exportNamed(ctx, act, p)
 }
 
-// unexported returns the large fields that manifests do not have.
+// unexported returns the large fields that manifests omit.
 func unexported() []string { return []string{"metadata.managedFields", "status"} }
 
 // exporting returns the progress, which is hidden if the objects are printed to a
@@ -132,8 +132,7 @@ func exportLists(ctx context.Context, act *kinds.Act, p *printer) error {
 	return errors.Join(p.out.close(), failed)
 }
 
-// exportNamed prints named objects. It reports the errors of those that cannot be
-// read.
+// exportNamed prints named objects and reports those that cannot be read.
 func exportNamed(ctx context.Context, act *kinds.Act, p *printer) error {
 	failed := act.Try(func(t *objref.Target) error { return t.Read(ctx, act.Client) })
 	p.start(ctx, act.App)

@@ -16,8 +16,8 @@ import (
 type manifestWriter struct {
 	list      *output.ListWriter
 	documents *bufio.Writer
-	// single is true if one object was named, which JSON does not print as a
-	// list. held is that object until it is known that no other follows.
+	// single is set if one object was named, which is not a list in JSON. held is that object until
+	// no other can follow.
 	single bool
 	held   controllers.Object
 	one    func(controllers.Object) error
@@ -68,8 +68,8 @@ func (w *manifestWriter) addItem(manifest controllers.Object) error {
 	return w.list.Add(manifest)
 }
 
-// flush writes the buffered documents. An incomplete list in JSON is not closed:
-// it is invalid, so that it is not mistaken for all objects.
+// flush writes the buffered documents. An incomplete JSON list is not closed, so that it is invalid
+// instead of looking complete.
 func (w *manifestWriter) flush() error {
 	if w.list != nil {
 		return nil
@@ -77,7 +77,7 @@ func (w *manifestWriter) flush() error {
 	return w.documents.Flush()
 }
 
-// close writes the end of the output, nothing if no object was named that exists.
+// close writes the end of the output, or nothing if no named object exists.
 func (w *manifestWriter) close() error {
 	switch {
 	case w.list == nil:

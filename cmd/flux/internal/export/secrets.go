@@ -31,7 +31,7 @@ type printer struct {
 
 	queue chan exported
 	done  chan struct{}
-	// broken is closed with an error of the output, which err then holds.
+	// broken is closed after an output error, which is stored in err.
 	broken chan struct{}
 	err    error
 	failed error
@@ -43,7 +43,7 @@ type exported struct {
 	refs   []reference
 }
 
-// start begins to print the objects of add, until end.
+// start starts printing the objects that are added, until end is called.
 func (p *printer) start(ctx context.Context, a *app.App) {
 	p.queue, p.done, p.broken = make(chan exported, ahead), make(chan struct{}), make(chan struct{})
 	go func() {
@@ -62,7 +62,7 @@ func (p *printer) start(ctx context.Context, a *app.App) {
 	}()
 }
 
-// add prints an object after those before it.
+// add prints an object after the previous ones.
 func (p *printer) add(o controllers.Object) error {
 	e := exported{object: o}
 	if p.secrets != nil {
@@ -76,8 +76,8 @@ func (p *printer) add(o controllers.Object) error {
 	}
 }
 
-// end waits until all objects are printed. It returns an error of the output, or
-// ErrReported if a Secret could not be read.
+// end waits until all objects are printed. It returns an output error, or ErrReported if a Secret
+// could not be read.
 func (p *printer) end() error {
 	close(p.queue)
 	<-p.done
@@ -140,7 +140,7 @@ type secret struct {
 	reported bool
 }
 
-// take returns the Secret once, so that it is printed once and then released.
+// take returns the Secret on its first call only, so that it is printed once and then released.
 func (s *secret) take() controllers.Object {
 	o := s.object
 	s.object = nil
@@ -154,8 +154,8 @@ type reference struct {
 	optional bool
 }
 
-// references returns the Secrets that an object refers to and starts to read
-// those that no other object has referred to.
+// references returns the Secrets that an object references, and starts reading those not referenced
+// before.
 func (r *secretReader) references(o controllers.Object) []reference {
 	var refs []reference
 	for _, ref := range controllers.SecretsOf(o) {
@@ -183,8 +183,8 @@ func (r *secretReader) secret(namespace, name string) *secret {
 	return s
 }
 
-// failure returns the error of a Secret that could not be read, once. A missing
-// Secret is an error of the first reference that is not optional.
+// failure returns the error of an unreadable Secret once. A missing Secret is an error of the first
+// reference that is not optional.
 func (r reference) failure() error {
 	s := r.secret
 	if s.err == nil || s.reported || r.optional && apierrors.IsNotFound(s.err) {

@@ -109,7 +109,7 @@ Selection:
 
 Output:
   On a terminal, several kinds share one table, failures first; in a pipe, each
-  kind has its own, as in Flux 2.9. On a narrow terminal, messages are
+  kind has a separate table, as in Flux 2.9. On a narrow terminal, messages are
   truncated and less important columns are omitted, unless --no-trunc is set.
   -o json, yaml and name print objects while they are listed, unless --sort-by
   is set. Templates keep all objects in memory.
@@ -123,7 +123,7 @@ Watch:
   message "deleted" or a metadata.deletionTimestamp. Objects that no longer
   match the filters are shown once more.`
 
-// familyWord returns the family of the kinds of a command.
+// familyWord returns the family that a command lists.
 func familyWord(c *cobra.Command) string {
 	if len(c.Aliases) == 0 || !c.HasSubCommands() {
 		return "none"
@@ -146,8 +146,8 @@ func allCommand(short, words string, run func(*cobra.Command) error) *cobra.Comm
 	}
 }
 
-// listedByAll returns the kinds of `get all`, without ArtifactGenerator and the kinds of flux-operator, as in Flux
-// 2.9: their own commands and --kind list these.
+// listedByAll returns the kinds of `get all`. As in Flux 2.9, ArtifactGenerator and the kinds of
+// flux-operator are excluded; their own commands and --kind list them.
 func listedByAll() []controllers.Kind {
 	return slices.DeleteFunc(slices.Clone(controllers.Kinds), func(k controllers.Kind) bool { return k.Family == "artifact" })
 }
@@ -250,15 +250,15 @@ func (q *query) printObjects(a *app.App, entries []entry, single bool) error {
 	if q.custom != nil {
 		return q.custom.Print(w, rowsOf(entries))
 	}
-	return output.PrintObjects(w, q.options.format, objectsOf(entries), single)
+	return output.PrintObjects(w, q.options.format, objectsOf(entries), single, app.Templates(a))
 }
 
 func show(a *app.App, q *query, t output.Table) error {
 	return a.Table(t, app.TableStyle{NoHeader: q.options.noHeader, NoTrunc: q.options.noTrunc, Fold: q.wide()})
 }
 
-// getSeveral lists several kinds. It skips kinds that the cluster does not serve
-// unless they are named, and fails at the end for kinds that could not be listed.
+// getSeveral lists several kinds. Kinds that the cluster does not serve are skipped unless they are
+// specified. It fails at the end if a kind could not be listed.
 func getSeveral(ctx context.Context, a *app.App, q *query) error {
 	var there []listing
 	var failed error
@@ -299,8 +299,8 @@ func getSeveral(ctx context.Context, a *app.App, q *query) error {
 	return failed
 }
 
-// mayBeAbsent reports whether an error means that the cluster does not serve a
-// kind that the user did not name.
+// mayBeAbsent reports whether an error means that the cluster does not serve a kind that the user
+// did not specify.
 func (q *query) mayBeAbsent(err error) bool {
 	var absent *kube.MissingKindError
 	return errors.As(err, &absent) && q.every
@@ -327,7 +327,7 @@ func printAll(a *app.App, q *query, listings []listing) error {
 	return nil
 }
 
-// complete adds the completion of the flags of get.
+// complete adds completions to the flags of get.
 func (o *options) complete(cmd *cobra.Command) {
 	complete.Flag(cmd, "output", complete.Format)
 	complete.Flag(cmd, "status-selector", cobra.FixedCompletions([]string{

@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// query selects the objects of a listing and their format.
+// query selects the objects to list and their format.
 type query struct {
 	client    *kube.Client
 	now       func() time.Time
@@ -38,7 +38,7 @@ type query struct {
 	sorter  columns.Sorter
 	// custom prints the columns of -o custom-columns, or is nil.
 	custom *output.CustomColumns
-	// stream prints objects while they are read, nil if all are required first.
+	// stream prints objects while they are read. It is nil if all objects are required first.
 	stream *objectStream
 }
 
@@ -52,6 +52,7 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 	q := &query{now: a.Now, options: o, kinds: s.Kinds, several: s.Several(), every: s.Every, status: status}
 	if o.format == "" {
 		_, q.screen = a.Screen(false)
+		q.screen = q.screen || a.Context != "" // several clusters share one table, too
 	}
 	if q.printsObjects() {
 		if _, err := output.ObjectPrinter(o.format); err != nil {
@@ -74,8 +75,7 @@ func newQuery(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) (*q
 	return q, err
 }
 
-// name restricts the query to named objects. The namespace of the query is theirs
-// if all have the same.
+// name restricts the query to named objects. If all have the same namespace, the query uses it.
 func (q *query) name(objects []objref.Target) {
 	q.objects = objects
 	for i, t := range objects {
@@ -92,7 +92,8 @@ func (q *query) printsObjects() bool { return q.options.format != "" && !q.wide(
 
 func (q *query) wide() bool { return q.options.format == "wide" }
 
-// flat reports whether several kinds share one table. In a pipe, each kind has its own, as in Flux 2.9.
+// flat reports whether several kinds share one table. In a pipe, each kind has a separate table, as in Flux
+// 2.9.
 func (q *query) flat() bool { return q.several && (q.wide() || q.screen || q.options.watch) }
 
 // table describes the tables of the query.
@@ -106,8 +107,8 @@ func (q *query) table() *columns.Table {
 // columnsOf returns the columns of the table with a kind.
 func columnsOf(q *query, k controllers.Kind) []columns.Column { return q.table().Of(k) }
 
-// selections returns the lists with the selected objects of a kind: one, or one
-// for each namespace of named objects.
+// selections returns the lists that contain the selected objects of a kind: one, or one per
+// namespace of named objects.
 func (q *query) selections(k controllers.Kind) []kube.Selection {
 	if len(q.objects) == 0 {
 		return []kube.Selection{{Namespace: q.namespace, Labels: q.options.labels}}
@@ -138,7 +139,7 @@ func (q *query) named(k controllers.Kind) []objref.Target {
 	return slices.DeleteFunc(slices.Clone(q.objects), func(t objref.Target) bool { return t.Kind.Kind != k.Kind })
 }
 
-// wants reports whether an object is selected.
+// wants reports whether the query selects an object.
 func (q *query) wants(k controllers.Kind, o controllers.Object) bool {
 	return len(q.objects) == 0 || slices.ContainsFunc(q.objects, func(t objref.Target) bool { return is(t, k, o) })
 }
@@ -159,8 +160,8 @@ type listing struct {
 	err   error
 }
 
-// entry has the required part of an object: a row for a table, or the whole object
-// for other formats. A long table needs the memory of its rows only.
+// entry is the stored part of an object: a row for tables, else the whole object. A long table only
+// uses the memory of its rows.
 type entry struct {
 	object  controllers.Object
 	row     []string
@@ -214,7 +215,7 @@ func (q *query) unshown(k controllers.Kind) []string {
 	return fields
 }
 
-// take adds an object to a listing if it is selected.
+// take adds a selected object to a listing.
 func (q *query) take(l *listing, shown []columns.Column, o controllers.Object) error {
 	if !q.wants(l.kind, o) {
 		return nil

@@ -14,17 +14,17 @@ import (
 // sink prints the entries of a watch.
 type sink interface {
 	begin(entries []entry) error
-	// add prints a change. An entry that is not kept no longer matches the query.
+	// add prints a change. If an entry is not kept, it no longer matches the query.
 	add(e entry, kept, deleted bool) error
 	// draw redraws the screen, completely if its size has changed.
 	draw(resized bool) error
-	// beside prints text that is not an entry.
+	// beside prints text between the entries.
 	beside(write func())
 }
 
 func newSink(a *app.App, q *query) (sink, error) {
 	if q.printsObjects() {
-		records, err := output.NewRecords(a.Answer(q.options.format), q.options.format, output.NoHeader(q.options.noHeader))
+		records, err := output.NewRecords(a.Answer(q.options.format), q.options.format, output.NoHeader(q.options.noHeader), app.Templates(a))
 		return recordSink{records: records}, err
 	}
 	headers := columns.Headers(columnsOf(q, q.kinds[0]))
@@ -42,7 +42,7 @@ func newSink(a *app.App, q *query) (sink, error) {
 	}, nil
 }
 
-// lines is the part of sinks that print lines and do not redraw them.
+// lines implements the methods of sinks that print lines instead of redrawing them.
 type lines struct{}
 
 func (lines) draw(bool) error { return nil }
@@ -67,7 +67,7 @@ func (s recordSink) add(e entry, _, deleted bool) error {
 	return s.records.Print(&unstructured.Unstructured{Object: e.object}, deleted)
 }
 
-// tableSink prints a row for each change that is visible in the row.
+// tableSink prints a row for each visible change.
 type tableSink struct {
 	lines
 	stream  *output.Stream
@@ -131,8 +131,8 @@ func (s liveSink) beside(write func()) {
 	write()
 }
 
-// deletedRow returns the row of a deleted object. READY is False, because readers
-// of the column expect True, False or Unknown.
+// deletedRow returns the row of a deleted object. READY is False, because scripts expect True,
+// False or Unknown in this column.
 func deletedRow(headers, row []string) []string {
 	row = slices.Clone(row)
 	row[slices.Index(headers, "READY")] = "False"

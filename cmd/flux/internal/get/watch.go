@@ -26,7 +26,7 @@ type update struct {
 	ended  error
 }
 
-// redrawPause is the time that changes are collected before a table is redrawn.
+// redrawPause is the time for which changes are collected before a table is redrawn.
 const redrawPause = 50 * time.Millisecond
 
 // watch lists objects and prints changes until it is interrupted. --timeout limits
@@ -179,7 +179,7 @@ func (w *watcher) tell(err error) {
 	}
 }
 
-// beside prints text that is not an entry.
+// beside prints text between the entries.
 func (w *watcher) beside(write func()) {
 	if w.sink == nil {
 		write()

@@ -42,7 +42,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux history ks my-app
   flux diff --base 6f9a1b2c --head 1d2e3f4a --path clusters/production`,
 		Flags: func(fs *pflag.FlagSet) {
-			command.AddOutput(fs, &format, "output format; wide adds the first time and the digest", "wide", "json", "yaml")
+			command.AddOutput(fs, &format, "output format; wide adds the time of the first run and the digest", "wide", "json", "yaml")
 		},
 		Run: func(cmd *cobra.Command, s kinds.Selection) error {
 			return a.Interruptible(cmd, func() error { return run(a, cmd, format, s) })
@@ -86,7 +86,7 @@ func run(a *app.App, cmd *cobra.Command, format string, s kinds.Selection) error
 	}.Run(cmd.Context(), a, len(targets), nil)
 }
 
-// printed returns a format for programs, or "" for a table.
+// printed returns the machine-readable format, or "" for a table.
 func printed(format string) string {
 	if format == "wide" {
 		return ""
@@ -109,7 +109,7 @@ func subjectOf(t objref.Target) subject {
 	return s
 }
 
-// commitOf returns the commit of an entry, or "" if its revision is not that of a Git repository.
+// commitOf returns the commit of an entry, or "" if its revision is not from a Git repository.
 func commitOf(e tree.HistoryEntry) string {
 	return git.ParseRevision(cmp.Or(e.Origin, e.Revision)).Commit
 }
@@ -146,7 +146,7 @@ func (s subject) print(a *app.App, format string, several bool) error {
 	return a.Table(table, app.TableStyle{Fold: format == "wide"})
 }
 
-// column is a column of the table. wide columns are those of -o wide.
+// column is a table column. Wide columns are only in -o wide.
 type column struct {
 	header string
 	wide   bool

@@ -41,11 +41,11 @@ ready. The flags, the Kubernetes version and your permissions are checked before
 the cluster is changed.
 
 Versions:
-  --version selects the Flux version. The versions that "flux version
-  --embedded" lists are part of this program. Manifests of other versions are
-  downloaded from the releases of the Flux project, and their checksum is
-  verified; latest is the newest release. Without access to the releases,
-  --manifests installs rendered manifests.
+  --version selects the Flux version. The versions listed by "flux version
+  --embedded" are built in. Manifests of other versions are downloaded from the
+  releases of the Flux project, and their checksum is verified; latest is the
+  newest release. Without access to the releases, --manifests installs rendered
+  manifests.
 
 Output:
   -o json and -o yaml print a list of all objects with kind, namespace, name and
@@ -119,8 +119,8 @@ func (o *options) check() error {
 	return nil
 }
 
-// apply applies the objects and waits for the controllers. It returns results
-// only if requested, because they need a request per object.
+// apply applies the objects and waits for the controllers. It returns results only on request,
+// because each requires a request.
 func apply(ctx context.Context, a *app.App, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, results bool) ([]report.ChangeResult, error) {
 	a.UI.Action("installing components in %s namespace", set.Namespace)
 	var applied []report.ChangeResult
@@ -180,9 +180,8 @@ func exportManifests(a *app.App, set *manifests.Set) error {
 	return a.Document(string(text))
 }
 
-// installable checks, before the cluster is changed, the user's permissions, the
-// Kubernetes version and the present installation, which must not be too new.
-// Missing permissions are reported together.
+// installable checks the permissions, the Kubernetes version and the current installation before
+// the cluster is changed. Missing permissions are reported together, and downgrades are rejected.
 func installable(ctx context.Context, a *app.App, client *kube.Client, set *manifests.Set, objects []*unstructured.Unstructured, o *options) error {
 	verbs := []string{"create", "patch"}
 	if o.format != "" {
@@ -209,7 +208,7 @@ func installable(ctx context.Context, a *app.App, client *kube.Client, set *mani
 	}
 	for _, existing := range []controllers.Object{installed, home} {
 		if kube.Terminating(existing) {
-			return hint.Errorf("finish it with 'flux uninstall', which reports the blocking finalizers, then install again",
+			return hint.Errorf("run 'flux uninstall', which reports the blocking finalizers, then install again",
 				"an earlier removal is incomplete: %s is being deleted", controllers.Name(existing))
 		}
 	}
@@ -227,8 +226,8 @@ func supported(ctx context.Context, client *kube.Client, set *manifests.Set) err
 	return set.CheckKubernetes(server)
 }
 
-// unmanaged returns an error if a repository or another tool manages Flux,
-// because that would revert the installflags.
+// unmanaged returns an error if a repository or another tool manages Flux, because it would revert
+// the changes.
 func unmanaged(ctx context.Context, a *app.App, crd controllers.Object, force bool) error {
 	if crd == nil || force {
 		return nil

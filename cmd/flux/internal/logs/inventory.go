@@ -69,7 +69,7 @@ func children(ctx context.Context, a *app.App, client *kube.Client, root objref.
 			return nil
 		})
 	}
-	_ = reads.Wait() // failures has the errors
+	_ = reads.Wait() // failures contains the errors
 	var all []objref.Target
 	for i, err := range failures {
 		switch {
@@ -79,7 +79,7 @@ func children(ctx context.Context, a *app.App, client *kube.Client, root objref.
 			return nil, err
 		default:
 			message, _ := clierr.Explain(err, nil)
-			a.UI.Warning("the inventory of %s is not included: %s", level[i], message)
+			a.UI.Warning("skipping the inventory of %s: %s", level[i], message)
 		}
 	}
 	return all, nil

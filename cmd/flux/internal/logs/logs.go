@@ -121,11 +121,11 @@ func (o *options) parsed() (logs.Options, error) {
 	options.Filter.Level, options.Filter.Name = o.level.String(), o.name
 	switch {
 	case o.since < 0:
-		return options, fmt.Errorf("--since %s is in the future: give a time such as 10m", o.since)
+		return options, fmt.Errorf("--since %s is in the future: must be a positive duration such as 10m", o.since)
 	case o.tail < -1:
 		return options, fmt.Errorf("invalid --tail %d: must be a number of lines, or -1 for all", o.tail)
 	case o.streams < 1:
-		return options, fmt.Errorf("--max-log-requests %d reads nothing: give 1 or more", o.streams)
+		return options, fmt.Errorf("invalid --max-log-requests %d: must be at least 1", o.streams)
 	case o.since > 0 && o.sinceTime != "":
 		return options, errors.New("--since and --since-time are mutually exclusive")
 	case o.subject != "" && (o.kind != "" || o.name != ""):
@@ -134,7 +134,7 @@ func (o *options) parsed() (logs.Options, error) {
 	if o.sinceTime != "" {
 		at, err := time.Parse(time.RFC3339, o.sinceTime)
 		if err != nil {
-			return options, hint.Errorf("write it as in --since-time 2026-11-01T10:00:00Z", "--since-time %q is not a time", o.sinceTime)
+			return options, hint.Errorf("use a time such as 2026-11-01T10:00:00Z", "invalid --since-time %q", o.sinceTime)
 		}
 		options.SinceTime = at
 	}
@@ -175,8 +175,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	return readLogs(ctx, a, client, o, options)
 }
 
-// selected sets the kinds and the namespace of the filter, and returns the objects whose inventories
-// it has to include.
+// selected sets the kinds and namespace of the filter. It returns the objects whose inventories the filter
+// must include.
 func (o *options) selected(a *app.App, cmd *cobra.Command, args []string, filter *logs.Filter) ([]objref.Target, error) {
 	namespace, err := a.Namespace(cmd)
 	if err != nil {
@@ -199,14 +199,14 @@ func (o *options) selected(a *app.App, cmd *cobra.Command, args []string, filter
 	return roots, err
 }
 
-// readLogs prints the logs so far.
+// readLogs prints the existing logs.
 func readLogs(ctx context.Context, a *app.App, client *kube.Client, o *options, options logs.Options) error {
 	pods, err := logs.Pods(ctx, client, o.fluxNamespace)
 	if err != nil {
 		return err
 	}
 	if len(pods) == 0 {
-		return hint.Errorf("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+		return hint.Errorf("set --flux-namespace to the namespace of the controllers", "no controller pods found in %q namespace", o.fluxNamespace)
 	}
 	var failed error
 	options.Failed = func(err error) {
@@ -246,7 +246,7 @@ func manyLogs(err error) error {
 	return err
 }
 
-// logStream returns the writer of standard output. The lines for people may have colors.
+// logStream returns the writer for standard output. Human-readable lines may be colored.
 func logStream(a *app.App, o *options) io.Writer {
 	if o.format == "json" {
 		return a.Answer("lines")

@@ -51,7 +51,7 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 			return err
 		}
 	} else if !failed {
-		a.UI.Success("no older versions found in %s", o.path)
+		a.UI.Success("no outdated API versions found in %s", o.path)
 	}
 	if o.format != "" {
 		if err := a.Encode(o.format, report); err != nil {
@@ -64,7 +64,7 @@ func migrateFiles(ctx context.Context, a *app.App, o *options) error {
 	return nil
 }
 
-// show prints the changes of a file, and what prevents them.
+// show prints the changes to a file, or the reasons why it is not changed.
 func show(a *app.App, file migrate.File) {
 	if file.Skipped != "" {
 		a.UI.Failure("%s was not read: %s", file.Path, file.Skipped)
@@ -119,7 +119,7 @@ func writeMigrated(ctx context.Context, a *app.App, o *options, files []migrate.
 	if !o.yes {
 		yes, err := a.Confirm(ctx, "Make "+what+"?")
 		if err != nil {
-			return &hint.Error{Err: err, Hint: "answer beforehand with --yes, or see what would change with --dry-run"}
+			return &hint.Error{Err: err, Hint: "skip the prompt with --yes, or preview the changes with --dry-run"}
 		}
 		if !yes {
 			return fmt.Errorf("nothing was changed")

@@ -41,9 +41,9 @@ with --path the manifests in files. Run both before upgrading to a Flux version
 that no longer serves the old API versions.
 
 Cluster:
-  Each object that may be stored in an older version is rewritten in the storage
-  version of the installed CRD, and the older versions are removed from the CRD.
-  Field ownership is preserved.
+  Each object that may be stored at an older version is rewritten at the storage
+  version of the installed CRD, and the older versions are removed from the
+  stored versions of the CRD. Field ownership is preserved.
 
 Files:
   Lines with an older API version of a Flux kind are changed, including
@@ -53,10 +53,10 @@ Files:
   Flux may not serve the new API versions: upgrade it before its manifests.
 
 Fields:
-  A field that the newer version does not have is moved to its replacement, or
-  removed if it has no effect. If neither is possible, as in JSON patches (RFC
-  6902), the field is listed with the remedy, and the object or file is left
-  unchanged.`,
+  Fields that the newer version removed are moved to their replacement, or
+  dropped if they have no effect. If neither is possible, as in JSON patches
+  (RFC 6902), the field is listed with the remedy, and the object or file is
+  left unchanged.`,
 		Example: `  # Show the resources that are stored at older versions
   flux migrate --dry-run
 
@@ -102,7 +102,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	}
 	for _, flag := range []string{"extensions", "version"} {
 		if cmd.Flags().Changed(flag) {
-			return hint.Errorf("name the files with --path", "--%s is about files", flag)
+			return hint.Errorf("set --path to the manifests", "--%s requires --path", flag)
 		}
 	}
 	client, err := a.Client()
@@ -156,7 +156,7 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 		return fmt.Errorf("listing the CustomResourceDefinitions: %w", err)
 	}
 	if len(crds) == 0 {
-		return hint.Errorf("install it with 'flux install'", "the cluster has no definitions of Flux")
+		return hint.Errorf("install it with 'flux install'", "no Flux CRDs found in the cluster")
 	}
 	due, err := migrate.Outdated(ctx, client, crds)
 	if err != nil {
@@ -180,7 +180,7 @@ func migrateCluster(ctx context.Context, a *app.App, client *kube.Client, o *opt
 		report = append(report, line)
 	}
 	if len(due) == 0 {
-		a.UI.Success("everything is stored in its current version")
+		a.UI.Success("all resources are stored at their current API version")
 	}
 	if o.format != "" {
 		err = a.Encode(o.format, report)
@@ -198,7 +198,7 @@ func migrateDefinition(ctx context.Context, a *app.App, client *kube.Client, d *
 	for _, f := range fieldsOf(d) {
 		if !f.Blocked {
 			a.UI.Action("%s: %s", f.Object, f.Outcome)
-		} else if dryRun { // otherwise it is an error of the migration
+		} else if dryRun { // otherwise, the migration returns it
 			a.UI.Failure("%s: %s", f.Object, f.Outcome)
 			blocked++
 		}

@@ -33,17 +33,17 @@ whose inventory does not contain them. Flux does not delete these objects; -o wi
 shows the reasons and the commands that delete them. Nothing is changed.
 
 All kinds of the cluster are checked. --all-namespaces includes cluster-scoped
-objects. Objects are not listed if other controllers created them, such as
-Endpoints with the labels of their Service, if they have owner references, or if
-they are being deleted. If the owner is not ready, is being deleted, has no
+objects. Objects with owner references, objects that are being deleted, and
+objects that other controllers created, such as Endpoints with labels of their
+Service, are not listed. If the owner is not ready, is being deleted, has no
 inventory or applies objects to another cluster, the result is undetermined.
 
-If Flux in another cluster applies objects to this one, these are listed, because
+Objects that Flux in another cluster applies to this one are listed, because
 their owner does not exist here.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "there are no orphans except those that an annotation keeps",
 			clierr.ExitFailed:       "there are orphans",
-			clierr.ExitUndetermined: "undetermined: a kind could not be listed, or an owner has no complete inventory, or the command line is invalid",
+			clierr.ExitUndetermined: "undetermined: a kind could not be listed, the inventory of an owner is incomplete, or the command line is invalid",
 		}.Annotations(),
 		Example: `  # List the orphans in a namespace, or in the cluster
   flux orphans -n apps
@@ -144,7 +144,7 @@ func name(o orphans.Orphan) string {
 	return kind + "/" + o.Object.Name
 }
 
-// reason returns why an object is an orphan and what keeps it, with details.
+// reason returns why an object is an orphan and which annotation keeps it, with details.
 func reason(o orphans.Orphan, details bool) string {
 	parts := []string{o.Reason.String()}
 	if o.Kept != "" {
@@ -156,7 +156,8 @@ func reason(o orphans.Orphan, details bool) string {
 	return strings.Join(parts, "; ")
 }
 
-// summary reports what was found and what could not be checked, and returns the exit code.
+// summary prints the result and the checks that failed, and returns the error that sets the exit
+// code.
 func summary(a *app.App, r *orphans.Result, namespace string) error {
 	kept := 0
 	for _, o := range r.Orphans {

@@ -34,11 +34,10 @@ func folder(a *app.App) string {
 	return filepath.Join(home, ".fluxcd", "plugins")
 }
 
-// ownPrograms are the programs of flux that are named like plugins.
+// ownPrograms are the flux binaries whose names look like plugins.
 func ownPrograms() []string { return []string{helper.Program, helper.Sandbox} }
 
-// ReservedCommand reports whether a name is that of a built-in command or of a
-// program of flux.
+// ReservedCommand reports whether a name belongs to a built-in command or a flux binary.
 func ReservedCommand(a *app.App, name string) bool {
 	for _, own := range ownPrograms() {
 		if "flux-"+name == own {
@@ -60,7 +59,7 @@ func pluginCatalog(a *app.App) (*plugin.Catalog, error) {
 	return catalog, nil
 }
 
-// pluginError adds the remedy for a directory that cannot be changed.
+// pluginError adds a remedy if a directory is not writable.
 func pluginError(err error) error {
 	var known *hint.Error
 	if errors.Is(err, fs.ErrPermission) && !errors.As(err, &known) {

@@ -20,8 +20,8 @@ func newPluginInstall(a *app.App) *cobra.Command {
 		Use:   "install <name>[@<version>|@<digest>]",
 		Short: "Install a plugin from the catalog",
 		Long: `Download a plugin, verify its SHA-256 checksum and install it in the plugin
-directory. Without a version or digest, the latest version is installed. A plugin
-that is installed already is replaced.`,
+directory. Without a version or digest, the latest version is installed. An
+installed version is replaced.`,
 		Example: `  # Install the latest version
   flux plugin install operator
 
@@ -35,7 +35,7 @@ that is installed already is replaced.`,
   FLUXCD_PLUGIN_CATALOG=/mnt/catalog flux plugin install operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return hint.Errorf(cmd.CommandPath()+" operator", "the name of one plugin is required")
+				return hint.Errorf(cmd.CommandPath()+" operator", "exactly one plugin name is required")
 			}
 			return nil
 		},
@@ -93,7 +93,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := folder(a)
 	if path == "" {
-		return plugin.Folder{}, hint.Errorf("set "+plugin.FolderVariable+" to a directory", "no home directory to install plugins in")
+		return plugin.Folder{}, hint.Errorf("set "+plugin.FolderVariable+" to a directory", "cannot determine the plugin directory: no home directory")
 	}
 	return plugin.Folder{Path: path, Now: a.Now}, nil
 }
@@ -103,13 +103,13 @@ func newPluginUninstall(a *app.App) *cobra.Command {
 		Use:     "uninstall <name>",
 		Aliases: []string{"delete"},
 		Short:   "Uninstall a plugin",
-		Long: `Remove a plugin and its receipt from the plugin directory. A program that
-"flux plugin install" did not install is not removed.`,
+		Long: `Remove a plugin and its receipt from the plugin directory. Programs that were
+not installed by "flux plugin install" are not removed.`,
 		Example: `  # Uninstall a plugin
   flux plugin uninstall operator`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return hint.Errorf(cmd.CommandPath()+" operator", "the name of one plugin is required")
+				return hint.Errorf(cmd.CommandPath()+" operator", "exactly one plugin name is required")
 			}
 			return nil
 		},
@@ -181,8 +181,8 @@ func updatePlugins(a *app.App, cmd *cobra.Command, args []string) error {
 	return failed
 }
 
-// updatable returns the installed plugins, or the named one. Plugins that flux
-// did not install are reported and skipped.
+// updatable returns the installed plugins, or the named one. Plugins that were not installed by
+// flux are reported and skipped.
 func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []string) ([]plugin.Plugin, error) {
 	finder := installed(a)
 	finder.Path = ""
@@ -224,8 +224,8 @@ func updatePlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog
 	return nil
 }
 
-// isOlder reports whether an installed version is older than another one.
-// Versions that are not semantic are compared for equality.
+// isOlder reports whether an installed version is older than another one. Versions that are not
+// semver are compared for equality.
 func isOlder(installed, latest string) bool {
 	a, err := semver.StrictNewVersion(installed)
 	if err != nil {

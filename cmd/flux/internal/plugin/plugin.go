@@ -22,8 +22,8 @@ cannot replace a built-in command.
 
 Directories:
   Plugins are installed in ~/.fluxcd/plugins, or the directory in
-  FLUXCD_PLUGINS. Programs named flux-NAME in the directories of PATH are
-  plugins, too; the plugin directory has precedence.
+  FLUXCD_PLUGINS. Programs named flux-NAME in the directories of PATH are also
+  plugins; the plugin directory takes precedence.
 
 Arguments:
   Arguments after NAME are passed to the plugin. --kubeconfig, --context and
@@ -31,8 +31,8 @@ Arguments:
   every Kubernetes client in the plugin uses them.
 
 Catalog:
-  The default catalog is that of the Flux project. FLUXCD_PLUGIN_CATALOG sets
-  the URL or directory of another catalog.`
+  By default, the catalog of the Flux project is used. FLUXCD_PLUGIN_CATALOG
+  sets the URL or directory of another catalog.`
 	cmd.Example = `  # Find, install and run a plugin
   flux plugin search
   flux plugin install operator
@@ -49,8 +49,8 @@ func newPluginList(a *app.App) *cobra.Command {
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List installed plugins with their versions and paths",
-		Long: `List the plugins in the plugin directory and on PATH. The version of a plugin that
-"flux plugin install" did not install is shown as manual.`,
+		Long: `List the plugins in the plugin directory and on PATH. The version of plugins
+that were not installed by "flux plugin install" is shown as manual.`,
 		Example: `  # List plugins
   flux plugin list
 

@@ -25,15 +25,15 @@ import (
 	"github.com/fluxkit/flux/internal/plugin"
 )
 
-// pluginLine is a command line that names a plugin.
+// pluginLine is a command line that runs a plugin.
 type pluginLine struct {
 	plugin plugin.Plugin
 	// before has the flags before the name, after the arguments of the plugin.
 	before, after []string
 }
 
-// Run runs the plugin that a command line names. It returns false if the line
-// names no plugin, without a search if its first word is a built-in command.
+// Run runs the plugin that a command line specifies. It returns false if there is no plugin. It
+// does not search for plugins if the first word is a built-in command.
 func Run(ctx context.Context, a *app.App, root *cobra.Command, args []string) (handled bool, err error) {
 	line, word, ok := parsePluginLine(a, root, args)
 	if !ok {
@@ -60,8 +60,8 @@ func Run(ctx context.Context, a *app.App, root *cobra.Command, args []string) (h
 	return true, err
 }
 
-// parsePluginLine returns the plugin of a command line. Without one, word is the
-// first word if it is not a command.
+// parsePluginLine returns the plugin that a command line specifies. Without one, word is the first
+// word unless it is a command.
 func parsePluginLine(a *app.App, root *cobra.Command, args []string) (line pluginLine, word string, ok bool) {
 	i := firstWord(root.PersistentFlags(), args)
 	if i == len(args) || slices.ContainsFunc(args[:i], isHelpOrVersion) {
@@ -134,10 +134,10 @@ func pluginEnvironment(a *app.App, root *cobra.Command, line pluginLine) ([]stri
 	return forward(a, flags, explicit)
 }
 
-// forward returns the environment with the selected cluster and namespace. No
-// variable names a context, so KUBECONFIG gets a file first that selects it.
-// Without a kubeconfig there is no context to select: that is an error where the
-// command line is explicit, but a setting must not keep every plugin from running.
+// forward returns the environment with the selected cluster and namespace. No variable selects a
+// context, so KUBECONFIG starts with a file that does. Without a kubeconfig, no context can be
+// selected: this is an error for explicit flags, but not for settings, which would make all plugins
+// fail.
 func forward(a *app.App, flags *pflag.FlagSet, explicit bool) ([]string, error) {
 	env := a.Environ()
 	// flux in the plugin prefers these variables to the kubeconfig.
@@ -191,7 +191,7 @@ func writeOverlay(a *app.App, cache string, content []byte) (string, error) {
 	}
 	defer os.Remove(file.Name()) //nolint:errcheck // after the rename there is nothing to remove
 	if _, err = file.Write(content); err != nil {
-		_ = file.Close() // the error of writing says more
+		_ = file.Close() // the write error is more specific
 		return "", err
 	}
 	if err := file.Close(); err != nil {
@@ -232,10 +232,9 @@ func AddCommands(ctx context.Context, a *app.App, root *cobra.Command) {
 	}
 }
 
-// Complete completes a plugin's name or arguments. It returns false for a
-// completion of built-in commands. Arguments are completed by the plugin itself
-// if it is in the plugin directory: a program on PATH that is only named like a
-// plugin must not run unasked.
+// Complete completes a plugin's name or arguments. It returns false for built-in commands. Plugins
+// in the plugin directory complete their own arguments; other programs on PATH must not run without
+// a request by the user.
 func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []string) bool {
 	if len(args) < 2 {
 		return false

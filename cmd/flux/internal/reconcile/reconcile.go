@@ -34,7 +34,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux reconcile %[1]s %[2]s`},
 			{For: controllers.Kind.HasUpstream, Text: `  # Reconcile its upstream objects first, such as its source
   flux reconcile %[1]s %[2]s --with-source`},
-			{For: func(k controllers.Kind) bool { return k.Release }, Text: `  # Upgrade even if nothing has changed, or retry after the last retry has failed
+			{For: func(k controllers.Kind) bool { return k.Release }, Text: `  # Upgrade even if nothing has changed, or retry after all retries are exhausted
   flux reconcile %[1]s %[2]s --force
   flux reconcile %[1]s %[2]s --reset`},
 			{Text: `  # Reconcile several objects, all in a namespace, or all that are not ready
@@ -43,7 +43,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux reconcile %[1]s --failed -A`},
 			{Text: `  # Reconcile a suspended object and suspend it again
   flux reconcile %[1]s %[2]s --once`},
-			{Text: `  # Increase the time limit, or do not wait
+			{Text: `  # Increase the timeout, or do not wait
   flux reconcile %[1]s %[2]s --timeout 10m
   flux reconcile %[1]s %[2]s --wait=false`},
 			{Text: `  # Print the outcomes as JSON
@@ -97,8 +97,8 @@ func (o *options) reconcile(ctx context.Context, act *kinds.Act) error {
 	return requests.Run(ctx, act, o.Options)
 }
 
-// reconcilable returns the targets without the suspended objects, and with
-// --failed without the ready ones. It keeps all objects that are named.
+// reconcilable returns the targets without suspended objects and, with --failed, without ready
+// ones. Named objects are always included.
 func (o *options) reconcilable(act *kinds.Act) []objref.Target {
 	if !act.Listed {
 		return act.Targets

@@ -27,7 +27,7 @@ type options struct {
 	tail          int
 }
 
-// defaultTail is the default number of log lines of a controller.
+// defaultTail is the default of --tail.
 const defaultTail = 10_000
 
 // NewCommand returns the record command.
@@ -35,8 +35,8 @@ func NewCommand(a *app.App) *cobra.Command {
 	o := &options{}
 	cmd := &cobra.Command{
 		Use:   "record",
-		Short: "Record the state of Flux in a file without secrets",
-		Long: `Record the cluster state that the read-only commands of flux need into one file:
+		Short: "Record the state of Flux to a file without secrets",
+		Long: `Record the cluster state that the read-only flux commands require to one file:
 Flux resources, the objects in their inventories, workloads and pods, events,
 CRDs, leases, and recent logs of the controllers and of failing containers.
 Attach the file to a bug report, or serve it with "flux replay".
@@ -58,7 +58,7 @@ Output:
   # Record one namespace, and the namespace of the controllers
   flux record -n apps -o apps.flux.gz
 
-  # Record on another machine, and replay here
+  # Record on another machine, and replay locally
   ssh bastion flux record > cluster.flux.gz
   flux replay cluster.flux.gz -- flux why`,
 		Args: cobra.NoArgs,
@@ -68,7 +68,7 @@ Output:
 	fs.StringVarP(&o.output, "output", "o", "-", "path of the file, '-' for standard output")
 	fs.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "record all namespaces, the default without -n")
 	fs.IntVar(&o.tail, "tail", defaultTail, "maximum number of recent log lines of each controller")
-	_ = cmd.MarkFlagFilename("output", "gz") // fails for unknown flags only
+	_ = cmd.MarkFlagFilename("output", "gz") // fails only for unknown flags
 	return cmd
 }
 
@@ -77,7 +77,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 		return fmt.Errorf("invalid --tail %d: must not be negative", o.tail)
 	}
 	if o.output == "-" && ui.IsTerminal(a.Out) {
-		return hint.Errorf("redirect standard output, or write a file with -o FILE", "the recording is not written to a terminal")
+		return hint.Errorf("redirect standard output, or write a file with -o FILE", "refusing to write the recording to a terminal")
 	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
@@ -110,8 +110,8 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return nil
 }
 
-// write writes the recording to standard output, or to a file that only the user may read and that
-// exists only if it is whole.
+// write writes the recording to standard output, or to a file that only the user can read. An
+// incomplete file is removed.
 func write(ctx context.Context, a *app.App, r record.Recorder, path string) (end recording.End, err error) {
 	if path == "-" {
 		return r.Write(ctx, app.Unmasked(a.Out))

@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun"
 )
 
-// exported sets the objects of the cluster: the Namespaces, stubs of the Secrets, and the manifests
-// of the Flux objects. Secrets are not read.
+// exported sets the objects from the cluster: Namespaces, stubs of Secrets, and manifests of Flux
+// objects. Secrets are not read.
 func exported(ctx context.Context, a *app.App, r *rehearse.Rehearsal) error {
 	client, err := a.Client()
 	if err != nil {
@@ -68,7 +68,7 @@ func stub(namespace, name string) *unstructured.Unstructured {
 	}}
 }
 
-// installed sets the present version to that of the cluster.
+// installed sets the current version to the version on the cluster.
 func installed(ctx context.Context, client *kube.Client, r *rehearse.Rehearsal) error {
 	crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD)
 	if err != nil {

@@ -52,9 +52,9 @@ Output:
   If the sandbox does not contain the controllers of the next version, the
   report lists them and the results that are therefore unknown.`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess:      "there is no difference; notices, suspended resources and missing controllers of the next version do not change the exit code",
-			clierr.ExitFailed:       "something fails, must be migrated or changes",
-			clierr.ExitUndetermined: "undetermined: the rehearsal failed, the command line is invalid, or there is no difference but a resource could not be rehearsed",
+			clierr.ExitSuccess:      "no differences were found; notices, suspended resources and missing controllers of the next version do not change the exit code",
+			clierr.ExitFailed:       "a failure, a required migration or a change was found",
+			clierr.ExitUndetermined: "undetermined: the rehearsal failed, the command line is invalid, or no differences were found but a resource could not be rehearsed",
 		}.Annotations(),
 		Example: `  # Rehearse the upgrade of the only cluster in the repository to the newest embedded version
   flux rehearse
@@ -122,7 +122,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return verdict(a, report)
 }
 
-// verdict returns the exit code of a report.
+// verdict returns the error that sets the exit code for a report.
 func verdict(a *app.App, report *rehearse.Report) error {
 	switch report.Result {
 	case rehearse.Different:

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/rehearse"
 )
 
-// The formats of the report besides text.
+// Report formats other than text.
 var formats = []string{"json", "yaml", "html", "github"}
 
 // headings are the headings of the levels.
@@ -46,8 +46,8 @@ func write(a *app.App, format string, r *rehearse.Report) error {
 
 // overview returns the findings as a result that the formats of diff can show.
 func overview(r *rehearse.Report) *diff.Result {
-	// A comment has a limited number of short lines, so the conclusion comes first, and each remedy has
-	// a line of its own.
+	// Comments have a limited number of short lines, so the conclusion comes first, and each remedy is on a
+	// separate line.
 	o := &diff.Result{Owner: controllers.VersionedID{ID: controllers.ID{Kind: "Flux", Name: r.From + " → " + r.To}}, Builds: true, Warnings: []string{conclusion(r)}}
 	for _, heading := range headings {
 		for _, f := range r.Findings {
@@ -83,12 +83,12 @@ func lines(f rehearse.Finding) []string {
 	return all
 }
 
-// unknown returns what the rehearsal does not show.
+// unknown lists the results that the rehearsal could not determine.
 func unknown(r *rehearse.Report) []string {
 	var all []string
 	for _, c := range r.Controllers {
 		if !c.Exact && c.Unknown != "" {
-			all = append(all, fmt.Sprintf("%s %s: %s ran in its place; not known is %s", c.Name, c.To, c.Ran, printable.Line(c.Unknown)))
+			all = append(all, fmt.Sprintf("%s %s: %s ran instead; unknown: %s", c.Name, c.To, c.Ran, printable.Line(c.Unknown)))
 		}
 	}
 	for _, line := range r.Unsettled {
@@ -111,20 +111,20 @@ func conclusion(r *rehearse.Report) string {
 	var sentence string
 	switch r.Result {
 	case rehearse.Same:
-		sentence = fmt.Sprintf("Nothing differs between Flux %s and %s in %s.", r.From, r.To, output.Amount(r.Objects, "object"))
+		sentence = fmt.Sprintf("No differences between Flux %s and %s in %s.", r.From, r.To, output.Amount(r.Objects, "object"))
 	case rehearse.Different:
 		sentence = fmt.Sprintf("Flux %s differs from %s: %s in %s.", r.To, r.From, render.Totals(r.Changes), output.Amount(r.Objects, "object"))
 	default:
 		sentence = fmt.Sprintf("The upgrade from Flux %s to %s could not be rehearsed completely.", r.From, r.To)
 	}
 	if others > 0 {
-		sentence += fmt.Sprintf(" %d of %s did not run in the version of Flux %s: what only these versions change is not known.",
+		sentence += fmt.Sprintf(" %d of %s did not run at the version of Flux %s: changes that are specific to these versions are unknown.",
 			others, output.Amount(len(r.Controllers), "controller"), r.To)
 	}
 	return sentence
 }
 
-// text writes the report for people.
+// text writes the report as text.
 func text(a *app.App, r *rehearse.Report) error {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "Upgrade from Flux %s to %s", r.From, r.To)

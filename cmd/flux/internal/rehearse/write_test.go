@@ -64,7 +64,7 @@ func TestWrite(t *testing.T) {
 			"HelmRepository", "not ready with either version", "slow",
 		}
 		if format != "json" && format != "yaml" {
-			wanted = append(wanted, "Breaks", "Migrate", "Could not check", "1 of 2 controllers did not run in the version of Flux 2.10.0", "suspend")
+			wanted = append(wanted, "Breaks", "Migrate", "Could not check", "1 of 2 controllers did not run at the version of Flux 2.10.0", "suspend")
 		}
 		for _, want := range wanted {
 			if !strings.Contains(out.String(), want) {
@@ -102,11 +102,11 @@ func TestVerdict(t *testing.T) {
 func TestConclusion(t *testing.T) {
 	t.Parallel()
 	exact := &rehearse.Report{From: "2.9.6", To: "2.10.0", Result: rehearse.Same, Objects: 3, Controllers: []rehearse.Controller{{Exact: true}}}
-	if got, want := conclusion(exact), "Nothing differs between Flux 2.9.6 and 2.10.0 in 3 objects."; got != want {
+	if got, want := conclusion(exact), "No differences between Flux 2.9.6 and 2.10.0 in 3 objects."; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	exact.Controllers = append(exact.Controllers, rehearse.Controller{})
-	want := "Nothing differs between Flux 2.9.6 and 2.10.0 in 3 objects. 1 of 2 controllers did not run in the version of Flux 2.10.0: what only these versions change is not known."
+	want := "No differences between Flux 2.9.6 and 2.10.0 in 3 objects. 1 of 2 controllers did not run at the version of Flux 2.10.0: changes that are specific to these versions are unknown."
 	if got := conclusion(exact); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

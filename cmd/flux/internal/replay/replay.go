@@ -39,7 +39,7 @@ Output:
   that Flux does not apply. "flux why" therefore lists the drift of ready
   resources under "Could not check".`,
 		Annotations: command.Exits{
-			command.OtherExit: "the exit code of the command", clierr.ExitInterrupted: "interrupted, which is how a replay without a command ends",
+			command.OtherExit: "the exit code of the command", clierr.ExitInterrupted: "interrupted, which ends a replay without a command",
 		}.Annotations(),
 		Example: `  # Explain what was not ready
   flux replay cluster.flux.gz -- flux why
@@ -47,15 +47,15 @@ Output:
   # Explore the recording in a shell
   flux replay cluster.flux.gz -- $SHELL
 
-  # Serve the recording for other programs
+  # Serve the recording to other programs
   flux replay cluster.flux.gz`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			dash := cmd.ArgsLenAtDash()
 			switch {
 			case len(args) == 0 || dash == 0:
-				return errors.New("the path of a recording is required")
+				return errors.New("the path to a recording is required")
 			case dash < 0 && len(args) > 1, dash > 1:
-				return hint.Errorf("write -- before the command: flux replay FILE -- COMMAND", "one recording can be replayed at a time")
+				return hint.Errorf("write -- before the command: flux replay FILE -- COMMAND", "only one recording can be replayed at a time")
 			case dash == 1 && len(args) == 1:
 				return errors.New("a command is required after --")
 			}
@@ -119,7 +119,7 @@ func open(path string) (*replay.Recording, error) {
 	return r, nil
 }
 
-// announcement is the answer of -o json.
+// announcement is the JSON output.
 type announcement struct {
 	Kubeconfig string    `json:"kubeconfig"`
 	Time       time.Time `json:"time"`
@@ -154,7 +154,7 @@ func child(ctx context.Context, a *app.App, env, words []string) error {
 	c := exec.CommandContext(ctx, words[0], words[1:]...)
 	c.Env = env
 	c.Stdin, c.Stdout, c.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)
-	// On a terminal the command receives the interrupt itself.
+	// On a terminal, the command receives Ctrl-C directly.
 	c.Cancel = func() error { return c.Process.Signal(os.Interrupt) }
 	err := c.Run()
 	var exited *exec.ExitError

@@ -49,7 +49,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux resume --expired -A --wait=false`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.BoolVar(&wait, "wait", true, "wait until each object is reconciled")
-			fs.BoolVar(&expired, "expired", false, "resume only objects whose suspension has expired, of all kinds or of those specified")
+			fs.BoolVar(&expired, "expired", false, "resume only objects whose suspension has expired, of the specified kinds or all kinds")
 		},
 		Action: &kinds.Action{
 			Selects: "resume", Output: "print the result for each object", Formats: []string{"json", "yaml", "name"},
@@ -82,8 +82,8 @@ func resume(ctx context.Context, act *kinds.Act, wait bool) error {
 	return requests.Run(ctx, act, requests.Options{Resume: true, Wait: wait})
 }
 
-// selectExpired selects all objects in the scope of --expired. All kinds include those of flux-operator, whose suspensions would
-// otherwise never expire.
+// selectExpired selects all objects in the scope of --expired. Without a kind, these include the kinds of
+// flux-operator, whose suspensions would otherwise never expire.
 func selectExpired(act *kinds.Act) error {
 	if len(act.What.Objects) > 0 {
 		return hint.Errorf("specify only kinds, such as ks,hr, or none", "names and --expired are mutually exclusive")
@@ -95,8 +95,8 @@ func selectExpired(act *kinds.Act) error {
 	return nil
 }
 
-// resumeExpired resumes the listed objects whose suspension has expired. An object that was changed since fails, because another
-// user may have extended the suspension.
+// resumeExpired resumes the listed objects whose suspension has expired. It fails for objects that were
+// changed since, because another user may have extended the suspension.
 func resumeExpired(ctx context.Context, act *kinds.Act, wait bool) error {
 	now := act.App.Now()
 	var invalid error

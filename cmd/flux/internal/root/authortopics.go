@@ -1,6 +1,6 @@
 package root
 
-// pullRequestsTopic returns the text about flux diff --base.
+// pullRequestsTopic returns the help text on flux diff --base.
 func pullRequestsTopic() string {
 	return `How flux diff --base compares pull requests, without cluster access: it builds
 the Kustomizations and HelmReleases in the cluster directory (--path) at two
@@ -16,8 +16,8 @@ Revisions:
 
 Clusters:
   To compare several clusters, repeat --path or quote a pattern. Objects that
-  they have in common are rendered once. The report is grouped by cluster;
-  changes that several clusters have in common come first.
+  several clusters share are rendered once. The report is grouped by cluster;
+  changes that several clusters share come first.
 
 Sources:
   Sources whose URL is a remote of the repository are read from the clone; a
@@ -39,11 +39,11 @@ Comment and status:
   --comment creates a comment on the pull request of the CI system, even if the
   comparison fails; later runs update it. --status sets the commit status. The
   token is read from the environment only: GITHUB_TOKEN, GITLAB_TOKEN,
-  GITEA_TOKEN or BITBUCKET_TOKEN. Pull requests from forks, whose token cannot
-  write, cause a warning.`
+  GITEA_TOKEN or BITBUCKET_TOKEN. For pull requests from forks, whose token has
+  no write access, a warning is printed instead.`
 }
 
-// timelineTopic returns the text about the order of changes.
+// timelineTopic returns the help text on the order of changes.
 func timelineTopic() string {
 	return `Timelines list the changes to a cluster in order: objects that are created,
 changed, restarted, recreated or deleted, Helm releases, and failures.
@@ -63,12 +63,12 @@ Test:
   restart, and temporary failures.`
 }
 
-// testingTopic returns the text about tests in a sandbox.
+// testingTopic returns the help text on tests in a sandbox.
 func testingTopic() string {
 	return `Tests of a repository with the Flux controllers, in a temporary sandbox on this
 machine: flux test, flux bisect and flux rehearse. They require no cluster and
-no containers. A sandbox needs 2 GiB of memory and is removed at the end, also
-after Ctrl-C.
+no containers. A sandbox requires 2 GiB of memory and is always removed at the
+end, even after Ctrl-C.
 
 Differences from a cluster:
   Workloads do not run: their pods become ready without images. Alerts and image
@@ -79,9 +79,9 @@ Differences from a cluster:
 
 Sources:
   The sandbox serves the work tree, or a revision, instead of the remote
-  repository. It has no network: in flux test, --map replaces another source
-  with a directory, and --vendor uses the sources that "flux test vendor" has
-  fetched.
+  repository. It has no network access: in flux test, --map replaces another
+  source with a directory, and --vendor uses the sources that "flux test vendor"
+  has fetched.
 
   With --allow-network, the controllers fetch sources from their URLs with the
   credentials in the repository. Use it only for trusted repositories: the
@@ -99,8 +99,8 @@ Test files:
   flux test runs the test files of the repository (*.fluxtest.yaml), or those in
   its arguments, after the first reconciliation. They test how the controllers
   handle commits, other changes and faults; the sandbox receives notifications
-  and image updates. Each step has its own timeout. docs/test-files.md has the
-  format.
+  and image updates. Each step has a separate timeout. docs/test-files.md
+  describes the format.
 
 Pull requests:
   With --base, flux test reconciles the base, then the head, and then runs the
@@ -108,7 +108,7 @@ Pull requests:
   timeline".`
 }
 
-// validationTopic returns the text about the checks of flux validate.
+// validationTopic returns the help text on the checks of flux validate.
 func validationTopic() string {
 	return `How flux validate checks manifests. It builds the Kustomizations and HelmReleases
 in a cluster directory as in flux diff --base, and validates each object.
@@ -132,11 +132,11 @@ CRDs:
   are listed as not validated.
 
 Other schemas:
-  --schema-location has the schemas of kinds whose CRD is not in the repository.
-  It is a directory, or a URL template as in kubeconform with the fields .Group,
-  .ResourceKind and .ResourceAPIVersion. The files are CRDs or JSON schemas.
-  Schemas of servers are kept for 24 hours in the cache directory of the user.
-  An object whose schema cannot be read is listed, and the exit code is 2.
+  --schema-location sets the location of schemas for kinds whose CRD is not in
+  the repository: a directory, or a URL template as in kubeconform with the
+  fields .Group, .ResourceKind and .ResourceAPIVersion. The files are CRDs or
+  JSON schemas. Downloaded schemas are cached for 24 hours. Objects whose schema
+  cannot be read are listed, and the exit code is 2.
 
 API server:
   --sandbox starts an empty API server with the default feature gates (others:
@@ -144,30 +144,30 @@ API server:
   against it, and removes it.
 
 Not in Git:
-  Objects without a known schema are listed, and Kustomizations and HelmReleases
-  whose source, chart, variables or values are not available. References to
+  Objects without a known schema, and Kustomizations and HelmReleases whose
+  source, chart, variables or values are unavailable, are listed. References to
   objects that may be created on the cluster are notes: namespaces, Secrets,
   ConfigMaps, ServiceAccounts, roles, and the pods of Services, autoscalers and
   disruption budgets.`
 }
 
-// diagnosisTopic returns the text about the checks and the report of flux why.
+// diagnosisTopic returns the help text on the checks and the report of flux why.
 func diagnosisTopic() string {
 	return `How flux why checks resources.
 
 Namespace or cluster:
   flux why checks the Flux resources of all namespaces and the controllers, or
   with --namespace the Flux resources of that namespace. Problems are grouped by
-  root cause, those that block most resources first. With several root causes,
-  descriptions are shortened to 10 lines unless --verbose is set.
+  root cause; those that block most resources come first. With several root
+  causes, descriptions are shortened to 10 lines unless --verbose is set.
 
 Resources:
   For one resource, flux why also checks for problems that its status does not
   show: undelivered notifications, and objects in its inventory that were
-  deleted or changed outside Flux (drift), are not deleted completely, contain
-  values encrypted with SOPS, or are also applied by another resource.
+  deleted or changed outside Flux (drift), are still being deleted, contain
+  SOPS-encrypted values, or are also applied by another resource.
 
-  If there is no problem, the report shows the applied and the fetched revision
+  If no problem is found, the report shows the applied and the fetched revision
   and the time of the next fetch. In a clone of the source, it lists the fetched
   commits that are not applied yet, with their authors; elsewhere it shows only
   their range.
@@ -179,12 +179,12 @@ Progress:
   a crash loop, both are problems.
 
 JSON and YAML:
-  healthy     true if there is no problem
+  healthy     true if no problem was found
   checked     number of resources
   summary     problems, rootCauses, shown
   cases       object, root (code, message, details, remedies), the chain of
               findings from the object to the root cause, and blocked objects
-  progress    cases that are not a problem yet
+  progress    cases that are not problems yet
   facts       revisions of the resource
   unapplied   commits that are not live
   unknown     objects that could not be checked`

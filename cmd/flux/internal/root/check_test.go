@@ -82,7 +82,7 @@ func TestCheckReportsMissingObjects(t *testing.T) {
 ✔ helmreleases.helm.toolkit.fluxcd.io/v2
 ✔ helmrepositories.source.toolkit.fluxcd.io/v1
 ✔ ocirepositories.source.toolkit.fluxcd.io/v1
-✗ buckets.source.toolkit.fluxcd.io: missing: source-controller requires it; install it with 'flux install'
+✗ buckets.source.toolkit.fluxcd.io: not found (required by source-controller): install it with 'flux install'
 ✗ check failed
 `})
 }

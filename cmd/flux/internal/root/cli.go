@@ -3,23 +3,21 @@
 package root
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/hint"
-	"github.com/fluxkit/flux/internal/terminal/output"
 )
 
-// NewRoot returns the root command with the subcommands that args need.
-// Without args it has all of them.
+// NewRoot returns the root command with the subcommands that args require, or with all of them if
+// args is empty.
 func NewRoot(a *app.App, args []string) *cobra.Command {
 	a.Commands = commandNames()
 	root := &cobra.Command{
@@ -39,7 +37,7 @@ operate it from a terminal or a pipeline.`,
   # Fetch the latest commit and apply it
   flux reconcile kustomization flux-system --with-source`,
 		Annotations: command.Exits{
-			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, also of one of several objects",
+			clierr.ExitSuccess: "success", clierr.ExitFailed: "failure, including that of one of several objects",
 			clierr.ExitInterrupted: "interrupted by Ctrl-C or SIGTERM",
 		}.Annotations(),
 		Version:       a.Build.Version,
@@ -62,35 +60,15 @@ operate it from a terminal or a pipeline.`,
 	help.GroupID = groupTools
 	root.SetHelpCommand(help)
 	root.AddCommand(subcommands(a, args)...)
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(command.FlagError)
 	root.InitDefaultVersionFlag()
 	setHelp(a, root)
 	return root
 }
 
-// flagError returns the error of a flag whose value is invalid. It words unknown
-// output formats like the commands that check the format themselves.
-func flagError(_ *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if errors.As(err, &invalid) && invalid.GetFlag().Name == "output" {
-		switch value := invalid.GetFlag().Value.(type) {
-		case command.Choice:
-			return output.UnknownFormat(invalid.GetValue(), value.Allowed...)
-		case command.Outputs:
-			if format, _, _ := strings.Cut(invalid.GetValue(), "="); !slices.Contains(value.Allowed, format) {
-				return output.UnknownFormat(format, value.Allowed...)
-			}
-		}
-	}
-	if errors.As(err, &invalid) && invalid.GetFlag().Value.Type() == "duration" {
-		return hint.Errorf("use a duration such as 30s, 5m or 24h", "%w", err)
-	}
-	return err
-}
-
-// withoutSettings lists the commands that run despite invalid settings, because
-// they send no request to a cluster. version does without --client: it reports
-// the error when it creates the client.
+// withoutSettings lists the commands that run despite invalid settings, because they send no
+// requests to a cluster. version sends requests unless --client is set; it reports the error when
+// it creates the client.
 var withoutSettings = []string{"completion", "docgen", "envsubst", "help", "version"}
 
 // applySettings sets the flags that are not on the command line from the
@@ -102,7 +80,10 @@ func applySettings(a *app.App, cmd *cobra.Command) error {
 		return nil
 	}
 	if a.Settings == nil && a.Global.Timeout <= 0 {
-		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: it must be greater than 0", a.Global.Timeout)
+		return hint.Errorf("use a duration such as 30s or 5m", "invalid --timeout %s: must be greater than 0", a.Global.Timeout)
 	}
-	return a.Settings
+	if a.Settings != nil {
+		return a.Settings
+	}
+	return clusters.Select(a, cmd)
 }

@@ -61,7 +61,7 @@ const (
 	groupTopics    = "topics"
 )
 
-// groups returns the groups of the help of flux, in its order.
+// groups returns the command groups in the order of the help.
 func groups() []*cobra.Group {
 	return []*cobra.Group{
 		{ID: groupInstall, Title: "Bootstrap and Install Commands:"},
@@ -93,7 +93,7 @@ func (s subcommand) command(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// addExamples gives each command without examples the first examples of two of its subcommands.
+// addExamples adds the first examples of two subcommands to each command without examples.
 func addExamples(cmd *cobra.Command) {
 	var examples []string
 	for _, c := range cmd.Commands() {
@@ -158,6 +158,7 @@ func commands() []subcommand {
 		{name: "why", group: groupInspect, make: why.NewCommand},
 
 		{name: "audit-rules", group: groupTopics, make: newTopic("audit-rules", "Rules of flux audit and how to exclude them", audit.Topic)},
+		{name: "clusters", group: groupTopics, make: newTopic("clusters", "Commands on several clusters", clustersTopic)},
 		{name: "dangers", group: groupTopics, make: newTopic("dangers", "Changes that flux diff warns about", diff.DangersTopic)},
 		{name: "diagnosis", group: groupTopics, make: newTopic("diagnosis", "How flux why checks resources", diagnosisTopic)},
 		{name: "environment", group: groupTopics, make: newTopic("environment", "Environment variables and the configuration file", environmentTopic)},
@@ -181,9 +182,8 @@ func commandNames() []string {
 	return names
 }
 
-// subcommands returns the subcommand that the first argument names, or all of
-// them. Building all 200 commands would delay the start of each by a
-// noticeable part of one request to the API server.
+// subcommands returns the subcommand that the first argument selects, or all of them. Building all
+// 200 commands would noticeably delay every start.
 func subcommands(a *app.App, args []string) []*cobra.Command {
 	for _, c := range commands() {
 		if len(args) > 0 && args[0] == c.name && !c.needsAll {

@@ -32,7 +32,7 @@ func TestDeleteReportsRecreation(t *testing.T) {
 ◎ waiting until Kustomization flux-system/app is deleted
 ◎ Kustomization/flux-system/app: its deletion waits for finalizers.fluxcd.io
 ✔ kustomization app deleted
-⚠️ Kustomization/flux-system/fleet applies Kustomization flux-system/app and creates it again
+⚠️ Kustomization/flux-system/fleet applies Kustomization flux-system/app and will recreate it
 `
 	if got.Code != 0 || got.Err != want {
 		t.Errorf("%+v", got)

@@ -141,6 +141,7 @@ var endRows = map[string]endRow{
 	"deps":                       {},
 	"diff artifact":              {args: "oci://ADDRESS/r:1 --path=DIR --insecure-registry"},
 	"diff artifact-generator":    {args: "app"},
+	"diff clusters":              {args: "one two --kubeconfig=DIR/kubeconfig"},
 	"diff helmrelease":           {args: "app --path=DIR"},
 	"diff kustomization":         {args: "app --path=DIR"},
 	"docgen":                     {args: "--path=DIR", local: "it writes files"},
@@ -346,6 +347,7 @@ func endFiles(t *testing.T) map[string]string {
 		"kustomization.yaml": "resources: [a.yaml]\n",
 		"key.pem":            string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
 		"ca.crt":             string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		"kubeconfig":         "apiVersion: v1\nkind: Config\ncontexts: [{name: one, context: {}}, {name: two, context: {}}]\n",
 		"policy.json": `{"version": "1.0", "trustPolicies": [{"name": "all", "registryScopes": ["*"], "signatureVerification": {"level": "strict"},
  "trustStores": ["ca:app"], "trustedIdentities": ["*"]}]}`,
 	}

@@ -54,7 +54,7 @@ func TestInstallRefusesBeforeChangingAnything(t *testing.T) {
 				s.Put(testflux.NamespacePath, controllers.Object{"metadata": map[string]any{"name": "flux-system", "deletionTimestamp": "2026-11-01T10:00:00Z"}})
 			},
 			err: built + "✗ an earlier removal is incomplete: flux-system is being deleted\n" +
-				"  finish it with 'flux uninstall', which reports the blocking finalizers, then install again\n",
+				"  run 'flux uninstall', which reports the blocking finalizers, then install again\n",
 		},
 		"downgrade": {
 			prepare: func(s *fakeapi.Server) {

@@ -174,7 +174,7 @@ func (s site) breakController() {
 		s.Fatal(err)
 	}
 	cause := "✗ source-controller: deployment not ready: the image \"" + image("source-controller") + "\" cannot be pulled: not found\n"
-	const remedy = "check the image, its pull Secret and that the nodes reach the registry (--registry and --image-pull-secret of install and bootstrap)\n"
+	const remedy = "check the image name and the pull Secret, and that the nodes can reach the registry (--registry and --image-pull-secret of install and bootstrap)\n"
 	got := s.flux("install", "--manifests", file)
 	if !strings.HasSuffix(got.Err, cause+"  Fix\n    "+remedy) || got.Code != 1 {
 		s.Errorf("install: exit code %d\n%s", got.Code, got.Err)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/cmd/flux/internal/plugin"
@@ -18,24 +19,37 @@ import (
 // Run executes one command line and returns the exit code.
 func Run(ctx context.Context, a *app.App, args []string) int {
 	defer a.Flush()
+	cmd, err := execute(ctx, a, args)
+	var several *clusters.SeveralError
+	if errors.As(err, &several) {
+		return clusters.Run(ctx, a, several, func(ctx context.Context, fork *app.App) (int, error) {
+			defer fork.Flush()
+			cmd, err := execute(ctx, fork, args)
+			return exit(ctx, fork, cmd, err), err
+		})
+	}
+	return exit(ctx, a, cmd, err)
+}
+
+// execute executes one command line, and returns the command and its error.
+func execute(ctx context.Context, a *app.App, args []string) (*cobra.Command, error) {
 	a.AddEnvironmentSecrets()
 	a.Suggest = newSuggest(ctx, a)
 	root := NewRoot(a, args)
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		if plugin.Complete(ctx, a, root, args) {
-			return clierr.ExitSuccess
+			return root, nil
 		}
 		complete.EveryFlag(a, root)
 	} else if handled, err := plugin.Run(ctx, a, root, args); handled {
-		return exit(ctx, a, root, err)
+		return root, err
 	}
 	root.SetArgs(command.WithKind(root, args))
 	root.SetIn(a.In)
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	cmd, err := root.ExecuteContextC(ctx)
-	err = errors.Join(err, a.Helpers.Close())
-	return exit(ctx, a, cmd, err)
+	return cmd, errors.Join(err, a.Helpers.Close())
 }
 
 // exit reports the error of a command and returns the exit code.

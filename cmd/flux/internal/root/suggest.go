@@ -26,9 +26,8 @@ const (
 	namespacesMax = 3
 )
 
-// newSuggest returns a function that suggests an object for one that is not
-// found: an object of that name in another namespace, or one with a similar
-// name. It sends requests only for the first hintsMax errors of a command.
+// newSuggest returns a function that suggests an alternative for a missing object: the same name in
+// another namespace, or a similar name. Only the first hintsMax errors of a command cause requests.
 func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) string {
 	var hints atomic.Int32
 	return func(e *objref.NotFoundError) string {

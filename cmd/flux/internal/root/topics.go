@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/ci"
 	"github.com/fluxkit/flux/internal/config"
@@ -43,7 +44,7 @@ const (
 	variableIndent = 2
 )
 
-// environmentTopic returns the text about environment variables.
+// environmentTopic returns the help text on environment variables.
 func environmentTopic() string {
 	return `Environment variables of flux. Flags take precedence over variables, variables
 over the configuration file.
@@ -60,6 +61,7 @@ Flags from variables and the configuration file:
         ui-guardrails:
         - {context: "prod-*", mode: read-only} # no actions
         - {context: "staging", mode: type-name} # type the name of the cluster
+      "context-groups" defines groups of contexts: see "flux help clusters".
   FLUX_SYSTEM_NAMESPACE
       Default of --namespace and namespace of the Flux controllers
       (default flux-system).
@@ -88,7 +90,7 @@ Credentials:
   VAULT_ADDR, SOPS_HC_VAULT_ALLOWLIST
       Address of the Vault server that decrypts SOPS documents, and the
       addresses that a token may be sent to (default VAULT_ADDR). The clients of
-      AWS, Azure, Google Cloud and Vault read their usual variables, too.
+      AWS, Azure, Google Cloud and Vault also read their usual variables.
   AWS_PROFILE, AWS_ROLE_ARN
       Profile and role that SOPS documents may use for AWS KMS.
   AWS_EC2_METADATA_DISABLED=false, GCE_METADATA_HOST
@@ -133,8 +135,8 @@ Credentials:
 
 Git repository of flux diff --base:
   GIT_DIR, GIT_WORK_TREE
-      The repository and its work tree, as for git. Default: around the current
-      directory.
+      The repository and its work tree, as for git. Default: the repository that
+      contains the current directory.
   GITHUB_TOKEN, GH_TOKEN, GITLAB_TOKEN, GITEA_TOKEN, FORGEJO_TOKEN,
   BITBUCKET_TOKEN
       Token of the Git host for --comment and --status.
@@ -148,8 +150,8 @@ Terminal:
   NO_COLOR
       Disables colors if set. TERM=dumb disables colors and redrawing.
   CLICOLOR, CLICOLOR_FORCE
-      CLICOLOR=0 disables colors. CLICOLOR_FORCE=1 colors messages and trees
-      in pipes and files, too; tables in pipes never have colors.
+      CLICOLOR=0 disables colors. CLICOLOR_FORCE=1 also colors messages and
+      trees in pipes and files; tables in pipes never have colors.
   COLUMNS, LINES
       Size of the terminal. Default: the size that the terminal reports.
   CI
@@ -161,7 +163,7 @@ Plugins and processes:
   FLUXCD_PLUGIN_CATALOG
       URL of the plugin catalog.
   PATH
-      Directories with further plugins, named flux-NAME.
+      Directories with more plugins, named flux-NAME.
   HOME, USERPROFILE
       Home directory; USERPROFILE on Windows if HOME is not set.
   GOMEMLIMIT
@@ -169,8 +171,8 @@ Plugins and processes:
 }
 
 func formattingTopic() string {
-	return `Output of flux. Results are written to standard output, messages, progress and
-prompts to standard error.
+	return `Output of flux. Results are written to standard output; messages, progress and
+prompts are written to standard error.
 
 Formats of -o, --output for commands that list objects, such as get and events:
   json, yaml
@@ -198,8 +200,8 @@ important columns are omitted (--no-trunc prints everything), and colors mark
 objects that are not ready. Output that is not a terminal has no colors and is
 never truncated. --no-header omits the header of a table.
 
-Secret values are masked where they are only displayed; --mask-secrets and
---show-secrets override this where a command has them.
+Secret values that are only displayed are masked; some commands have the flags
+--mask-secrets and --show-secrets to override this.
 
   # Names and revisions of the Kustomizations that are not ready
   flux get ks -A --not-ready -o custom-columns=NAME:.metadata.name,REVISION:.status.lastAppliedRevision
@@ -208,15 +210,15 @@ Secret values are masked where they are only displayed; --mask-secrets and
   flux get ks my-app -o jsonpath='{.status.conditions[?(@.type=="Ready")].message}'`
 }
 
-// operatorTopic returns the text about repositories of flux-operator.
+// operatorTopic returns the help text on repositories that use flux-operator.
 func operatorTopic() string {
 	return `flux-operator installs Flux from a FluxInstance and applies the objects of
 ResourceSets. flux diff --base, flux validate and flux build kustomization
---recursive render both without a cluster, and follow the Kustomizations and
-HelmReleases among the objects.
+--recursive render both without a cluster, including the Kustomizations and
+HelmReleases in the result.
 
 FluxInstance:
-  The directory of a cluster is spec.sync.path of a FluxInstance in it. The
+  The cluster directory is spec.sync.path of a FluxInstance in it. The
   source and the Kustomization that the operator creates are rendered with
   spec.kustomize.patches and spec.commonMetadata; the controllers are not.
   flux validate uses the CustomResourceDefinitions of
@@ -238,7 +240,7 @@ ResourceSet:
 
 On a cluster:
   FluxInstance, ResourceSet (rset), ResourceSetInputProvider (rsip) and
-  FluxReport are kinds like those of Flux in get, export, tree, status, why,
+  FluxReport are supported like Flux kinds in get, export, tree, status, why,
   deps, trace, events, suspend, resume, reconcile and wait:
 
     flux get rset -A --not-ready
@@ -255,8 +257,7 @@ Values that differ on a cluster:
 `
 }
 
-// selectorsTopic returns the text about the selection of objects, with the kinds of
-// the catalog.
+// selectorsTopic returns the help text on selecting objects, with the kinds in the catalog.
 func selectorsTopic() string {
 	var kinds strings.Builder
 	for _, k := range controllers.Known {
@@ -271,7 +272,7 @@ func selectorsTopic() string {
   flux get ks/NAME hr/NAME          objects of several kinds
   flux get ks/NAMESPACE/NAME        an object in another namespace
   flux get ks,hr                    all objects of several kinds
-  flux get sources                  all objects of a family of kinds
+  flux get sources                  all objects of a kind family
   flux get all                      all objects of all kinds
 
 Commands that change objects, and wait, require names or one of these flags:
@@ -282,13 +283,13 @@ Commands that change objects, and wait, require names or one of these flags:
   --failed                          objects whose Ready condition is False (get,
                                     reconcile)
 
-status, why, debug, diff ks and build ks show one object, or several: names,
-KIND/NAME, -l and -A select them as above, in JSON as a list. flux why ks -A and
--l report the root causes of the selected objects together, as flux why does.
+status, why, debug, diff ks and build ks show one or several objects: names,
+KIND/NAME, -l and -A select them as above. Several objects are a list in JSON.
+flux why ks -A and -l report the root causes of the selected objects together.
 
 flux get also filters by status. An object is listed if it matches all filters:
   --not-ready                       objects that are not ready for any reason
-  --stalled                         objects that are not retried until a change
+  --stalled                         objects that are not retried until changed
   --suspended                       suspended objects
   --status-selector TYPE=STATUS     objects with a condition: Ready=False, for
                                     example, or Ready!=True
@@ -297,13 +298,13 @@ flux get also filters by status. An object is listed if it matches all filters:
 The namespace is --namespace, else FLUX_NAMESPACE, FLUX_SYSTEM_NAMESPACE or
 flux-system. --ns-follows-kube-context selects that of the kubeconfig context.
 
-Names of kinds, in lower or upper case. FAMILY/NAME as in source/git/my-app and
-PLURAL.GROUP as in alerts.notification.toolkit.fluxcd.io are names, too.
+Kind names are case-insensitive. FAMILY/NAME, as in source/git/my-app, and
+PLURAL.GROUP, as in alerts.notification.toolkit.fluxcd.io, are also accepted.
 ` + kinds.String()
 }
 
-// newHelp returns the command help. Unlike cobra's, it fails for a command that
-// does not exist, and completes help topics.
+// newHelp returns the help command. Unlike cobra's, it fails for unknown commands and completes
+// help topics.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -342,4 +343,39 @@ topic, such as "flux help environment".`,
 			return words, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
+}
+
+// clustersTopic returns the text about commands on several clusters.
+func clustersTopic() string {
+	return `Commands on several clusters: --context selects several kubeconfig contexts.
+
+Selection:
+  --context a,b             the contexts a and b
+  --context 'prod-*'        contexts that match a pattern
+  --context 'prod-*,^*-eu'  the same without those that match another pattern
+  --context '^test'         all contexts except test
+  --context production      a group of the configuration file:
+      context-groups:
+      - {name: production, contexts: ["prod-*", "^prod-test"]}
+
+  A context with the name of a group takes precedence. A name or pattern that
+  matches no context is an error.
+
+Commands:
+` + fit.Fold("  "+strings.Join(clusters.Commands(), ", ")+".", variableIndent, topicWidth) + `
+
+Output:
+  Tables have the column CLUSTER. Other output has a section for each cluster.
+  -o json and -o yaml print one document: "clusters" has the cluster, exitCode,
+  error and result of each context, in the order of the selection. Messages on
+  standard error begin with the context. --watch is not supported.
+
+Failures:
+  The command runs on up to 8 clusters at the same time, with --timeout for
+  each. A cluster that cannot be reached does not delay the others. flux wait
+  stops on all clusters when it fails on one.
+
+Exit codes:
+  2 if a cluster could not be checked, else 1 if the command failed on a
+  cluster, else 0.`
 }

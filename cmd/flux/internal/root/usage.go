@@ -59,10 +59,9 @@ func wrapped(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// usage returns the usage of a command. It differs from cobra's in two ways: flags
-// that a command inherits from its verb are listed in groups with its own, and the
-// global flags, 30 lines of each help, are replaced by a reference to the command
-// that lists them.
+// usage returns the usage of a command. Unlike cobra's, flags that a command inherits from its verb
+// are grouped with its own flags, and the global flags (30 lines in each help text) are replaced by
+// a reference to flux options.
 func usage(cmd *cobra.Command, width int) string {
 	var b strings.Builder
 	b.WriteString("Usage:")
@@ -122,7 +121,7 @@ func writeFlags(b *strings.Builder, cmd *cobra.Command, width int) {
 	}
 }
 
-// ownFlags returns the flags of a command that not all commands have.
+// ownFlags returns the flags of a command other than the global flags.
 func ownFlags(cmd *cobra.Command) *pflag.FlagSet {
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	add := func(f *pflag.Flag) {
@@ -184,12 +183,12 @@ func shortUsage(cmd *cobra.Command) string {
 	return strings.TrimSpace(cmd.UsageString()) + "\n"
 }
 
-// newOptions returns the command options.
+// newOptions returns the options command.
 func newOptions(a *app.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "List the global flags",
-		Long: `List the flags that all commands have. Flags that are not given on the command
+		Long: `List the flags that all commands have. Flags that are not set on the command
 line are set from FLUX_* environment variables, such as FLUX_TIMEOUT, and from
 the configuration file: see "flux help environment".`,
 		Example: `  # List the global flags

@@ -53,10 +53,10 @@ func TestVersionPrintsTheClientVersionWithoutCluster(t *testing.T) {
 	t.Parallel()
 	s := testflux.New(t)
 	own := "flux: v" + app.DevVersion + "\n"
-	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
-		"  install it with 'flux install'; 'flux version --client' needs no cluster\n"})
+	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no Flux controllers found in namespace \"flux-system\"\n" +
+		"  install it with 'flux install'; 'flux version --client' does not require a cluster\n"})
 	s.Put(testflux.CRDPath, testflux.CRD("GitRepository", testflux.Labels(kube.InstanceLabel, "infra"), "v1", "v1"))
-	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no controllers of Flux found in namespace \"flux-system\"\n" +
+	expect(t, flux(t.Context(), s, "version"), outcome{1, own, "✗ no Flux controllers found in namespace \"flux-system\"\n" +
 		"  Flux is installed in namespace \"infra\": use -n infra\n"})
 	s.Handle("GET "+testflux.DeploymentPath, func(w http.ResponseWriter, _ *http.Request) {
 		fakeapi.Status(w, http.StatusForbidden, "Forbidden", `deployments.apps is forbidden: User "bob" cannot list resource "deployments"`)

@@ -30,12 +30,12 @@ type pullOptions struct {
 	format        string
 }
 
-// pulled is the answer in JSON and YAML.
+// pulled is the JSON and YAML output.
 type pulled struct {
 	Version string `json:"version"`
 	// Directory has flux-sandbox, kubectl and the controllers.
 	Directory string `json:"directory"`
-	// Downloaded is false if the sandbox was there already.
+	// Downloaded is false if the sandbox already existed.
 	Downloaded bool `json:"downloaded"`
 	// Verified is true if the signature of the sandbox was verified when it was downloaded.
 	Verified bool `json:"verified"`
@@ -83,7 +83,7 @@ Versions:
   # Download from a mirror, and verify without access to the internet
   flux sandbox pull --releases https://mirror.example.com/flux/releases --trusted-root trusted_root.json`,
 		Args: cobra.NoArgs,
-		// That of the parent is for flux-sandbox, which has its own configuration.
+		// The PersistentPreRunE of the parent is for flux-sandbox, which has its own configuration.
 		PersistentPreRunE: func(cmd *cobra.Command, args []string) error { return cmd.Root().PersistentPreRunE(cmd, args) },
 		RunE:              func(cmd *cobra.Command, _ []string) error { return pull(a, cmd, o) },
 	}
@@ -158,7 +158,7 @@ func (o *pullOptions) others(ctx context.Context, a *app.App, store programs.Sto
 		a.UI.Success("removed the sandbox of flux %s", version)
 	}
 	for _, version := range running {
-		a.UI.Warning("the sandbox of flux %s is kept, because it runs: stop it with 'flux sandbox down'", version)
+		a.UI.Warning("the sandbox of flux %s is running and was not removed: stop it with 'flux sandbox down'", version)
 	}
 	result.Removed = removed
 	return err
@@ -212,6 +212,6 @@ func report(a *app.App, r pulled) {
 	if used, err := programs.Find(a.Build.Version); err == nil && filepath.Dir(used) != r.Directory {
 		a.UI.Warning("flux %s uses %s instead", a.Build.Version, used)
 	} else if err != nil {
-		a.UI.Warning("flux %s does not use it: it uses the sandbox of its own version", a.Build.Version)
+		a.UI.Warning("flux %s does not use this sandbox: it requires the sandbox of its own version", a.Build.Version)
 	}
 }

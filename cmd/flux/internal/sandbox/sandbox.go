@@ -38,7 +38,7 @@ directory of flux, in the download directory of "flux sandbox pull", and on PATH
   eval "$(flux sandbox env)"
   flux sandbox down`,
 		DisableFlagParsing: true,
-		// flux-sandbox has its own flags and configuration.
+		// flux-sandbox parses its own flags and configuration.
 		PersistentPreRunE: func(*cobra.Command, []string) error { return nil },
 		RunE:              func(cmd *cobra.Command, args []string) error { return handOver(a, cmd, args) },
 		ValidArgsFunction: completeSandbox(a),
@@ -80,13 +80,12 @@ func handOver(a *app.App, cmd *cobra.Command, args []string) error {
 		return err
 	}
 	child := exec.CommandContext(cmd.Context(), program, args...)
-	// flux-sandbox runs flux from its directory or from PATH. A downloaded one has no flux beside it.
+	// flux-sandbox runs flux from its own directory or from PATH. A downloaded sandbox contains no flux.
 	if self, err := helper.Self(); err == nil {
 		child.Env = append(a.Environ(), "PATH="+filepath.Dir(self)+string(os.PathListSeparator)+a.Env("PATH"))
 	}
 	child.Stdin, child.Stdout, child.Stderr = a.In, app.Unmasked(a.Out), app.Unmasked(a.Err)
-	// On a terminal the child receives the interrupt itself. It must not be
-	// killed while it cleans up.
+	// On a terminal, the child receives Ctrl-C directly. It must not be killed during its cleanup.
 	child.Cancel = func() error { return child.Process.Signal(os.Interrupt) }
 	err = child.Run()
 	var exited *exec.ExitError

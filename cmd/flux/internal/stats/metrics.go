@@ -28,7 +28,7 @@ import (
 // metricsPort is the metrics port of every Flux controller.
 const metricsPort = 8080
 
-// The metrics of controller-runtime that are read.
+// Metrics of controller-runtime.
 const (
 	reconciled = "controller_runtime_reconcile_total"
 	failures   = "controller_runtime_reconcile_errors_total"
@@ -66,7 +66,7 @@ func controllerStats(a *app.App, cmd *cobra.Command, o *options) error {
 		return err
 	}
 	if len(pods) == 0 {
-		return hint.Errorf("name the namespace of the controllers with --flux-namespace", "no controllers' pods found in %q namespace", o.fluxNamespace)
+		return hint.Errorf("set --flux-namespace to the namespace of the controllers", "no controller pods found in %q namespace", o.fluxNamespace)
 	}
 	found := map[string]*work{}
 	var mu sync.Mutex
@@ -115,7 +115,7 @@ func readMetrics(ctx context.Context, client *kube.Client, pod logs.Pod, each fu
 	}
 	defer func() { err = errors.Join(err, response.Body.Close()) }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("pod %s/%s refuses its metrics: %s", pod.Namespace, pod.Name, response.Status)
+		return fmt.Errorf("pod %s/%s rejected the metrics request: %s", pod.Namespace, pod.Name, response.Status)
 	}
 	return metrics.Read(response.Body, []string{reconciled, failures, took, queued}, each)
 }

@@ -124,7 +124,7 @@ type failure struct {
 	Message   string    `json:"message"`
 }
 
-// objectState has the values of the metrics of one object.
+// objectState contains the metric values of an object.
 type objectState struct {
 	kind, namespace, name, ready string
 	suspended                    bool

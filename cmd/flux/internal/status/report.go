@@ -135,7 +135,7 @@ func (r inventoryReport) String() string {
 		text += fmt.Sprintf(", %d not ready", r.NotReady)
 	}
 	if r.Unknown > 0 {
-		kinds = append(kinds, fmt.Sprintf("%d of them not checked", r.Unknown))
+		kinds = append(kinds, fmt.Sprintf("%d not checked", r.Unknown))
 	}
 	return text + ": " + strings.Join(kinds, ", ")
 }

@@ -42,7 +42,7 @@ Selection:
 Output:
   Use "flux why" to find objects in the inventory that were changed outside Flux
   (drift), are also applied by another resource, or contain values encrypted
-  with SOPS: they are not reported. Checks that were not possible are listed.`,
+  with SOPS: they are not reported. Checks that could not run are listed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the resource is ready, nothing blocks new changes, and all objects in its inventory exist",
 			clierr.ExitFailed:       "the resource is not ready, new changes are blocked, or an object in its inventory does not exist",
@@ -79,8 +79,7 @@ type subject struct {
 	ref   objref.Ref
 }
 
-// statusKinds returns the kinds that a bare name is searched in, the most
-// common first.
+// statusKinds returns the kinds in which a name without a kind is searched, most common first.
 func statusKinds() []controllers.Kind {
 	kinds := objref.ApplicationKinds()
 	for _, k := range controllers.Known {
@@ -91,7 +90,7 @@ func statusKinds() []controllers.Kind {
 	return kinds
 }
 
-// selected returns the resources that the arguments name, or those that the flags select.
+// selected returns the resources that the arguments or the flags select.
 func selected(ctx context.Context, a *app.App, cmd *cobra.Command, several *kinds.Several, args []string) ([]subject, error) {
 	if !several.Lists() {
 		return subjects(cmd, args)
@@ -193,8 +192,8 @@ type situation struct {
 // well reports whether the object is ready and nothing blocks its changes.
 func (s situation) well() bool { return s.outcome.Status == "True" && len(s.Result.Causes) == 0 }
 
-// determined returns the error that sets the exit code: 1 if the object is not
-// well, 2 if a part could not be checked.
+// determined returns the error that sets the exit code: 1 if there is a problem, 2 if a part could
+// not be checked.
 func (s situation) determined(err error) error {
 	if err = answered(err, s.well()); err == nil && len(s.unknown) > 0 {
 		return &clierr.ExitCodeError{Code: clierr.ExitUndetermined}
@@ -202,8 +201,8 @@ func (s situation) determined(err error) error {
 	return err
 }
 
-// readSituation finds the object, the most common kinds first, and then reads
-// everything else concurrently.
+// readSituation finds the object, searching the most common kinds first, and then reads everything
+// else concurrently.
 func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (situation, error) {
 	var s situation
 	k, o, err := likeliest(ctx, d, kinds, namespace, name)

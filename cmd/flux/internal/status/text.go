@@ -60,8 +60,7 @@ func head(a *app.App, t *layout.Text, s situation) {
 	}
 }
 
-// explained reports whether a case is about the object itself and replaces its
-// Ready message.
+// explained reports whether a root cause in the object itself replaces its Ready message.
 func explained(s situation) bool {
 	return slices.ContainsFunc(s.Result.Causes, func(c diagnose.Cause) bool { return len(c.Chain) == 1 && c.Root().Object == c.Object })
 }

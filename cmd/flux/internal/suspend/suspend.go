@@ -20,7 +20,8 @@ import (
 
 type options struct {
 	reason string
-	// until is the time at which the suspension expires: as given, and after check in RFC 3339.
+	// until is the time at which the suspension expires: the flag value, and after check the time
+	// in RFC 3339.
 	until string
 	// user returns the user's name.
 	user func() string
@@ -37,9 +38,9 @@ func NewCommand(a *app.App) *cobra.Command {
 			{Text: `  # Suspend one or several objects
   flux suspend %[1]s %[2]s
   flux suspend %[1]s %[2]s %[3]s`},
-			{Text: `  # Give a reason: flux get -o wide shows it with the author
+			{Text: `  # Set a reason, which flux get -o wide shows with the author
   flux suspend %[1]s %[2]s --reason "maintenance until Monday"`},
-			{Text: `  # Suspend an object for two hours: flux resume --expired resumes it then
+			{Text: `  # Suspend an object for two hours, after which flux resume --expired resumes it
   flux suspend %[1]s %[2]s --until 2h`},
 			{Text: `  # Suspend all objects in a namespace, or by label in all namespaces
   flux suspend %[1]s --all -n apps
@@ -83,7 +84,7 @@ func expiration(value string, now time.Time) (string, error) {
 	if err != nil {
 		after, err := time.ParseDuration(value)
 		if err != nil {
-			return "", hint.Errorf("write a time as in --until 2026-12-01T08:00:00Z, or a duration as in --until 2h30m", "invalid --until %q", value)
+			return "", hint.Errorf("use a time such as 2026-12-01T08:00:00Z, or a duration such as 2h30m", "invalid --until %q", value)
 		}
 		at = now.Add(after + time.Second - 1).Truncate(time.Second)
 	}
@@ -93,8 +94,8 @@ func expiration(value string, now time.Time) (string, error) {
 	return at.UTC().Format(time.RFC3339), nil
 }
 
-// suspend reads the object before it changes it: a suspended object keeps its reason and author, unless a new reason replaces
-// them and the time at which the suspension expires.
+// suspend reads the object first, because a suspended object keeps its reason and author unless there is a
+// new reason. The expiration is always replaced.
 func (o *options) suspend(ctx context.Context, act *kinds.Act, t *objref.Target) (result string, err error) {
 	ui, noun := act.App.UI, t.Kind.Noun()
 	ui.Action("suspending %s %s in %s namespace", noun, t.Name, t.Namespace)
@@ -142,18 +143,18 @@ func orNull(text string) any {
 	return text
 }
 
-// userTime is the maximum time of the request for the name of the user.
+// userTime is the timeout of the request for the user name.
 const userTime = 2 * time.Second
 
-// askUser starts a request for the user's name, and returns a function that ends it. Without a response in time, or
-// from a server that does not support the request, the name is that of the user in the kubeconfig.
+// askUser requests the user name and returns a function that ends the request. If the server does not respond
+// in time or does not support the request, the name is that of the user in the kubeconfig.
 func (o *options) askUser(ctx context.Context, act *kinds.Act) (end func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, userTime)
 	var name string
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// A user who may not send the request has a name in the kubeconfig.
+		// Users without permission for the request have a name in the kubeconfig.
 		name, _ = act.Client.Access().WhoAmI(ctx)
 	}()
 	o.user = func() string {

@@ -28,7 +28,7 @@ type options struct {
 	vendor.Options
 	mapped       mapflags.Flags
 	allowNetwork bool
-	// outputs are the formats of the report; none is human on standard output.
+	// outputs are the report formats; the default is human on standard output.
 	outputs []command.Output
 }
 
@@ -44,8 +44,8 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "test [FILE...]",
 		Short: "Test a repository with the Flux controllers in a temporary sandbox",
 		Long: `Test a repository: the Flux controllers reconcile the cluster directory in a
-temporary sandbox on this machine until all objects are ready or stuck. No
-cluster and no containers are required; "flux help testing" has the details.
+temporary sandbox on this machine until all objects are ready or make no more
+progress. No cluster and no containers are required; see "flux help testing".
 
 Sources:
   The work tree, or --revision, replaces the remote repository. The sandbox has
@@ -66,7 +66,7 @@ Output:
 		Example: `  # Test the only cluster in the repository
   flux test
 
-  # Test a cluster of a commit, with charts and artifacts from directories
+  # Test a cluster at a commit, with charts and artifacts from directories
   flux test --path clusters/production --revision HEAD --map https://charts.example.com=./charts --map oci://ghcr.io/acme/apps=./apps
 
   # Test a pull request as an upgrade from main
@@ -165,8 +165,8 @@ func (o *options) newRun(a *app.App) (*testrun.Run, error) {
 	return r, err
 }
 
-// report runs the sandbox and the tests, and shows each step: on a terminal in one line, else once. The
-// time for the tests is not that of ctx, but of all.
+// report runs the sandbox and the tests, and shows the steps: on one line on a terminal, else once each. ctx
+// limits the first reconciliation, all the tests.
 func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite.Suite) (report *examine.Report, err error) {
 	line := a.UI.Progress(a.Now, "testing")
 	defer line.Done()

@@ -62,9 +62,8 @@ func printTrace(a *app.App, t *tree.Trace, kind string) error {
 	return a.Printf("%s", b.String())
 }
 
-// unremarkable reports whether the status of a chart adds nothing to that of
-// its release, whose status does not refer to the chart. Flux 2.9 prints every
-// chart to which the status refers.
+// unremarkable reports whether the chart status adds nothing to the release status, and the release
+// status does not refer to the chart. Flux 2.9 prints every chart that the status refers to.
 func unremarkable(release, chart tree.Link) bool {
 	if (controllers.Path{"status.helmChart"}).String(release.Live) != "" {
 		return false
@@ -103,8 +102,8 @@ func linkSection(l tree.Link) section {
 	return s
 }
 
-// addRevisions adds the applied revision, and that of a failed attempt. For a
-// release, Flux 2.9 prints the attempted revision as the revision.
+// addRevisions adds the applied revision and the revision of a failed attempt. For releases, Flux
+// 2.9 prints the attempted revision.
 func (s *section) addRevisions(l tree.Link, out tree.Outcome) {
 	other := "Attempted"
 	if l.Kind.Release && out.Attempted != "" {

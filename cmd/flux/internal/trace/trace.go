@@ -71,7 +71,7 @@ func (o *options) parsed(args []string) ([]objref.Ref, error) {
 	case o.kind == "" && o.apiVersion != "":
 		return nil, hint.Errorf("as in --kind=Deployment --api-version=apps/v1", "--api-version requires --kind")
 	case len(args) == 0:
-		return nil, hint.Errorf(example, "no object is named")
+		return nil, hint.Errorf(example, "an object is required")
 	case o.kind != "":
 		return tracedNames([]string{o.kind}, args, example)
 	case len(controllers.KindsNamed(args[0])) > 0 || !strings.Contains(args[0], "/"):
@@ -82,9 +82,9 @@ func (o *options) parsed(args []string) ([]objref.Ref, error) {
 		ref, ok := objref.Parse([]string{arg})
 		switch {
 		case !strings.Contains(arg, "/"):
-			return nil, hint.Errorf(example, "%q is not a reference to an object: its resource type is missing", arg)
+			return nil, hint.Errorf(example, "invalid reference %q: the resource type is missing", arg)
 		case !ok:
-			return nil, hint.Errorf(example, "%q is not a reference to an object", arg)
+			return nil, hint.Errorf(example, "invalid reference %q", arg)
 		}
 		all = append(all, ref)
 	}
@@ -98,13 +98,13 @@ func tracedNames(words, names []string, example string) ([]objref.Ref, error) {
 		for _, word := range words {
 			ref, ok := objref.Parse([]string{word, name})
 			if !ok || strings.Contains(name, "/") {
-				return nil, hint.Errorf(example, "%q is not a reference to an object", name)
+				return nil, hint.Errorf(example, "invalid reference %q", name)
 			}
 			all = append(all, ref)
 		}
 	}
 	if len(all) == 0 {
-		return nil, hint.Errorf(example, "no object is named")
+		return nil, hint.Errorf(example, "an object is required")
 	}
 	return all, nil
 }
@@ -146,8 +146,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	return errors.Join(a.Encode(o.format, answer), failed)
 }
 
-// shownKind returns the kind as Flux 2.9 prints it: in lower case if it was
-// given like that with its API version.
+// shownKind returns the kind as Flux 2.9 prints it: in lower case if --kind is in lower case and
+// --api-version is set.
 func (o *options) shownKind(kind string) string {
 	if o.apiVersion != "" && o.kind == strings.ToLower(kind) {
 		return o.kind
@@ -168,7 +168,7 @@ func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, 
 	case errors.As(err, &unknown), errors.As(err, &ambiguous), errors.As(err, &version):
 		return nil, err
 	case errors.Is(err, tree.ErrUnmanaged):
-		return nil, hint.Errorf("neither it nor what owns it has the labels of a Kustomization or a HelmRelease",
+		return nil, hint.Errorf("neither the object nor its owners have the labels of a Kustomization or HelmRelease",
 			"%s/%s in namespace %s is not managed by Flux", t.Word, t.Name, namespace)
 	case apierrors.IsNotFound(err):
 		return nil, fmt.Errorf("%s/%s not found in %q namespace", t.Word, t.Name, namespace)
@@ -176,7 +176,7 @@ func traceOne(ctx context.Context, a *app.App, apiVersion string, t objref.Ref, 
 		return nil, fmt.Errorf("tracing %s/%s: %w", t.Word, t.Name, err)
 	}
 	if apierrors.IsNotFound(trace.Applier.Err) {
-		return nil, hint.Errorf("it was left behind, or is applied from another cluster",
+		return nil, hint.Errorf("the object is an orphan, or Flux in another cluster applies it",
 			"%s has the labels of %s, which does not exist", trace.Object, trace.Applier.Object)
 	}
 	if trace.Applier.Err != nil {

@@ -105,7 +105,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, s kinds.Selection) error {
 		return err
 	}
 	if len(s.Objects) > 1 && slices.Contains(diagram.Formats(), o.format) {
-		return fmt.Errorf("--output %s takes one object", o.format)
+		return fmt.Errorf("--output %s accepts only one object", o.format)
 	}
 	client, namespace, err := a.Connect(cmd)
 	if err != nil {
@@ -161,7 +161,7 @@ func treeOf(ctx context.Context, a *app.App, client *kube.Client, o *options, op
 	}
 	if o.failed {
 		if t.Root = t.Root.NotReady(); t.Root == nil {
-			a.UI.Success("everything below %s is ready", root)
+			a.UI.Success("all objects below %s are ready", root)
 			return treeview.ReportGaps(a, t.Gaps)
 		}
 	}

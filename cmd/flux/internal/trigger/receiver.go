@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// resolve completes the request from the Receiver and its Secret.
+// resolve sets the fields of the request from the Receiver and its Secret.
 func (t *triggering) resolve(ctx context.Context) error {
 	client, err := t.App.Client()
 	if err != nil {
@@ -193,10 +193,10 @@ func readyPod(ctx context.Context, client *kube.Client, namespace string) (strin
 
 // remedies maps the status codes of a webhook to hints.
 var remedies = map[int]string{
-	http.StatusBadRequest:            "the Receiver does not accept the request: check --type, --token, --event and --payload",
+	http.StatusBadRequest:            "the Receiver rejected the request: check --type, --token, --event and --payload",
 	http.StatusNotFound:              "no Receiver has this path: check the name, --namespace and --token, which determine it",
 	http.StatusRequestEntityTooLarge: "notification-controller accepts at most 3 MiB",
-	http.StatusInternalServerError:   "the reconciliation of a resource of the Receiver cannot be requested",
+	http.StatusInternalServerError:   "notification-controller cannot request the reconciliation of a resource of the Receiver",
 	http.StatusServiceUnavailable:    "the Receiver is suspended or not ready",
 }
 
@@ -207,7 +207,7 @@ func (t *triggering) explain(ctx context.Context, err error) error {
 	k, _ := controllers.FindKind("Receiver")
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("calling Receiver %s: %w; before that: %s", t.Name, context.Cause(ctx), err.Error())
+		return fmt.Errorf("calling Receiver %s: %w; previous error: %s", t.Name, context.Cause(ctx), err.Error())
 	case t.missesResource(ctx, err):
 		return hint.Errorf(fmt.Sprintf("correct .spec.resources of Receiver %s, or create %s", t.Name, t.absent), "%w: %s in .spec.resources does not exist", err, t.absent)
 	case errors.As(err, &rejected):

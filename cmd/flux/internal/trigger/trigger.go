@@ -70,10 +70,10 @@ func NewCommand(a *app.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "receiver [name]",
 		Short: "Call the webhook of a Receiver",
-		Long: `Call the webhook of a Receiver with the request of its service, to reconcile its
-resources. The type, path and token are read from the Receiver and its Secret,
-and the request is sent through the Kubernetes API. With --url, and --token if
-the type requires it, no cluster access is needed, for example in a CI job.`,
+		Long: `Call the webhook of a Receiver like the service that sends its events, to
+reconcile its resources. The type, path and token are read from the Receiver and
+its Secret, and the request is sent through the Kubernetes API. With --url, and
+--token if the type requires it, no cluster access is needed, e.g. in CI.`,
 		Example: `  # Call the webhook of a Receiver in the cluster
   flux trigger receiver app
 
@@ -196,7 +196,7 @@ func (t *triggering) address() *url.URL {
 	return u
 }
 
-// typeKnown reports whether the type is known without access to the cluster.
+// typeKnown reports whether the type is known without cluster access.
 func (t *triggering) typeKnown() bool {
 	return !t.needsCluster() || len(t.Given("type")) > 0
 }
@@ -263,7 +263,7 @@ func (t *triggering) send(ctx context.Context, client *http.Client) error {
 		return t.explain(ctx, err)
 	}
 	if len(t.resources) > 0 {
-		t.App.UI.Success("webhook called, which requests the reconciliation of %s", strings.Join(t.resources, ", "))
+		t.App.UI.Success("webhook called: reconciliation requested for %s", strings.Join(t.resources, ", "))
 		return nil
 	}
 	t.App.UI.Success("webhook called")

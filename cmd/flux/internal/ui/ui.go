@@ -1,5 +1,5 @@
-// Package ui implements the ui command. The dashboard is a program of its own, flux-ui, because its libraries would delay the start of
-// every command.
+// Package ui implements the ui command. The dashboard is a separate program, flux-ui, because its libraries
+// would delay the start of every command.
 package ui
 
 import (

@@ -23,13 +23,13 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/server"
 )
 
-// options has the values of the flags.
+// options holds the flag values.
 type options struct {
 	checks.Options
 	format string
 	// noSchemas accepts objects without a schema.
 	noSchemas bool
-	// sandbox asks an API server, too.
+	// sandbox also validates against an API server.
 	sandbox bool
 	// gates are the feature gates of the API server.
 	gates map[string]string
@@ -63,11 +63,11 @@ checked.
 
 Checks:
   Schemas, validation rules (CEL), references, dependencies, variables, owners
-  and API versions; --sandbox adds those of an API server.
+  and API versions; --sandbox adds the checks of an API server.
   See "flux help validation".
 
 Output:
-  Findings have the file and the line. Objects that cannot be validated are
+  Findings include the file and line. Objects that cannot be validated are
   listed; Secret values are never printed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "all objects were validated and are valid; warnings and notes do not change the exit code",
@@ -103,7 +103,7 @@ Output:
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var asked server.Schemas
-			defer asked.Close() // also after an interrupt, when run may not have returned
+			defer asked.Close() // run may not have returned after an interrupt
 			return a.Interruptible(cmd, func() error { return run(a, cmd, o, &asked) })
 		},
 	}
@@ -157,7 +157,7 @@ func write(a *app.App, format, kubernetes string, results []*validate.Result) er
 	return render.Write(a.Answer(format), format, about, results)
 }
 
-// conclude prints the totals, and returns the exit code.
+// conclude prints the totals and returns the error that sets the exit code.
 func conclude(a *app.App, o *options, results []*validate.Result) error {
 	objects, validated, invalid := 0, 0, 0
 	rules := map[string]int{}

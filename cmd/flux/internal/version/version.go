@@ -71,14 +71,15 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	}
 	entries := []entry{{"flux", "v" + strings.TrimPrefix(a.Build.Version, "v")}}
 	if o.client && o.format == "json" && a.Build.Commit != "" {
-		// Omitted in YAML and beside the controllers, where scripts for Flux 2.9 take each key for a component.
+		// YAML omits them, because scripts for Flux 2.9 treat every key next to the controllers as a
+		// component.
 		entries = append(entries, entry{"commit", a.Build.Commit}, entry{"date", a.Build.Date}, entry{"go", runtime.Version()})
 	}
 	if o.client {
 		return printVersions(a, o.format, entries)
 	}
 	installed, failed := installedVersions(a, cmd)
-	// The client version is printed without a cluster, too.
+	// The client version is also printed without a cluster.
 	if err := printVersions(a, o.format, append(entries, installed...)); err != nil {
 		return err
 	}
@@ -112,16 +113,15 @@ func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {
 	return clusterVersions(ctx, client, namespace)
 }
 
-// clusterVersions reads the versions from the Deployments, which have the
-// version of the distribution as a label.
+// clusterVersions reads the versions from the Deployments, whose labels contain the distribution
+// version.
 func clusterVersions(ctx context.Context, client *kube.Client, namespace string) ([]entry, error) {
 	var distribution string
 	images := map[string]string{}
 	_, err := client.List(ctx, kube.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
 		name := controllers.Name(o)
 		images[name] = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
-		// source-controller is part of every installation, so its label has
-		// precedence.
+		// The label of source-controller takes precedence, because every installation contains it.
 		if label := kube.Label(o, kube.VersionLabel); distribution == "" || name == "source-controller" {
 			distribution = label
 		}
@@ -143,15 +143,14 @@ func clusterVersions(ctx context.Context, client *kube.Client, namespace string)
 	return entries, nil
 }
 
-// notInstalled returns an error with the namespaces in which Flux is installed
-// as a hint.
+// notInstalled returns an error that suggests the namespace in which Flux is installed.
 func notInstalled(ctx context.Context, client *kube.Client, namespace string) error {
-	remedy := "install it with 'flux install'; 'flux version --client' needs no cluster"
+	remedy := "install it with 'flux install'; 'flux version --client' does not require a cluster"
 	// Users without permission to list CRDs get the general hint.
 	if crd, err := client.Find(ctx, kube.CRDs(), kube.InstalledCRD); err == nil {
 		remedy = cmp.Or(installflags.ElsewhereHint(crd, namespace), remedy)
 	}
-	return hint.Errorf(remedy, "no controllers of Flux found in namespace %q", namespace)
+	return hint.Errorf(remedy, "no Flux controllers found in namespace %q", namespace)
 }
 
 func printVersions(a *app.App, format string, entries []entry) error {

@@ -75,16 +75,16 @@ func NewCommand(a *app.App) *cobra.Command {
 printed when it changes, on a terminal in one line with the elapsed time.
 
 Failures:
-  A failure does not end the wait while another attempt follows: the controller
-  retries, or a new revision of the source, a reconciliation request or a change
-  of the owner has not been attempted yet. With --revision, failures of other
-  revisions are ignored.
+  A failure does not end the wait if another attempt will follow, because the
+  controller retries, or because a new source revision, a reconciliation request
+  or a change of the owner has not been attempted yet. With --revision, failures
+  of other revisions are ignored.
 
 ` + kinds.Help
 	return cmd
 }
 
-// hasRevision reports whether there is an example with --revision.
+// hasRevision reports whether the kind has an example revision.
 func hasRevision(k controllers.Kind) bool {
 	_, ok := reconcile.RevisionPath(k)
 	return ok && k.Examples.Revision != ""
@@ -140,9 +140,9 @@ func (o *options) wait(ctx context.Context, act *kinds.Act) error {
 	return err
 }
 
-// listNamed reads many named objects of a kind in a namespace with one list, so
-// that one watch from the version of the list serves all of them. Objects that are
-// not in the list are read by name.
+// listNamed reads many named objects of a kind and namespace with one list, so that a single watch
+// starting at the version of the list covers them. Objects that are not in the list are read by
+// name.
 func listNamed(ctx context.Context, act *kinds.Act) error {
 	if act.Listed {
 		return nil

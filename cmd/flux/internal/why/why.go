@@ -47,14 +47,14 @@ Selection:
   A resource is a Flux resource or any object that Flux manages, for example a
   Deployment. Without a resource, all Flux resources and the controllers are
   checked, or with --namespace the Flux resources of one namespace. Labels, or
-  kinds with -A or -l, select some of them. See "flux help diagnosis".
+  kinds with -A or -l, select a subset. See "flux help diagnosis".
 
 Output:
   The first 20 root causes are reported and the others counted, also in JSON and
-  YAML; --all reports all. Checks that were not possible are listed.`,
+  YAML; --all reports all. Checks that could not run are listed.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "no problem was found; resources whose reconciliation or deletion has just started are not problems",
-			clierr.ExitFailed:  "there is a problem",
+			clierr.ExitFailed:  "a problem was found",
 			clierr.ExitUndetermined: "undetermined: the object does not exist, the cluster does not respond, the command line is invalid, or no problem was " +
 				"found but relevant objects could not be read",
 		}.Annotations(),
@@ -121,7 +121,7 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) error {
 	verdict, err := report.Diagnoser(a, client).Everything(ctx, scope)
 	line.Done()
 	if interrupted := context.Cause(cmd.Context()); interrupted != nil {
-		return interrupted // a report of what was read until then could name another root cause
+		return interrupted // a partial report could contain another root cause
 	}
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func checked(o *options, scope diagnose.Scope, v diagnose.Result) error {
 	return nil
 }
 
-// encoded returns a diagnosis for JSON and YAML.
+// encoded returns the JSON and YAML output for a diagnosis.
 func encoded(v diagnose.Result, commits report.Unapplied) report.Verdict {
 	result := report.VerdictOf(v)
 	result.Unapplied = commits.Report()
@@ -193,7 +193,7 @@ func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref) (di
 		return v, hint.Errorf(cmp.Or(objref.DidYouMean(word), "kubectl api-resources lists the resource types of the cluster"), "%w", err)
 	}
 	if apierrors.IsNotFound(err) {
-		remedy := "it is in no inventory, and no event reports that it was pruned"
+		remedy := "no inventory contains it, and no event reports that it was pruned"
 		if len(v.Unknown) > 0 {
 			remedy = "could not check whether Flux has applied it: " + strings.Join(v.Unknown, "; ")
 		}
@@ -202,8 +202,7 @@ func verdict(ctx context.Context, doctor diagnose.Diagnoser, ref objref.Ref) (di
 	return v, err
 }
 
-// printVerdict prints the root causes, those that block the most objects
-// first.
+// printVerdict prints the root causes, starting with those that block the most objects.
 func printVerdict(a *app.App, v diagnose.Result, ref objref.Ref, scope diagnose.Scope, commits report.Unapplied) error {
 	p := report.NewPage(a)
 	p.Brief = len(v.Causes) > 1 && !a.Global.Verbose
@@ -240,7 +239,7 @@ func nothingFound(v diagnose.Result, ref objref.Ref, scope diagnose.Scope) strin
 	}
 	switch {
 	case ref.Name != "" && len(v.Progress) > 0 && len(v.Unknown) == 0:
-		return fmt.Sprintf("No problem so far with %s %s/%s, which is in progress.", ref.Word, ref.Namespace, ref.Name)
+		return fmt.Sprintf("No problem found so far: %s %s/%s is in progress.", ref.Word, ref.Namespace, ref.Name)
 	case ref.Name != "" && len(v.Unknown) > 0:
 		return fmt.Sprintf("No problem found with %s %s/%s, but not everything could be checked.", ref.Word, ref.Namespace, ref.Name)
 	case ref.Name != "":
@@ -249,7 +248,7 @@ func nothingFound(v diagnose.Result, ref objref.Ref, scope diagnose.Scope) strin
 		return fmt.Sprintf("No problem found with %s, but not everything could be checked.", what)
 	}
 	if len(v.Progress) > 0 {
-		return fmt.Sprintf("No problem so far with %s: %d in progress.", what, len(v.Progress))
+		return fmt.Sprintf("No problem found so far with %s: %d in progress.", what, len(v.Progress))
 	}
 	return fmt.Sprintf("No problem found: %s are ready or suspended.", what)
 }

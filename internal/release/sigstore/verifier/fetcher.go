@@ -10,13 +10,13 @@ import (
 	"github.com/fluxkit/flux/internal/web/download"
 )
 
-// cacheDays is the number of days in which the cached metadata of TUF is used without a request, if
-// it does not expire before.
+// cacheDays is the number of days for which cached TUF metadata is used without a request, unless
+// it expires earlier.
 const cacheDays = 1
 
 // fetcher reads files of a TUF repository like any other download.
 type fetcher struct {
-	ctx    context.Context // the interface of the library has none
+	ctx    context.Context // the library's interface has no context
 	client *download.Client
 }
 

@@ -51,8 +51,8 @@ func (t TUFRepository) verify(ctx context.Context, r sigstore.Request) (sigstore
 
 // check returns the step that failed with its error. The certificate must be in a certificate
 // transparency log and the signature in a transparency log, so that the owner of the identity can
-// notice both. The signature is of the minutes in which the certificate was valid according to the log
-// or a timestamp authority.
+// notice both. The log or a timestamp authority must confirm that the signature was created while the
+// certificate was valid.
 func check(signed *bundle.Bundle, trusted *root.TrustedRoot, r sigstore.Request) (sigstore.Step, error) {
 	verifier, err := verify.NewVerifier(trusted, verify.WithSignedCertificateTimestamps(1), verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1))
 	if err != nil {
@@ -78,7 +78,7 @@ func parse(text []byte) (*bundle.Bundle, error) {
 		return nil, err
 	}
 	if signed.GetMessageSignature() == nil {
-		return nil, errors.New("it has no signature of a file")
+		return nil, errors.New("the bundle contains no file signature")
 	}
 	return signed, nil
 }

@@ -107,7 +107,7 @@ func TestVerify(t *testing.T) {
 		"empty bundle":               {bundle: []byte("{}"), step: sigstore.ReadBundle, want: "media type"},
 		"page instead of a bundle":   {bundle: []byte("<html>"), step: sigstore.ReadBundle, want: "syntax error"},
 		"cut bundle":                 {bundle: right[:len(right)/2], step: sigstore.ReadBundle, want: "unexpected"},
-		"statement":                  {bundle: statement(t), step: sigstore.ReadBundle, want: "it has no signature of a file"},
+		"statement":                  {bundle: statement(t), step: sigstore.ReadBundle, want: "the bundle contains no file signature"},
 		"page instead of a root":     {bundle: right, root: []byte("<html>"), step: sigstore.ReadRoot, want: "syntax error"},
 		"root without keys":          {bundle: right, root: []byte(`{"mediaType":"application/vnd.dev.sigstore.trustedroot+json;version=0.1"}`), step: sigstore.CheckSignature, want: "failed to verify"},
 	} {

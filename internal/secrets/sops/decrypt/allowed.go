@@ -16,29 +16,29 @@ import (
 	"github.com/getsops/sops/v3/keyservice"
 )
 
-// A document of SOPS names its keys, and may be untrusted. These functions decide, before
-// the library of SOPS is called, whether a key of a document may cause a request: to an address that
-// the user has named, or to a domain of the provider with credentials that the user has configured.
+// A SOPS document specifies its keys, and may be untrusted. These functions decide, before the SOPS
+// library is called, whether a key of a document may cause a request: to an address that the user
+// has configured, or to a domain of the provider with credentials that the user has configured.
 
-// vaultSegment is one element of the path of a key of Vault. Others could lead to a part of the API
-// of Vault that is no transit engine, with the token of the user.
+// vaultSegment matches one element of a Vault key path. Others could reach a part of the Vault API
+// other than a transit engine, with the token of the user.
 var vaultSegment = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
-// vaultAllowed returns an error unless the user has named the address of a key.
+// vaultAllowed returns an error unless the user has configured the address of a key.
 func (s *service) vaultAllowed(k *keyservice.VaultKey) error {
 	if !slices.ContainsFunc(s.vaultAddresses(), func(named string) bool { return sameServer(named, k.GetVaultAddress()) }) {
 		return errors.New("a token is only sent to the address in VAULT_ADDR or SOPS_HC_VAULT_ALLOWLIST")
 	}
 	for _, segment := range append(strings.Split(strings.Trim(k.GetEnginePath(), "/"), "/"), k.GetKeyName()) {
 		if !vaultSegment.MatchString(segment) {
-			return fmt.Errorf("%q cannot be part of the path of a key", segment)
+			return fmt.Errorf("invalid element %q in the key path", segment)
 		}
 	}
 	return nil
 }
 
-// vaultAddresses returns the addresses that the user has named. The values "all" and "none" of the
-// allowlist name none.
+// vaultAddresses returns the addresses that the user has configured. The allowlist values "all"
+// and "none" add no address.
 func (s *service) vaultAddresses() []string {
 	list := s.env(hcvault.SopsHCVaultAllowlist)
 	switch list {
@@ -50,7 +50,7 @@ func (s *service) vaultAddresses() []string {
 	return strings.Split(list, ",")
 }
 
-// sameServer reports whether an address is on the server, and below the path, of a named one.
+// sameServer reports whether an address is on the server of an allowed one and below its path.
 func sameServer(named, address string) bool {
 	want, err := url.Parse(strings.TrimSpace(named))
 	if err != nil || want.Host == "" {
@@ -64,19 +64,19 @@ func sameServer(named, address string) bool {
 	return !strings.Contains(got.Path, "..") && strings.HasPrefix(strings.TrimSuffix(got.Path, "/")+"/", below)
 }
 
-// awsKey is the ARN of a key of AWS KMS. The region is part of the host that is asked.
+// awsKey matches the ARN of an AWS KMS key. The region is part of the requested host.
 var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]{1,40}:[0-9]+:(key|alias)/[A-Za-z0-9/_-]+$`)
 
-// awsAllowed returns an error unless a key is one of AWS and uses the identity that the user has
-// configured. Credentials for it are looked for in the environment and the files of the user.
+// awsAllowed returns an error unless a key is an AWS KMS key and uses the identity that the user
+// has configured. Its credentials come from the environment and the files of the user.
 func (s *service) awsAllowed(k *keyservice.KmsKey) error {
 	switch profile, role := k.GetAwsProfile(), k.GetRole(); {
 	case !awsKey.MatchString(k.GetArn()):
-		return errors.New("not the ARN of a key of AWS KMS")
+		return errors.New("not an AWS KMS key ARN")
 	case profile != "" && profile != s.env("AWS_PROFILE"):
-		return fmt.Errorf("it needs the profile %q, and AWS_PROFILE does not name it", profile)
+		return fmt.Errorf("the key requires the AWS profile %q: set AWS_PROFILE to allow it", profile)
 	case role != "" && role != s.env("AWS_ROLE_ARN"):
-		return fmt.Errorf("it needs the role %q, and AWS_ROLE_ARN does not name it", role)
+		return fmt.Errorf("the key requires the AWS role %q: set AWS_ROLE_ARN to allow it", role)
 	}
 	return nil
 }
@@ -87,39 +87,39 @@ var (
 	azureName      = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 )
 
-// azureAllowed returns an error unless a key is in a vault of Azure. Without credentials in the
-// Secret, the user has to name the kind of them: the client would look for a metadata service, and
-// run programs.
+// azureAllowed returns an error unless a key is in an Azure vault. Without credentials in the
+// Secret, the user must select the kind of credentials: the client would query a metadata service
+// and run programs.
 func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
 	switch {
 	case !azureVault.MatchString(k.GetVaultUrl()):
-		return errors.New("not a domain of Azure Key Vault")
+		return errors.New("not an Azure Key Vault domain")
 	case !azureName.MatchString(k.GetName()) || !azureName.MatchString(k.GetVersion()):
-		return errors.New("malformed name or version of a key")
+		return errors.New("malformed key name or version")
 	case len(s.keys.Azure) == 0 && s.env("AZURE_TOKEN_CREDENTIALS") == "":
 		return errors.New("no credentials: set AZURE_TOKEN_CREDENTIALS, for example to AzureCLICredential")
 	}
 	return nil
 }
 
-// azureAuthorityAllowed returns an error unless an address of a Secret, to which it sends
-// credentials, is one of Azure or named by the user.
+// azureAuthorityAllowed returns an error unless the authority of a Secret, which receives
+// credentials, is an Azure domain or configured by the user.
 func (s *service) azureAuthorityAllowed(address string) error {
 	if address == "" || azureAuthority.MatchString(address) || strings.TrimSuffix(address, "/") == strings.TrimSuffix(s.env("AZURE_AUTHORITY_HOST"), "/") {
 		return nil
 	}
-	return errors.New("authorityHost of sops.azure-kv is not a domain of Azure, and AZURE_AUTHORITY_HOST does not name it")
+	return errors.New("authorityHost of sops.azure-kv is not an Azure domain: set AZURE_AUTHORITY_HOST to allow it")
 }
 
-// gcpKey is the name of a key of Google Cloud KMS.
+// gcpKey matches the name of a Google Cloud KMS key.
 var gcpKey = regexp.MustCompile(`^projects/[A-Za-z0-9.:_-]+/locations/[A-Za-z0-9-]+/keyRings/[A-Za-z0-9_-]+/cryptoKeys/[A-Za-z0-9_-]+$`)
 
-// gcpAllowed returns an error unless there are credentials for Google Cloud. Without any, the client
-// would ask the metadata service.
+// gcpAllowed returns an error unless there are credentials for Google Cloud. Without them, the client
+// would query the metadata service.
 func (s *service) gcpAllowed(k *keyservice.GcpKmsKey) error {
 	switch {
 	case !gcpKey.MatchString(k.GetResourceId()):
-		return errors.New("not the name of a key of Google Cloud KMS")
+		return errors.New("not a Google Cloud KMS key name")
 	case len(s.keys.GCP) > 0:
 		return s.serviceAccountAllowed()
 	case s.configured("GOOGLE_CREDENTIALS", "GOOGLE_OAUTH_ACCESS_TOKEN", "GOOGLE_APPLICATION_CREDENTIALS", "GCE_METADATA_HOST"), s.gcloudHasCredentials():
@@ -128,8 +128,8 @@ func (s *service) gcpAllowed(k *keyservice.GcpKmsKey) error {
 	return errors.New("no credentials: set GOOGLE_APPLICATION_CREDENTIALS, or GCE_METADATA_HOST to use the metadata service")
 }
 
-// gcloudHasCredentials reports whether the file exists in which gcloud stores the credentials of the
-// user, and where the library finds it.
+// gcloudHasCredentials reports whether gcloud has stored credentials of the user in the file that
+// the library reads.
 func (s *service) gcloudHasCredentials() bool {
 	config := filepath.Join(s.env("HOME"), ".config")
 	if runtime.GOOS == "windows" {
@@ -140,7 +140,7 @@ func (s *service) gcloudHasCredentials() bool {
 }
 
 // serviceAccountAllowed returns an error unless the credentials in the Secret are a service account
-// of Google Cloud. Other kinds contain addresses to ask, files to send there, and programs to run.
+// of Google Cloud. Other kinds specify addresses, files to send there, and programs to run.
 func (s *service) serviceAccountAllowed() error {
 	var c struct {
 		Type     string `json:"type"`
@@ -151,19 +151,19 @@ func (s *service) serviceAccountAllowed() error {
 		return errors.New("malformed sops.gcp-kms in the Secret: not JSON")
 	}
 	if c.Type != "service_account" {
-		return fmt.Errorf("credentials of the type %q in sops.gcp-kms are not supported: they must be a service_account", c.Type)
+		return fmt.Errorf("unsupported credentials type %q in sops.gcp-kms: must be service_account", c.Type)
 	}
 	tokens, err := url.Parse(c.TokenURI)
 	switch {
 	case err != nil:
 		return errors.New("malformed sops.gcp-kms in the Secret: token_uri is not a URL")
 	case c.Universe != "" && c.Universe != "googleapis.com" && c.Universe != s.env("SOPS_GCP_KMS_UNIVERSE_DOMAIN"):
-		return errors.New("universe_domain of sops.gcp-kms is not googleapis.com, and SOPS_GCP_KMS_UNIVERSE_DOMAIN does not name it")
+		return errors.New("universe_domain of sops.gcp-kms is not googleapis.com: set SOPS_GCP_KMS_UNIVERSE_DOMAIN to allow it")
 	case c.TokenURI == "" || tokens.Scheme == "https" && slices.Contains([]string{"oauth2.googleapis.com", "accounts.google.com", "www.googleapis.com"}, tokens.Host):
 		return nil
 	}
 	if named, err := url.Parse(s.env("SOPS_GCP_KMS_ENDPOINT")); err == nil && named.Host != "" && named.Scheme == tokens.Scheme && named.Host == tokens.Host {
 		return nil
 	}
-	return errors.New("token_uri of sops.gcp-kms is not a domain of Google, and SOPS_GCP_KMS_ENDPOINT does not name it")
+	return errors.New("token_uri of sops.gcp-kms is not in a Google domain: set SOPS_GCP_KMS_ENDPOINT to allow it")
 }

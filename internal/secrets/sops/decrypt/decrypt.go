@@ -83,7 +83,7 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Response,
 	return sops.Response{Clear: clear}, err
 }
 
-// storeOf returns the reader of a format, after it checked the limits of the document.
+// storeOf checks the limits of the document, and returns the reader of its format.
 func storeOf(r sops.Request) (sopslib.Store, error) {
 	if len(r.Document) > documentMax {
 		return nil, &budget.ExceededError{Fact: "the encrypted document is larger than " + budget.Size(documentMax)}
@@ -106,11 +106,11 @@ func storeOf(r sops.Request) (sopslib.Store, error) {
 	case "binary":
 		return jsonstore.NewBinaryStore(&c.JSONBinary), nil
 	}
-	return nil, fmt.Errorf("unknown format %q of an encrypted document", r.Format)
+	return nil, fmt.Errorf("unknown encrypted document format %q", r.Format)
 }
 
 // authenticated reports which value cannot be decrypted. The errors of the library contain the
-// value, which may be in clear, instead of its path.
+// value, which may be unencrypted, instead of its path.
 type authenticated struct {
 	aes.Cipher
 
@@ -125,7 +125,7 @@ func (a *authenticated) Decrypt(ciphertext string, key []byte, path string) (any
 	}
 	fact := "the value was changed or moved after its encryption"
 	if !strings.HasPrefix(ciphertext, "ENC[") {
-		fact = "the value is not encrypted, but the metadata of SOPS requires it"
+		fact = "the value is not encrypted, but the SOPS metadata requires encryption"
 	}
 	err = fmt.Errorf("decrypting %s: %s", strings.ReplaceAll(strings.TrimSuffix(path, ":"), ":", "."), fact)
 	if a.failed == nil {
@@ -137,7 +137,7 @@ func (a *authenticated) Decrypt(ciphertext string, key []byte, path string) (any
 // lineMax is the maximum length of the error of a library in a message.
 const lineMax = 300
 
-// firstLine returns the beginning of an error. Those of cloud clients have many lines.
+// firstLine returns the beginning of an error. Errors of cloud clients have many lines.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(err.Error()), "\n")
 	if len(line) > lineMax {

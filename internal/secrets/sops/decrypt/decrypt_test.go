@@ -110,12 +110,12 @@ func TestRefused(t *testing.T) {
 	_, a, _ := strings.Cut(lines[1], ": ")
 	for name, c := range map[string]struct{ document, format, want string }{
 		"moved":       {strings.Replace(sealed, "    b: ENC[", "    b: "+a+"\n    old: ENC[", 1), "yaml", "decrypting data.b: the value was changed or moved after its encryption"},
-		"clear":       {strings.Replace(sealed, a, "canary", 1), "yaml", "decrypting data.a: the value is not encrypted, but the metadata of SOPS requires it"},
+		"clear":       {strings.Replace(sealed, a, "canary", 1), "yaml", "decrypting data.a: the value is not encrypted, but the SOPS metadata requires encryption"},
 		"nested":      {"a: " + strings.Repeat("[", 600) + strings.Repeat("]", 600) + "\n", "yaml", "nested more than 500 levels deep"},
 		"no metadata": {"a: b\n", "yaml", "reading the encrypted document: sops metadata not found"},
 		"too large":   {strings.Repeat("#", 32<<20+1), "dotenv", "the encrypted document is larger than 32 MiB"},
 		"many keys":   {strings.Replace(sealed, "    age:\n", "    age:\n"+strings.Repeat("        - {recipient: age1, enc: x}\n", 101), 1), "yaml", "keys, more than 100"},
-		"format":      {sealed, "toml", `unknown format "toml" of an encrypted document`},
+		"format":      {sealed, "toml", `unknown encrypted document format "toml"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// dataKeyMax is more than the size of a data key and of its parts.
+// dataKeyMax is the maximum size of a data key or a part of one.
 const dataKeyMax = 1 << 10
 
 // age decrypts a data key with the keys of the Secret and of the user, then with the commands and
@@ -48,15 +48,15 @@ func (s *service) configured(variables ...string) bool {
 }
 
 // pgp decrypts a data key with the keys of the Secret in memory, then with the gpg program, which
-// has the keys of the user. A document alone does not make it run: gpg asks for passphrases, and may
-// fetch keys.
+// has the keys of the user. A document alone does not make it run: gpg prompts for passphrases, and
+// may fetch keys.
 func (s *service) pgp(ctx context.Context, fingerprint string, sealed []byte) ([]byte, error) {
 	if clear, err := s.fromRing(sealed); err == nil {
 		return clear, nil
 	}
 	if !s.configured(pgp.SopsGpgExecEnv, "GNUPGHOME") {
 		if _, missing := exec.LookPath("gpg"); missing == nil {
-			s.fail("PGP key "+fingerprint, sealed, "gpg is not run: set SOPS_GPG_EXEC or GNUPGHOME to use the keys of gpg")
+			s.fail("PGP key "+fingerprint, sealed, "gpg was not run: set SOPS_GPG_EXEC or GNUPGHOME to use its keys")
 		}
 		return nil, errNoKey
 	}

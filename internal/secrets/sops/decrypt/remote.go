@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// keyService returns the name of a key for errors, and what decrypts a data key with it.
+// keyService returns the name of a key for errors, and a function to decrypt a data key with it.
 func (s *service) keyService(r *keyservice.DecryptRequest) (name string, ask func(context.Context) ([]byte, error)) {
 	sealed := string(r.GetCiphertext())
 	switch k := r.GetKey().GetKeyType().(type) {
@@ -36,7 +36,7 @@ func (s *service) keyService(r *keyservice.DecryptRequest) (name string, ask fun
 	case *keyservice.Key_HckmsKey:
 		return "Huawei Cloud KMS key " + k.HckmsKey.GetKeyId(), func(ctx context.Context) ([]byte, error) { return huawei(ctx, k.HckmsKey, sealed) }
 	}
-	return "key", func(context.Context) ([]byte, error) { return nil, errors.New("unknown type of key") }
+	return "key", func(context.Context) ([]byte, error) { return nil, errors.New("unknown key type") }
 }
 
 func (s *service) aws(ctx context.Context, k *keyservice.KmsKey, sealed string) ([]byte, error) {
@@ -143,8 +143,8 @@ func (s *service) vault(ctx context.Context, k *keyservice.VaultKey, sealed stri
 	return key.DecryptContext(ctx)
 }
 
-// huawei asks Huawei Cloud with credentials in the environment or the file of the user. The default
-// credentials of the library include those of the metadata service.
+// huawei decrypts a data key with credentials in the environment or the file of the user. The
+// default credentials of the library would include those of the metadata service.
 func huawei(ctx context.Context, k *keyservice.HckmsKey, sealed string) ([]byte, error) {
 	key, err := hckms.NewMasterKey(k.GetKeyId())
 	if err != nil {

@@ -24,7 +24,7 @@ const requestTime = 15 * time.Second
 // service decrypts data keys with the keys of a Secret or, without them, with the credentials in the
 // environment of the process.
 type service struct {
-	ctx context.Context // the library passes none
+	ctx context.Context // the library does not pass a context
 	// env returns variables of the environment, which the library reads by itself.
 	env  func(string) string
 	keys sops.Keys
@@ -92,7 +92,7 @@ func (s *service) Decrypt(_ context.Context, r *keyservice.DecryptRequest, _ ...
 	return &keyservice.DecryptResponse{Plaintext: key}, nil
 }
 
-// remote asks a key service, unless it failed before for the same key with the same credentials.
+// remote calls a key service, unless it failed before for the same key and credentials.
 func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]byte, error) {
 	name, ask := s.keyService(r)
 	id := fmt.Sprintf("%s %x", name, s.sum)
@@ -105,7 +105,7 @@ func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]b
 		case s.ctx.Err() != nil:
 			return nil, context.Cause(s.ctx)
 		case ctx.Err() != nil:
-			err = fmt.Errorf("no answer within %s", requestTime)
+			err = fmt.Errorf("no response within %s", requestTime)
 		}
 		failure = firstLine(err)
 		s.known.set(id, failure)
@@ -114,12 +114,12 @@ func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]b
 	return nil, errors.New(failure)
 }
 
-// fail notes why a key of the document does not decrypt its data key.
+// fail records why a key of the document does not decrypt its data key.
 func (s *service) fail(name string, sealed []byte, failure string) {
 	s.failures = append(s.failures, fmt.Sprintf("%s (key group %d): %s", name, s.groups[string(sealed)], failure))
 }
 
-// failures remembers the errors of key services.
+// failures caches the errors of key services.
 type failures struct {
 	mu   sync.Mutex
 	seen map[string]string

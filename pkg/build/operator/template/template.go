@@ -56,18 +56,18 @@ type bounded struct {
 // Write implements io.Writer.
 func (b *bounded) Write(p []byte) (int, error) {
 	if b.left -= len(p); b.left < 0 {
-		return 0, &budget.ExceededError{Fact: "the templates result in more than " + budget.Size(budget.HelperOutput)}
+		return 0, &budget.ExceededError{Fact: "the template output is larger than " + budget.Size(budget.HelperOutput)}
 	}
 	return b.Builder.Write(p)
 }
 
-// failure matches the message of a template: its line, and the part that fails.
+// failure matches the error message of a template: the line, and the part that failed.
 var failure = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^template: [^:]*:(\d+)(?::\d+)?: (?:executing "[^"]*" at <(.*?)>: )?`)
 })
 
-// explained returns an error with the field and the object that a template is of. The lines of a resource are not those of
-// the file.
+// explained returns an error with the field of a template. For a resource, it contains the object instead of the line,
+// because the lines of a resource are not those of the file.
 func explained(t build.Template, err error) error {
 	var known struct {
 		Kind     string `json:"kind"`

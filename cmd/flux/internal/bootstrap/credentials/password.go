@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
 
-// Password returns the password, token or passphrase from the flag, standard
-// input or the environment. It prompts for a required one on the terminal. With tokenAuth the cluster uses it.
+// Password returns the password, token or passphrase from the flag, standard input or the environment. If one
+// is required, it prompts on the terminal. With tokenAuth, the cluster uses it.
 func Password(ctx context.Context, a *app.App, password string, tokenAuth bool, privateKey []byte) (string, error) {
 	if password == "-" {
 		text, err := budget.ReadAll(a.Stdin(ctx), "", "it", installflags.MostCredentials)
@@ -84,7 +84,7 @@ func Certificates(file string) ([]byte, error) {
 		return nil, err
 	}
 	if !x509.NewCertPool().AppendCertsFromPEM(ca) {
-		return nil, fmt.Errorf("reading --ca-file: no certificate in PEM format in %s", file)
+		return nil, fmt.Errorf("reading --ca-file: %s contains no PEM certificate", file)
 	}
 	return ca, nil
 }

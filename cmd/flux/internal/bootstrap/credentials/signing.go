@@ -15,7 +15,7 @@ type Signing struct {
 	ring, id, passphrase string
 	sshFile, sshPassword string
 	sshPassphrase        string
-	// Reuse is set to sign with the key for the repository.
+	// Reuse signs commits with the SSH key of the repository.
 	Reuse bool
 }
 

@@ -27,8 +27,8 @@ var tokenPrinters = map[string]func(hostname string) []string{
 	"glab": func(hostname string) []string { return []string{"config", "get", "token", "--host", hostname} },
 }
 
-// TokenSources returns the values of --token-from. program is the CLI of the Git host
-// that stores tokens, "" if there is none.
+// TokenSources returns the values of --token-from. program is the Git host CLI that stores tokens,
+// or "".
 func TokenSources(program string) []string {
 	if program == "" {
 		return []string{"env", "stdin"}

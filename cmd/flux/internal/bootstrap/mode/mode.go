@@ -1,4 +1,4 @@
-// Package mode runs bootstrap, its preflight checks or a dry run, and reports what it does.
+// Package mode runs bootstrap, its preflight checks or a dry run, and reports the progress.
 package mode
 
 import (
@@ -82,7 +82,7 @@ func (m *Flags) Run(ctx context.Context, a *app.App, plan bootstrap.Plan) error 
 	return nil
 }
 
-// explainUnready reports the cause of controllers or sync objects that are not ready.
+// explainUnready reports why controllers or sync objects are not ready.
 func explainUnready(ctx context.Context, a *app.App, namespace string, err error) error {
 	var known *hint.Error
 	var controllersDown *rollout.NotReadyError
@@ -121,7 +121,7 @@ func explainFailed(ctx context.Context, a *app.App, err error) error {
 	return clierr.ErrReported
 }
 
-// checkReport is the printed form of a preflight check.
+// checkReport is the output for a preflight check.
 type checkReport struct {
 	Name    string `json:"name"`
 	Passed  bool   `json:"passed"`

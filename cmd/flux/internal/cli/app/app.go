@@ -1,5 +1,5 @@
-// Package app provides commands with the streams, the clock, the environment,
-// the API client and the terminal.
+// Package app provides commands with the streams, the clock, the environment, the API client and
+// the terminal.
 package app
 
 import (
@@ -22,6 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/kubeconfig"
 	"github.com/fluxkit/flux/internal/kube/objref"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/internal/terminal/ui"
 )
@@ -39,8 +40,8 @@ type App struct {
 	// Environ returns the environment for plugins, as os.Environ does.
 	Environ func() []string
 	Now     func() time.Time
-	// LimitMemory lowers the memory limit of the garbage collector to a number of bytes. New sets a function that does
-	// nothing, because the limit is that of the whole process.
+	// LimitMemory lowers the memory limit of the garbage collector. The default does nothing, because the
+	// limit applies to the whole process.
 	LimitMemory func(bytes int64)
 	// Build identifies this program.
 	Build Build
@@ -52,37 +53,61 @@ type App struct {
 	Secrets *redact.Set
 
 	Global GlobalFlags
-	// Settings is the error of the environment and the configuration file.
+	// Settings is the error from reading the environment and the configuration file.
 	Settings error
 	Client   func() (*kube.Client, error)
 	// operation is the context that --timeout bounds, nil before WithTimeout.
 	operation *atomic.Pointer[context.Context]
-	// unreachable has the messages about unreachable clusters that were reported.
+	// unreachable contains the reported messages about unreachable clusters.
 	unreachable *sync.Map
-	// program writes formats for programs to standard output, see exact.
+	// program writes machine-readable formats to standard output, see exact.
 	program *redact.Writer
-	// Helpers has the helper processes.
+	// Helpers runs the helper processes.
 	Helpers *helper.Pool
 	// DiagnosisTimeout bounds the diagnosis of a failure.
 	DiagnosisTimeout time.Duration
 	// Suggest returns a hint for an object that is not found, "" for none.
 	Suggest func(*objref.NotFoundError) string
+	// Context is the kubeconfig context of a Fork, "" for the one that the flags select.
+	Context string
+	// Merge receives the tables of a Fork. It is nil for other commands.
+	Merge func(output.Table, TableStyle) error
 }
 
 // Build identifies a build by its version and, if known, by its Git commit and
 // the commit's date in RFC 3339.
 type Build struct{ Version, Commit, Date string }
 
-// DevVersion is the version of a build without a version.
+// DevVersion is the version of a build that sets no version.
 const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.
 func New(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time) *App {
+	return newApp(in, out, err, env, now, &redact.Set{})
+}
+
+// Fork returns an App for a command on one of several clusters. The command runs with the kubeconfig context, without
+// input, and its tables are passed to merge.
+func Fork(a *App, context string, out, err io.Writer, merge func(output.Table, TableStyle) error) *App {
+	fork := newApp(strings.NewReader(""), out, err, a.Env, a.Now, a.Secrets)
+	fork.LookupEnv, fork.Environ, fork.LimitMemory = a.LookupEnv, a.Environ, a.LimitMemory
+	fork.Build, fork.DiagnosisTimeout = a.Build, a.DiagnosisTimeout
+	fork.Context, fork.Merge = context, merge
+	return fork
+}
+
+// ClientIn returns the client of another kubeconfig context.
+func ClientIn(a *App, context string) (*kube.Client, error) {
+	fork := Fork(a, context, a.Out, a.Err, nil)
+	fork.Global.Kube = a.Global.Kube.InContext(context)
+	return fork.Client()
+}
+
+func newApp(in io.Reader, out, err io.Writer, env func(string) string, now func() time.Time, secrets *redact.Set) *App {
 	inPipeline := ci.Detected(env)
 	if inPipeline {
 		out, err = printable.NewCommandWriter(out), printable.NewCommandWriter(err)
 	}
-	secrets := &redact.Set{}
 	masked := secrets.NewWriter(err)
 	a := &App{
 		In: in, Out: secrets.NewWriter(out), Err: masked, Env: env, Now: now, UI: ui.New(in, masked, env), Secrets: secrets, DiagnosisTimeout: diagnosisTimeout, LimitMemory: func(int64) {}, Build: Build{Version: DevVersion},
@@ -135,7 +160,7 @@ func (a *App) RESTConfig() (*rest.Config, error) {
 	return cfg, nil
 }
 
-// warnings prints the warnings of the API server, each once.
+// warnings prints each warning of the API server once.
 type warnings struct {
 	warn    func(format string, args ...any)
 	mu      sync.Mutex
@@ -154,8 +179,8 @@ func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.warn("%s", redact.Text(text))
 }
 
-// Notice implements transport.Notifier. It repeats equal notices, because each
-// reports a new occurrence.
+// Notice implements transport.Notifier. Equal notices are printed again, because each reports a new
+// occurrence.
 func (w *warnings) Notice(text string) { w.warn("%s", redact.Text(text)) }
 
 // Namespace returns the namespace of a command: --namespace, or the namespace of
@@ -206,19 +231,19 @@ func (a *App) Print(text string) error {
 	return err
 }
 
-// Document writes a document for programs to standard output, unchanged unless it is a terminal.
+// Document writes a machine-readable document to standard output, unchanged unless it is a
+// terminal.
 func (a *App) Document(text string) error {
 	_, err := io.WriteString(a.Answer(""), text)
 	return err
 }
 
-// People is the -o format of text for people.
+// People is the -o format for text that users read.
 const People = "human"
 
-// Answer returns the writer of standard output for an -o format. In JSON
-// terminal control characters are always escaped, which keeps the values; in
-// other formats they are escaped only on a terminal. In a CI system, its
-// commands are escaped in text for people.
+// Answer returns the writer of standard output for an -o format. JSON output escapes terminal
+// control characters in strings, which preserves the values; other formats escape them only on a
+// terminal. In a CI system, workflow commands in human-readable text are escaped.
 func (a *App) Answer(format string) io.Writer {
 	w := a.Out
 	if format != People {
@@ -234,15 +259,15 @@ func (a *App) Answer(format string) io.Writer {
 	}
 }
 
-// WriteText writes text for people to standard output, in which control characters are escaped on a
+// WriteText writes human-readable text to standard output. Control characters are escaped on a
 // terminal.
 func WriteText(a *App, text string) error {
 	_, err := io.WriteString(a.Answer(People), text)
 	return err
 }
 
-// exact returns standard output for formats that programs read, in which nothing but credentials is
-// replaced, and of which the commands for a CI system can be a part.
+// exact returns standard output for machine-readable formats: only credentials are replaced, and
+// workflow commands of CI systems are not escaped.
 func exact(a *App) io.Writer {
 	masked, ok := a.Out.(*redact.Writer)
 	if !ok {
@@ -255,7 +280,7 @@ func exact(a *App) io.Writer {
 	if a.program == nil {
 		a.program = a.Secrets.NewWriter(commands.Unwrap())
 	}
-	a.Flush() // text for people that was written before
+	a.Flush() // human-readable text that was written before
 	return a.program
 }
 

@@ -12,7 +12,7 @@ import (
 // listForbidden matches the message of the API server for a list without permission. It is compiled only after a failure.
 const listForbidden = `forbidden: (User "[^"]*" cannot list) resource "([^"]+)" in API group "[^"]*" (in the namespace "[^"]*"|at the cluster scope)$`
 
-// denial is a permission to list resources that a user does not have.
+// denial is a missing permission to list resources.
 type denial struct {
 	user, scope string
 	resources   []string
@@ -20,8 +20,8 @@ type denial struct {
 	err error
 }
 
-// ReportLists reports the errors of lists of several kinds: those about missing permissions in one line for each
-// namespace, after the others.
+// ReportLists reports the errors of lists of several kinds. Missing permissions are reported last, in one
+// line per namespace.
 func ReportLists(a *App, failures []error) {
 	message := regexp.MustCompile(listForbidden)
 	var denials []denial

@@ -7,14 +7,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// stopGrace is the time that work has to stop by itself: long enough to remove
-// what it has created, and less than the second in which a signal ends flux.
+// stopGrace is the time for interrupted work to stop: long enough to remove what it created, and
+// less than the second after which a signal ends flux.
 const stopGrace = 600 * time.Millisecond
 
-// Interruptible runs work that may compute for seconds without a look at its
-// context, since it decodes, renders, compares and prints what others wrote. If it
-// does not stop when flux is interrupted or --timeout is over, Interruptible
-// returns without it; the process is about to exit then.
+// Interruptible runs work that may not check its context for seconds while it decodes, renders,
+// compares or prints untrusted input. If work does not stop after an interrupt or --timeout,
+// Interruptible returns anyway, because the process is about to exit.
 func (a *App) Interruptible(cmd *cobra.Command, work func() error) error {
 	ctx, cancel := a.WithTimeout(cmd.Context())
 	defer cancel()

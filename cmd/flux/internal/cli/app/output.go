@@ -2,11 +2,13 @@ package app
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 
+	"github.com/fluxkit/flux/internal/helper/gotemplate"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
@@ -25,14 +27,14 @@ func EncodeTo(w io.Writer, format string, answer any) error {
 		text, err = output.YAML(answer)
 	}
 	if err != nil {
-		return fmt.Errorf("encoding the answer: %w", err)
+		return fmt.Errorf("encoding the output: %w", err)
 	}
 	_, err = w.Write(text)
 	return err
 }
 
-// WriteReport writes a report to a file, with credentials masked, and with control characters escaped
-// if it is in JSON. The file never has a part of the report.
+// WriteReport writes a report to a file, with credentials masked and control characters in JSON escaped. The
+// file is never incomplete.
 func WriteReport(a *App, name, format string, inJSON bool, write func(io.Writer) error) error {
 	var b bytes.Buffer
 	masked := a.Secrets.NewWriter(&b)
@@ -47,4 +49,15 @@ func WriteReport(a *App, name, format string, inJSON bool, write func(io.Writer)
 		return fmt.Errorf("writing the %s report: %w", format, err)
 	}
 	return nil
+}
+
+// Templates executes the Go templates of -o go-template in the helper process.
+func Templates(a *App) output.Option {
+	return output.Templates(func(template string, object []byte) (string, error) {
+		ctx := context.Background()
+		if operation := a.operation.Load(); operation != nil {
+			ctx = *operation
+		}
+		return gotemplate.Execute(ctx, a.Helpers, template, object)
+	})
 }

@@ -11,7 +11,7 @@ import (
 // renderingsMax is the maximum size of the cache of renderings.
 const renderingsMax = 256 << 20
 
-// Renderings returns the cache of what kustomize and Helm render, or nil without a cache directory.
+// Renderings returns the cache for kustomize and Helm output, or nil without a cache directory.
 func Renderings(a *App) *cachedir.Entries {
 	dir, err := cachedir.User("renderings")
 	version, programErr := programs(a)
@@ -23,7 +23,8 @@ func Renderings(a *App) *cachedir.Entries {
 	})
 }
 
-// programs returns a text that differs for other programs. Development builds have the same version.
+// programs returns a cache key that identifies the flux and flux-helper binaries. Development builds all have
+// the same version.
 func programs(a *App) (string, error) {
 	text := fmt.Sprintf("%+v", a.Build)
 	self, err := helper.Self()

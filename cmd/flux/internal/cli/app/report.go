@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// NameTimeout replaces "context deadline exceeded" in the message of a library
-// with the duration of --timeout, if that has ended the operation.
+// NameTimeout replaces "context deadline exceeded" in an error message with the duration of
+// --timeout if --timeout ended the operation.
 func (a *App) NameTimeout(message string) string {
 	var over *clierr.TimeoutError
 	if operation := a.operation.Load(); operation == nil || !errors.As(context.Cause(*operation), &over) {
@@ -27,8 +27,8 @@ func (a *App) NameTimeout(message string) string {
 // diagnosisTimeout is the default of App.DiagnosisTimeout.
 const diagnosisTimeout = 10 * time.Second
 
-// Hint returns the remedy of an error that requires the cluster or the catalog
-// of kinds, "" for other errors.
+// Hint returns the remedy for an error whose remedy depends on the cluster or the catalog of kinds,
+// or "".
 func (a *App) Hint(err error) string {
 	var notFound *objref.NotFoundError
 	var absent *kube.MissingKindError
@@ -50,9 +50,8 @@ func (a *App) Hint(err error) string {
 	return ""
 }
 
-// Report prints an error that does not end the command. It skips the joined
-// parts that are already reported, and prints once that a cluster is unreachable: all requests
-// fail with that error.
+// Report prints an error that does not end the command. It skips joined errors that are already
+// reported. An unreachable cluster is reported once, because all requests fail with that error.
 func (a *App) Report(err error) {
 	if errors.Is(err, clierr.ErrReported) {
 		for _, part := range clierr.Unreported(err) {

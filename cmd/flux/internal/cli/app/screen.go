@@ -38,8 +38,8 @@ func (a *App) Ask(ctx context.Context, question string) (string, error) {
 	}
 }
 
-// Screen returns the dimensions and color support of standard output, false if
-// it is not a terminal.
+// Screen returns the dimensions and color support of standard output, or false if it is not a
+// terminal.
 func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 	if !ui.IsTerminal(a.Out) {
 		return output.Screen{}, false
@@ -54,12 +54,16 @@ func (a *App) Screen(noTrunc bool) (output.Screen, bool) {
 // TableStyle changes how a table is printed.
 type TableStyle struct {
 	NoHeader bool
-	// NoTrunc keeps everything on a narrow terminal, and Fold wraps long cells there.
+	// NoTrunc disables truncation on a narrow terminal. Fold wraps long cells there.
 	NoTrunc, Fold bool
 }
 
-// Table prints a table that fits the terminal, or else in the format of Flux 2.9.
+// Table prints a table that fits the terminal. Other output has the format of Flux 2.9.
 func (a *App) Table(t output.Table, style TableStyle) error {
+	if a.Merge != nil {
+		a.Flush() // text before the table
+		return a.Merge(t, style)
+	}
 	screen, ok := a.Screen(style.NoTrunc)
 	if !ok {
 		return t.Write(a.Out, !style.NoHeader)

@@ -25,8 +25,7 @@ var credentialCommands = map[string]string{
 	"flux debug helmrelease":   "prints the values of a release",
 }
 
-// PrintsCredentials reports whether the standard output of a command contains
-// credentials by purpose.
+// PrintsCredentials reports whether a command prints credentials to standard output on purpose.
 func PrintsCredentials(cmd *cobra.Command) bool {
 	for path := range credentialCommands {
 		if cmd != nil && (cmd.CommandPath() == path || strings.HasPrefix(cmd.CommandPath(), path+" ")) {
@@ -82,8 +81,8 @@ func (a *App) AddFlagSecrets(cmd *cobra.Command, args []string) {
 	}
 }
 
-// addClusterSecrets adds the credentials of a kubeconfig to a.Secrets. Those of
-// an exec plugin are added when a request uses them.
+// addClusterSecrets adds the credentials in a kubeconfig to a.Secrets. The credentials of an exec
+// plugin are added when a request uses them.
 func (a *App) addClusterSecrets(cfg *rest.Config) {
 	a.Secrets.Add(cfg.BearerToken, string(cfg.KeyData))
 	a.Secrets.AddLogin(cfg.Username, cfg.Password)
@@ -103,8 +102,8 @@ func (a *App) addClusterSecrets(cfg *rest.Config) {
 	cfg.Wrap(a.Secrets.Transport)
 }
 
-// Flush writes what the writers of the streams hold because it may be the start of a secret, or of a
-// command for a CI system.
+// Flush writes buffered output. The writers hold back text that may be the start of a secret or of a workflow
+// command of a CI system.
 func (a *App) Flush() {
 	for _, w := range []io.Writer{a.Out, a.Err} {
 		for w != nil {
@@ -123,8 +122,8 @@ func (a *App) Flush() {
 	}
 }
 
-// Unmasked returns the stream below the writers that mask credentials and escape commands for a CI
-// system, for plugins and for output that contains credentials by purpose.
+// Unmasked returns the stream without masking of credentials and escaping of workflow commands, for
+// plugins and for output that contains credentials on purpose.
 func Unmasked(w io.Writer) io.Writer {
 	masked, ok := w.(*redact.Writer)
 	if !ok {

@@ -9,14 +9,14 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Stdin returns standard input, of which a read ends when ctx is done. The read
-// of a pipe or a terminal cannot be canceled: it remains until the process exits.
+// Stdin returns standard input. Reads end when ctx is done, but the blocked read of a pipe or
+// terminal cannot be canceled and remains until the process exits.
 func (a *App) Stdin(ctx context.Context) io.Reader { return &stdin{ctx, a.In} }
 
-// maxStdin bounds what ReadStdin reads.
+// maxStdin is the maximum size of the input of ReadStdin.
 const maxStdin = 64 << 20
 
-// ReadStdin reads standard input to its end, as far as its limit.
+// ReadStdin reads all of standard input, up to maxStdin.
 func ReadStdin(ctx context.Context, a *App) ([]byte, error) {
 	text, err := budget.ReadAll(a.Stdin(ctx), "", "it", maxStdin)
 	if err != nil {
@@ -26,7 +26,7 @@ func ReadStdin(ctx context.Context, a *App) ([]byte, error) {
 }
 
 type stdin struct {
-	ctx  context.Context // it lives as long as one call
+	ctx  context.Context // stdin is used for one call only
 	from io.Reader
 }
 
@@ -36,7 +36,7 @@ func (s *stdin) Read(p []byte) (int, error) {
 		n   int
 		err error
 	}
-	buffer, read := make([]byte, len(p)), make(chan result, 1) // p belongs to the caller after a return
+	buffer, read := make([]byte, len(p)), make(chan result, 1) // the caller may reuse p after Read returns
 	go func() {
 		n, err := s.from.Read(buffer)
 		read <- result{n, err}

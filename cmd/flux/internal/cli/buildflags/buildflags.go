@@ -22,13 +22,13 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/desired"
 )
 
-// Options has the values of the flags.
+// Options holds the flag values.
 type Options struct {
 	desired.Options
-	// mapped and inputs have the values of the flags of AddLocal.
+	// mapped and inputs hold the values of the AddLocal flags.
 	mapped mapflags.Flags
 	inputs []string
-	// noCache is set if renderings are neither read from the cache nor kept.
+	// noCache disables the cache for renderings.
 	noCache bool
 }
 
@@ -44,29 +44,29 @@ func (o *Options) Add(fs *pflag.FlagSet) {
 	fs.Bool("in-memory-build", false, "accepted for compatibility: builds always happen in memory")
 }
 
-// AddVariables adds the flags for the substitution of variables to fs.
+// AddVariables adds the flags for variable substitution to fs.
 func (o *Options) AddVariables(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Strict, "strict-substitute", false, "fail if a variable without a default has no value")
 	fs.StringToStringVar(&o.Set, "set", nil, "substitution variables that override those of Kustomizations, e.g. region=eu")
 	fs.StringVar(&o.VarsFile, "vars-file", "", "file with substitution variables: NAME=value lines, a YAML map, a ConfigMap or a Secret")
 }
 
-// AddRemote adds the flags for the access to remote sources to fs. Without --provider, no provider
-// is asked for credentials, because spec.provider may come from a change that others propose.
+// AddRemote adds the flags for remote sources to fs. Without --provider, no cloud credentials are
+// requested, because spec.provider may come from a proposed change.
 func (o *Options) AddRemote(fs *pflag.FlagSet) {
-	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts from which remote bases, and charts at private addresses, may be fetched, e.g. github.com (default: none)")
+	fs.StringSliceVar((*[]string)(&o.Hosts), "allow-remote-bases", nil, "hosts that remote bases, and charts at private addresses, may be fetched from, e.g. github.com (default: none)")
 	o.AddProvider(fs, "OCI sources and other revisions of Git sources")
-	fs.BoolVar(&o.noCache, "no-cache", false, "render everything, without results of earlier runs")
+	fs.BoolVar(&o.noCache, "no-cache", false, "render everything again, without the cached results of previous runs")
 }
 
-// AddUntrusted adds the flag for files of untrusted authors to fs. The default follows from the pull request
+// AddUntrusted adds the flag for files from untrusted authors to fs. The default depends on the pull request
 // that the CI system builds.
 func AddUntrusted(a *app.App, fs *pflag.FlagSet, untrusted *bool) {
-	fs.BoolVar(untrusted, "untrusted", ci.Read(a.Env).Fork, "do not read Secrets or decrypt files, because the author is not trusted (default: true in CI for pull requests from forks)")
+	fs.BoolVar(untrusted, "untrusted", ci.Read(a.Env).Fork, "treat the author of the files as untrusted: do not read Secrets or decrypt files (default: true in CI for pull requests from forks)")
 	fs.Lookup("untrusted").DefValue = "false" // the help does not depend on the environment
 }
 
-// AddProvider adds the flag --provider for these sources to fs.
+// AddProvider adds the flag --provider to fs. sources are the affected sources in the help text.
 func (o *Options) AddProvider(fs *pflag.FlagSet, sources string) {
 	fs.Var(command.Choice{Value: &o.Provider, Allowed: []string{cloud.AWS, cloud.Azure, cloud.GCP}}, "provider",
 		"use the cloud identity in the environment for "+sources+" with this spec.provider: aws, azure or gcp (default: none)")
@@ -93,7 +93,7 @@ func AddHelm(fs *pflag.FlagSet, h *desired.HelmOptions) {
 	fs.BoolVar(&h.CRDs, "crds", true, "print the CRDs of charts")
 }
 
-// AddCapabilities adds the flags for the capabilities of charts to fs.
+// AddCapabilities adds the flags for chart capabilities to fs.
 func AddCapabilities(fs *pflag.FlagSet, h *desired.HelmOptions) {
 	fs.StringVar(&h.KubeVersion, "kube-version", "", "Kubernetes version for chart capabilities (default: version of the cluster, or "+desired.AssumedKubernetes+" with --dry-run)")
 	fs.StringSliceVar(&h.APIVersions, "api-versions", nil, "additional API versions for chart capabilities, e.g. monitoring.coreos.com/v1")
@@ -122,7 +122,8 @@ func (o *Options) Builder(a *app.App) (*desired.Builder, error) {
 	}, nil
 }
 
-// openOnce returns the clone of a work tree, which is opened by the first call and stays open until the process ends.
+// openOnce returns a function that opens the clone of a work tree on its first call. The clone stays open
+// until the process exits.
 func openOnce(root string) func() (desired.Clone, error) {
 	return sync.OnceValues(func() (desired.Clone, error) {
 		opened, err := git.Open(root)
@@ -138,7 +139,7 @@ func (o *Options) cache(a *app.App) build.Cache {
 	return nil
 }
 
-// Charts returns what renders charts.
+// Charts returns the chart renderer.
 func (o *Options) Charts(a *app.App) (charts.Renderer, error) {
 	renderer, err := isolated.CachedCharts(a.Helpers)
 	if cache := o.cache(a); err == nil && cache != nil {
@@ -150,7 +151,7 @@ func (o *Options) Charts(a *app.App) (charts.Renderer, error) {
 // Identity returns the client for credentials of cloud providers.
 func Identity(a *app.App) *cloud.Client { return cloud.New(a.Helpers, a.Secrets.AddLogin) }
 
-// Cluster returns the cluster of the command.
+// Cluster returns the access to the cluster of the command.
 func Cluster(a *app.App) desired.Cluster {
 	return desired.Cluster{Connect: a.Client, FluxNamespace: a.FluxNamespace()}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// AddLocal adds the flags for what is used in place of other systems: directories of sources, and inputs of ResourceSets.
+// AddLocal adds the flags for local replacements of remote systems: source directories, and inputs of
+// ResourceSets.
 func (o *Options) AddLocal(cmd *cobra.Command) {
 	o.mapped.Add(cmd)
 	cmd.Flags().StringArrayVar(&o.inputs, "inputs", nil, "inputs of a ResourceSetInputProvider as NAMESPACE/NAME=FILE: a JSON or YAML file with a list of inputs, or with the provider and its status (repeatable)")
@@ -48,7 +49,7 @@ func (o *Options) ReadLocal(ctx context.Context, a *app.App) (err error) {
 	return nil
 }
 
-// parseInputs returns the inputs in a file: a list, or the status of a provider.
+// parseInputs parses a list of inputs, or a provider whose status contains them.
 func parseInputs(text []byte) ([]map[string]any, error) {
 	var content any
 	if err := budget.Unmarshal("", text, &content); err != nil {

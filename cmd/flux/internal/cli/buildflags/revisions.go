@@ -19,20 +19,20 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
-// OpenRepository opens the clone in the current directory, or the one that git would use because of
-// its environment variables.
+// OpenRepository opens the clone in the current directory, or the one in GIT_DIR and GIT_WORK_TREE,
+// like git.
 func OpenRepository(a *app.App) (*git.Clone, error) {
 	repository, err := git.OpenAt(git.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
 	if errors.Is(err, git.ErrNoRepository) {
 		return nil, hint.Errorf("run the command in a clone of the repository", "the current directory is not in a Git repository")
 	}
 	if err != nil && strings.Contains(err.Error(), "objectformat") {
-		return nil, hint.Errorf("use a clone with SHA-1 objects", "repositories with SHA-256 objects are not supported, also not by source-controller: %w", err)
+		return nil, hint.Errorf("use a clone with SHA-1 objects", "flux and source-controller do not support repositories with SHA-256 objects: %w", err)
 	}
 	return repository, err
 }
 
-// Graph returns the options for following what revisions of a clone deploy to a cluster, without a cluster.
+// Graph returns the options for building what revisions of a clone deploy, without cluster access.
 func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespace string, helm desired.HelmOptions) (repository.Options, error) {
 	options := repository.Options{
 		Namespace: namespace, Folders: map[controllers.ID]repository.Folder{}, Inputs: o.Inputs,
@@ -77,7 +77,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 	return options, nil
 }
 
-// Decryption decrypts with the helper and the keys of the user.
+// Decryption returns the decryption with flux-helper and the keys of the user.
 func Decryption(a *app.App) *upstream.Decryption {
 	return &upstream.Decryption{Pool: a.Helpers, Env: a.Env, Warn: a.UI.Warning}
 }

@@ -13,26 +13,26 @@ import (
 	"github.com/fluxkit/flux/pkg/build"
 )
 
-// Secrets has the flags for the Secrets that a run in a sandbox does not have.
+// Secrets holds the flags that replace Secrets in a sandbox.
 type Secrets struct {
 	// FakeSecrets generates values, AgeKeyFile is the file with the age keys for SOPS.
 	FakeSecrets bool
 	AgeKeyFile  string
-	// Untrusted is set if the author of the files is not trusted: they get no keys.
+	// Untrusted is set if the author of the files is untrusted, so that no keys are used.
 	Untrusted bool
 }
 
-// AddFakeSecrets adds the flag for generated values.
+// AddFakeSecrets adds the flag --fake-secrets.
 func (s *Secrets) AddFakeSecrets(fs *pflag.FlagSet) {
 	fs.BoolVar(&s.FakeSecrets, "fake-secrets", false, "create missing Secrets and ConfigMaps with generated values, and replace SOPS-encrypted values")
 }
 
-// AddAgeKey adds the flag for the age keys.
+// AddAgeKey adds the flag --age-key-file.
 func (s *Secrets) AddAgeKey(fs *pflag.FlagSet) {
 	fs.StringVar(&s.AgeKeyFile, "age-key-file", "", "file with the age keys for SOPS (default: SOPS_AGE_KEY_FILE)")
 }
 
-// maxKeys is the maximum size of a file with keys.
+// maxKeys is the maximum size of a key file.
 const maxKeys = 1 << 20
 
 // AgeKey returns the age keys of the user, "" without any.
@@ -55,7 +55,7 @@ func (s *Secrets) AgeKey(a *app.App) (string, error) {
 	defer func() { _ = file.Close() }() // read-only
 	text, err := budget.ReadAll(file, name, "the file", maxKeys)
 	if err == nil && !strings.Contains(string(text), "AGE-SECRET-KEY-") {
-		err = hint.Errorf("name the file that age-keygen has written", "%s has no age keys", name)
+		err = hint.Errorf("use the file that age-keygen created", "%s contains no age keys", name)
 	}
 	return string(text), err
 }

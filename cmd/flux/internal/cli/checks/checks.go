@@ -1,4 +1,4 @@
-// Package checks contains what the commands that check the deployments of a repository have in common: validate and audit.
+// Package checks contains the flags and the repository access that validate and audit share.
 package checks
 
 import (
@@ -27,21 +27,21 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// Options are the values of the flags.
+// Options holds the flag values.
 type Options struct {
 	buildflags.Options
 	helm        desired.HelmOptions
 	paths       []string
 	revision    string
 	fluxVersion string
-	// locations are the locations of schemas that the repository does not contain.
+	// locations are additional schema locations.
 	locations []string
 	withHelm  bool
-	// NoSources accepts what was not rendered.
+	// NoSources accepts Kustomizations and HelmReleases that cannot be rendered.
 	NoSources bool
 }
 
-// Add adds the flags to a command, which does what doing says, such as "validate".
+// Add adds the flags to cmd. doing is the verb in help texts, such as "validate".
 func (o *Options) Add(a *app.App, cmd *cobra.Command, doing string) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&o.paths, "path", nil, "directory of the cluster, e.g. clusters/production; for several clusters, repeat it or quote a pattern (default: detected cluster directories)")
@@ -67,7 +67,7 @@ func (o *Options) Add(a *app.App, cmd *cobra.Command, doing string) {
 	buildflags.AddUntrusted(a, fs, &o.Untrusted)
 }
 
-// Repository is an open repository with what to check in it.
+// Repository is an open repository with its clusters and the options of the checks.
 type Repository struct {
 	checkout *git.Clone
 	Clusters validate.Clusters
@@ -76,7 +76,7 @@ type Repository struct {
 	Kubernetes string
 }
 
-// Open returns the repository in the current directory, which Close closes.
+// Open returns the repository in the current directory. The caller must close it.
 func (o *Options) Open(ctx context.Context, a *app.App, cmd *cobra.Command) (*Repository, error) {
 	minor, err := verdict.Minor(o.helm.KubeVersion)
 	if err != nil {
@@ -133,16 +133,16 @@ func (o *Options) prepare(ctx context.Context, a *app.App, r *Repository, namesp
 // schemas returns the schemas of Kubernetes, of CustomResourceDefinitions, and of the schema locations.
 func (o *Options) schemas(a *app.App) (verdict.Schemas, error) {
 	settings := location.Settings{Agent: "flux/" + a.Build.Version, Now: a.Now}
-	if cache, err := cachedir.User("schemas"); err == nil { // without one, schemas are not kept
+	if cache, err := cachedir.User("schemas"); err == nil { // without a cache directory, schemas are not cached
 		settings.Cache = string(cache)
 	}
 	return location.New(o.locations, verdict.New(a.Helpers), settings)
 }
 
-// Close closes the repository.
+// Close releases the Git clone.
 func (r *Repository) Close() error { return r.checkout.Close() }
 
-// Each checks all clusters of the repository.
+// Each runs check for every cluster of the repository.
 func (r *Repository) Each(
 	ctx context.Context, a *app.App, doing string, check func(context.Context, validate.Options) (*validate.Result, error),
 ) ([]*validate.Result, error) {
@@ -169,12 +169,12 @@ func (r *Repository) Each(
 		results = append(results, result)
 	}
 	if n := r.checkout.Lacking(); n > 0 {
-		return nil, hint.Errorf("fetch them: git checkout, or a clone without --filter", "this partial clone does not have %d of the files", n)
+		return nil, hint.Errorf("run git checkout, or clone the repository without --filter", "this partial clone is missing %d of the files", n)
 	}
 	return results, nil
 }
 
-// fluxCRDs returns the CustomResourceDefinitions of a version of Flux.
+// fluxCRDs returns the CRDs of an embedded Flux version.
 func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 	d, err := command.EmbeddedVersion("--flux-version", version)
 	if err != nil {
@@ -183,7 +183,7 @@ func fluxCRDs(version string) ([]*unstructured.Unstructured, error) {
 	return manifests.CRDs(d.Version)
 }
 
-// supportedCRDs returns the CustomResourceDefinitions of all supported versions of Flux.
+// supportedCRDs returns the CRDs of all embedded Flux versions.
 func supportedCRDs() ([]*unstructured.Unstructured, error) {
 	var all []*unstructured.Unstructured
 	for _, version := range controllers.EmbeddedVersions() {

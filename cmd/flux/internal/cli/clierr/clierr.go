@@ -36,12 +36,10 @@ const (
 // ErrReported is returned by a command that has already reported its errors.
 var ErrReported = errors.New("already reported")
 
-// ErrStopped is returned by a command that runs until it is interrupted, when
-// the user interrupts it.
+// ErrStopped is returned when the user interrupts a command that runs until interrupted.
 var ErrStopped = errors.New("stopped")
 
-// UntilInterrupted returns ErrStopped if the user has interrupted a command that
-// runs until then, else err.
+// UntilInterrupted returns ErrStopped if the user interrupted the command, else err.
 func UntilInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return ErrStopped
@@ -61,8 +59,8 @@ type ExitCodeError struct{ Code int }
 
 func (e *ExitCodeError) Error() string { return fmt.Sprintf("exit code %d", e.Code) }
 
-// Worse returns the error that decides the exit code of a command on several objects: a problem takes precedence over a result
-// that is undetermined.
+// Worse returns the error that determines the exit code of a command on several objects: a failure takes
+// precedence over an undetermined result.
 func Worse(a, b error) error {
 	var code *ExitCodeError
 	if a == nil || errors.As(b, &code) && code.Code == ExitFailed {
@@ -71,7 +69,7 @@ func Worse(a, b error) error {
 	return a
 }
 
-// TimeoutError is the cause of a context that --timeout has ended.
+// TimeoutError is the cause of a context that exceeded --timeout.
 type TimeoutError struct{ After time.Duration }
 
 func (e *TimeoutError) Error() string { return fmt.Sprintf("timed out after %s", e.After) }
@@ -112,17 +110,17 @@ func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 	case errors.As(err, &config):
 		return message, "set --kubeconfig or KUBECONFIG, or select another context with --context"
 	case errors.As(err, &dial) && dial.Op == "dial":
-		return "cannot reach " + hostOf(err) + ": " + dial.Err.Error(), "check that the cluster runs and that the kubeconfig's server address is right"
+		return "cannot reach " + hostOf(err) + ": " + dial.Err.Error(), "check that the cluster is running and that the server address in the kubeconfig is correct"
 	case expired(err):
-		return message, "renew the certificate of the server, or correct the clock of this machine"
+		return message, "renew the server certificate, or correct the clock of this machine"
 	case clientExpired(err):
-		return message, "the client certificate has expired: renew the one of the kubeconfig"
+		return message, "renew the expired client certificate in the kubeconfig"
 	case apierrors.IsUnauthorized(err):
 		return message, "the API server rejected the credentials: check the user of the kubeconfig context"
 	case errors.Is(err, context.DeadlineExceeded):
 		return message, "increase --timeout"
-	case strings.Contains(message, "serializer for text/html"): // an error of client-go without a type
-		return "the Kubernetes API returned HTML instead of JSON", "check that the kubeconfig's server address is that of a Kubernetes API server"
+	case strings.Contains(message, "serializer for text/html"): // client-go has no type for this error
+		return "the Kubernetes API returned HTML instead of JSON", "check that the server address in the kubeconfig points to a Kubernetes API server"
 	case strings.HasPrefix(message, unknownShorthand) && cmd != nil:
 		return message, shorthandRemedy(cmd, strings.TrimPrefix(message, unknownShorthand))
 	case strings.HasPrefix(message, "unknown flag") && cmd != nil:
@@ -134,7 +132,7 @@ func Explain(err error, cmd *cobra.Command) (message, remedy string) {
 	return message, ""
 }
 
-// unknownShorthand begins an error of pflag, before the letter.
+// unknownShorthand is the prefix of the pflag error for an unknown shorthand.
 const unknownShorthand = "unknown shorthand flag: '"
 
 // shorthandRemedy suggests the flag whose shorthand is the same letter in the other case.
@@ -148,7 +146,7 @@ func shorthandRemedy(cmd *cobra.Command, rest string) string {
 	return fmt.Sprintf("run '%s --help' to see its flags", cmd.CommandPath())
 }
 
-// inRequest reports whether an error is that of a request to the API server, without a response.
+// inRequest reports whether a request to the API server failed without a response.
 func inRequest(err error) bool {
 	failed := request(err)
 	if failed == nil || errors.As(err, new(*transport.CredentialPluginError)) {
@@ -183,15 +181,15 @@ func explainServer(err error) string {
 func serverRemedy(err error) string {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
-		return "check that the kubeconfig's server address is that of a Kubernetes API server, or increase --timeout"
+		return "check that the server address in the kubeconfig points to a Kubernetes API server, or increase --timeout"
 	case expired(err):
-		return "renew the certificate of the server, or correct the clock of this machine"
+		return "renew the server certificate, or correct the clock of this machine"
 	case errors.As(err, new(x509.HostnameError)):
 		return "use a server address that the certificate contains, or set tls-server-name in the kubeconfig"
 	case errors.As(err, new(x509.UnknownAuthorityError)):
-		return "set certificate-authority-data in the kubeconfig to the certificate authority of the server"
+		return "set certificate-authority-data in the kubeconfig to the server's CA certificate"
 	}
-	return "check that the kubeconfig's server address is that of a Kubernetes API server"
+	return "check that the server address in the kubeconfig points to a Kubernetes API server"
 }
 
 func request(err error) *url.Error {
@@ -200,18 +198,18 @@ func request(err error) *url.Error {
 	return request
 }
 
-// lost begins the message of a request whose connection was lost repeatedly.
+// lost is the prefix of the error for a connection that was lost repeatedly.
 const lost = "the API server "
 
-// withoutTLS reports whether a server that is addressed with https does not serve TLS.
+// withoutTLS reports whether the server of an https URL does not serve TLS.
 func withoutTLS(err error) bool {
 	return errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, new(tls.RecordHeaderError))
 }
 
-// withoutHTTP reports whether a response is not one of HTTP. net/http has no type for the error.
+// withoutHTTP reports whether the response is not HTTP. net/http has no type for the error.
 func withoutHTTP(err error) bool { return strings.Contains(err.Error(), "malformed HTTP") }
 
-// hostOf names the API server of a failed request.
+// hostOf returns the API server of a failed request, for messages.
 func hostOf(err error) string {
 	var request *url.Error
 	if errors.As(err, &request) {

@@ -47,9 +47,9 @@ func TestExplainServer(t *testing.T) {
 	t.Cleanup(secure.Close)
 	for name, test := range map[string]struct{ address, message, remedy string }{
 		"no response":       {"http://" + raw(t, ""), "did not respond: timed out after 1s", "increase --timeout"},
-		"no TLS, but HTTP":  {"https://" + strings.TrimPrefix(plain.URL, "http://"), "does not serve TLS", "is that of a Kubernetes API server"},
-		"no TLS, but SSH":   {"https://" + raw(t, "SSH-2.0-OpenSSH_9\r\n"), "does not serve TLS", "is that of a Kubernetes API server"},
-		"no HTTP":           {"http://" + raw(t, "SSH-2.0-OpenSSH_9\r\n\r\n"), "did not return an HTTP response", "is that of a Kubernetes API server"},
+		"no TLS, but HTTP":  {"https://" + strings.TrimPrefix(plain.URL, "http://"), "does not serve TLS", "points to a Kubernetes API server"},
+		"no TLS, but SSH":   {"https://" + raw(t, "SSH-2.0-OpenSSH_9\r\n"), "does not serve TLS", "points to a Kubernetes API server"},
+		"no HTTP":           {"http://" + raw(t, "SSH-2.0-OpenSSH_9\r\n\r\n"), "did not return an HTTP response", "points to a Kubernetes API server"},
 		"unknown authority": {secure.URL, "cannot verify the certificate of the Kubernetes API at", "certificate-authority-data"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -27,7 +27,7 @@ func (c Choice) Type() string { return "string" }
 // Choices returns the allowed values.
 func (c Choice) Choices() []string { return c.Allowed }
 
-// Set returns an error for a value that is neither allowed nor the present one.
+// Set returns an error for a value that is neither allowed nor the current one.
 func (c Choice) Set(s string) error {
 	if s != *c.Value && !slices.Contains(c.Allowed, s) {
 		return fmt.Errorf("must be one of %s", strings.Join(c.Allowed, ", "))
@@ -36,8 +36,7 @@ func (c Choice) Set(s string) error {
 	return nil
 }
 
-// AddOutput adds the flag --output with a fixed set of formats to fs. usage is what the flag prints;
-// the formats are appended to it.
+// AddOutput adds the flag --output to fs. The help text is usage followed by the formats.
 func AddOutput(fs *pflag.FlagSet, format *string, usage string, formats ...string) {
 	last := len(formats) - 1
 	list := strings.Join(formats[:last], ", ")

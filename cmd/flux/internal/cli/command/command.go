@@ -43,7 +43,7 @@ func NoSubcommandOrObject(cmd *cobra.Command, args []string) error {
 	return hint.Errorf(fmt.Sprintf("%s, or specify the kind of the object: %s %s/%s", unknown.Hint, cmd.CommandPath(), word, args[0]), "%w", unknown.Err)
 }
 
-// kindOf returns the shortest word for the kind of a subcommand, that of Kustomization if there is one.
+// kindOf returns the shortest word of a kind that is a subcommand, preferably Kustomization.
 func kindOf(cmd *cobra.Command) string {
 	first := ""
 	for _, child := range cmd.Commands() {
@@ -58,7 +58,7 @@ func kindOf(cmd *cobra.Command) string {
 	return first
 }
 
-// kindNamed returns the kind with a subcommand of this name.
+// kindNamed returns the kind of a subcommand name.
 func kindNamed(name string) (controllers.Kind, bool) {
 	i := slices.IndexFunc(controllers.Known, func(k controllers.Kind) bool { return k.Family == "" && (k.Word == name || k.Plural == name) })
 	if i < 0 {
@@ -81,7 +81,7 @@ func objectGroups() []string { return []string{"build", "debug", "diff", "trigge
 // so that cobra parses the flags of the subcommand. A namespace in the argument becomes --namespace. Of several such arguments,
 // the first selects the subcommand, which parses all of them.
 func WithKind(root *cobra.Command, args []string) []string {
-	group, _, _ := root.Find(args) // an error is about the arguments, which follow below
+	group, _, _ := root.Find(args) // errors are due to the arguments, which are handled below
 	if group == nil || group.Parent() != root || !slices.Contains(objectGroups(), group.Name()) {
 		return args
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
-// Exits has the meanings of the exit codes of a command and its subcommands. The help of the command,
+// Exits maps the exit codes of a command and its subcommands to their meanings. The help of the command,
 // "flux help exit-codes" and docs/exit-codes.md are generated from it. A command that declares
 // clierr.ExitUndetermined exits with it for errors, because its exit code 1 is a result.
 type Exits map[int]string
@@ -34,7 +34,7 @@ func (e Exits) Annotations() map[string]string {
 	return annotations
 }
 
-// ownExits returns the exit codes of the annotations of a command.
+// ownExits returns the exit codes that a command itself declares.
 func ownExits(cmd *cobra.Command) Exits {
 	own := Exits{}
 	for name, meaning := range cmd.Annotations {
@@ -56,14 +56,14 @@ func declaredExits(cmd *cobra.Command) Exits {
 	return nil
 }
 
-// ExitsOf returns all exit codes of a command, with those of all commands.
+// ExitsOf returns the exit codes of a command, including the codes that all commands share.
 func ExitsOf(cmd *cobra.Command) Exits {
 	all := ownExits(cmd.Root())
 	maps.Copy(all, declaredExits(cmd))
 	return all
 }
 
-// ErrorExit returns the exit code of a command that fails.
+// ErrorExit returns the exit code for an error of a command.
 func ErrorExit(cmd *cobra.Command) int {
 	if cmd != nil && declaredExits(cmd)[clierr.ExitUndetermined] != "" {
 		return clierr.ExitUndetermined
@@ -71,11 +71,10 @@ func ErrorExit(cmd *cobra.Command) int {
 	return clierr.ExitFailed
 }
 
-// exitHeading is the heading of exit codes in the help and the reference of a command.
+// exitHeading is the heading for exit codes in help and reference.
 const exitHeading = "Exit codes"
 
-// ExitHelp returns the part of the help of a command about its exit codes, "" if it has those of all
-// commands.
+// ExitHelp returns the help section on exit codes, or "" if the command has only the shared codes.
 func ExitHelp(cmd *cobra.Command, width int) string {
 	declared := declaredExits(cmd)
 	if len(declared) == 0 {
@@ -84,7 +83,7 @@ func ExitHelp(cmd *cobra.Command, width int) string {
 	return exitHeading + ":\n" + declared.text("  ", width)
 }
 
-// ExitReference is like ExitHelp in Markdown.
+// ExitReference returns the section of ExitHelp as Markdown.
 func ExitReference(cmd *cobra.Command) string {
 	declared := declaredExits(cmd)
 	if len(declared) == 0 {
@@ -167,10 +166,10 @@ func ExitDocument(root *cobra.Command, width int) string {
 }
 
 // exitRules are the rules for the exit codes of all commands.
-const exitRules = `A command on several objects processes all of them, reports each, and fails at
-the end. A command that prints ✗ does not exit 0.
+const exitRules = `A command on several objects processes all of them, reports each failure, and
+fails at the end. A command that prints ✗ never exits 0.
 
 A command without required arguments prints its usage on standard error and
-fails. Commands also fail if Flux is not installed, if the objects may not be
-read, and for an unknown kind, condition or flag. A plugin, flux NAME, exits
-with its own exit code.`
+fails. Commands also fail if Flux is not installed, if you have no permission to
+read the objects, and for an unknown kind, condition or flag. A plugin, flux
+NAME, exits with its own exit code.`

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Output is a format and the file that it is written to, "" for standard output.
+// Output is a format and the output file, "" for standard output.
 type Output struct{ Format, File string }
 
-// Outputs is the value of a flag that can be repeated: formats, each with the file for it.
+// Outputs is the value of a repeatable flag for formats, each with an optional file.
 type Outputs struct {
 	List    *[]Output
 	Allowed []string
@@ -34,7 +34,7 @@ func (Outputs) Type() string { return "stringArray" }
 // Choices returns the allowed formats.
 func (o Outputs) Choices() []string { return o.Allowed }
 
-// Set adds an output.
+// Set adds a format and its file.
 func (o Outputs) Set(value string) error {
 	format, file, toFile := strings.Cut(value, "=")
 	if !slices.Contains(o.Allowed, format) {

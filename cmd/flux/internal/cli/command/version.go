@@ -20,5 +20,5 @@ func EmbeddedVersion(flag, version string) (controllers.Distribution, error) {
 
 // CompleteEmbeddedVersion registers the embedded versions as the completions of a flag.
 func CompleteEmbeddedVersion(cmd *cobra.Command, flag string) {
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(controllers.EmbeddedVersions(), cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags only
+	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(controllers.EmbeddedVersions(), cobra.ShellCompDirectiveNoFileComp)) // fails only for unknown flags
 }

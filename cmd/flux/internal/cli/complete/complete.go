@@ -96,6 +96,14 @@ func fromKubeconfig(a *app.App, names func(api.Config) []string) cobra.Completio
 	}
 }
 
+// Contexts completes kubeconfig contexts and groups of them.
+func Contexts(a *app.App) cobra.CompletionFunc {
+	return fromKubeconfig(a, func(c api.Config) []string {
+		groups, _ := config.ContextGroups(a.Env) // the command reports the error
+		return append(namesIn(c.Contexts), namesIn(groups)...)
+	})
+}
+
 func namesIn[V any](m map[string]V) []string {
 	list := make([]string, 0, len(m))
 	for key := range m {
@@ -129,7 +137,7 @@ func flagValues(a *app.App, f *pflag.Flag) cobra.CompletionFunc {
 	case "namespace":
 		return Namespaces(a)
 	case "context":
-		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.Contexts) })
+		return Contexts(a)
 	case "cluster":
 		return fromKubeconfig(a, func(c api.Config) []string { return namesIn(c.Clusters) })
 	case "user":

@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Names completes the names of the objects of a kind: of all namespaces with -A,
-// without those that are already on the command line.
+// Names completes the object names of a kind, with -A those of all namespaces. Names that are
+// already on the command line are omitted.
 func Names(a *app.App, k controllers.Kind) cobra.CompletionFunc {
 	return NamesOf(a, ByKind([]controllers.Kind{k}), "")
 }
@@ -43,7 +43,7 @@ func ByKind(kinds []controllers.Kind) Finder {
 		if len(names) == 0 {
 			return nil, failures[0]
 		}
-		return names, nil // kinds that cannot be listed are left out
+		return names, nil // kinds that cannot be listed are skipped
 	}
 }
 
@@ -72,7 +72,7 @@ func resourceNames(ctx context.Context, client *kube.Client, r kube.Resource, na
 	return names, err
 }
 
-// NamesOf completes names of one namespace, that of the command line for "".
+// NamesOf completes object names in a namespace, by default the namespace of the command.
 func NamesOf(a *app.App, find Finder, namespace string) cobra.CompletionFunc {
 	return FromCluster(a, func(ctx context.Context, cmd *cobra.Command, client *kube.Client) ([]string, error) {
 		in := namespace

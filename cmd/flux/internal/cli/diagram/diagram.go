@@ -32,7 +32,7 @@ type Arrow struct {
 	From, To, Label string
 }
 
-// Status is the status that the color of a box shows.
+// Status determines the color of a box.
 type Status int
 
 // The statuses of a box: unknown, ready, in progress and failed.

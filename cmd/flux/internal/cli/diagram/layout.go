@@ -5,9 +5,9 @@ import "unicode/utf8"
 // place is the upper left corner and the width of a box.
 type place struct{ x, y, width int }
 
-// layout assigns each box a column to the right of all boxes with an arrow to it, and a row beside
-// one of them. A tree has no crossing arrows: each leaf has its own row, and a parent is centered
-// beside its children.
+// layout places each box in a column to the right of all its predecessors, and in a row beside one
+// of them. Arrows in a tree do not cross: each leaf has its own row, and parents are centered
+// beside their children.
 func (d Diagram) layout() map[string]place {
 	next := d.forward()
 	columns := d.columns(next)
@@ -53,7 +53,7 @@ func (d Diagram) layout() map[string]place {
 	return at
 }
 
-// forward returns the arrows of each box, except those that close a cycle.
+// forward returns the outgoing arrows of each box, without the arrows that close a cycle.
 func (d Diagram) forward() map[string][]string {
 	to, led := map[string][]string{}, map[string]bool{}
 	for _, a := range d.Arrows {
@@ -86,8 +86,8 @@ func (d Diagram) forward() map[string][]string {
 	return next
 }
 
-// parents returns the box beside which each box is placed: the first predecessor in the column
-// before.
+// parents returns the box that each box is placed beside: the first predecessor in the previous
+// column.
 func parents(boxes []Box, next map[string][]string, columns map[string]int) map[string]string {
 	first := map[string]string{}
 	for _, box := range boxes {

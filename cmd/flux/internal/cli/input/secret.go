@@ -38,7 +38,7 @@ func (s *SecretFlag) FlagNames() []string {
 // SecretGiven reports whether one of the flags of s is set.
 func (c *Input) SecretGiven(s *SecretFlag) bool { return len(c.Given(s.FlagNames()...)) > 0 }
 
-// Secret returns the value without trailing line breaks of a file or standard input.
+// Secret returns the value. Trailing line breaks of a file or standard input are removed.
 func (c *Input) Secret(s *SecretFlag) string {
 	c.Exclusive(s.FlagNames()...)
 	source, flag := s.file, s.name+"-file"
@@ -63,7 +63,7 @@ func (c *Input) File(flag, name string) []byte {
 	return c.read(flag, name, maxInput, errors.New("input exceeds 1 MiB, the maximum size of a Secret"))
 }
 
-// LargeFile is File for up to a number of bytes.
+// LargeFile is File with a maximum size in bytes.
 func (c *Input) LargeFile(flag, name string, most int64) []byte {
 	what := name
 	if name == "-" {

@@ -23,12 +23,12 @@ type Input struct {
 	Cmd             *cobra.Command
 	Name, Namespace string
 	Problems        []error
-	// Partial reports whether required flags may be missing.
+	// Partial is set if required flags may be missing.
 	Partial  bool
 	stdinFor string
 }
 
-// New returns an Input with the name and namespace of the command line, validated.
+// New returns an Input with the validated name and namespace of the command line.
 func New(a *app.App, cmd *cobra.Command, args []string) Input {
 	c := Input{App: a, Cmd: cmd}
 	switch {
@@ -44,7 +44,7 @@ func New(a *app.App, cmd *cobra.Command, args []string) Input {
 	return c
 }
 
-// NewUnnamed returns an Input with the namespace of the command line, validated.
+// NewUnnamed returns an Input with the validated namespace of the command line.
 func NewUnnamed(a *app.App, cmd *cobra.Command) Input {
 	c := Input{App: a, Cmd: cmd}
 	c.readNamespace()
@@ -67,8 +67,7 @@ func (c *Input) Check(err error) {
 	}
 }
 
-// Err returns nil if no problem was recorded. It reports several problems and
-// returns clierr.ErrReported.
+// Err reports several problems and returns clierr.ErrReported, or returns a single problem, or nil.
 func (c *Input) Err() error {
 	if len(c.Problems) <= 1 {
 		return errors.Join(c.Problems...)

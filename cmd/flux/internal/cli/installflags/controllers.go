@@ -1,5 +1,5 @@
-// Package installflags has the flags for manifests and the queries for the
-// installed Flux that install, bootstrap, check, uninstall and version share.
+// Package installflags has the flags for the Flux manifests and the queries for installed
+// components that install, bootstrap, check, uninstall and version share.
 package installflags
 
 import (

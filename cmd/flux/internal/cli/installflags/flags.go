@@ -68,8 +68,7 @@ func (m *Manifests) Add(fs *pflag.FlagSet) {
 	fs.BoolVar(&m.Force, "force", false, "proceed even if a repository or another tool manages Flux")
 }
 
-// Set returns the selected manifests. It downloads those of a version that is not
-// embedded.
+// Set returns the selected manifests. Manifests of versions that are not embedded are downloaded.
 func (m *Manifests) Set(a *app.App, cmd *cobra.Command) (*manifests.Set, error) {
 	if m.dir != "" {
 		return manifests.FromDir(m.dir)

@@ -13,8 +13,7 @@ import (
 // latest selects the latest release of Flux, as in Flux 2.9.
 const latest = "latest"
 
-// render returns the manifests of the selected version: the embedded ones, or
-// those of the release.
+// render returns the manifests of the selected version, embedded or from the release.
 func (m *Manifests) render(ctx context.Context, a *app.App) (*manifests.Set, error) {
 	o := m.options
 	if o.Version != latest {
@@ -40,7 +39,7 @@ func (m *Manifests) render(ctx context.Context, a *app.App) (*manifests.Set, err
 		return nil, err
 	}
 	if released.Unverified {
-		a.UI.Warning("Flux %s publishes no checksum of its manifests: they were not verified", version)
+		a.UI.Warning("Flux %s publishes no checksum of its manifests: not verified", version)
 	}
 	return manifests.FromBundle(released.Archive, version, o)
 }

@@ -16,22 +16,24 @@ import (
 	"github.com/fluxkit/flux/internal/kube/objref"
 )
 
-// Action is the part of a verb that acts on the selected objects. It adds the flags that select objects
-// and --output, connects to the cluster, limits the time, selects the objects and prints the results.
+// Action implements a verb that acts on the selected objects. It adds the selection flags and --output,
+// connects to the cluster, sets the timeout, selects the objects and prints the results.
 type Action struct {
-	// Selects is what the flags of the selection do with the objects, in their help.
+	// Selects is the verb in the help of the selection flags, such as "resume".
 	Selects string
 	// Reading is set for a verb that changes nothing.
 	Reading bool
-	// Explicit is set for a verb that requires --all or --all-namespaces also with the argument "all".
+	// Explicit verbs require --all or --all-namespaces even with the argument "all".
 	Explicit bool
 	// Output is the help of --output without the formats, and Default its default.
 	Output  string
 	Formats []string
 	Default string
-	// Check returns an error for invalid flags before a request is sent. It may change what is selected. It may be nil.
+	// Check returns an error for invalid flags before any request is sent. It may change the selection. It
+	// may be nil.
 	Check func(*Act) error
-	// Begin starts what is done while the objects are listed, and returns a function that ends it. It may be nil.
+	// Begin starts tasks that run while the objects are listed, and returns a function that ends them. It may
+	// be nil.
 	Begin func(ctx context.Context, act *Act) (end func(), err error)
 	// Do acts on the chosen objects.
 	Do func(ctx context.Context, act *Act) error
@@ -43,7 +45,7 @@ type Act struct {
 	Client *kube.Client
 	// User is the context of the command, without --timeout.
 	User context.Context
-	// What is the selection of the command line, and Options are the flags for it.
+	// What is the selection of the command line, and Options are the selection flags.
 	What    Selection
 	Options TargetOptions
 	// Unlisted is set if Do lists the objects itself, and MayBeEmpty if an empty selection is not an error.
@@ -51,23 +53,23 @@ type Act struct {
 	// Format is the value of --output.
 	Format string
 
-	// Targets are the selected objects: those of the command line or, if Listed is set, of Lists. A named object is
-	// not read: the request of the verb reports that it does not exist.
+	// Targets are the selected objects: those of the command line or, if Listed is set, those in Lists. Named
+	// objects are not read; the request of the verb reports missing ones.
 	Targets []objref.Target
 	Listed  bool
 	Lists   []List
 	// Namespace is the namespace of the lists, "" for all namespaces.
 	Namespace string
-	// Incomplete is not nil if some kinds could not be listed.
+	// Incomplete is the error if some kinds could not be listed.
 	Incomplete error
 
 	results *report.Results
-	// encoded is what JSON and YAML have, and changed are the objects that "name" prints.
+	// encoded is the JSON and YAML output, and changed are the objects that "name" prints.
 	encoded any
 	changed []objref.Target
 }
 
-// attach completes a verb with the flags and the function of its action.
+// attach sets the flags and the run function of a verb with an action.
 func (v *Verb) attach(a *app.App) {
 	action, own := v.Action, v.Flags
 	targets := TargetOptions{explicit: action.Explicit}
@@ -117,7 +119,7 @@ func (a *Action) run(cmd *cobra.Command, act *Act) error {
 	return errors.Join(err, act.Incomplete, act.print())
 }
 
-// Many reports whether messages have to name the object.
+// Many reports whether messages must specify the object.
 func (act *Act) Many() bool { return len(act.Targets) > 1 }
 
 // Each runs do for all targets and records the results. do may store the object that it reads.
@@ -146,11 +148,11 @@ func (act *Act) Try(do func(*objref.Target) error) error {
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions return nil
+	_ = g.Wait() // the goroutines return nil
 	var failed error
 	for _, err := range failures {
 		if clierr.Unreachable(err) {
-			return err // that of all other targets, too
+			return err // the other targets fail with the same error
 		}
 	}
 	for _, err := range failures {
@@ -165,13 +167,13 @@ func (act *Act) Try(do func(*objref.Target) error) error {
 // Changed returns the targets for which Each had no error.
 func (act *Act) Changed() []objref.Target { return act.changed }
 
-// Fail records the error of an object after Each.
+// Fail records an error of an object that occurred after Each.
 func (act *Act) Fail(t objref.Target, err error) {
 	act.results.Set(t, report.ResultFailed, err)
 	act.changed = act.results.Changed(act.changed)
 }
 
-// Outcomes sets what is printed: an outcome for each object, and for "name" those that were changed.
+// Outcomes sets the output: an outcome for each object, and the changed objects for "name".
 func (act *Act) Outcomes(outcomes []report.Outcome, changed []objref.Target) {
 	act.encoded, act.changed = append([]report.Outcome{}, outcomes...), changed
 }

@@ -10,22 +10,22 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 )
 
-// Answers reads and prints the results of a command about one object or several.
+// Answers reads and prints the results of a command for one or several objects.
 type Answers[T any] struct {
 	// Format is the value of --output, and Listed is set if JSON and YAML are a list.
 	Format string
 	Listed bool
 	Read   func(i int) (T, error)
-	// Print prints a result for people, and Encoded returns it for JSON and YAML.
+	// Print prints a result as text, and Encoded returns it for JSON and YAML.
 	Print   func(i int, result T) error
 	Encoded func(i int, result T) any
 	// Exit returns the error that sets the exit code.
 	Exit func(result T) error
 }
 
-// Run reads n results, app.Concurrency at a time, and prints those without an error. The error of a single result is returned.
-// failed is an earlier error. The results are not printed if user, the context without --timeout, has ended: a report of what
-// was read until then could contain another root cause.
+// Run reads n results, app.Concurrency at a time, and prints those without an error. It returns the error of
+// a single result. failed is an earlier error. Nothing is printed if user, the context without --timeout, has
+// ended, because a partial report could contain another root cause.
 func (r Answers[T]) Run(user context.Context, a *app.App, n int, failed error) error {
 	results, failures := make([]T, n), make([]error, n)
 	var g errgroup.Group
@@ -36,12 +36,12 @@ func (r Answers[T]) Run(user context.Context, a *app.App, n int, failed error) e
 			return nil
 		})
 	}
-	_ = g.Wait() // the functions return nil
+	_ = g.Wait() // the goroutines return nil
 	if interrupted := context.Cause(user); interrupted != nil {
 		return interrupted
 	}
 	list := []any{}
-	reported := map[string]bool{} // such as an unknown kind, which fails for each name
+	reported := map[string]bool{} // an unknown kind, for example, fails for each name
 	for i, result := range results {
 		switch err := failures[i]; {
 		case err != nil && (!r.Listed || clierr.Unreachable(err)):

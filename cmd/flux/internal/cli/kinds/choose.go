@@ -42,7 +42,7 @@ func (act *Act) choose(ctx context.Context, cmd *cobra.Command) (err error) {
 	return err
 }
 
-// NoneFound returns the error for lists without objects.
+// NoneFound returns the error for an empty selection.
 func (act *Act) NoneFound() error {
 	if act.Incomplete != nil {
 		return act.Incomplete
@@ -50,8 +50,7 @@ func (act *Act) NoneFound() error {
 	return fmt.Errorf("no %s", None(act.What.Noun(), "", act.Namespace, 0))
 }
 
-// List is the result of a list request for a kind in a namespace, "" for all
-// namespaces.
+// List is the result of listing a kind in a namespace, "" for all namespaces.
 type List struct {
 	Kind      controllers.Kind
 	Namespace string
@@ -61,8 +60,8 @@ type List struct {
 	Err     error
 }
 
-// ListKinds lists the objects of the selected kinds concurrently. If some kinds
-// cannot be listed it reports them and sets Incomplete.
+// ListKinds lists the objects of the selected kinds concurrently. It reports kinds that cannot be
+// listed and sets Incomplete.
 func (act *Act) ListKinds(ctx context.Context, read func(index int, k controllers.Kind) List) error {
 	act.Lists = make([]List, len(act.What.Kinds))
 	var wg sync.WaitGroup
@@ -109,7 +108,7 @@ func ListTargets(ctx context.Context, client *kube.Client, k controllers.Kind, s
 	return l
 }
 
-// Share lets w start a watch from each list that returned several targets.
+// Share shares one watch of w between the targets of each list that returned several.
 func (act *Act) Share(w *reconcile.Watches) {
 	count := map[string]int{}
 	for _, t := range act.Targets {

@@ -36,7 +36,7 @@ func ParseConditionSelector(s string) (ConditionSelector, error) {
 	return ConditionSelector{}, fmt.Errorf("expected status selector in type=status or type!=status format, but found: %s", s)
 }
 
-// check returns an error for a condition type or status that no object has.
+// check returns an error for an unknown condition type or status.
 func (s ConditionSelector) check() error {
 	types := controllers.ConditionTypes()
 	if !slices.ContainsFunc(types, func(known string) bool { return strings.EqualFold(known, s.typ) }) {

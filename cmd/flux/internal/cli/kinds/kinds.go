@@ -27,11 +27,10 @@ type Verb struct {
 	Short  string
 	// Of is the short help of the subcommand of a kind, with "%s" for the kind.
 	Of string
-	// Examples has the examples of the verb itself, OfKind those of the
-	// subcommands.
+	// Examples are the examples of the verb itself, OfKind those of its subcommands.
 	Examples string
 	OfKind   []Example
-	// Flags adds the flags of all kinds, KindFlags those of one kind.
+	// Flags adds the flags for all kinds, KindFlags the flags for one kind.
 	Flags     func(*pflag.FlagSet)
 	KindFlags func(controllers.Kind, *pflag.FlagSet)
 	// Run runs the verb. Action replaces it for a verb that acts on objects.
@@ -95,12 +94,12 @@ func NewCommand(a *app.App, v Verb) *cobra.Command {
 	return root
 }
 
-// Help is the part of the help of a verb about the selection of objects.
+// Help is the help section on selecting objects.
 const Help = `Selection:
   Select objects by KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME, or all objects
   of kinds such as ks,hr, or all kinds with "all". See "flux help selectors".`
 
-// help returns the part of the help about the selection of objects, without "all" for a verb that rejects it.
+// help returns Help, without "all" for verbs that reject it.
 func (v Verb) help() string {
 	if v.Explicit || v.Single {
 		return strings.Replace(Help, `, or all kinds with "all"`, "", 1)
@@ -144,11 +143,11 @@ type Example struct {
 	// Text is a comment and commands, with %[1]s for the words of the kind, %[2]s
 	// and %[3]s for the names of two objects, and %[4]s for a revision.
 	Text string
-	// For reports whether the example is one for a kind, nil for all kinds.
+	// For reports whether the example applies to a kind. If nil, it applies to all kinds.
 	For func(controllers.Kind) bool
 }
 
-// Unless returns the opposite of a condition, for Example.
+// Unless negates a condition of Example.
 func Unless(condition func(controllers.Kind) bool) func(controllers.Kind) bool {
 	return func(k controllers.Kind) bool { return !condition(k) }
 }

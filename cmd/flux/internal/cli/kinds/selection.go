@@ -21,13 +21,12 @@ const everyKind = "all"
 // EveryWord is the noun for the objects of all kinds that a verb applies to.
 const EveryWord = "Flux"
 
-// Selection holds the objects that the arguments of a command name, or the kinds
-// whose objects TargetOptions select.
+// Selection holds the objects on the command line, or the kinds whose objects TargetOptions select.
 type Selection struct {
-	// Kinds has the selected kinds, each once.
+	// Kinds are the selected kinds, without duplicates.
 	Kinds []controllers.Kind
-	// Objects has the named objects, each once. An empty namespace stands for the
-	// namespace of the command.
+	// Objects are the named objects, without duplicates. An empty namespace means the namespace of
+	// the command.
 	Objects []objref.Target
 	// Word is the noun for the objects in messages if the selection is a family or
 	// all kinds, else "".
@@ -38,8 +37,7 @@ type Selection struct {
 	all bool
 }
 
-// ofKind returns the selection of the subcommand of a kind with names as
-// arguments.
+// ofKind returns the selection of a kind subcommand whose arguments are names.
 func ofKind(k controllers.Kind, names []string) (Selection, error) {
 	s := Selection{Kinds: []controllers.Kind{k}}
 	for _, name := range names {
@@ -55,12 +53,12 @@ func ofKind(k controllers.Kind, names []string) (Selection, error) {
 func notAName(s Selection, word string) error {
 	remedy := "select the namespace with --namespace"
 	if ref, ok := objref.Parse([]string{word}); ok && len(ref.Kinds) == 1 {
-		remedy = "write KIND/NAME without a kind before it"
+		remedy = "use KIND/NAME without a separate kind"
 	}
 	return hint.Errorf(remedy, "%q is not the name of %s", word, controllers.Indefinite(s.Noun()))
 }
 
-// Add adds an object and its kind, each once.
+// Add adds an object and its kind, unless they are selected already.
 func (s *Selection) Add(t objref.Target) {
 	if !slices.ContainsFunc(s.Objects, func(o objref.Target) bool { return o.Key() == t.Key() }) {
 		s.Objects = append(s.Objects, t)
@@ -128,8 +126,8 @@ func (v Verb) selected(cmd *cobra.Command, words []string) (Selection, error) {
 	return v.ofObjects(cmd, words)
 }
 
-// everyRow returns the kinds that "all" selects: those of Flux, as in Flux 2.9. Objects of flux-operator are selected by
-// their kinds.
+// everyRow returns the kinds that "all" selects: the Flux kinds, as in Flux 2.9. Kinds of flux-operator must
+// be specified.
 func (v Verb) everyRow() []controllers.Kind {
 	if v.Every != nil {
 		return v.Every()
@@ -203,7 +201,7 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 		return flags
 	}
 	rows := v.rows()
-	slices.Reverse(rows) // shared flags take the help of Kustomization and HelmRelease
+	slices.Reverse(rows) // the help of shared flags is that of Kustomization and HelmRelease
 	for _, k := range rows {
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		v.KindFlags(k, fs)
@@ -217,7 +215,7 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 	return flags
 }
 
-// check returns an error for a flag that none of the selected kinds has.
+// check returns an error for a flag that does not apply to any selected kind.
 func (s kindFlagSet) check(cmd *cobra.Command, selected []controllers.Kind) error {
 	var refused error
 	cmd.Flags().Visit(func(f *pflag.Flag) {
@@ -232,7 +230,7 @@ func (s kindFlagSet) check(cmd *cobra.Command, selected []controllers.Kind) erro
 	return refused
 }
 
-// Pick returns the rows that --kind names, in the order of the catalog.
+// Pick returns the kinds that --kind selects, in catalog order.
 func Pick(rows []controllers.Kind, words []string) ([]controllers.Kind, error) {
 	picked := map[string]bool{}
 	for _, word := range words {

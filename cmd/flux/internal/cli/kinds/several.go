@@ -16,11 +16,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Several selects the objects of a command that reads one object or several: those that its arguments name, or those that
-// its flags select.
+// Several selects the objects of a command for one or several objects, by arguments or by flags.
 type Several struct{ options TargetOptions }
 
-// Add adds the flags to fs, with what the command does in their help.
+// Add adds the flags to fs. verb is the action in their help.
 func (s *Several) Add(fs *pflag.FlagSet, verb string) {
 	fs.BoolVarP(&s.options.AllNamespaces, "all-namespaces", "A", false, verb+" the objects of all namespaces")
 	fs.StringVarP(&s.options.Labels, "label-selector", "l", "", verb+" the objects with these labels, such as 'team=blue'")
@@ -30,13 +29,13 @@ func (s *Several) Add(fs *pflag.FlagSet, verb string) {
 // Target is an object that a command acts on.
 type Target = objref.Target
 
-// Local are the values of flags that read local files instead of the cluster.
+// Local holds the flags that read local files instead of the cluster.
 type Local struct {
 	Path, File        string
 	Recursive, DryRun bool
 }
 
-// CheckLocal returns an error unless names or flags select objects of a kind, or if other flags are for one object only.
+// CheckLocal returns an error if no object is selected, or if a flag applies to a single object only.
 func (s *Several) CheckLocal(cmd *cobra.Command, k controllers.Kind, names []string, local Local) error {
 	path := cmd.CommandPath()
 	switch several := len(names) > 1 || s.Lists(); {
@@ -54,8 +53,8 @@ func (s *Several) CheckLocal(cmd *cobra.Command, k controllers.Kind, names []str
 	return nil
 }
 
-// Collect calls read for all objects, app.Concurrency at a time, and returns the results in the order of the objects. It reports
-// the error of each of several objects, and returns that of a single one.
+// Collect calls read for all objects, app.Concurrency at a time, and returns the results in the order of the
+// objects. It reports the errors of several objects, and returns the error of a single one.
 func Collect[T any](a *app.App, targets []Target, read func(*Target) (T, error)) ([]T, error) {
 	results := make([]T, len(targets))
 	at := map[string]int{}
@@ -79,19 +78,19 @@ func (s *Several) AllNamespaces() bool { return s.options.AllNamespaces }
 // Labels returns the value of the flag --label-selector.
 func (s *Several) Labels() string { return s.options.Labels }
 
-// Selector returns the labels that the flags select, nil for all.
+// Selector returns the parsed label selector, nil without one.
 func (s *Several) Selector() (labels.Selector, error) {
 	if s.options.Labels == "" {
 		return nil, nil
 	}
 	selector, err := labels.Parse(s.options.Labels)
 	if err != nil {
-		return nil, hint.Errorf("write labels as in -l 'team=blue,env!=test'", "invalid label selector %q: %w", s.options.Labels, err)
+		return nil, hint.Errorf("use a selector such as -l 'team=blue,env!=test'", "invalid label selector %q: %w", s.options.Labels, err)
 	}
 	return selector, nil
 }
 
-// exclusive returns the error for names beside flags that select objects.
+// exclusive returns the error for names combined with selection flags.
 func (s *Several) exclusive() error {
 	flag := "--label-selector"
 	if s.options.AllNamespaces {
@@ -100,7 +99,7 @@ func (s *Several) exclusive() error {
 	return hint.Errorf("specify names, or only kinds such as ks,hr with "+flag, "a resource and %s are mutually exclusive", flag)
 }
 
-// Kinds parses the arguments beside flags that select objects: KIND[,KIND…]. No argument selects no kinds.
+// Kinds parses the arguments next to selection flags: KIND[,KIND…]. Without arguments, it returns no kinds.
 func (s *Several) Kinds(words []string) ([]controllers.Kind, error) {
 	var selected Selection
 	for _, word := range strings.Split(strings.Join(words, ","), ",") {
@@ -119,8 +118,8 @@ func (s *Several) Kinds(words []string) ([]controllers.Kind, error) {
 	return selected.Kinds, nil
 }
 
-// Of returns the objects that a command of a kind selects: NAME… or KIND/NAME…, or what the flags select. References may have
-// kinds in also. The result has at least one object.
+// Of returns the objects that a kind command selects: by NAME… or KIND/NAME…, or by flags. References may
+// also have the kinds in also. The result is never empty without an error.
 func (s *Several) Of(ctx context.Context, a *app.App, cmd *cobra.Command, names []string, k controllers.Kind, also ...controllers.Kind) ([]Target, error) {
 	switch {
 	case s.Lists() && len(names) > 0:
@@ -140,7 +139,7 @@ func (s *Several) Of(ctx context.Context, a *app.App, cmd *cobra.Command, names 
 		}
 		of := ref.Kinds[0]
 		if !slices.ContainsFunc(append(also, k), func(allowed controllers.Kind) bool { return allowed.Kind == of.Kind }) {
-			return nil, hint.Errorf("run a command for each kind", "%s does not apply to %s", cmd.CommandPath(), of.Kind)
+			return nil, hint.Errorf("run the command once for each kind", "%s does not apply to %s", cmd.CommandPath(), of.Kind)
 		}
 		selected.Add(objref.Target{Kind: of, Namespace: ref.Namespace, Name: ref.Name})
 	}
@@ -148,7 +147,8 @@ func (s *Several) Of(ctx context.Context, a *app.App, cmd *cobra.Command, names 
 	return selected.In(namespace), err
 }
 
-// InKinds returns the objects of the kinds in the arguments that the flags select, or of all Flux kinds.
+// InKinds returns the objects that the flags select among the kinds in the arguments, or among all Flux
+// kinds.
 func (s *Several) InKinds(ctx context.Context, a *app.App, cmd *cobra.Command, words []string) ([]Target, error) {
 	if len(words) == 0 && s.options.AllNamespaces {
 		return nil, hint.Errorf("specify the kinds: "+cmd.CommandPath()+" ks,hr -A; flux why checks all resources", "%s --all-namespaces requires a kind", cmd.CommandPath())
@@ -163,7 +163,8 @@ func (s *Several) InKinds(ctx context.Context, a *app.App, cmd *cobra.Command, w
 	return s.List(ctx, a, cmd, Selection{Kinds: among})
 }
 
-// List returns the objects of the selected kinds that the flags select. The result has at least one object.
+// List returns the objects that the flags select among the selected kinds. The result is never empty without
+// an error.
 func (s *Several) List(ctx context.Context, a *app.App, cmd *cobra.Command, selected Selection) ([]Target, error) {
 	if _, err := s.Selector(); err != nil {
 		return nil, err

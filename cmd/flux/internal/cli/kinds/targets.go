@@ -24,12 +24,13 @@ type TargetOptions struct {
 	All           bool
 	AllNamespaces bool
 	Labels        string
-	// reading is true for a command that changes nothing, and explicit for one that does not take the argument "all" for --all.
+	// reading is set for commands that change nothing, explicit for commands whose argument "all" does not
+	// imply --all.
 	reading, explicit bool
 }
 
-// add adds the flags to fs, with what the command does in their help. A command that changes nothing does not
-// require --all with --all-namespaces.
+// add adds the flags to fs. verb is the action in their help. Commands that change nothing do not require
+// --all with --all-namespaces.
 func (o *TargetOptions) add(fs *pflag.FlagSet, verb string, reading bool) {
 	every := verb + " the objects of all namespaces"
 	if o.reading = reading; !reading {
@@ -43,14 +44,13 @@ func (o *TargetOptions) add(fs *pflag.FlagSet, verb string, reading bool) {
 // selects reports whether the options select objects, instead of names.
 func (o TargetOptions) selects() bool { return o.All || o.Labels != "" || o.reading && o.AllNamespaces }
 
-// with returns the options combined with the argument "all" of a selection.
+// with returns the options with the effect of the argument "all".
 func (o TargetOptions) with(s Selection) TargetOptions {
 	o.All = o.All || s.all && o.Labels == "" && (!o.explicit || o.AllNamespaces)
 	return o
 }
 
-// check returns an error for arguments and flags that select no object or exclude
-// each other.
+// check returns an error for arguments and flags that select no object or are mutually exclusive.
 func (o TargetOptions) check(cmd *cobra.Command, s Selection) error {
 	switch {
 	case o.selects() && len(s.Objects) > 0:
@@ -60,7 +60,7 @@ func (o TargetOptions) check(cmd *cobra.Command, s Selection) error {
 	case o.explicit && s.all:
 		return hint.Errorf("add --all for all objects of the namespace, or --all-namespaces", "%s all selects the objects of every kind", VerbOf(cmd))
 	case o.AllNamespaces:
-		return errors.New("--all-namespaces needs --all or --label-selector")
+		return errors.New("--all-namespaces requires --all or --label-selector")
 	case s.Every:
 		return clierr.Usage(cmd, "a kind and a name are required, or --all")
 	case s.Several():
@@ -69,7 +69,7 @@ func (o TargetOptions) check(cmd *cobra.Command, s Selection) error {
 	return hint.Errorf(fmt.Sprintf("%s NAME, or --all", cmd.CommandPath()), "%s name is required", s.Kinds[0].Noun())
 }
 
-// ObjectRequired returns the error of a verb that requires names for a selection without any.
+// ObjectRequired returns the error of a verb that requires names for a selection without names.
 func (s Selection) ObjectRequired(cmd *cobra.Command) error {
 	if s.Several() {
 		return hint.Errorf(VerbOf(cmd)+" KIND/NAME", "an object is required")
@@ -85,7 +85,7 @@ func VerbOf(cmd *cobra.Command) string {
 	return cmd.CommandPath()
 }
 
-// In returns the named objects, with namespace for those that have none.
+// In returns the named objects. namespace is the default namespace.
 func (s Selection) In(namespace string) []objref.Target {
 	named := Selection{}
 	for _, t := range s.Objects {
@@ -98,7 +98,7 @@ func (s Selection) In(namespace string) []objref.Target {
 // required is the controller that every installation has.
 const required = "source-controller"
 
-// Optional reports whether Flux is installed in the cluster, and an installation may have none of the kinds.
+// Optional reports whether Flux is installed and the controllers of the kinds are optional components.
 func Optional(ctx context.Context, client *kube.Client, kinds []controllers.Kind) bool {
 	if !optional(kinds) {
 		return false
@@ -108,13 +108,13 @@ func Optional(ctx context.Context, client *kube.Client, kinds []controllers.Kind
 	return err == nil
 }
 
-// optional reports whether an installation of Flux may have none of the kinds.
+// optional reports whether the controllers of the kinds are optional components.
 func optional(kinds []controllers.Kind) bool {
 	return !slices.ContainsFunc(kinds, func(k controllers.Kind) bool { return k.Controller == required })
 }
 
-// CheckInstalled returns an error if the cluster does not serve the Flux kinds. The user must be able to list sources in the
-// namespace, or in all namespaces for "".
+// CheckInstalled returns an error if the cluster does not serve the Flux kinds. It requires permission to
+// list sources in the namespace, "" for all namespaces.
 func CheckInstalled(ctx context.Context, client *kube.Client, namespace string) error {
 	source := controllers.Kinds[0]
 	err := client.WithServedVersion(ctx, source, func(r kube.Resource) error {
@@ -135,8 +135,8 @@ func NotServed(kinds []controllers.Kind) error {
 	return hint.Errorf(objref.InstallHint(kinds[0]), "the cluster does not serve %s", objref.JoinKinds(kinds))
 }
 
-// None describes, after the word no, that no object was found or that none of those found matches
-// the filters: objects of a kind, or of several if kind is "".
+// None completes messages that start with "no": no object was found, or none of the found objects
+// matches the filters. kind is "" for several kinds.
 func None(kind, labels, namespace string, found int) string {
 	noun := strings.TrimSpace(kind + " object")
 	if found > 0 {

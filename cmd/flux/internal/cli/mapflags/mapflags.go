@@ -1,4 +1,4 @@
-// Package mapflags has the flags for directories in place of sources.
+// Package mapflags has the flags that replace sources with directories.
 package mapflags
 
 import (
@@ -45,7 +45,7 @@ func (m *Flags) Given() ([]mapped.Mapping, error) {
 	return all, nil
 }
 
-// All returns the mappings of --map, followed by the vendored sources that these do not replace.
+// All returns the mappings of --map, followed by vendored sources that --map does not replace.
 func (m *Flags) All(ctx context.Context) ([]mapped.Mapping, error) {
 	given, err := m.Given()
 	if err != nil || m.Vendor == "" {

@@ -32,7 +32,7 @@ func AddAccess(a *app.App, flags *pflag.FlagSet, access *registry.Access) {
 func Address(cmd *cobra.Command, args []string) (string, error) {
 	usage := cmd.CommandPath() + " oci://ghcr.io/org/manifests"
 	if len(args) != 1 {
-		return "", hint.Errorf(usage, "the address of an artifact is required")
+		return "", hint.Errorf(usage, "an artifact address is required")
 	}
 	if rest, ok := strings.CutPrefix(args[0], registry.Scheme); !ok || rest == "" {
 		return "", hint.Errorf(usage, "invalid address %q: must begin with %s", WithoutCredentials(args[0]), registry.Scheme)
@@ -48,8 +48,8 @@ func CompleteAddress(_ *cobra.Command, args []string, prefix string) ([]string, 
 	return nil, cobra.ShellCompDirectiveNoFileComp
 }
 
-// WithoutCredentials removes the credentials and the query from an address. CI systems put
-// credentials into the addresses of their checkouts.
+// WithoutCredentials removes credentials and secret query parameters from an address. CI systems
+// add credentials to the remote URLs of their clones.
 func WithoutCredentials(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {

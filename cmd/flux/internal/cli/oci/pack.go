@@ -43,7 +43,7 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 		if err != nil {
 			return "", nil, fmt.Errorf("nothing to pack: %w", err)
 		}
-		if !info.IsDir() && !info.Mode().IsRegular() { // to open a named pipe can last forever
+		if !info.IsDir() && !info.Mode().IsRegular() { // opening a named pipe may block forever
 			return "", nil, hint.Errorf("use - to pack standard input", "%s is neither a directory nor a regular file", path)
 		}
 		return path, func() error { return nil }, nil
@@ -54,12 +54,12 @@ func Packable(ctx context.Context, a *app.App, path string) (from string, remove
 	}
 	folder, err := os.MkdirTemp("", "flux-artifact-")
 	if err != nil {
-		return "", nil, fmt.Errorf("keeping standard input: %w", err)
+		return "", nil, fmt.Errorf("storing standard input: %w", err)
 	}
 	remove = func() error { return os.RemoveAll(folder) }
 	from = filepath.Join(folder, "manifests.yaml")
 	if err := os.WriteFile(from, text, 0o600); err != nil {
-		return "", nil, errors.Join(fmt.Errorf("keeping standard input: %w", err), remove())
+		return "", nil, errors.Join(fmt.Errorf("storing standard input: %w", err), remove())
 	}
 	return from, remove, nil
 }
@@ -94,10 +94,10 @@ func WriteFile(ctx context.Context, o *PackOptions, from, output string) (err er
 	return nil
 }
 
-// interruptible is a writer that fails when its context has ended, so that the
-// archive of one large file can be interrupted, too.
+// interruptible is a writer that fails when its context has ended, so that archiving a large file
+// can be interrupted.
 type interruptible struct {
-	ctx context.Context // it lives as long as one call
+	ctx context.Context // interruptible is used for one call only
 	to  io.Writer
 }
 

@@ -1,5 +1,5 @@
-// Package report prints what commands found out or did: outcomes, diagnoses and
-// their root causes, for people and for programs.
+// Package report prints the results of commands: outcomes, diagnoses and root causes, as text and
+// as JSON.
 package report
 
 import (
@@ -16,11 +16,10 @@ import (
 // commitsShown is the maximum number of reported commits.
 const commitsShown = 20
 
-// Unapplied has the commits between the applied revision and the one that the
-// source has fetched.
+// Unapplied holds the commits between the applied and the fetched revision.
 type Unapplied struct {
-	// base and head are the applied and the fetched commit, "" if they are equal
-	// or no Git commits.
+	// base and head are the applied and the fetched commit, or "" if they are equal or not Git
+	// commits.
 	base, head string
 	commits    []git.Commit
 	total      int
@@ -59,7 +58,7 @@ func UnappliedCommits(ctx context.Context, f *diagnose.Facts) Unapplied {
 	return u
 }
 
-// LocalCommits returns those of the commits that the Git clone around the current directory contains, by their hash.
+// LocalCommits returns the commits that exist in the Git clone that contains the current directory, by hash.
 func LocalCommits(hashes []string) map[string]git.Commit {
 	found := map[string]git.Commit{}
 	repository, err := git.Open(".")
@@ -91,9 +90,9 @@ func (u Unapplied) Lines(a *app.App) []string {
 // UnappliedTitle is the title of the lines.
 const UnappliedTitle = "Commits not applied"
 
-// Commits has the newest unapplied commits and their number, for JSON.
+// Commits is the JSON form of Unapplied: the newest commits and their total.
 type Commits struct {
-	// From is the applied and To the fetched commit.
+	// From is the applied commit, To the fetched one.
 	From    string       `json:"from"`
 	To      string       `json:"to"`
 	Total   int          `json:"total"`

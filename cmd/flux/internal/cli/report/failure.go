@@ -41,7 +41,7 @@ func (e *UnreadyError) Error() string { return e.message }
 
 // Unready returns the failure of an object. The message ends with its state.
 func Unready(t objref.Target, last controllers.Object, format string, args ...any) *UnreadyError {
-	message := strings.TrimSpace(fmt.Sprintf(format, args...)) // of a condition that ends with a line break
+	message := strings.TrimSpace(fmt.Sprintf(format, args...)) // condition messages may end with a line break
 	return &UnreadyError{target: t, last: last, message: strings.ReplaceAll(message, "\n", "\n  ")}
 }
 
@@ -67,8 +67,8 @@ func Fail(ctx context.Context, a *app.App, doctor diagnose.Diagnoser, e *Unready
 	return clierr.ErrReported
 }
 
-// PrintRootCauses diagnoses reported failures and prints each root cause once. ctx
-// is the context of the command: the diagnosis has a time limit of its own.
+// PrintRootCauses diagnoses reported failures and prints each root cause once. ctx is the context
+// of the command: the diagnosis has a separate time limit.
 func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Diagnoser, failed []*UnreadyError) {
 	if len(failed) == 0 || ctx.Err() != nil {
 		return
@@ -94,8 +94,8 @@ func PrintRootCauses(ctx context.Context, a *app.App, doctor diagnose.Diagnoser,
 	PrintCauses(a, verdict, reported, remedies)
 }
 
-// causeIn returns the root cause of the object, nil if it has none. If only the time
-// limit was exceeded, the first remedy is a longer one.
+// causeIn returns the root cause of the object, or nil. If only the timeout was exceeded, the first
+// remedy is to increase it.
 func (e *UnreadyError) causeIn(v diagnose.Result) *diagnose.Cause {
 	for i := range v.Causes {
 		c := &v.Causes[i]
@@ -116,7 +116,7 @@ func (e *UnreadyError) causeIn(v diagnose.Result) *diagnose.Cause {
 
 const moreTime = "increase --timeout"
 
-// unexplained returns one cause without a message for all failures that have none.
+// unexplained returns one cause without a message for all failures without a diagnosis.
 func unexplained(v diagnose.Result, failed []*UnreadyError) []diagnose.Cause {
 	var c diagnose.Cause
 	for _, e := range failed {
@@ -162,7 +162,7 @@ func PrintCauses(a *app.App, v diagnose.Result, reported, remedies []string) {
 	a.UI.Print(strings.TrimSuffix(p.B.String(), "\n"))
 }
 
-// whose names the failed objects of a case, "" if only one object has failed.
+// whose lists the failed objects of a cause, "" if only one object has failed.
 func whose(c diagnose.Cause, failed int) string {
 	explained := append([]controllers.ID{c.Object}, c.Also...)
 	switch {
@@ -182,7 +182,7 @@ func TimedOut(timeout time.Duration, t controllers.ID, become, state string) str
 	return fmt.Sprintf("timed out after %s waiting for %s to %s: %s", brief(timeout), t, become, state)
 }
 
-// brief returns a duration without zero units at its end.
+// brief formats a duration without trailing zero units.
 func brief(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -194,7 +194,7 @@ func brief(d time.Duration) string {
 	return text
 }
 
-// Diagnoser returns the diagnosis of the cluster.
+// Diagnoser returns the Diagnoser for the cluster.
 func Diagnoser(a *app.App, client *kube.Client) diagnose.Diagnoser {
 	return diagnose.Diagnoser{
 		Client: client, Home: a.FluxNamespace(), Now: a.Now(), Recording: a.Global.Kube.FromRecording(),

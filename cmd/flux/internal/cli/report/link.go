@@ -18,7 +18,7 @@ type Vertex struct {
 	Suspended bool             `json:"suspended"`
 	Missing   bool             `json:"missing"`
 	BlockedBy []controllers.ID `json:"blockedBy,omitempty"`
-	// MoreBlockers is set if others block the object, too.
+	// MoreBlockers is set if BlockedBy is incomplete.
 	MoreBlockers bool `json:"moreBlockers,omitempty"`
 }
 
@@ -35,10 +35,10 @@ func TimeOrNil(t time.Time) *time.Time {
 	return &t
 }
 
-// Link is an object of Flux between a source and the object.
+// Link is a Flux object between a source and the traced object.
 type Link struct {
 	controllers.ID
-	// Error is the error of the read. The other fields are empty then.
+	// Error is the error from reading the object. The other fields are empty then.
 	Error string            `json:"error,omitempty"`
 	Spec  map[string]string `json:"spec,omitempty"`
 	// Revision is the last applied or fetched revision, Commit its Git commit.

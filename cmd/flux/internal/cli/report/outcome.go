@@ -18,17 +18,16 @@ type Outcome struct {
 	Reason    string `json:"reason"`
 	Message   string `json:"message"`
 	Revision  string `json:"revision"`
-	// Result is the change of the object by the command.
+	// Result is the change that the command made to the object.
 	Result string `json:"result,omitempty"`
-	// Error is the failure, "" for success. Cause is its root cause if it is
-	// known, and Unknown describes what could not be checked.
+	// Error is the failure, "" for success. Cause is its root cause, if known. Unknown describes
+	// failed checks.
 	Error   string   `json:"error,omitempty"`
 	Cause   *Cause   `json:"cause,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`
 }
 
-// Cause is the root cause of a failure, with the dependency chain to it if it is
-// another object.
+// Cause is the root cause of a failure, with the dependency chain if it is in another object.
 type Cause struct {
 	Finding
 	Chain []controllers.ID `json:"chain,omitempty"`
@@ -54,7 +53,7 @@ func OutcomeOf(t objref.Target, o controllers.Object, err error) Outcome {
 	return result
 }
 
-// report returns the root cause for JSON, nil if none is known.
+// report returns the root cause for JSON, or nil.
 func (e *UnreadyError) report() *Cause {
 	if e.cause == nil {
 		return nil

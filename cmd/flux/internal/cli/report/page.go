@@ -17,19 +17,19 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
 
-// Page is text in indented lines, which are folded at the width of a terminal.
+// Page is indented text that is wrapped at the terminal width.
 type Page struct {
 	B strings.Builder
-	// width is the width of the terminal, 0 for lines that are not folded.
+	// width is the terminal width, or 0 to disable wrapping.
 	width int
-	// Strong emphasizes a text.
+	// Strong formats text in bold.
 	Strong func(string) string
 	// Brief limits each problem to about briefLines lines.
 	Brief bool
 }
 
 const (
-	// briefLines is the maximum number of lines of a problem in a report about several ones.
+	// briefLines is the maximum number of lines of a problem with Brief.
 	briefLines = 10
 	// briefDetails and briefFixes are the maximum numbers of details and fixes of a longer problem.
 	briefDetails, briefFixes = 2, 3
@@ -47,7 +47,7 @@ func (p *Page) folded(steps int, text string) string {
 	return fit.Fold(strings.Repeat(" ", steps*Indent)+printable.Line(budget.Excerpt(redact.Text(text), budget.ErrorText)), (steps+1)*Indent, p.width)
 }
 
-// Section writes lines below a title. It writes no title without lines.
+// Section writes lines under a title. Without lines, it writes nothing.
 func (p *Page) Section(title string, lines []string) {
 	if len(lines) == 0 {
 		return
@@ -109,14 +109,14 @@ func (p *Page) brief(c diagnose.Cause) {
 	if len(c.Blocks) > 0 {
 		p.Line(1, "Also blocked: "+strings.Join(append([]string{c.Blocks[0].String()}, more(len(c.Blocks)-1)...), " "))
 	}
-	if last := len(fixes) - 1; last >= briefFixes { // the last one is the command that reconciles
+	if last := len(fixes) - 1; last >= briefFixes { // the last fix is the reconcile command
 		left := fmt.Sprintf("and %d more: --verbose", last-(briefFixes-2))
 		fixes = append(slices.Clip(fixes[:briefFixes-2]), left, fixes[last])
 	}
 	p.Section("Fix", fixes)
 }
 
-// listed returns the first objects, one in each line, and the number of others.
+// listed returns the first objects, one per line, and the number of omitted ones.
 func listed(targets []controllers.ID) []string {
 	var lines []string
 	for _, t := range targets[:min(len(targets), blockedShown)] {
@@ -125,8 +125,8 @@ func listed(targets []controllers.ID) []string {
 	return append(lines, more(len(targets)-blockedShown)...)
 }
 
-// Cause writes the root cause of reported failures, without the parts that are in
-// their messages. whose names the failed objects in the titles.
+// Cause writes the root cause of reported failures, without text that their messages already
+// contain. whose lists the failed objects in the titles.
 func (p *Page) Cause(c diagnose.Cause, whose, reported string, remedies []string) {
 	message := unreported(c.Root().Message, reported)
 	switch own := c.Root().Object == c.Object; {
@@ -169,7 +169,7 @@ func chainOf(c diagnose.Cause) string {
 	return strings.Join(chain, " → ")
 }
 
-// quoted is the length from which equal texts are a quotation.
+// quoted is the minimum length of a repeated text that counts as a quotation.
 const quoted = 20
 
 // unreported returns a message without the part that was reported before:

@@ -11,28 +11,28 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// manyStates is the number of objects from which only failures are printed, if
-// the line cannot be redrawn.
+// manyStates is the number of objects above which only failures are printed if the line cannot be
+// redrawn.
 const manyStates = 20
 
-// Progress shows the states of awaited objects: on a terminal in one line that is
-// redrawn, elsewhere in a line for each new state.
+// Progress shows the states of awaited objects: in a single redrawn line on a terminal, else in one
+// line per new state.
 type Progress struct {
 	ui   *ui.Terminal
 	line *ui.Progress
-	// what is the state of finished objects, such as "reconciled".
+	// what is the state of finished objects, e.g. "reconciled".
 	what        string
 	total, done int
 
 	mu      sync.Mutex
 	printed map[string]bool
-	// latest are the states by object, and last is the object in the line.
+	// latest contains the states by object, last is the object that the line shows.
 	latest map[string]string
 	last   string
 }
 
-// NewProgress returns the progress of a number of objects. what is the state of
-// finished objects, such as "reconciled".
+// NewProgress returns the progress for total objects. what is the state of finished ones, e.g.
+// "reconciled".
 func NewProgress(terminal *ui.Terminal, now func() time.Time, total int, what string) *Progress {
 	return &Progress{
 		ui: terminal, line: terminal.Progress(now, "waiting"), what: what, total: total,

@@ -23,8 +23,8 @@ const (
 	ResultFailed     = "failed"
 )
 
-// ChangeResult is the change of an object by a command, for -o json and yaml. Its
-// fields have the names of those in Outcome.
+// ChangeResult is the change that a command made to an object, in JSON and YAML. Its field names
+// match Outcome.
 type ChangeResult struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace"`
@@ -36,9 +36,9 @@ type ChangeResult struct {
 	Error string `json:"error,omitempty"`
 }
 
-// Results has the results of the targets of a command, in their order.
+// Results holds the results of a command in the order of its targets.
 type Results struct {
-	// place is the index of a target in the list, by its key.
+	// place maps the key of a target to its index in the list.
 	place map[string]int
 	mu    sync.Mutex
 	list  []ChangeResult
@@ -69,7 +69,7 @@ func (r *Results) Set(t objref.Target, result string, err error) {
 // List returns the results.
 func (r *Results) List() []ChangeResult { return r.list }
 
-// Changed returns those of the targets that have not failed.
+// Changed returns the targets that have not failed.
 func (r *Results) Changed(targets []objref.Target) []objref.Target {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -96,7 +96,7 @@ func PrintNames(a *app.App, targets []objref.Target) error {
 // kustomization.kustomize.toolkit.fluxcd.io.
 func resourceName(k controllers.Kind) string { return strings.ToLower(k.Kind) + "." + k.Group }
 
-// Label returns a target for messages, with its namespace if there are many.
+// Label formats a target for messages, with its namespace if many is set.
 func Label(t objref.Target, many bool) string {
 	if many {
 		return fmt.Sprintf("%s %s/%s", t.Kind.Noun(), t.Namespace, t.Name)

@@ -17,7 +17,7 @@ import (
 func Finalizers(o controllers.Object) string {
 	list := kube.Finalizers(o)
 	if len(list) == 0 {
-		return "what it owns"
+		return "its dependent objects"
 	}
 	return strings.Join(list, ", ")
 }

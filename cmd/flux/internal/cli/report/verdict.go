@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
-// Verdict is a diagnosis, for JSON.
+// Verdict is the JSON form of a diagnosis.
 type Verdict struct {
 	// Object is the diagnosed object, if there are several.
 	Object  *controllers.ID `json:"object,omitempty"`

@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Annotations of the API of helm-controller that request an action.
+// Annotations that request an action from helm-controller.
 const (
 	forceAnnotation = "reconcile.fluxcd.io/forceAt"
 	resetAnnotation = "reconcile.fluxcd.io/resetAt"
@@ -23,7 +23,7 @@ type Options struct {
 	Once bool
 	// Resume resumes the objects permanently.
 	Resume bool
-	// Unchanged fails for an object that was changed since it was listed.
+	// Unchanged rejects objects that were changed since they were listed.
 	Unchanged bool
 	// Wait waits for the results.
 	Wait bool

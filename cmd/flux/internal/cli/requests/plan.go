@@ -11,9 +11,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// plan creates a node for each target and, with WithSource, for its upstream
-// objects, each of which is reconciled once. Targets of several kinds are sorted
-// by their references. An error about an object is stored in its node.
+// plan creates a node for each target and, with WithSource, for its upstream objects, which are
+// reconciled once. Targets of several kinds are sorted by their references. Errors are stored in
+// the nodes.
 func (r *runner) plan(ctx context.Context) {
 	for _, t := range r.act.Targets {
 		n, _ := r.node(t)
@@ -139,15 +139,15 @@ func (r *runner) readOne(ctx context.Context, n *node) error {
 	return n.Target.Read(ctx, r.act.Client)
 }
 
-// requestable reports whether the controller of a kind handles reconciliation
-// requests. That of ArtifactGenerators does, although Flux 2.9 has no command
-// for it; an ExternalArtifact is written by its generator.
+// requestable reports whether the controller of a kind handles reconciliation requests.
+// ArtifactGenerators support them, although Flux 2.9 has no command for this. ExternalArtifacts do
+// not: their generator writes them.
 func requestable(k controllers.Kind) bool {
 	return k.Has(controllers.Reconcile) || k.Inventory != nil
 }
 
-// cutCycles removes the edges that close a cycle, such as between generators
-// that use the artifacts of each other: the wait for them would not end.
+// cutCycles removes edges that close a cycle, such as between generators that use each other's
+// artifacts, because waiting for a cycle would never end.
 func cutCycles(n *node, above, visited map[*node]bool) {
 	if visited[n] {
 		return

@@ -24,7 +24,7 @@ import (
 type runner struct {
 	act     *kinds.Act
 	options Options
-	// started is the time in the requests.
+	// started determines the tokens of the requests.
 	started time.Time
 
 	watches *reconcile.Watches
@@ -38,12 +38,12 @@ type runner struct {
 	order []*node
 }
 
-// node is an object that is reconciled after others.
+// node is an object to reconcile, after the objects in before.
 type node struct {
 	objref.Target
 	before []edge
-	// requested is false for an object that only leads to its sources. wanted is
-	// true for the targets.
+	// requested is false for objects that only lead to their sources. wanted is true for the
+	// targets.
 	requested, wanted bool
 	sub               *reconcile.Subscription
 
@@ -53,8 +53,8 @@ type node struct {
 	done chan struct{}
 }
 
-// edge leads to an object that is reconciled before: a source or, if dependency
-// is true, one of spec.dependsOn.
+// edge leads to an object that is reconciled first: a source or, if dependency is set, an object in
+// spec.dependsOn.
 type edge struct {
 	*node
 	dependency bool
@@ -120,7 +120,7 @@ func (r *runner) run(ctx context.Context) error {
 	return nil
 }
 
-// summarize prints how many of several objects were reconciled.
+// summarize prints the number of reconciled objects if there are several.
 func (r *runner) summarize() {
 	if !r.act.Many() || r.options.Resume || !r.options.Wait || r.act.User.Err() != nil {
 		return
@@ -136,7 +136,7 @@ func (r *runner) summarize() {
 	say("%d of %d objects reconciled", done, len(r.order))
 }
 
-// failures returns the failures, those of the targets first.
+// failures returns the failures, starting with the targets.
 func (r *runner) failures() []*report.UnreadyError {
 	var list []*report.UnreadyError
 	add := func(n *node) {
@@ -189,7 +189,7 @@ func (r *runner) record() {
 	r.act.Outcomes(outcomes, resumed)
 }
 
-// reconcile reconciles one object after those before it.
+// reconcile reconciles an object after the objects in before.
 func (r *runner) reconcile(ctx context.Context, n *node) (err error) {
 	for _, e := range n.before {
 		select {
@@ -300,11 +300,10 @@ func (r *runner) printRequested(n *node) {
 	}
 }
 
-// suspendTime is the time limit for suspending an object again at the end of the
-// command, possibly after Ctrl-C.
+// suspendTime is the timeout for suspending an object again, which also happens after Ctrl-C.
 const suspendTime = 5 * time.Second
 
-// suspendAgain suspends an object, also after the deadline and Ctrl-C.
+// suspendAgain suspends an object, even after --timeout or Ctrl-C.
 func (r *runner) suspendAgain(n *node) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.act.User), suspendTime)
 	defer cancel()

@@ -18,14 +18,14 @@ var errBlocked = errors.New("waiting for a dependency")
 
 // errStale is returned if a controller has handled a request before it received
 // the revision that the source has fetched.
-var errStale = errors.New("answered for an earlier revision of the source")
+var errStale = errors.New("handled for an earlier revision of the source")
 
 // attempts is the maximum number of requests for an object: one more after a
 // dependency became ready, and one more after a stale result.
 const attempts = 3
 
-// await waits for the controller's answer to a request, from the version of the
-// patch on, so that no answer is missed and nothing is requested twice.
+// await waits until the controller has handled a request, starting at the version of the patch, so
+// that no result is missed and nothing is requested twice.
 func (r *runner) await(ctx context.Context, n *node, token string, attempt int) error {
 	if n.Kind.Static != nil && n.Kind.Static(n.last) {
 		r.printDone(n, "reconciliation not supported by the object")
@@ -75,8 +75,7 @@ func (r *runner) printDone(n *node, done string) {
 	r.act.App.UI.Success("%s", done)
 }
 
-// tooLate replaces the error of an exceeded deadline by one with the state of the
-// object.
+// tooLate replaces an exceeded deadline with an error that contains the state of the object.
 func (r *runner) tooLate(n *node, err error) error {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -90,9 +89,8 @@ func (r *runner) tooLate(n *node, err error) error {
 	return failure
 }
 
-// stale reports whether a result is of an earlier revision than the one that a
-// source has fetched: the request may reach the controller before the watch
-// event of the source.
+// stale reports whether a result is for an earlier revision than the one that a source has fetched:
+// the request may reach the controller before the watch event of the source.
 func stale(n *node) bool {
 	return slices.ContainsFunc(n.before, func(s edge) bool {
 		fetched := s.Kind.Result.String(s.last)
@@ -100,11 +98,10 @@ func stale(n *node) bool {
 	})
 }
 
-// blocked reports whether a failure only means that a dependency among the
-// objects of this command was not ready yet. All of them are requested at once,
-// so a controller may reconcile an object before its dependency, and postpones
-// it until its interval. It is a failure if the message names another
-// dependency, or if the named one has failed.
+// blocked reports whether an object only failed because a dependency that this command also
+// reconciles was not ready. All objects are requested at once, so a controller may reconcile an
+// object before its dependency and postpone it until its interval. Messages about other
+// dependencies are failures.
 func (r *runner) blocked(n *node) bool {
 	ready := n.Kind.Ready(n.last)
 	if ready.Reason != "DependencyNotReady" {

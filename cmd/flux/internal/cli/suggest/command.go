@@ -1,5 +1,4 @@
-// Package suggest finds the command or flag that a misspelled one was probably
-// meant to be.
+// Package suggest finds the intended command or flag for a misspelled one.
 package suggest
 
 import (
@@ -13,9 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Command returns the subcommand of cmd with the name most similar to word, "" if
-// none is similar. For a verb, it also considers the names of kinds, including
-// those of kubectl.
+// Command returns the subcommand of cmd whose name is most similar to word, or "". For a verb, it
+// also considers the names of kinds, including those of kubectl.
 func Command(cmd *cobra.Command, word string) string {
 	near := hint.Nearest{Word: strings.ToLower(word)}
 	if !cmd.HasParent() {

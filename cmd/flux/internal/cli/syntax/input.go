@@ -73,12 +73,12 @@ func URL(s string, schemes ...string) (*url.URL, error) {
 		return nil, errors.New("the URL has no host")
 	}
 	if _, has := u.User.Password(); has {
-		return nil, errors.New("the URL contains a password, which is visible to all who can read the object")
+		return nil, errors.New("the URL contains a password, which is visible to all users who can read the object")
 	}
 	return u, nil
 }
 
-// Range returns an error if s is not a range of semantic versions, such as ">=1.0.0 <2.0.0".
+// Range returns an error if s is not a semver range, such as ">=1.0.0 <2.0.0".
 func Range(s string) error {
 	if _, err := semver.NewConstraint(s); err != nil {
 		return fmt.Errorf("invalid semver range %q: must be a range such as '>=1.0.0 <2.0.0' or '6.x'", s)
@@ -86,15 +86,15 @@ func Range(s string) error {
 	return nil
 }
 
-// Path cleans a path within a source and prefixes it with "./". It returns an error for a path
-// outside of the source.
+// Path cleans a path within a source and prefixes it with "./". Paths outside the source are
+// errors.
 func Path(s string) (string, error) {
 	if strings.ContainsRune(s, 0) {
-		return "", errors.New("invalid path: contains a zero byte")
+		return "", errors.New("invalid path: contains a NUL byte")
 	}
 	clean := path.Clean("./" + strings.TrimLeft(strings.ReplaceAll(s, `\`, "/"), "/"))
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return "", fmt.Errorf("path %q is outside of the source", s)
+		return "", fmt.Errorf("path %q is outside the source", s)
 	}
 	if clean == "." {
 		return "./", nil
@@ -102,10 +102,10 @@ func Path(s string) (string, error) {
 	return "./" + clean, nil
 }
 
-// LayerOperations are the operations of source-controller on a layer.
+// LayerOperations are the layer operations of source-controller.
 var LayerOperations = []string{"extract", "copy"}
 
-// Layer selects a layer of an OCI artifact and its operation.
+// Layer is a layer selector of an OCIRepository.
 type Layer struct{ MediaType, Operation string }
 
 // mediaType is the grammar of media types (RFC 6838, section 4.2), which have no colon.

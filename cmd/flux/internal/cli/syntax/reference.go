@@ -9,9 +9,9 @@ import (
 
 // Rules restrict the references of a field.
 type Rules struct {
-	// Kinds are the allowed kinds, compared without case.
+	// Kinds are the allowed kinds, compared case-insensitively.
 	Kinds []string
-	// Default is the kind of a reference without one. If it is "", a kind is required.
+	// Default is the kind of references without a kind. If empty, a kind is required.
 	Default string
 	// Local forbids a namespace.
 	Local bool
@@ -65,7 +65,7 @@ func (r Rules) form() string {
 	return form
 }
 
-// Dependency parses the [namespace/]name of a dependency.
+// Dependency parses a dependency of the form [NAMESPACE/]NAME.
 func Dependency(s string) (controllers.ID, error) {
 	ref, err := NamespacedName(s)
 	if err != nil {

@@ -66,8 +66,8 @@ func paintStatus(status tree.Status, text string) string {
 	return c.Sprint(text)
 }
 
-// ReportGaps reports the resource types that could not be listed, those without
-// permission in one warning. Missing permissions are not an error.
+// ReportGaps reports the resource types that could not be listed. Missing permissions are one
+// warning, not an error.
 func ReportGaps(a *app.App, gaps []tree.Gap) error {
 	var failed error
 	var forbidden []string

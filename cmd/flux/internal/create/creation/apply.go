@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/report"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/requests"
 	"github.com/fluxkit/flux/internal/hint"
@@ -24,7 +25,7 @@ import (
 // Print writes an object in the output format, as a YAML document by default.
 func (c *Creation) Print(o *unstructured.Unstructured) error {
 	if c.output != "" {
-		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true)
+		return output.PrintObjects(c.App.Answer(c.output), c.output, []unstructured.Unstructured{*o}, true, app.Templates(c.App))
 	}
 	text, err := output.YAML(o.Object)
 	if err != nil {
@@ -54,7 +55,7 @@ func (c *Creation) Show(objects ...controllers.Object) error {
 		}
 		all = append(all, unstructured.Unstructured{Object: shown})
 	}
-	return output.PrintObjects(c.App.Answer(c.output), c.output, all, len(all) == 1)
+	return output.PrintObjects(c.App.Answer(c.output), c.output, all, len(all) == 1, app.Templates(c.App))
 }
 
 // Apply applies an object and reports the changed fields.
@@ -102,9 +103,8 @@ func (c *Creation) Explain(err error, o *unstructured.Unstructured) error {
 	return err
 }
 
-// outdated reports whether the status of an unchanged object may be out of date
-// and a reconciliation has to be requested: its Secret has changed, or it is not
-// ready and the cause may have been fixed since.
+// outdated reports whether a reconciliation must be requested for an unchanged object, because its
+// Secret has changed, or because it is not ready and the cause may have been fixed.
 func outdated(k controllers.Kind, done kube.Upserted, renewed bool) bool {
 	if done.Before == nil || len(done.Changes()) > 0 || !k.Has(controllers.Reconcile) || k.Static != nil && k.Static(done.After) {
 		return false

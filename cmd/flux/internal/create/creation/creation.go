@@ -1,5 +1,5 @@
-// Package creation has the parts that the create commands share: common flags,
-// validation, apply and wait.
+// Package creation contains shared parts of the create commands: common flags, validation, apply
+// and wait.
 package creation
 
 import (
@@ -44,13 +44,13 @@ func (o *Flags) Add(fs *pflag.FlagSet) {
 
 // Builder builds objects of one kind from flags.
 type Builder struct {
-	// Kind is the kind of the row in the catalog.
+	// Kind is the kind in the catalog.
 	Kind    string
 	Example string
 	Flags   []Flag
-	// OtherFlags registers the flags that are not for the spec. It may be nil.
+	// OtherFlags registers flags that do not set spec fields. It may be nil.
 	OtherFlags func(*pflag.FlagSet)
-	// Spec checks flags together, and sets the fields that depend on several of them. It may be nil.
+	// Spec validates flag combinations, and sets fields that depend on several flags. It may be nil.
 	Spec func(c *Creation, spec map[string]any)
 	// Secret builds the Secret of the object and adds its reference to the spec. It
 	// returns nil if no flag requires a Secret. It is called after Spec, if all flags are valid.
@@ -86,8 +86,7 @@ type Creation struct {
 	*Flags
 	input.Input
 	Labels map[string]any
-	// required is the value of a flag that the older supported versions of Flux do
-	// not have.
+	// required is the error for a flag value that older Flux versions do not support.
 	required string
 }
 
@@ -96,7 +95,7 @@ func New(a *app.App, cmd *cobra.Command, o *Flags, args []string) *Creation {
 	return checked(o, input.New(a, cmd, args))
 }
 
-// NewUnnamed validates the common flags of a command that takes no name.
+// NewUnnamed validates the common flags of a command without a name.
 func NewUnnamed(a *app.App, cmd *cobra.Command, o *Flags) *Creation {
 	return checked(o, input.NewUnnamed(a, cmd))
 }
@@ -120,13 +119,13 @@ func checked(o *Flags, in input.Input) *Creation {
 	return c
 }
 
-// RequireFlux records that a value of a flag needs a version of Flux, which the cluster may not have.
+// RequireFlux records that a flag value requires a Flux version, which the cluster may not have.
 func (c *Creation) RequireFlux(flag, value, version string) {
 	c.required = fmt.Sprintf("--%s=%s requires Flux %s", flag, value, version)
 }
 
-// APIVersion returns the API version of an exported object: the portable one,
-// unless a flag needs a newer version of Flux.
+// APIVersion returns the API version of an exported object: the most portable one, unless a flag
+// requires a newer Flux version.
 func (c *Creation) APIVersion(k controllers.Kind) string {
 	if c.required == "" {
 		return controllers.PortableAPIVersion(k)

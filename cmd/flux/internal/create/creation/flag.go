@@ -18,30 +18,30 @@ type Flag struct {
 	name, short, usage string
 	// path is the field, "" if Builder.Spec sets it.
 	path string
-	// replaces lists the fields that --from takes from the flags, if the flag is set.
+	// replaces lists the fields of a copied spec that the flag replaces.
 	replaces []string
 	// initial is the default value, which has the type of the flag.
 	initial             any
 	required, inherited bool
-	// choices are the only values that the flag accepts. kinds and words are for completion: the
-	// kinds of the objects that it refers to, and its values.
+	// choices are the allowed values. kinds and words are for completion: the kinds of referenced
+	// objects, and values.
 	choices, kinds, words []string
 	checks                []func(c *Creation, flag, value string)
-	// convert returns the value of the field, if it is not that of the flag.
+	// convert returns the field value if it differs from the flag value.
 	convert func(c *Creation) any
 }
 
-// Text returns a flag for a text.
+// Text returns a string flag.
 func Text(name, path, usage string) Flag {
 	return Flag{name: name, path: path, usage: usage, initial: ""}
 }
 
-// List returns a flag for several texts.
+// List returns a flag for a list of strings.
 func List(name, path, usage string) Flag {
 	return Flag{name: name, path: path, usage: usage, initial: []string(nil)}
 }
 
-// Switch returns a flag that is on or off.
+// Switch returns a boolean flag.
 func Switch(name, path, usage string) Flag {
 	return Flag{name: name, path: path, usage: usage, initial: false}
 }
@@ -51,47 +51,47 @@ func Directory(name, path, initial, usage string) Flag {
 	return Flag{name: name, path: path, usage: usage, initial: SourcePath(initial)}
 }
 
-// Duration returns a flag for a duration; 0 means unset.
+// Duration returns a duration flag; 0 means unset.
 func Duration(name, path, usage string) Flag {
 	return Flag{name: name, path: path, usage: usage, initial: time.Duration(0)}.Checked((*Creation).Positive)
 }
 
-// Inherited returns a flag for a duration of a command above.
+// Inherited returns a duration flag that a parent command defines.
 func Inherited(name, path string) Flag {
 	return Flag{name: name, path: path, initial: time.Duration(0), inherited: true}
 }
 
-// Interval is the flag --interval of kinds with a schedule.
+// Interval returns the flag --interval for kinds with an interval.
 func Interval() Flag { return Inherited("interval", "interval") }
 
-// ObjectName returns a flag for the name of an object of one of the kinds.
+// ObjectName returns a flag for the name of an object.
 func ObjectName(name, path, usage string, kinds ...string) Flag {
 	return Text(name, path, usage).Completes(kinds...).Checked(func(c *Creation, flag, value string) { c.ObjectName(flag, value) })
 }
 
-// Choice returns a flag that accepts some values only.
+// Choice returns a flag with a fixed set of values.
 func Choice(name, path, usage string, values ...string) Flag {
 	f := Text(name, path, usage)
 	f.choices = values
 	return f
 }
 
-// OneOf is like Choice, and reports another value together with the problems of other flags.
+// OneOf is Choice, but reports invalid values together with the problems of other flags.
 func OneOf(name, path, usage string, values ...string) Flag {
 	return Text(name, path, usage).Suggests(values...).Checked(func(c *Creation, flag, value string) { c.OneOf(flag, value, values) })
 }
 
-// Reference returns a flag for a reference to an object.
+// Reference returns a flag for an object reference.
 func Reference(name, path, usage string, rules syntax.Rules) Flag {
 	return Text(name, path, usage).Completes(rules.Kinds...).As(func(c *Creation) any { return c.Reference(name, rules) })
 }
 
-// Dependencies is the flag --depends-on.
+// Dependencies returns the flag --depends-on.
 func Dependencies(usage, kind string) Flag {
 	return List("depends-on", "dependsOn", usage).Completes(kind).As(func(c *Creation) any { return c.Depends(c.List("depends-on")) })
 }
 
-// Short sets the letter of the flag.
+// Short sets the shorthand of the flag.
 func (f Flag) Short(letter string) Flag { f.short = letter; return f }
 
 // Default sets the default value.
@@ -115,7 +115,7 @@ func (f Flag) Checked(check func(c *Creation, flag, value string)) Flag {
 	return f
 }
 
-// As sets the function that returns the value of the field.
+// As sets the function that converts the flag value to the field value.
 func (f Flag) As(convert func(*Creation) any) Flag { f.convert = convert; return f }
 
 // fields returns the fields of the spec that the flag sets. A reference is replaced as a whole.

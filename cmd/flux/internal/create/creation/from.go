@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// From is the flag --from: the object whose spec a new object starts with.
+// From is the flag --from: the object whose spec is copied.
 type From struct{ value string }
 
 // Add registers the flag for a kind.
@@ -26,8 +26,8 @@ func (f *From) Add(fs *pflag.FlagSet, k controllers.Kind) {
 // Given reports whether the flag is set.
 func (f *From) Given() bool { return f.value != "" }
 
-// Check validates the flag together with the flags of the builder. Required flags may be missing
-// then: the copied object has their fields.
+// Check validates the flag with the flags of the builder. It makes required flags optional, because
+// the copied object has their fields.
 func (f *From) Check(c *Creation, b Builder) {
 	c.Partial = f.Given()
 	if !c.Partial {
@@ -35,7 +35,7 @@ func (f *From) Check(c *Creation, b Builder) {
 	}
 	original := f.original(c)
 	if !c.Export && original.Name == c.Name && original.Namespace == c.Namespace {
-		c.Check(errors.New("--from names the object itself: omit --from to change it, or set another name or --export"))
+		c.Check(errors.New("--from refers to the object itself: omit --from to change it, or set another name or --export"))
 	}
 	var others []string
 	c.Cmd.LocalFlags().VisitAll(func(flag *pflag.Flag) {
@@ -43,10 +43,10 @@ func (f *From) Check(c *Creation, b Builder) {
 			others = append(others, flag.Name)
 		}
 	})
-	c.Excludes("from", "the copy refers to the Secrets of the original", others...)
+	c.Excludes("from", "the copy references the Secrets of the original", others...)
 }
 
-// original returns the object that the flag names.
+// original returns the object that the flag specifies.
 func (f *From) original(c *Creation) controllers.ID {
 	ref, err := syntax.NamespacedName(f.value)
 	c.CheckFlag("from", err)
@@ -56,8 +56,8 @@ func (f *From) original(c *Creation) controllers.ID {
 	return ref
 }
 
-// Copy reads the object that the flag names and returns its copy, with the fields of the flags
-// that are set taken from spec.
+// Copy reads the object that the flag specifies and returns a copy. Fields of flags that are set
+// are taken from spec.
 func (f *From) Copy(ctx context.Context, c *Creation, k controllers.Kind, b Builder, spec map[string]any) (*unstructured.Unstructured, error) {
 	client, err := c.App.Client()
 	if err != nil {
@@ -94,7 +94,7 @@ func (f *From) Copy(ctx context.Context, c *Creation, k controllers.Kind, b Buil
 	return o, nil
 }
 
-// take replaces a field by the one of another spec, or removes it.
+// take replaces a field with its value in another spec, or removes it.
 func take(onto, from map[string]any, path string) {
 	steps := strings.Split(path, ".")
 	if value, there, _ := unstructured.NestedFieldNoCopy(from, steps...); there {
@@ -102,7 +102,7 @@ func take(onto, from map[string]any, path string) {
 		return
 	}
 	unstructured.RemoveNestedField(onto, steps...)
-	// A map that is empty now is not left behind.
+	// Maps that become empty are removed.
 	for above := steps[:len(steps)-1]; len(above) > 0; above = above[:len(above)-1] {
 		rest, there, _ := unstructured.NestedFieldNoCopy(onto, above...)
 		if m, ok := rest.(map[string]any); !there || !ok || len(m) > 0 {

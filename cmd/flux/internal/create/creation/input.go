@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Put sets the field at a dotted path. It omits empty values, so that fields
-// without a flag keep the default of the API.
+// Put sets the field at a dotted path. Empty values are omitted, so that fields without a flag keep
+// their API default.
 func Put(m map[string]any, path string, value any) {
 	switch v := value.(type) {
 	case string:
@@ -66,7 +66,7 @@ func set(m map[string]any, path string, value any) {
 	}
 }
 
-// RefField returns a reference to an object as a field of a spec.
+// RefField converts an object reference to a spec field.
 func RefField(r controllers.ID) map[string]any {
 	m := map[string]any{}
 	Put(m, "kind", r.Kind)
@@ -85,7 +85,7 @@ func (c *Creation) List(flag string) []string {
 	return values
 }
 
-// Is reports whether a flag is on.
+// Is reports whether a boolean flag is set.
 func (c *Creation) Is(flag string) bool {
 	on, err := c.Cmd.Flags().GetBool(flag)
 	c.Check(err)
@@ -184,7 +184,7 @@ func (p *SourcePath) String() string { return string(*p) }
 // Type returns the name of the type in help texts.
 func (p *SourcePath) Type() string { return "safeRelativePath" }
 
-// Set returns an error for a path outside of the source.
+// Set returns an error for a path outside the source.
 func (p *SourcePath) Set(s string) error {
 	clean, err := syntax.Path(s)
 	*p = SourcePath(clean)

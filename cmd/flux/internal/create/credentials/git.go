@@ -79,8 +79,8 @@ func (g *Git) Check(c *creation.Creation, u *url.URL) {
 	}
 }
 
-// SSHData reads or generates the key pair, scans the host key of the server and
-// returns the data of the Secret. It uses pair, if set, instead of a generated key.
+// SSHData reads or generates the key pair, scans the host key of the server and returns the Secret
+// data. pair, if set, replaces a generated key.
 func (g *Git) SSHData(ctx context.Context, c *creation.Creation, u *url.URL, pair sshkey.Pair) (map[string]string, error) {
 	passphrase := c.Secret(g.Password)
 	key := c.File("private-key-file", g.KeyFile)

@@ -106,7 +106,7 @@ func secretGitHubApp() builder {
 	}
 }
 
-// checkID checks an ID of GitHub.
+// checkID validates a GitHub ID.
 func checkID(c *creation.Creation, flag, value string) {
 	if n, err := strconv.ParseInt(value, 10, 64); value != "" && (err != nil || n <= 0) {
 		c.CheckFlag(flag, fmt.Errorf("invalid ID %q: must be a positive integer", value))
@@ -156,7 +156,7 @@ func secretReceiver() builder {
 	token := input.NewSecretFlag("token")
 	return builder{
 		word: "receiver", what: "with the webhook token of a Receiver",
-		example: `  # Generate a token; the annotation of the Secret has the webhook URL of the Receiver with its name
+		example: `  # Generate a token; an annotation of the Secret contains the webhook URL of the Receiver of that name
   flux create secret receiver github-receiver --type=github --hostname=flux.example.com
 
   # Use an existing token
@@ -188,7 +188,8 @@ func secretReceiver() builder {
 			secret := credentials.NewSecret(c, c.Name, "", data)
 			secret.SetAnnotations(map[string]string{webhookAnnotation: webhook})
 			if len(c.Problems) == 0 {
-				// The path is a hash of the token and the Receiver, whose name is not known here.
+				// The path is a hash of the token, and of the Receiver's name and namespace, which
+				// may differ.
 				c.App.UI.Success("webhook address of Receiver %s/%s: %s", c.Namespace, c.Name, webhook)
 			}
 			return secret, nil

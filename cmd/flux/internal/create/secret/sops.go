@@ -21,7 +21,8 @@ import (
 type sopsKeys struct {
 	flag, suffix string
 	files        []string
-	// public returns the public keys or fingerprints of valid keys, of which noun is the name.
+	// public returns the public keys or fingerprints of valid private keys. noun is the name of the
+	// keys.
 	public func([]byte) ([]string, error)
 	noun   string
 }
@@ -62,9 +63,9 @@ func secretSOPS() builder {
 	}
 }
 
-// read adds the keys to the data of the Secret, under names with the suffix by which
-// kustomize-controller recognizes them. It returns a line for each public key, with which
-// files are encrypted.
+// read adds the keys to the Secret data. Their names end in the suffix by which
+// kustomize-controller recognizes them. It returns a line with each public key, which encrypts
+// files.
 func (k sopsKeys) read(c *creation.Creation, data map[string]string) []string {
 	var lines []string
 	for _, file := range k.files {

@@ -77,8 +77,8 @@ func GitRepository() creation.Builder {
 	}
 }
 
-// gitSecret builds the Secret of a GitRepository, or returns nil if it needs no
-// credentials or the Secret has been applied already.
+// gitSecret builds the Secret of a GitRepository. It returns nil if no credentials are needed or
+// the Secret is already applied.
 func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git, u *url.URL, silent bool, spec map[string]any) (*unstructured.Unstructured, error) {
 	if u.Scheme != "ssh" {
 		data := auth.TLS.Read(c)
@@ -117,8 +117,8 @@ func gitSecret(ctx context.Context, c *creation.Creation, auth *credentials.Git,
 	return nil, confirmDeployKey(ctx, c.App, data["identity.pub"], silent)
 }
 
-// confirmDeployKey reports the public key and, unless silent, asks the user to
-// confirm that it was added to the repository.
+// confirmDeployKey reports the public key. Unless silent, it asks the user to confirm that the key
+// was added to the repository.
 func confirmDeployKey(ctx context.Context, a *app.App, public string, silent bool) error {
 	a.UI.Success("public key: %s", strings.TrimSpace(public))
 	if silent {

@@ -18,8 +18,8 @@ import (
 // providers lists the authentication providers of registries and buckets.
 var providers = []string{"generic", "aws", "azure", "gcp"}
 
-// withVerification adds the flags for the signature verification of artifacts and charts. Their fields are replaced
-// together: a part of another verification could accept more signatures.
+// withVerification adds the signature verification flags for artifacts and charts. Their fields are replaced
+// together: mixing two verifications could accept more signatures.
 func withVerification(flags ...creation.Flag) []creation.Flag {
 	pattern := (*creation.Creation).Pattern
 	return append(flags,
@@ -40,7 +40,7 @@ func putVerification(c *creation.Creation, spec map[string]any) {
 	}
 }
 
-// fetched adds the flags that all sources have that are fetched from a server.
+// fetched adds the flags of all sources that are fetched from a server.
 func fetched(flags ...creation.Flag) []creation.Flag {
 	return append(flags, creation.Interval(), creation.Inherited("fetch-timeout", "timeout").Checked((*creation.Creation).Positive))
 }

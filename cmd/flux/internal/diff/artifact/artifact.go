@@ -30,7 +30,7 @@ func NewCommand(a *app.App) *cobra.Command {
 		Use:   "artifact [oci://address:tag]",
 		Short: "Compare an OCI artifact with a local directory",
 		Long: `Compare an artifact in an OCI registry with a local directory and list the files
-that differ. The credentials are those of "docker login" unless --creds or
+that differ. It uses the credentials of "docker login" unless --creds or
 --provider is set.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess: "the files are equal", clierr.ExitFailed: "files differ",
@@ -54,7 +54,7 @@ that differ. The credentials are those of "docker login" unless --creds or
 
 func run(ctx context.Context, a *app.App, o *options, args []string) error {
 	if len(args) != 1 {
-		return hint.Errorf("flux diff artifact oci://ADDRESS:TAG --path FOLDER", "an artifact URL is required")
+		return hint.Errorf("flux diff artifact oci://ADDRESS:TAG --path DIR", "an artifact URL is required")
 	}
 	if o.Path == "" {
 		return hint.Errorf("set the directory or file with --path", "--path is required")

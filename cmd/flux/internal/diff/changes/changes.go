@@ -20,26 +20,26 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/timeline"
 )
 
-// Options has the values of the flags.
+// Options holds the flag values.
 type Options struct {
 	// exitCode is the flag --exit-code, and failOn the lowest level that fails the command: change, danger
 	// or error.
 	exitCode bool
 	failOn   string
-	// allow has the IDs of the dangers that do not count.
+	// allow contains the IDs of accepted dangers.
 	allow []string
-	// outputs are the formats of the report; none is human on standard output.
+	// outputs are the report formats; the default is human on standard output.
 	outputs []command.Output
 	// images reports only the images that change.
 	images bool
-	// FieldOwners shows who owns the changed fields.
+	// FieldOwners shows the field managers of changed fields.
 	FieldOwners bool
-	// Timeline reports only the timelines, of which there is one for each cluster.
+	// Timeline limits the report to Timelines, one per cluster.
 	Timeline  bool
 	Timelines []*timeline.Prediction
 	// Comparison is shown in comments and pages.
 	Comparison render.Comparison
-	// verifyImages asks the registries for images, which need to have the platforms.
+	// verifyImages checks images in their registries. They must support platforms.
 	verifyImages bool
 	platforms    []string
 	// ignoreFields has the patterns of fields that do not count as changes.
@@ -55,10 +55,10 @@ func (o *Options) Add(cmd *cobra.Command) {
 	fs.VarP(command.Outputs{List: &o.outputs, Allowed: render.Formats()}, "output", "o", "output format, or FORMAT=FILE; repeat it for several: "+strings.Join(render.Formats(), ", "))
 }
 
-// IgnoreFields sets the default of the fields that do not count as changes.
-func (o *Options) IgnoreFields(cmd *cobra.Command, patterns []string) {
-	o.ignoreFields = patterns
-	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default: " + strings.Join(patterns, ", ") + ")"
+// IgnoreFields sets the default of --ignore-field.
+func (o *Options) IgnoreFields(cmd *cobra.Command) {
+	o.ignoreFields = review.DefaultIgnored
+	cmd.Flags().Lookup("ignore-field").Usage += "; --ignore-field= for none (default: " + strings.Join(o.ignoreFields, ", ") + ")"
 }
 
 // Print reviews the changes and prints them.
@@ -150,7 +150,7 @@ func joined(refs []controllers.VersionedID) string {
 	return strings.Join(names, ", ")
 }
 
-// unchangedIn reports the clusters without changes, if there are others.
+// unchangedIn prints the clusters without changes, unless all are unchanged.
 func unchangedIn(a *app.App, clusters []string) {
 	if len(clusters) > 0 {
 		a.UI.Action("no changes in %s", strings.Join(clusters, ", "))

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
-// What fails the command, from the strictest.
+// Values of --fail-on, from the strictest.
 const (
 	failOnChange = "change"
 	failOnDanger = "danger"
@@ -37,7 +37,7 @@ func (o *Options) addGate(cmd *cobra.Command) {
 			ids = append(ids, r.ID+"\t"+r.Effect)
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
-	}) // fails only for a flag that does not exist
+	}) // fails only for unknown flags
 }
 
 // Check validates the flags of Add.
@@ -65,10 +65,10 @@ func (o *Options) Check(cmd *cobra.Command) error {
 	return nil
 }
 
-// shownDangers is the number of objects that are named for each danger.
+// shownDangers is the maximum number of objects that are listed for each danger.
 const shownDangers = 10
 
-// warnOfDangers prints the dangers of all results, except those that the diff shows by itself.
+// warnOfDangers prints the dangers of all results, except notices.
 func warnOfDangers(a *app.App, results []*diff.Result) {
 	counts := map[string]int{}
 	for _, section := range render.Sections(results) {
@@ -85,7 +85,7 @@ func warnOfDangers(a *app.App, results []*diff.Result) {
 	}
 }
 
-// verdict returns the error that sets the exit code of a comparison with changes.
+// verdict returns the error that sets the exit code if there are changes.
 func (o *Options) verdict(a *app.App, results []*diff.Result) error {
 	switch o.failOn {
 	case failOnError:
@@ -104,7 +104,7 @@ func (o *Options) verdict(a *app.App, results []*diff.Result) error {
 	return &clierr.ExitCodeError{Code: clierr.ExitFailed}
 }
 
-// rulesOf returns the IDs of the rules of findings.
+// rulesOf returns the distinct rule IDs of findings.
 func rulesOf(findings []review.Finding) []string {
 	var ids []string
 	for _, f := range findings {

@@ -16,14 +16,14 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/verify"
 )
 
-// AddVerification adds the flags that ask registries for images.
+// AddVerification adds the flags for image verification.
 func (o *Options) AddVerification(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.BoolVar(&o.verifyImages, "verify-images", false, "check that added images exist in their registries; private hosts require --allow-remote-bases")
 	fs.StringSliceVar(&o.platforms, "verify-platforms", nil, "platforms that added images must support, with --verify-images, e.g. linux/amd64,linux/arm64")
 }
 
-// CheckVerification validates the flags that ask registries for images.
+// CheckVerification validates the flags for image verification.
 func (o *Options) CheckVerification() error {
 	if len(o.platforms) > 0 && !o.verifyImages {
 		return hint.Errorf("add --verify-images", "--verify-platforms requires --verify-images")
@@ -31,13 +31,13 @@ func (o *Options) CheckVerification() error {
 	return nil
 }
 
-// Verify asks the registries for the images that objects gain.
+// Verify checks added images in their registries.
 func (o *Options) Verify(ctx context.Context, a *app.App, hosts []string, results []*diff.Result) error {
 	if !o.verifyImages {
 		return nil
 	}
 	access := registry.Access{Restrict: func(settings *http.Transport) http.RoundTripper { return egress.NewTransport(settings, hosts) }}
-	line := a.UI.Progress(a.Now, "asking registries for images")
+	line := a.UI.Progress(a.Now, "checking images")
 	defer line.Done()
 	return verify.Images(ctx, results, verify.Options{
 		Platforms: o.platforms,

@@ -59,7 +59,7 @@ func (o *Options) report(format string, results []*diff.Result, s render.Style) 
 	return render.Text(format, results, s)
 }
 
-// Locates reports whether a format shows the files of what changes.
+// Locates reports whether a format shows the files of changed objects.
 func (o *Options) Locates() bool {
 	return slices.ContainsFunc(o.outputs, func(output command.Output) bool {
 		return slices.Contains([]string{"json", "annotations", "sarif", "junit"}, output.Format)

@@ -15,8 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/render"
 )
 
-// Gate writes the result of a comparison to a pull request. The zero pointer
-// writes nothing.
+// Gate publishes the result of a comparison on a pull request. A nil Gate does nothing.
 type Gate struct {
 	Options
 
@@ -32,22 +31,22 @@ type Gate struct {
 	problem    error
 }
 
-// Revisions records the names of the compared revisions and the commit of the new one.
+// Revisions records the names of the compared revisions and the head commit.
 func (g *Gate) Revisions(base, head, commit string) {
 	if g != nil {
 		g.base, g.head, g.commit = base, head, commit
 	}
 }
 
-// Results records the results, and what could not be compared.
+// Results records the results and the error of the comparison.
 func (g *Gate) Results(results []*diff.Result, problem error) {
 	if g != nil {
 		g.results, g.problem = results, problem
 	}
 }
 
-// Post writes the result to the pull request and returns the error of the command:
-// the result of the comparison, or why the pull request could not be written.
+// Post publishes the result on the pull request. It returns the error of the command: the result of
+// the comparison, or the error of publishing it.
 func (g *Gate) Post(ctx context.Context, result error) error {
 	if g == nil || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return result
@@ -60,7 +59,7 @@ func (g *Gate) Post(ctx context.Context, result error) error {
 	case err == nil:
 		return result
 	case g.request.Fork && errors.As(err, &denied):
-		g.app.UI.Warning("the pull request is from a fork, whose pipeline has no token that may write: %s", redact.Text(err.Error()))
+		g.app.UI.Warning("the pull request is from a fork, and its pipeline has no token with write access: %s", redact.Text(err.Error()))
 		g.app.UI.Line("  write the report to a file with -o %s=FILE, and post it in a workflow of the target branch; see docs/ci.md", g.format())
 		return result
 	}
@@ -101,7 +100,7 @@ func (g *Gate) write(ctx context.Context, result error) error {
 		commit = g.commit
 	}
 	if commit == "" {
-		return errors.Join(failed, hint.Errorf("check out the branch of the pull request", "--status: the commit of the pull request is not known"))
+		return errors.Join(failed, hint.Errorf("check out the branch of the pull request", "--status: cannot determine the head commit of the pull request"))
 	}
 	status := githost.Status{Name: g.status, State: state(result), Text: g.summary(result), URL: page}
 	if err := g.pull.SetStatus(ctx, commit, status); err != nil {
@@ -141,7 +140,7 @@ func (g *Gate) problemText(result error) string {
 	return message
 }
 
-// state returns the state of a commit with a result.
+// state returns the commit state for a result.
 func state(result error) githost.State {
 	var code *clierr.ExitCodeError
 	switch {

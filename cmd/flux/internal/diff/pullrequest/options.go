@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// Options are the flags.
+// Options holds the flags that select what is published.
 type Options struct {
 	comment     bool
 	key, status string
@@ -38,8 +38,8 @@ func (o *Options) Add(fs *pflag.FlagSet) {
 // maxKey is the maximum length of a key in bytes.
 const maxKey = 200
 
-// Open returns the pull request of the CI system, nil without the flags. By default the
-// comment is named by the directories of the clusters.
+// Open returns the Gate for the pull request of the CI system, nil without the flags. By default,
+// the cluster directories identify the comment.
 func (o *Options) Open(a *app.App, paths []string) (*Gate, error) {
 	flag := "--comment"
 	if !o.comment {
@@ -60,7 +60,7 @@ func (o *Options) Open(a *app.App, paths []string) (*Gate, error) {
 	case p.Number == 0:
 		return nil, hint.Errorf("run this command only for pull requests, or omit "+flag, "%s: %s runs without a pull request", flag, p.System)
 	case !p.Known():
-		return nil, hint.Errorf("write the comment to a file with -o github=FILE, and post it in another step", "%s: the variables of %s do not name a supported Git host", flag, p.System)
+		return nil, hint.Errorf("write the comment to a file with -o github=FILE, and post it in another step", "%s: the variables of %s do not contain the URL of a supported Git host", flag, p.System)
 	}
 	g := &Gate{Options: *o, app: a, request: p, host: githost.PullRequestHosts()[p.Host]}
 	if g.key == "" {
@@ -83,7 +83,7 @@ func (g *Gate) open() error {
 		if g.request.Fork {
 			return nil // Post reports it
 		}
-		return hint.Errorf("pass it to this step; it needs "+g.host.Permissions, "no token for %s: %s is not set", g.host.Name, hosted.TokenOrigin)
+		return hint.Errorf("pass the token to this step; it requires "+g.host.Permissions, "no token for %s: %s is not set", g.host.Name, hosted.TokenOrigin)
 	}
 	if strings.ContainsAny(hosted.Token, " \t\r\n") {
 		return fmt.Errorf("the token in %s contains a space or a line break: set only the token", hosted.TokenOrigin)
@@ -104,8 +104,8 @@ func (g *Gate) open() error {
 	return nil
 }
 
-// token returns the token and its variable. Workflows of Gitea and Forgejo have it in
-// the variable of GitHub.
+// token returns the token and its variable. Gitea and Forgejo Actions also set the variable of
+// GitHub.
 func (g *Gate) token() (variable, token string) {
 	variables := g.host.TokenVariables
 	if g.request.Host == ci.Gitea && strings.HasSuffix(g.request.System, "Actions") {
@@ -137,7 +137,7 @@ func hosted(p ci.PullRequest) (githost.Hosted, error) {
 	}, nil
 }
 
-// maxCertificates bounds the file with CA certificates.
+// maxCertificates is the maximum size of the file with CA certificates.
 const maxCertificates = 1 << 20
 
 func certificates(name string) ([]byte, error) {

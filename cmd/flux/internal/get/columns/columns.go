@@ -1,4 +1,4 @@
-// Package columns has the columns of the tables of flux get, and sorts by them.
+// Package columns has the table columns of flux get and sorts by them.
 package columns
 
 import (
@@ -17,8 +17,8 @@ import (
 // Table describes the table of a query.
 type Table struct {
 	Kinds []controllers.Kind
-	// Several is set if the query lists several kinds, Flat if these share one table, and Kind if that has a column for the kind.
-	// Otherwise, names contain the kind.
+	// Several is set if several kinds are listed, Flat if they share one table, and Kind if that table has a
+	// kind column. Otherwise, names contain the kind.
 	Several, Flat, Kind bool
 	// Namespaces, Source and Wide add columns.
 	Namespaces, Source, Wide bool
@@ -75,8 +75,8 @@ func placeColumns(q *Table) []Column {
 	return []Column{{Header: "NAMESPACE", Cell: func(_ controllers.Kind, o controllers.Object) string { return controllers.Namespace(o) }}}
 }
 
-// nameColumn returns the column NAME, with the kind before the name if several
-// kinds have tables of their own.
+// nameColumn returns the column NAME. Names are prefixed with the kind if several kinds have
+// separate tables.
 func nameColumn(q *Table) Column {
 	return Column{Header: "NAME", Cell: func(k controllers.Kind, o controllers.Object) string {
 		if q.Several && !q.Kind {
@@ -86,8 +86,8 @@ func nameColumn(q *Table) Column {
 	}}
 }
 
-// wideColumns returns the columns that -o wide adds between READY and MESSAGE,
-// without those that the table has or that do not apply to the kind.
+// wideColumns returns the columns that -o wide adds between READY and MESSAGE, except existing ones
+// and those that do not apply to the kind.
 func wideColumns(q *Table, k controllers.Kind, there []Column) []Column {
 	columns := []Column{ageColumn(q)}
 	hasSource := slices.ContainsFunc(there, func(c Column) bool { return c.Header == "SOURCE" })
@@ -188,7 +188,7 @@ func handledColumn(q *Table) Column {
 	return sinceColumn(q, "LAST HANDLED", "status.lastHandledReconcileAt")
 }
 
-// sinceColumn returns a column with the age of a time.
+// sinceColumn returns a column with ages.
 func sinceColumn(q *Table, header, field string) Column {
 	since := controllers.Path{field}.String
 	return Column{

@@ -59,7 +59,7 @@ func (q *Table) Sorter(by string) (Sorter, error) {
 // Words returns the names of the columns by which a table can be sorted.
 func (q *Table) Words() []string { return columnWords(sortable(q)) }
 
-// sortable returns the columns of all tables of the kinds of the query.
+// sortable returns the columns of the tables of all listed kinds.
 func sortable(q *Table) []Column {
 	columns := []Column{
 		{Header: "NAME", Cell: func(_ controllers.Kind, o controllers.Object) string { return controllers.Name(o) }},

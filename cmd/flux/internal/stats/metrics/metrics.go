@@ -17,21 +17,21 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// textMax is the maximum size of the metrics of a process. Those of a controller with thousands of
-// objects have some megabytes.
+// textMax is the maximum size of the metrics of a process. A controller with thousands of objects
+// has several megabytes.
 const textMax = 64 << 20
 
-// Series is a sample of a series: a name, its labels and a value.
+// Series is a sample: a name, its labels and a value.
 type Series struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
 }
 
-// bucketSuffix is the suffix of the series that are the buckets of a histogram.
+// bucketSuffix is the name suffix of histogram buckets.
 const bucketSuffix = "_bucket"
 
-// Read calls each with the series that have one of the names, in the order of the names.
+// Read calls each for the series with one of the names, in the order of the names.
 func Read(r io.Reader, names []string, each func(Series)) error {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(budget.Reader(r, textMax, budget.TooLarge("", "the text", textMax)))

@@ -1,4 +1,4 @@
-// Package layout lays text out in sections of rows with aligned columns.
+// Package layout formats text in sections with aligned columns.
 package layout
 
 import (
@@ -18,7 +18,7 @@ const indent = "  "
 
 // Text is text in sections, which fits the terminal.
 type Text struct {
-	// Width is the width of the terminal, 0 for lines of any length.
+	// Width is the terminal width, or 0 for unlimited lines.
 	Width int
 	color bool
 	b     strings.Builder
@@ -36,7 +36,7 @@ func (t *Text) String() string { return t.b.String() }
 // Write appends text as it is.
 func (t *Text) Write(text string) { t.b.WriteString(text) }
 
-// Title writes a bold word or name and, beside it, a state in color.
+// Title writes a bold word or name followed by a colored state.
 func (t *Text) Title(name, state string, hue color.Attribute) {
 	t.Write(t.paint(color.Bold, printable.Line(name)) + indent + t.paint(hue, printable.Line(state)) + "\n")
 }
@@ -58,7 +58,7 @@ func (t *Text) Lines(title string, lines []string) {
 	t.Section(title, rows)
 }
 
-// Section writes rows under a title, or nothing without rows. Long rows are cut.
+// Section writes rows under a title. Long rows are truncated. Without rows, it writes nothing.
 func (t *Text) Section(title string, rows [][]string) {
 	if len(rows) == 0 {
 		return

@@ -13,10 +13,10 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// Conclude prints the totals, and returns the exit code.
+// Conclude prints the totals and returns the error that sets the exit code.
 func Conclude(a *app.App, r *examine.Report) error {
 	for _, m := range r.Unmatched {
-		a.UI.Warning("no source has the URL of --map %s", printable.Line(redact.Text(m.URL+"="+m.Path)))
+		a.UI.Warning("no source has the URL in --map %s", printable.Line(redact.Text(m.URL+"="+m.Path)))
 	}
 	for _, line := range r.Ignored {
 		a.UI.Warning("%s", printable.Line(line))
@@ -53,7 +53,7 @@ func passed(r *examine.Report) string {
 	return ", " + output.Amount(countTests(r, assert.Passed), "assertion") + " passed"
 }
 
-// problems counts what is wrong.
+// problems counts the root causes, failed assertions and conflicts.
 func problems(r *examine.Report) string {
 	var parts []string
 	if n := len(r.Causes); n > 0 {

@@ -2,8 +2,9 @@ package render
 
 import (
 	"fmt"
-	"html/template"
+	markup "html"
 	"io"
+	"strings"
 
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/testrun/examine"
@@ -17,7 +18,7 @@ const document = `<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{{.Title}}</title>
+<title>${title}</title>
 <style>
 :root { color-scheme: light dark; }
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
@@ -27,54 +28,68 @@ svg { display: block; width: 100%; height: .8rem; } rect { fill: #2e7d43; } .err
 </style>
 </head>
 <body>
-<h1>{{.Title}}</h1>
-{{if .Bars}}<h2>Ready, in this order</h2>
-<table>{{range .Bars}}
-<tr><td>{{.Name}}</td><td>{{.Time}}</td><td><svg viewBox="0 0 100 1" preserveAspectRatio="none"><rect x="{{.Start}}" width="{{.Width}}" height="1"></rect></svg></td></tr>{{end}}
-</table>{{end}}
-{{range .Sections}}{{if .Findings}}<h2>{{.Title}}</h2>
-{{range .Findings}}<div class="{{.Level}}"><code>{{.Name}}</code> {{line .Message}}{{if .Details}}<ul>{{range .Details}}<li>{{line .}}</li>{{end}}</ul>{{end}}</div>
-{{end}}{{end}}{{end}}
-</body>
+<h1>${title}</h1>
+${body}</body>
 </html>
 `
-
-type bar struct {
-	Name, Time, Start, Width string
-}
 
 // page writes a self-contained page.
 func page(w io.Writer, r *examine.Report) error {
 	ready, all := r.Count()
-	data := struct {
-		Title    string
-		Bars     []bar
-		Sections []section
-	}{Title: fmt.Sprintf("Flux %s: %d of %d resources ready", r.Flux, ready, all)}
+	title := fmt.Sprintf("Flux %s: %d of %d resources ready", r.Flux, ready, all)
 	if r.Path != "" {
-		data.Title += " in " + printable.Line(r.Path)
+		title += " in " + r.Path
 	}
+	shown := append(sections(r), notes("warning", "Could not check", r.Unknown))
+	if r.Timeline != nil {
+		shown = append(shown, notes("notice", "Timeline after "+r.Timeline.Base, lines(r)))
+	}
+	shown = append(shown, notes("notice", "Tests", testLines(r)))
+	var body strings.Builder
+	bars(&body, r)
+	for _, s := range shown {
+		s.write(&body)
+	}
+	_, err := strings.NewReplacer("${title}", escaped(title), "${body}", body.String()).WriteString(w, document)
+	return err
+}
+
+// escaped returns a text for HTML on one line.
+func escaped(text string) string { return markup.EscapeString(printable.Line(text)) }
+
+// bars writes a table of the ready resources with the time that each took.
+func bars(b *strings.Builder, r *examine.Report) {
+	const percent, narrowest = 100, 0.3
+	var rows strings.Builder
 	for _, s := range r.Objects {
 		if s.Status != settle.Ready {
 			continue
 		}
-		const percent, narrowest = 100, 0.3
 		whole := max(r.Seconds, 0.1)
-		data.Bars = append(data.Bars, bar{
-			Name: printable.Line(s.Object.String()), Time: fmt.Sprintf("%.1fs", s.After),
-			Start: fmt.Sprintf("%.2f", max(s.After-s.Took, 0)/whole*percent), Width: fmt.Sprintf("%.2f", max(s.Took/whole*percent, narrowest)),
-		})
+		fmt.Fprintf(&rows, `<tr><td>%s</td><td>%.1fs</td><td><svg viewBox="0 0 100 1" preserveAspectRatio="none"><rect x="%.2f" width="%.2f" height="1"></rect></svg></td></tr>`+"\n",
+			escaped(s.Object.String()), s.After, max(s.After-s.Took, 0)/whole*percent, max(s.Took/whole*percent, narrowest))
 	}
-	data.Sections = append(sections(r), notes("warning", "Could not check", r.Unknown))
-	if r.Timeline != nil {
-		data.Sections = append(data.Sections, notes("notice", "Timeline after "+printable.Line(r.Timeline.Base), lines(r)))
+	if rows.Len() > 0 {
+		b.WriteString("<h2>Ready, in this order</h2>\n<table>\n" + rows.String() + "</table>\n")
 	}
-	data.Sections = append(data.Sections, notes("notice", "Tests", testLines(r)))
-	parsed, err := template.New("page").Funcs(template.FuncMap{"line": printable.Line}).Parse(document)
-	if err != nil {
-		return fmt.Errorf("parsing the page template: %w", err)
+}
+
+// write writes the section unless it is empty.
+func (s section) write(b *strings.Builder) {
+	if len(s.Findings) > 0 {
+		b.WriteString("<h2>" + escaped(s.Title) + "</h2>\n")
 	}
-	return parsed.Execute(w, data)
+	for _, f := range s.Findings {
+		b.WriteString(`<div class="` + escaped(f.Level) + `"><code>` + escaped(f.Name()) + "</code> " + escaped(f.Message))
+		if len(f.Details) > 0 {
+			b.WriteString("<ul>")
+			for _, detail := range f.Details {
+				b.WriteString("<li>" + escaped(detail) + "</li>")
+			}
+			b.WriteString("</ul>")
+		}
+		b.WriteString("</div>\n")
+	}
 }
 
 // notes returns a section of lines.

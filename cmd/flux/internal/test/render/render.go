@@ -64,10 +64,10 @@ func writeTo(w io.Writer, format string, r *examine.Report) error {
 	return app.EncodeTo(w, format, r)
 }
 
-// disruptions is the title of the entries of the timeline that interrupt something.
+// disruptions is the title for timeline entries that interrupt something.
 const disruptions = "Disruptive changes"
 
-// text returns the report for people.
+// text returns the report as text.
 func text(r *examine.Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Flux %s", r.Flux)
@@ -98,7 +98,7 @@ func text(r *examine.Report) string {
 	}
 	for _, s := range sections(r) {
 		if len(s.Findings) == 0 || s.Title == disruptions {
-			continue // the timeline has the disruptions
+			continue // the timeline contains the disruptions
 		}
 		b.WriteString("\n" + s.Title + "\n")
 		for _, f := range s.Findings {
@@ -164,7 +164,7 @@ func lines(r *examine.Report) []string {
 	return all
 }
 
-// generated describes the Secrets and ConfigMaps that were created. Their values are not shown.
+// generated describes the generated Secrets and ConfigMaps without their values.
 func generated(r *examine.Report) []string {
 	var lines []string
 	for _, n := range r.Generated {
@@ -192,7 +192,7 @@ func annotations(r *examine.Report) string {
 	return b.String()
 }
 
-// suites returns a test for each Flux resource, and one for each other finding that fails.
+// suites returns a test case for each Flux resource, and for each other failure.
 func suites(r *examine.Report) *cireport.Suites {
 	name := r.Path
 	if name == "" {

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/examine"
 )
 
-// section is a part of the report for people: findings with their details.
+// section is a part of the text report: findings with details.
 type section struct {
 	Title    string
 	Findings []finding
@@ -16,7 +16,7 @@ type section struct {
 
 // finding is a line with its details.
 type finding struct {
-	// Level is that of annotations.
+	// Level is the level of annotations.
 	Level, Rule string
 	Object      controllers.ID
 	Message     string
@@ -56,14 +56,14 @@ func sections(r *examine.Report) []section {
 	}
 	for _, n := range r.Missing {
 		missing.Findings = append(missing.Findings, finding{
-			Level: "warning", Rule: "missing", Object: n.Object, Message: "needed by " + names(n.NeededBy), Details: []string{n.Remedy},
+			Level: "warning", Rule: "missing", Object: n.Object, Message: "required by " + names(n.NeededBy), Details: []string{n.Remedy},
 		})
 	}
 	for _, c := range r.Conflicts {
 		f := finding{Level: "warning", Rule: "conflict", Object: c.Object, Message: "applied by " + names(c.Owners) + ", with the same contents", File: c.File}
 		if c.Differs {
-			f.Level, f.Message = "error", "applied by "+names(c.Owners)+": each reverts the changes of the other"
-			f.Details = append(f.Details, "remove it from all but one of them")
+			f.Level, f.Message = "error", "applied by "+names(c.Owners)+": they revert each other's changes"
+			f.Details = append(f.Details, "remove the object from all owners except one")
 		}
 		if len(c.Fields) > 0 {
 			f.Details = append([]string{"they set different values of " + strings.Join(c.Fields, ", ")}, f.Details...)
@@ -73,11 +73,11 @@ func sections(r *examine.Report) []section {
 	return append([]section{causes, missing, conflicts}, others(r)...)
 }
 
-// others returns the findings that are no failures.
+// others returns the findings that are not failures.
 func others(r *examine.Report) []section {
-	orphans, deprecated, omitted := section{Title: "In no inventory"}, section{Title: "Warnings of the API server"}, section{Title: "Not tested"}
+	orphans, deprecated, omitted := section{Title: "In no inventory"}, section{Title: "API server warnings"}, section{Title: "Not tested"}
 	for _, o := range r.Orphans {
-		message := "applied by " + o.Owner.String() + ", which does not have it in its inventory and never prunes it"
+		message := "applied by " + o.Owner.String() + ", whose inventory does not contain it, so it is never pruned"
 		if o.OwnerDeleted {
 			message = "applied by " + o.Owner.String() + ", which was deleted without pruning it"
 		}

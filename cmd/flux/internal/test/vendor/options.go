@@ -35,7 +35,7 @@ func (o *Options) AddRevisions(cmd *cobra.Command, revision, base string) {
 	complete.Revisions(cmd, "revision", "base")
 }
 
-// Repositories reads the revision, and the base if there is one.
+// Repositories reads the revision and, if set, the base.
 func (o *Options) Repositories(ctx context.Context) (head, base *sources.Repository, done func() error, err error) {
 	head, closeHead, err := load(ctx, o.Path, o.Revision)
 	if err != nil || o.Base == "" {
@@ -77,7 +77,7 @@ func (o *Options) building(a *app.App) (build.Options, error) {
 	}}, nil
 }
 
-// Serve serves the vendored sources in a directory, unless --map serves others in their place.
+// Serve serves the vendored sources in a directory, except those that --map replaces.
 func (o *Options) Serve(ctx context.Context, a *app.App, directory string, r *testrun.Run) (err error) {
 	folder, err := vendored.Open(directory)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package vendor implements the command test vendor.
+// Package vendor implements the test vendor command.
 package vendor
 
 import (
@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/vendored"
 )
 
-// NewCommand returns the command that fetches sources.
+// NewCommand returns the test vendor command.
 func NewCommand(a *app.App) *cobra.Command {
 	o, access, format := &Options{}, &buildflags.Options{}, "human"
 	cmd := &cobra.Command{
@@ -46,7 +46,7 @@ Output:
   and action: fetched, kept or removed) and incomplete.`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the directory contains all sources",
-			clierr.ExitFailed:       "some sources are of a kind that is not fetched",
+			clierr.ExitFailed:       "some sources have a kind that cannot be fetched",
 			clierr.ExitUndetermined: "fetching failed, or the command line is invalid",
 		}.Annotations(),
 		Example: `  # Fetch the sources of the only cluster into .fluxtest

@@ -1,4 +1,5 @@
-// Package child runs flux for the pages and actions of the dashboard, which are the commands of flux, so that both have the same results.
+// Package child runs flux commands for the pages and actions of the dashboard, so that both have the same
+// results.
 package child
 
 import (
@@ -21,9 +22,9 @@ import (
 )
 
 const (
-	// outputLines is the maximum number of lines that are kept of the output of a command, and lineLength that of the bytes in a line.
+	// outputLines is the maximum number of output lines that are kept, lineLength the maximum bytes per line.
 	outputLines, lineLength = 10000, 8 << 10
-	// endGrace is the time that a command has to end after an interrupt.
+	// endGrace is the time for an interrupted command to exit.
 	endGrace = 2 * time.Second
 )
 
@@ -76,7 +77,7 @@ func (r *Runner) Start(ctx context.Context, args []string) int {
 	return run
 }
 
-// sender sends what is written to it. exec.Cmd writes from one goroutine, since both streams are the same writer.
+// sender sends written output. exec.Cmd writes from one goroutine, because both streams have the same writer.
 type sender func(text []byte)
 
 // Write implements io.Writer.

@@ -107,7 +107,7 @@ func encoded(a *app.App, s live.Snapshot, unknown []string, healthy bool) overvi
 	return o
 }
 
-// printed prints the overview for people.
+// printed prints the overview as text.
 func printed(a *app.App, s live.Snapshot, unknown []string) error {
 	if err := a.Printf("%s\n%s\n\n", Title(a.Global.Kube.Cluster(), s), Counts(s)); err != nil {
 		return err
@@ -160,7 +160,7 @@ func Age(s live.Snapshot, row live.Row) string {
 	return duration.HumanDuration(s.At.Sub(row.Created))
 }
 
-// Message returns the message of a row: what it waits for, or its own.
+// Message returns the message of a row: the blocking object, or its own message.
 func Message(row live.Row) string {
 	if row.State == live.Waiting {
 		return "waits for " + row.Root.String()

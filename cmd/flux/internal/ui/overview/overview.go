@@ -35,14 +35,13 @@ func NewCommand(a *app.App, start func(*cobra.Command, Options) error) *cobra.Co
 		Use:   "ui",
 		Short: "Show and operate all resources in a dashboard",
 		Long: `Show all Flux resources in a live list in the terminal. Resources that are not
-ready are grouped by their root cause and listed first. Enter shows why, the
-tree, the differences to Git, events, logs, YAML and history of a resource. Keys
-reconcile, suspend, resume and delete resources after a confirmation; "?" lists
-all keys.
+ready are grouped by their root cause and listed first. Enter shows the cause,
+tree, diff, events, logs, YAML and history of a resource. Keys reconcile,
+suspend, resume and delete resources after a confirmation; "?" lists all keys.
 
 Selection:
   All namespaces are shown, or with -n one or several, separated by commas.
-  Kinds that you may not list are named.
+  Kinds that you have no permission to list are reported.
 
 Output:
   --once prints the overview and exits. It is required without a terminal.
@@ -52,7 +51,7 @@ Guardrails:
   the name of the cluster for each action. See "flux help environment".`,
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "the dashboard was closed; with --once: all resources are ready, suspended or being reconciled",
-			clierr.ExitFailed:       "with --once: a resource or a controller has failed, or a resource waits for a failed one",
+			clierr.ExitFailed:       "with --once: a resource or controller has failed, or a failed resource blocks another one",
 			clierr.ExitUndetermined: "undetermined: the cluster or a kind could not be read, or the command line is invalid",
 		}.Annotations(),
 		Example: `  # Open the dashboard
@@ -87,7 +86,7 @@ Guardrails:
 	return cmd
 }
 
-// Flags returns the flags that are set, without those for which skip returns true.
+// Flags returns the set flags, except those that skip selects.
 func Flags(fs *pflag.FlagSet, skip func(*pflag.Flag) bool) []string {
 	var args []string
 	fs.VisitAll(func(f *pflag.Flag) {

@@ -1,4 +1,4 @@
-// Package paint has the colors and the cells of the dashboard.
+// Package paint renders colors and cells of the dashboard.
 package paint
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/live"
 )
 
-// Styles are the 16 colors of the terminal, which are readable on its background, and attributes, which remain without colors.
+// Styles are the 16 terminal colors, which are readable on its background, and text attributes, which also
+// work without colors.
 type Styles struct{ Strong, Faint, Selected, Red, Yellow, Green, Cyan lipgloss.Style }
 
 // New returns the styles.
@@ -23,7 +24,7 @@ func New() Styles {
 	}
 }
 
-// Mark returns the mark of a state, which shows it without colors, too.
+// Mark returns the symbol of a state, which also works without colors.
 func Mark(s live.State) string {
 	switch s {
 	case live.Failed:
@@ -60,7 +61,7 @@ func Filled(line string, width int) string {
 	return line + strings.Repeat(" ", max(0, width-ansi.StringWidth(line)))
 }
 
-// Wrapped returns the lines of a text at a width, at most n.
+// Wrapped wraps text at a width and returns at most n lines.
 func Wrapped(text string, width, n int) []string {
 	lines := strings.Split(ansi.Wrap(text, max(1, width), ""), "\n")
 	if len(lines) > n {
@@ -69,7 +70,7 @@ func Wrapped(text string, width, n int) []string {
 	return lines
 }
 
-// Sides returns a line with a left and a right part.
+// Sides returns a line with left-aligned and right-aligned text.
 func Sides(left, right string, width int) string {
 	space := width - ansi.StringWidth(right)
 	if space < 10 {

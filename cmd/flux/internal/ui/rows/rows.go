@@ -1,4 +1,4 @@
-// Package rows has the list of the dashboard: its filter, cursor and marks.
+// Package rows implements the list of the dashboard, with filter, cursor and marks.
 package rows
 
 import (
@@ -13,9 +13,10 @@ type List struct {
 	Rows   []live.Row
 	Filter live.Filter
 	Marks  map[controllers.ID]bool
-	// Cursor is the index of the selected row, Top that of the first visible one of Height rows.
+	// Cursor is the index of the selected row. Top is the index of the first of Height visible
+	// rows.
 	Cursor, Top, Height int
-	// Moves is the number of movements of the cursor.
+	// Moves counts the cursor movements.
 	Moves int
 
 	earlier []controllers.ID
@@ -53,13 +54,13 @@ func (l *List) Selected() (live.Row, bool) {
 	return l.Rows[l.Cursor], true
 }
 
-// Scroll keeps the cursor in the visible part.
+// Scroll scrolls until the cursor is visible.
 func (l *List) Scroll() {
 	l.Cursor = max(0, min(l.Cursor, len(l.Rows)-1))
 	l.Top = max(0, min(l.Top, l.Cursor, len(l.Rows)-1), l.Cursor-l.Height+1)
 }
 
-// Move moves the cursor, and reports whether the key does that.
+// Move moves the cursor if the key is a movement, and reports whether it is.
 func (l *List) Move(key string) bool {
 	steps := map[string]int{
 		"up": -1, "k": -1, "down": 1, "j": 1, "pgup": -l.Height, "ctrl+b": -l.Height, "pgdown": l.Height, "ctrl+f": l.Height,

@@ -24,11 +24,11 @@ type activity struct {
 	run   int
 	text  child.Transcript
 	done  bool
-	// preview is the prompt that shows the consequences that the activity prints.
+	// preview is the prompt for which the activity prints the consequences.
 	preview *prompt
 }
 
-// act asks for the confirmation of an action.
+// act prompts for confirmation of an action.
 func (m *model) act(key string) tea.Cmd {
 	i := slices.IndexFunc(verbs.Actions(), func(a verbs.Action) bool { return a.Key == key })
 	if i < 0 {
@@ -40,7 +40,7 @@ func (m *model) act(key string) tea.Cmd {
 		m.status = a.Verb + " is disabled: the dashboard is read-only"
 		return nil
 	case m.action != nil && !m.action.done:
-		m.status = "wait for the end of: " + m.action.title
+		m.status = "wait until this action has finished: " + m.action.title
 		return nil
 	}
 	rows := m.list.Targets(m.snapshot)
@@ -48,7 +48,7 @@ func (m *model) act(key string) tea.Cmd {
 		rows = []live.Row{m.page.row}
 	}
 	if i := slices.IndexFunc(m.snapshot.Rows, func(r live.Row) bool { return len(rows) == 1 && r.ID == rows[0].ID }); i >= 0 {
-		rows[0] = m.snapshot.Rows[i] // that of a page may be older
+		rows[0] = m.snapshot.Rows[i] // the row of a page may be outdated
 	}
 	var taken []live.Row
 	var excluded []string

@@ -43,7 +43,7 @@ func header(m *model) []string {
 	return lines
 }
 
-// freshness returns whether the data is current.
+// freshness returns the connection state: live, loading or lost.
 func freshness(m *model) string {
 	loading, lost, since := 0, 0, time.Time{}
 	for _, s := range m.snapshot.Sources {

@@ -12,7 +12,7 @@ func helpLines(m *model) []string {
 	line := func(key, text string) string { return fmt.Sprintf("  %-16s %s", key, text) }
 	lines := []string{
 		m.styles.Strong.Render("List"),
-		line("j k g G", "move the cursor, also arrows, page keys and the mouse"),
+		line("j k g G", "move the cursor (or use arrow keys, page keys, mouse)"),
 		line("/", "filter by words, kind:hr, ns:apps, ready:false or age<1h"),
 		line(":", "jump to an object, a page or an action"),
 		line("space, esc", "mark an object for an action, remove marks or the filter"),
@@ -24,7 +24,7 @@ func helpLines(m *model) []string {
 	for _, p := range verbs.Pages() {
 		pageKeys += p.Key + " " + p.Name + "  "
 	}
-	lines = append(lines, m.styles.Strong.Render("Pages"), line("enter, tab", "why the object is in its state, next page"), "  "+pageKeys,
+	lines = append(lines, m.styles.Strong.Render("Pages"), line("enter, tab", "explain the state of the object, next page"), "  "+pageKeys,
 		line("R W f", "reload, wrap lines, fold healthy branches of the tree"))
 	if m.guard == config.ReadOnly {
 		return append(lines, "", "The dashboard is read-only.", "", "any key closes")

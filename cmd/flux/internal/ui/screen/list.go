@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// detailLines is the height of the message and the fix of the selected object, eventLines that of its events.
+	// detailLines is the height of the details of the selected object, eventLines the height of its events.
 	detailLines, eventLines = 4, 8
-	// revisionWidth is the width of the terminal from which the list shows revisions.
+	// revisionWidth is the minimum terminal width at which the list shows revisions.
 	revisionWidth = 110
 	restDelay     = 300 * time.Millisecond
 	wheelLines    = 3
 )
 
-// restMsg is sent when the cursor has rested since the given number of moves.
+// restMsg is sent when the cursor has not moved for a while since the given number of moves.
 type restMsg int
 
 // rowsShown returns the number of rows that fit on the screen.
@@ -60,7 +60,7 @@ func listView(m *model) []string {
 	return lines
 }
 
-// columns are the widths of the columns of the list.
+// columns are the column widths of the list.
 type columns struct{ name, age, revision, message int }
 
 func columnsOf(m *model) columns {
@@ -125,7 +125,7 @@ func details(m *model) []string {
 	return append(append(lines, message...), m.styles.Strong.Render(paint.Filled(fix, m.width)))
 }
 
-// rested schedules the update of the events of the selected object.
+// rested schedules the update of the events after the cursor has stopped.
 func (m *model) rested() tea.Cmd {
 	m.status = ""
 	if m.events == nil {

@@ -47,7 +47,7 @@ type model struct {
 	// status is the message in the last line.
 	status string
 	action *activity
-	// awaited are the objects whose readiness is announced.
+	// awaited are the objects that trigger a notification when they are ready.
 	awaited map[controllers.ID]bool
 }
 
@@ -104,7 +104,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// take shows a new state of the cluster, and announces objects that have become ready.
+// take shows a new state of the cluster, and notifies the user of objects that have become ready.
 func (m *model) take(s live.Snapshot) tea.Cmd {
 	m.snapshot, m.loaded, m.now = s, m.loaded || !s.Loading(), s.At
 	m.list.Show(s)
@@ -119,11 +119,11 @@ func (m *model) take(s live.Snapshot) tea.Cmd {
 		return nil
 	}
 	m.status = strings.Join(announced, ", ")
-	// A bell, and a notification in terminals that support OSC 9.
+	// Ring the bell, and send a notification to terminals that support OSC 9.
 	return tea.Raw("\a\x1b]9;" + m.status + "\a")
 }
 
-// received adds output to what shows it.
+// received passes output to the page or action that shows it.
 func (m *model) received(run int, add func(*child.Transcript)) {
 	for _, p := range []*page{m.page, m.events} {
 		if p != nil && p.run == run {

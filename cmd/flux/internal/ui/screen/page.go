@@ -28,9 +28,9 @@ type page struct {
 	port   viewport.Model
 	done   bool
 	failed string
-	// unfolded shows healthy parts, too.
+	// unfolded also shows healthy parts.
 	unfolded bool
-	// cuts is set if long lines are not wrapped.
+	// cuts truncates long lines instead of wrapping them.
 	cuts bool
 	// keys replaces the line with the most important keys.
 	keys string
@@ -134,7 +134,7 @@ func (p *page) view(m *model) []string {
 // open shows a page about an object, or the next one that its kind has.
 func (m *model) open(row live.Row, at int) {
 	if row.Object == nil && at > 0 {
-		m.status = printable.Line(row.ID.String()) + " is not in the list of the cluster: only why applies to it"
+		m.status = printable.Line(row.ID.String()) + " is not in the list: only the page why is available"
 		return
 	}
 	kinds := verbs.Pages()

@@ -29,7 +29,7 @@ type prompt struct {
 	input *textinput.Model
 	// need is the text that confirms, or "" for any.
 	need string
-	// loading is set until the lines are complete. The prompt cannot be confirmed before.
+	// loading is set until the lines are complete. The prompt cannot be confirmed until then.
 	loading bool
 	// change is called after each change of the input, and choose with the number of lines to move the selection. Both may be nil.
 	change func(m *model, value string)
@@ -41,7 +41,7 @@ type prompt struct {
 	end    func()
 }
 
-// newInput returns an input for one line.
+// newInput returns a single-line input.
 func newInput(label string) *textinput.Model {
 	in := textinput.New()
 	in.Prompt = label
@@ -56,7 +56,7 @@ func (p *prompt) focus() tea.Cmd {
 	return p.input.Focus()
 }
 
-// press handles a key. With an input, options have the key together with alt, since other keys are text.
+// press handles a key. With an input, options require alt, because other keys are text.
 func (p *prompt) press(m *model, key tea.KeyPressMsg) tea.Cmd {
 	name := key.String()
 	option := slices.IndexFunc(p.options, func(o verbs.Option) bool {
@@ -209,7 +209,7 @@ func destinations(m *model) []destination {
 	return all
 }
 
-// jumpPrompt jumps to an object or runs a command.
+// jumpPrompt prompts for a destination: an object, page or action.
 func jumpPrompt(m *model) *prompt {
 	all := destinations(m)
 	texts := make([]string, len(all))

@@ -1,4 +1,4 @@
-// Package screen is the dashboard in the terminal. Its pages and actions run the commands of flux.
+// Package screen implements the terminal dashboard. Its pages and actions run flux commands.
 package screen
 
 import (
@@ -22,8 +22,9 @@ import (
 )
 
 const (
-	// evaluationPause is the time between two evaluations of the cluster. It is longer if an evaluation takes long, so that evaluations use
-	// at most a twentieth of a processor. Times also change states, so the cluster is evaluated without changes, too.
+	// evaluationPause is the minimum time between evaluations of the cluster. After a slow evaluation it is
+	// longer, so that evaluations use at most a twentieth of a CPU. The cluster is also evaluated without
+	// changes, because states depend on the time.
 	evaluationPause, evaluationEvery = 200 * time.Millisecond, 10 * time.Second
 	evaluationShare                  = 20
 )

@@ -19,7 +19,8 @@ type Page struct {
 
 func always(controllers.Kind) bool { return true }
 
-// ofFlux reports whether a kind applies objects, and Flux itself has it: flux compares only these with the cluster.
+// ofFlux reports whether a kind applies objects and is a Flux kind: only these can be compared with the
+// cluster.
 func ofFlux(k controllers.Kind) bool {
 	return k.Applies() && slices.ContainsFunc(controllers.Kinds, func(other controllers.Kind) bool { return other.Kind == k.Kind })
 }
@@ -60,10 +61,10 @@ type Action struct {
 	// If reports whether the action applies to an object. Else is the reason if it does not.
 	If   func(live.Row) bool
 	Else string
-	// Effect is what the action does, and Options are the flags that the confirmation offers.
+	// Effect describes the action. Options are the flags that the confirmation offers.
 	Effect  string
 	Options []Option
-	// Reason is set if the confirmation asks for a reason.
+	// Reason is set if the confirmation prompts for a reason.
 	Reason bool
 	// Preview is the flag with which the command prints its consequences without a change.
 	Preview string
@@ -91,7 +92,7 @@ func Actions() []Action {
 			},
 		},
 		{
-			Key: "s", Verb: "suspend", Applies: controllers.Suspend, Effect: "The controllers no longer reconcile it, until it is resumed.", Reason: true,
+			Key: "s", Verb: "suspend", Applies: controllers.Suspend, Effect: "The controllers do not reconcile it until it is resumed.", Reason: true,
 			If: isActive, Else: "is suspended already",
 		},
 		{
@@ -99,9 +100,9 @@ func Actions() []Action {
 			If: func(row live.Row) bool { return row.Suspended }, Else: "is not suspended",
 		},
 		{
-			Key: "ctrl+d", Verb: "delete", Applies: controllers.Delete, Effect: "It is deleted from the cluster. The consequences:", Preview: "--dry-run", Flags: []string{"--yes"},
+			Key: "ctrl+d", Verb: "delete", Applies: controllers.Delete, Effect: "The object is deleted from the cluster. Consequences:", Preview: "--dry-run", Flags: []string{"--yes"},
 			If:      func(live.Row) bool { return true },
-			Options: []Option{{"s", "--suspend-first", "keep the resources that it manages", controllers.Kind.Applies}},
+			Options: []Option{{"s", "--suspend-first", "keep the resources it manages", controllers.Kind.Applies}},
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package diff
+package changes
 
 import (
 	"strings"
@@ -7,8 +7,8 @@ import (
 	"github.com/fluxkit/flux/pkg/diff/review"
 )
 
-// DangersTopic returns the text about dangers, with the rules.
-func DangersTopic() string {
+// Topic returns the help text on dangers and their rules.
+func Topic() string {
 	var list strings.Builder
 	for _, r := range review.Rules() {
 		name := r.ID

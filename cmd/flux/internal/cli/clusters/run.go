@@ -1,0 +1,166 @@
+package clusters
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/internal/secrets/redact"
+)
+
+// atOnce is the number of clusters on which a command runs at the same time.
+const atOnce = 8
+
+// result is the result of a command on one cluster.
+type result struct {
+	context string
+	code    int
+	err     error
+	out     *capture
+	// stopped is set if another cluster has failed before the command was complete.
+	stopped bool
+}
+
+// unknown reports whether the cluster could not be checked.
+func (r result) unknown() bool {
+	var config *clierr.ConfigError
+	return r.code == clierr.ExitUndetermined || clierr.Unreachable(r.err) || errors.As(r.err, &config)
+}
+
+// exitCode returns the exit code for the cluster: 2 if it could not be checked, whatever the exit code of errors of the command is.
+func (r result) exitCode() int {
+	if r.stopped || r.code == clierr.ExitFailed && r.unknown() {
+		return clierr.ExitUndetermined
+	}
+	return r.code
+}
+
+// Run runs a command on all contexts, and returns the exit code. Messages are prefixed with the context and printed
+// immediately. Standard output is printed when all are complete, in the order of the contexts.
+func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(context.Context, *app.App) (int, error)) int {
+	results := make([]result, len(several.Contexts))
+	messages := &prefixed{w: a.Err}
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, name := range several.Contexts {
+		group.Go(func() error {
+			r := result{context: name, out: &capture{terminal: a.Out}}
+			lines := messages.of(name)
+			r.code, r.err = execute(running, app.Fork(a, name, r.out, lines, r.out.table))
+			lines.end()
+			r.stopped = r.code != clierr.ExitSuccess && running.Err() != nil && ctx.Err() == nil
+			// A rollout to several clusters ends with the first failure.
+			if r.code == clierr.ExitFailed && !r.stopped && strings.HasPrefix(several.Command, "wait") {
+				stop(errStopped)
+			}
+			results[i] = r
+			return nil
+		})
+	}
+	_ = group.Wait() // results have the errors
+	code := clierr.ExitSuccess
+	for _, r := range results {
+		code = worse(code, r)
+	}
+	if err := show(a, several, results); err != nil {
+		a.UI.Failure("%s", redact.Text(err.Error()))
+		return clierr.ExitFailed
+	}
+	if ctx.Err() == nil {
+		summarize(a, results)
+	}
+	return code
+}
+
+// errStopped ends a command on the other clusters after a failure.
+var errStopped = errors.New("stopped because another cluster failed")
+
+// worse returns the exit code of a command: interruptions and clusters that could not be checked take precedence over
+// failures. Clusters on which a failure elsewhere has stopped the command do not count.
+func worse(code int, r result) int {
+	own := r.exitCode()
+	order := []int{clierr.ExitSuccess, clierr.ExitFailed, clierr.ExitUndetermined, clierr.ExitInterrupted}
+	if !r.stopped && slices.Index(order, own) > slices.Index(order, code) {
+		return own
+	}
+	return code
+}
+
+// summarize reports how many clusters failed or could not be checked.
+func summarize(a *app.App, results []result) {
+	var failed, unknown []string
+	for _, r := range results {
+		switch {
+		case r.code == clierr.ExitSuccess, r.stopped:
+		case r.unknown():
+			unknown = append(unknown, r.context)
+		default:
+			failed = append(failed, r.context)
+		}
+	}
+	if len(failed) > 0 {
+		a.UI.Failure("%d of %d clusters failed: %s", len(failed), len(results), strings.Join(failed, ", "))
+	}
+	if len(unknown) > 0 {
+		a.UI.Failure("%d of %d clusters could not be checked: %s", len(unknown), len(results), strings.Join(unknown, ", "))
+	}
+}
+
+// prefixed prints the messages of several clusters line by line.
+type prefixed struct {
+	mu sync.Mutex
+	w  interface{ Write([]byte) (int, error) }
+}
+
+func (p *prefixed) of(name string) *prefixedLines { return &prefixedLines{all: p, name: name} }
+
+// prefixedLines prefixes the lines of one cluster with its name.
+type prefixedLines struct {
+	all  *prefixed
+	name string
+	mu   sync.Mutex
+	rest string
+}
+
+// Write implements io.Writer. It prints complete lines.
+func (l *prefixedLines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rest += string(text)
+	for {
+		line, rest, ok := strings.Cut(l.rest, "\n")
+		if !ok {
+			return len(text), nil
+		}
+		l.rest = rest
+		if err := l.all.print(l.name, line); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// end prints an incomplete last line.
+func (l *prefixedLines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rest != "" {
+		_ = l.all.print(l.name, l.rest) // as for other messages, a closed stream is no failure
+		l.rest = ""
+	}
+}
+
+func (p *prefixed) print(name, line string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, err := fmt.Fprintf(p.w, "%s: %s\n", name, line)
+	return err
+}
