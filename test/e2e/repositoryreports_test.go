@@ -118,9 +118,13 @@ spec: {inputs: [{name: a}], resources: [{apiVersion: v1, kind: Namespace, metada
 	}
 	files["clusters/production/monitor.yaml"] = "apiVersion: monitoring.coreos.com/v1\nkind: ServiceMonitor\nmetadata: {name: apps, namespace: default}\n"
 	r, _ = runTest(sh, writeCommitted(sh, files), 1, "--map=oci://registry.example.com/fleet=.")
-	if len(r.Causes) != 1 || r.Causes[0].Object.Name != "fleet" || !strings.Contains(r.Causes[0].Message, "ServiceMonitor") ||
-		!strings.Contains(strings.Join(r.Causes[0].Remedies, "\n"), "commit the CRD of kind ServiceMonitor of group monitoring.coreos.com") {
-		sh.t.Errorf("causes %+v", r.Causes)
+	if len(r.Causes) != 1 || r.Causes[0].Object.Name != "fleet" || !strings.Contains(r.Causes[0].Message, "ServiceMonitor") {
+		sh.t.Fatalf("causes %+v", r.Causes)
+	}
+	for _, remedy := range []string{"commit the CRD of kind ServiceMonitor of group monitoring.coreos.com", "move the objects of this kind to another Kustomization"} {
+		if !strings.Contains(strings.Join(r.Causes[0].Remedies, "\n"), remedy) {
+			sh.t.Errorf("remedies %q, want %q", r.Causes[0].Remedies, remedy)
+		}
 	}
 }
 

@@ -384,7 +384,8 @@ func (r examination) committing(c Cause) []string {
 			remedy = strings.Replace(remedy, "install the CRD of", "commit the CRD of", 1) + ": the sandbox only contains CRDs of Flux and of the repository"
 		}
 		if root {
-			remedy = strings.Replace(remedy, "add that to .spec.dependsOn of "+c.Object.String(), "move the objects of this kind to another Kustomization that depends on it", 1)
+			remedy = strings.Replace(remedy, "add the Kustomization or HelmRelease that installs it to .spec.dependsOn of "+c.Object.String(),
+				"move the objects of this kind to another Kustomization that depends on the one with the CRD", 1)
 		}
 		all = append(all, remedy)
 	}

@@ -126,10 +126,10 @@ func TestCommitting(t *testing.T) {
 	r := examination{&testrun.Run{Repository: &sources.Repository{Sync: []*unstructured.Unstructured{{Object: map[string]any{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "flux-system", "name": "root"},
 	}}}}}}
-	const installs = "if a Kustomization or HelmRelease installs it, add that to .spec.dependsOn of "
+	const installs = "or add the Kustomization or HelmRelease that installs it to .spec.dependsOn of "
 	for _, c := range []struct{ name, remedy, want string }{
 		{"root", "install the CRD of kind A of group b", "commit the CRD of kind A of group b: the sandbox only contains CRDs of Flux and of the repository"},
-		{"root", installs + ks("root").String(), "if a Kustomization or HelmRelease installs it, move the objects of this kind to another Kustomization that depends on it"},
+		{"root", installs + ks("root").String(), "or move the objects of this kind to another Kustomization that depends on the one with the CRD"},
 		{"apps", installs + ks("apps").String(), installs + ks("apps").String()},
 		{"apps", "set apiVersion of A to b/v1: the cluster serves no other version", "set apiVersion of A to b/v1: the cluster serves no other version"},
 	} {
