@@ -142,13 +142,13 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 			"allow access to local services and other hosts with --allow-network", "%w: %w", ErrNotIsolated, err)
 	}
 	if limit := memoryLimit(); exited != nil && limit < virtualMemory {
-		return hint.Errorf("raise the limit, such as with 'ulimit -v unlimited'", "the limit of virtual memory (ulimit -v) is %d MiB, and the sandbox requires %d MiB for a process: %w",
+		return hint.Errorf("raise the limit, such as with 'ulimit -v unlimited'", "the limit of virtual memory (ulimit -v) is %d MiB, and a process of the sandbox can require %d MiB: %w",
 			limit>>20, virtualMemory>>20, err)
 	}
 	return err
 }
 
-// virtualMemory is the virtual memory of the largest process of a sandbox.
+// virtualMemory is sufficient for the largest process of a sandbox, the API server.
 const virtualMemory = 3 << 30
 
 // Remote returns the repository at an address of Serve as this program uses it.

@@ -57,6 +57,9 @@ func testTimeout(sh *shell) {
 	if len(r.Causes) != 1 || r.Causes[0].Object.Name != "broken" || !slices.ContainsFunc(r.Causes[0].Blocks, func(o struct{ Kind, Name string }) bool { return o.Name == "releases" }) {
 		sh.t.Errorf("causes %+v", r.Causes)
 	}
+	if len(r.Orphans) > 0 {
+		sh.t.Errorf("what the release is installing is in no inventory: %+v", r.Orphans)
+	}
 	if !slices.ContainsFunc(r.Unknown, func(line string) bool {
 		return strings.HasPrefix(line, "not reconciled in time: HelmRelease/default/slow: ")
 	}) {

@@ -20,6 +20,9 @@ const (
 	NotReconciled = "not-reconciled"
 )
 
+// Uninstalled begins the message of a release that was uninstalled as remediation.
+const Uninstalled = "uninstalled after a failure"
+
 // Status is the result for a Flux object.
 type Status struct {
 	Object controllers.ID `json:"object"`
@@ -74,7 +77,7 @@ func Statuses(flux map[controllers.ID]Flux) (list []Status, omitted []Omission, 
 			s.Status = NotReady
 		}
 		if s.Status == NotReady && controllers.Uninstalled(f.Object) {
-			s.Message = "uninstalled after a failure: " + s.Message
+			s.Message = Uninstalled + ": " + s.Message
 		}
 		list = append(list, s)
 	}

@@ -122,10 +122,13 @@ func described(r *examine.Report, s settle.Status) string {
 	name := s.Object.String()
 	explained := slices.ContainsFunc(r.Causes, func(c examine.Cause) bool { return c.Object == s.Object || slices.Contains(c.Blocks, s.Object) }) ||
 		slices.ContainsFunc(r.Unknown, func(line string) bool { return strings.Contains(line, name+": "+s.Message) })
-	if explained && len(s.Message) > shortMessage {
-		return name
+	switch {
+	case !explained || len(s.Message) <= shortMessage:
+		return name + ": " + s.Message
+	case strings.HasPrefix(s.Message, settle.Uninstalled):
+		return name + ": " + settle.Uninstalled
 	}
-	return name + ": " + s.Message
+	return name
 }
 
 func list(b *strings.Builder, title string, lines []string) {
