@@ -1,6 +1,7 @@
 package kubelet
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 
@@ -42,7 +43,7 @@ func temporary(dir string) (path string, remove func() error) {
 	}
 	link := filepath.Join(links, "t")
 	if err := os.Symlink(dir, link); err != nil {
-		link = dir
+		return dir, func() error { return os.Remove(links) }
 	}
-	return link, func() error { return os.RemoveAll(links) }
+	return link, func() error { return errors.Join(os.Remove(link), os.Remove(links)) }
 }
