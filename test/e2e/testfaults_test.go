@@ -120,7 +120,7 @@ func faultTests() []faultTest {
 		},
 		{
 			name: "pods-by-hook", nightly: true, fault: "pods: {namespace: default, hook: pre-install, state: fail}",
-			meanwhile: hookedRelease + ", expect: [{why: {object: " + hooked + ", message: 'pre-install|BackoffLimitExceeded'}}, {exists: " + webRef + "}]",
+			meanwhile: hookedRelease + ", expect: [{why: {object: " + hooked + ", message: 'Job/default/hooked'}}, {exists: " + webRef + "}]",
 			recovery:  "ready: {object: " + hooked + "}",
 		},
 		{
