@@ -141,8 +141,15 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 		return hint.Errorf("allow user namespaces (Ubuntu: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0), or "+
 			"allow access to local services and other hosts with --allow-network", "%w: %w", ErrNotIsolated, err)
 	}
+	if limit := memoryLimit(); exited != nil && limit < virtualMemory {
+		return hint.Errorf("raise the limit, such as with 'ulimit -v unlimited'", "the limit of virtual memory (ulimit -v) is %d MiB, and a process of the sandbox can require %d MiB: %w",
+			limit>>20, virtualMemory>>20, err)
+	}
 	return err
 }
+
+// virtualMemory is sufficient for the largest process of a sandbox, the API server.
+const virtualMemory = 3 << 30
 
 // Remote returns the repository at an address of Serve as this program uses it.
 func (s *Sandbox) Remote(address string) remote.Repository {
@@ -179,10 +186,17 @@ func (s *Sandbox) run(ctx context.Context, inherited *os.File, args ...string) (
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	}
-	return out.Bytes(), fmt.Errorf("%s %s: %w: %s", helper.Sandbox, args[0], err, lastLine(log.String()))
+	return out.Bytes(), fmt.Errorf("%s %s: %w: %s", helper.Sandbox, args[0], err, reason(log.String()))
 }
 
-func lastLine(text string) string {
+// crash matches the line with which a Go program begins to print its stacks.
+var crash = regexp.MustCompile(`(?m)^\s*(?:✗ )?((?:panic|fatal error|runtime): .*)$`)
+
+// reason returns the line of an output that explains a failure: that of a crash, or the last one.
+func reason(text string) string {
+	if m := crash.FindStringSubmatch(text); m != nil {
+		return m[1]
+	}
 	text = strings.TrimSpace(text)
 	return strings.TrimPrefix(text[strings.LastIndexByte(text, '\n')+1:], "✗ ")
 }

@@ -76,6 +76,12 @@ func (k Kind) DependenciesOf(o Object) []ID {
 	return nil
 }
 
+// Uninstalled reports whether helm-controller has uninstalled a failed release as remediation.
+func Uninstalled(o Object) bool {
+	c, ok := FindCondition(o, "Remediated")
+	return ok && c.Status == "True" && c.Reason == "UninstallSucceeded"
+}
+
 // RetriesExhausted reports whether helm-controller stopped retrying a release
 // until the spec changes or the failures are reset. Controllers before v1.0
 // only report it in the message.

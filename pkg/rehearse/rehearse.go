@@ -50,7 +50,7 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 		return nil, err
 	}
 	r.Progress(r.To.Version, "comparing")
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), testrun.ReadTime)
+	ctx, cancel := testrun.Reading(ctx)
 	defer cancel()
 	return compare(ctx, from, to)
 }

@@ -84,7 +84,7 @@ type Run struct {
 	// have applied, as found by Read.
 	Flux    map[controllers.ID]settle.Flux
 	Objects map[controllers.ID]*unstructured.Unstructured
-	// Unsettled is the error with which Settle has ended at the deadline.
+	// Unsettled is the error with which Settle or Read has ended at its deadline.
 	Unsettled error
 	// Sources serves the mappings, and Generated are the Secrets and ConfigMaps that were created.
 	Sources   *sources.Server
@@ -122,6 +122,9 @@ func (r *Run) Start(ctx context.Context) error {
 	} {
 		r.Progress(step.text)
 		if err := step.do(ctx); err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			return fmt.Errorf("%s: %w", step.text, err)
 		}
 	}
@@ -167,7 +170,7 @@ func (r *Run) install(ctx context.Context) error {
 	if r.Set, err = manifests.Render(options); err != nil {
 		return err
 	}
-	objects := r.Set.Unstructured()
+	objects := append(r.Set.Unstructured(), operatorKinds()...)
 	r.stored = storedVersions(objects)
 	if err := kube.Apply(ctx, r.Sandbox.Client, objects); err != nil {
 		return err
@@ -276,24 +279,38 @@ func (r *Run) Provider() stub.Provider {
 	}
 }
 
-// ReadTime is the time limit for Read after the timeout of a run.
+// ReadTime bounds the reading, which the deadline of a run does not end.
 const ReadTime = time.Minute
 
-// Read reads the objects that the Flux objects have applied.
+// Reading returns a context for reading what was reached: it ends after ReadTime, or if ctx is canceled, and not at the
+// deadline of ctx.
+func Reading(ctx context.Context) (context.Context, context.CancelFunc) {
+	bounded, end := context.WithTimeout(context.WithoutCancel(ctx), ReadTime)
+	reading, cancel := context.WithCancelCause(bounded)
+	stop := context.AfterFunc(ctx, func() {
+		if cause := context.Cause(ctx); !errors.Is(cause, context.DeadlineExceeded) {
+			cancel(cause)
+		}
+	})
+	return reading, func() { stop(); cancel(nil); end() }
+}
+
+// Read reads the objects that the Flux objects have applied. If ReadTime is too short, Objects is incomplete and Unsettled is set.
 func (r *Run) Read(ctx context.Context) error {
 	r.Progress("reading the objects")
-	if err := r.read(ctx); err != nil {
-		return fmt.Errorf("reading the objects: %w", err)
+	ctx, cancel := Reading(ctx)
+	defer cancel()
+	err := r.read(ctx)
+	if err != nil {
+		err = fmt.Errorf("reading the objects: %w", err)
 	}
-	return nil
+	if errors.Is(err, context.DeadlineExceeded) {
+		r.Unsettled, err = cmp.Or(r.Unsettled, err), nil
+	}
+	return err
 }
 
 func (r *Run) read(ctx context.Context) error {
-	if r.Unsettled != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), ReadTime)
-		defer cancel()
-	}
 	targets := map[controllers.VersionedID]bool{}
 	for t, f := range r.Flux {
 		targets[controllers.VersionedID{ID: t, Version: r.storageVersion(f.Kind)}] = true
@@ -328,7 +345,7 @@ func (r *Run) ReadAll(ctx context.Context, targets map[controllers.VersionedID]b
 			return nil
 		})
 	}
-	return found, g.Wait()
+	return found, g.Wait() // found is what was read before a failure
 }
 
 // Storage returns the API version in which the version of Flux stores a kind: the newest one, to

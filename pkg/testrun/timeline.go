@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -38,8 +37,8 @@ func (r *Run) push(ctx context.Context) error {
 	if r.Head == nil {
 		return nil
 	}
-	if r.Unsettled != nil {
-		return hint.Errorf("increase --timeout", "the base %s was not reconciled in time: %w", r.Base, r.Unsettled)
+	if r.Unsettled != nil { // the report is about the base, without a timeline
+		return nil
 	}
 	t := &Timeline{Base: r.Base, NotReady: []settle.Status{}}
 	before, _, _ := settle.Statuses(r.Flux)
@@ -234,7 +233,7 @@ func (c *recorder) see(gvk schema.GroupVersionKind, e kube.Event, first bool) {
 func (o *object) observe(k controllers.Kind, is controllers.Object, entry timeline.Entry, first bool) {
 	failure, ready := "", k.Ready(is)
 	if ready.Status == "False" && !k.Pending(is) && ready.Reason != "" {
-		failure = redact.Text(ready.Message)
+		failure = redact.Text(settle.Flux{Kind: k, Object: is}.Failure())
 	}
 	if failure != o.failure && failure != "" && !first {
 		o.entries = append(o.entries, with(entry, timeline.Failed, failure))
@@ -243,11 +242,15 @@ func (o *object) observe(k controllers.Kind, is controllers.Object, entry timeli
 	if !k.Release {
 		return
 	}
-	latest := controllers.Path{"status.history[0].version"}
-	version, status := latest.String(is), controllers.Path{"status.history[0].status"}.String(is)
-	release := strings.TrimSpace("revision " + version + ": chart " + controllers.Path{"status.history[0].chartVersion"}.String(is) + ", " + status)
-	if version != "" && release != o.release && !first {
-		o.entries = append(o.entries, with(entry, timeline.Released, redact.Text(release)))
+	latest := func(field string) string { return controllers.Path{"status.history[0]." + field}.String(is) }
+	action, release := timeline.Released, "revision "+latest("version")+": chart "+latest("chartVersion")
+	if controllers.Uninstalled(is) {
+		action = timeline.Uninstalled
+	} else {
+		release += ", " + latest("status")
+	}
+	if latest("version") != "" && release != o.release && !first {
+		o.entries = append(o.entries, with(entry, action, redact.Text(release)))
 	}
 	o.release = release
 }

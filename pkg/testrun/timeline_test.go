@@ -1,6 +1,8 @@
 package testrun
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
 // TestRecorder checks what each sequence of events means.
@@ -98,5 +101,66 @@ func TestRecorderOfRelease(t *testing.T) {
 	want := "failed timed out\nreleased revision 2: chart 1.0.0, failed\nfailed rolled back\nreleased revision 3: chart 1.0.0, deployed"
 	if strings.Join(got, "\n") != want {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+}
+
+// TestRecorderOfUninstall checks that a release which was uninstalled as remediation is not said to have failed because the
+// remediation has succeeded.
+func TestRecorderOfUninstall(t *testing.T) {
+	t.Parallel()
+	const failure = "Helm install failed for release shop/web with chart web@1.0.0: context deadline exceeded"
+	const remedy = "Helm uninstall remediation for release shop/web.v1 with chart web@1.0.0 succeeded"
+	condition := func(typ, status, reason, message string) map[string]any {
+		return map[string]any{"type": typ, "status": status, "reason": reason, "message": message}
+	}
+	release := func(status string, conditions ...any) controllers.Object {
+		return controllers.Object{
+			"metadata": map[string]any{"namespace": "shop", "name": "web", "uid": "1"},
+			"status": map[string]any{
+				"history":    []any{map[string]any{"version": "1", "status": status, "chartVersion": "1.0.0"}},
+				"conditions": conditions,
+			},
+		}
+	}
+	released := condition("Released", "False", "InstallFailed", failure)
+	r := &recorder{run: &Run{Now: time.Now}, known: map[controllers.ID]*object{}, start: time.Now()}
+	k, _ := controllers.FindKind("HelmRelease")
+	gvk := schema.GroupVersionKind{Group: k.Group, Version: k.Version, Kind: k.Kind}
+	last := release("uninstalled", condition("Ready", "False", "UninstallSucceeded", remedy), released, condition("Remediated", "True", "UninstallSucceeded", remedy))
+	for _, o := range []controllers.Object{release("failed", condition("Ready", "False", "InstallFailed", failure), released), last} {
+		r.see(gvk, kube.Event{Object: o}, false)
+	}
+	r.relevant(controllers.ID{Group: k.Group, Kind: k.Kind, Namespace: "shop", Name: "web"})
+	var got []string
+	for _, e := range r.entries() {
+		got = append(got, e.Action+" "+e.Message)
+	}
+	want := "created \nfailed " + failure + "\nreleased revision 1: chart 1.0.0, failed\nuninstalled revision 1: chart 1.0.0"
+	if strings.Join(got, "\n") != want {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), want)
+	}
+	list, _, _ := settle.Statuses(map[controllers.ID]settle.Flux{{Name: "web"}: {Kind: k, Object: last}})
+	if len(list) != 1 || list[0].Message != "uninstalled after a failure: "+failure {
+		t.Errorf("status %+v", list)
+	}
+}
+
+// TestReading checks that what was reached can be read after the deadline, but not after an interruption.
+func TestReading(t *testing.T) {
+	t.Parallel()
+	over, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Hour))
+	defer cancel()
+	ctx, cancel := Reading(over)
+	defer cancel()
+	if _, bounded := ctx.Deadline(); ctx.Err() != nil || !bounded {
+		t.Errorf("after the deadline: %v, bounded %t", ctx.Err(), bounded)
+	}
+	running, interrupt := context.WithCancel(t.Context())
+	ctx, cancel = Reading(running)
+	defer cancel()
+	interrupt()
+	<-ctx.Done()
+	if !errors.Is(context.Cause(ctx), context.Canceled) {
+		t.Errorf("interrupted: %v", context.Cause(ctx))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +107,10 @@ var gitServer = []string{
 	"git unpack-objects", "git upload-pack", "git-http-backend", "update",
 }
 
+// gnuPG matches what kustomize-controller uses to decrypt: gpg and its agent, which can access the files of the controller, their
+// socket, and the libraries of the system.
+var gnuPG = regexp.MustCompile(`^(/\S+/flux-\d+/programs/gpg|/usr/bin/gpg-agent|/\S+/sops-gnupghome-\d+/S\.gpg-agent|(/usr)?/lib(64)?/\S+\.so[.0-9]*|/etc/ld\.so\.cache)$`)
+
 // violations returns what a command did outside of its directories. baseline are the files that commands open for a
 // harmless repository, too.
 func (m machine) violations(dir string, baseline map[string]bool, done trace) []string {
@@ -114,18 +119,19 @@ func (m machine) violations(dir string, baseline map[string]bool, done trace) []
 	for program := range done.executed {
 		path, argument, _ := strings.Cut(program, " ")
 		server := slices.Contains(gitServer, strings.TrimSpace(filepath.Base(path)+" "+argument)) && !below(path, dir, m.home, m.temporary)
-		if !server && !below(path, programs...) {
+		if !server && !below(path, programs...) && !gnuPG.MatchString(path) {
 			found = append(found, "runs "+program)
 		}
 	}
 	for address := range done.connected {
-		if at, err := netip.ParseAddrPort(address); err != nil || !at.Addr().IsLoopback() || address == m.server.address {
+		at, err := netip.ParseAddrPort(address)
+		if (err != nil || !at.Addr().IsLoopback() || address == m.server.address) && !gnuPG.MatchString(address) {
 			found = append(found, "connects to "+address)
 		}
 	}
 	for file := range done.opened {
 		secret := below(file, filepath.Dir(m.outside)) || below(file, "/proc") && filepath.Base(file) == "environ" || slices.ContainsFunc(credentials, func(name string) bool { return file == filepath.Join(m.home, name) })
-		if secret || !baseline[file] && !m.mayOpen(dir, file) {
+		if secret || !baseline[file] && !m.mayOpen(dir, file) && !gnuPG.MatchString(file) {
 			found = append(found, "opens "+file)
 		}
 	}

@@ -18,14 +18,19 @@ import (
 type repositoryReport struct {
 	Result  string
 	Objects []struct {
-		Object struct{ Kind, Namespace, Name string }
-		Status string
-		Order  int
+		Object          struct{ Kind, Namespace, Name string }
+		Status, Message string
+		Order           int
+	}
+	NotTested []struct {
+		Object   struct{ Kind, Name string }
+		Intended bool
 	}
 	Causes []struct {
 		Object        struct{ Kind, Name string }
 		Message, File string
 		Remedies      []string
+		Blocks        []struct{ Kind, Name string }
 	}
 	Missing, Generated []struct {
 		Object struct{ Kind, Name string }
@@ -171,6 +176,7 @@ func TestNightlyRepositories(t *testing.T) {
 	testRepositories(t, map[string]func(*shell){
 		"monitoring": testMonitoring, "tenancy": testTenancy, "secrets": testSecrets, "conflicts": testConflicts,
 		"immutable": testImmutable, "crd": testCRD, "interrupted": testInterrupted, "decryption": testDecryption,
+		"timeout": testTimeout, "instance": testInstance, "pgp": testPGP,
 	})
 }
 

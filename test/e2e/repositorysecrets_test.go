@@ -27,6 +27,16 @@ func sealedToken(t *testing.T, keys *testsops.Sealer) string {
 	return manifest
 }
 
+// tokenFile is a test file that expects the decrypted Secret.
+const tokenFile = `apiVersion: test.fluxkit.dev/v1
+kind: Test
+metadata: {name: token}
+spec:
+  steps:
+  - expect:
+    - value: {object: {apiVersion: v1, kind: Secret, namespace: apps, name: token}, expression: object.data.token, equals: Y29ycmVjdCBob3JzZQ==}
+`
+
 // testDecryption encrypts a Secret for an age key. The near miss is another age key.
 func testDecryption(sh *shell) {
 	keys, err := testsops.New()
@@ -39,14 +49,7 @@ func testDecryption(sh *shell) {
 	}
 	dir := writeLayout(sh, "tenancy", map[string]string{
 		"tenants/production/token.yaml": sealedToken(sh.t, keys),
-		"tests/token.fluxtest.yaml": `apiVersion: test.fluxkit.dev/v1
-kind: Test
-metadata: {name: token}
-spec:
-  steps:
-  - expect:
-    - value: {object: {apiVersion: v1, kind: Secret, namespace: apps, name: token}, expression: object.data.token, equals: Y29ycmVjdCBob3JzZQ==}
-`,
+		"tests/token.fluxtest.yaml":     tokenFile,
 	}, given()...)
 	right, wrong := tempFile(sh.t, "right.agekey", keys.Identity.String()+"\n"), tempFile(sh.t, "wrong.agekey", other.Identity.String()+"\n")
 	r, text := runTest(sh, dir, 0, tenant, "--age-key-file", right)

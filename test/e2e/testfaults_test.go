@@ -19,6 +19,16 @@ const (
 	scan    = "apply: [{apiVersion: image.toolkit.fluxcd.io/v1, kind: ImageRepository, metadata: {name: scanned, namespace: flux-system}, spec: {image: REGISTRY/web, insecure: true, interval: 10m}}]"
 )
 
+// hookedRelease is a commit of a release whose hook runs a Job before the installation. The release is tried again with other values.
+const (
+	hooked        = "{kind: HelmRelease, namespace: default, name: hooked}"
+	hookedRelease = `commit: {files: {charts/hooked/Chart.yaml: "apiVersion: v2\nname: hooked\nversion: 0.1.0\n",` +
+		`charts/hooked/templates/job.yaml: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: hooked, annotations: {helm.sh/hook: 'pre-upgrade, pre-install'}}\nspec:\n  backoffLimit: 0\n` +
+		`  template: {spec: {restartPolicy: Never, containers: [{name: migrate, image: migrate}]}}\n",` +
+		`infra/hooked.yaml: "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: hooked, namespace: default}\nspec:\n  interval: 10m\n` +
+		`  chart: {spec: {chart: ./charts/hooked, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n"}}`
+)
+
 // settingsOf returns a commit that changes the settings, and what is applied then.
 func settingsOf(color string) (commit, expect string) {
 	return "commit: {files: {infra/settings.yaml: \"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: settings, namespace: default}\\ndata: {color: " + color + "}\\n\"}}",
@@ -98,6 +108,19 @@ func faultTests() []faultTest {
 		{
 			name: "pull-errors", nightly: true, fault: "pods: {namespace: default, state: image-pull-error}",
 			meanwhile: imageOf("6.9.2") + ", expect: [{why: {object: " + ksApps + ", message: 'podinfo:6.9.2'}}]", recovery: "ready: {object: " + ksApps + "}",
+		},
+		{
+			name: "pods-by-label", nightly: true, fault: "pods: {namespace: default, labels: {app: web}, state: crash-loop}",
+			meanwhile: imageOf("6.9.4") + ", expect: [{why: {object: " + ksApps + ", message: 'web'}}]", recovery: "ready: {object: " + ksApps + "}",
+		},
+		{ // the near miss: no pod has the label
+			name: "pods-by-other-label", nightly: true, fault: "pods: {namespace: default, labels: {app: api}, state: crash-loop}",
+			meanwhile: imageOf("6.9.5") + ", expect: [{ready: {object: " + ksApps + "}}]", recovery: "ready: {object: " + ksApps + "}",
+		},
+		{
+			name: "pods-by-hook", nightly: true, fault: "pods: {namespace: default, hook: pre-install, state: fail}",
+			meanwhile: hookedRelease + ", expect: [{why: {object: " + hooked + ", message: 'Job/default/hooked'}}, {exists: " + webRef + "}]",
+			recovery:  "ready: {object: " + hooked + "}}], patch: [{object: " + hooked + ", merge: {spec: {values: {again: true}}}",
 		},
 		{
 			name: "quota", nightly: true, fault: "quota: {namespace: default, hard: {pods: '0'}}",

@@ -321,7 +321,7 @@ func TestNightlyFilesCommand(t *testing.T) {
 			files[strings.Replace(name, "apps/", "web/", 1)] = content
 		}
 	}
-	wrong := "  - {expect: [{exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}, {exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: gone}}]}\n"
+	wrong := "  - {commit: {files: {web/kustomization.yaml: 'resources: [gone.yaml]'}}, expect: [{exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}, {exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: gone}}]}\n"
 	files["tests/wrong.fluxtest.yaml"] = fmt.Sprintf(testHead, "wrong") + wrong
 	dir := writeFleet(sh, files)
 	var report struct {
@@ -339,6 +339,9 @@ func TestNightlyFilesCommand(t *testing.T) {
 		if last := i == len(report.Tests)-1; last != (r.Outcome == assert.Failed) || !last && r.Outcome != assert.Passed {
 			t.Error(r.Outcome, r)
 		}
+	}
+	if actual := report.Tests[len(report.Tests)-1].Actual; !strings.HasPrefix(actual, "it does not exist; not ready: Kustomization/flux-system/apps: ") || !strings.Contains(actual, "gone.yaml") {
+		t.Errorf("the failed assertion does not name what fails to build: %s", actual)
 	}
 	if report.Result != settle.NotReady || len(report.Tests) < 15 {
 		t.Errorf("%s, %d results\n%s", report.Result, len(report.Tests), stderr)

@@ -18,6 +18,8 @@ const (
 	Deleted   = "deleted"
 	Failed    = "failed"
 	Released  = "released"
+	// Uninstalled is the remediation of a failed release.
+	Uninstalled = "uninstalled"
 )
 
 // Interrupted is the message of an object that is deleted before it is created again.
@@ -45,7 +47,7 @@ type Entry struct {
 
 // Disruptive reports whether an entry interrupts something.
 func (e Entry) Disruptive() bool {
-	return slices.Contains([]string{Restarted, Recreated, Deleted, Failed}, e.Action)
+	return slices.Contains([]string{Restarted, Recreated, Deleted, Failed, Uninstalled}, e.Action)
 }
 
 // String returns the entry as a line.

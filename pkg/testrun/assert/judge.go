@@ -3,6 +3,7 @@ package assert
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -25,6 +26,8 @@ type judgment struct {
 	// actual is the state if the assertion does not hold, unknown the reason if this cannot be determined.
 	actual, unknown string
 	since           time.Time
+	// absent is set if the object does not exist, or its kind is not served.
+	absent bool
 }
 
 func holds() judgment { return judgment{holds: true} }
@@ -77,7 +80,7 @@ func unread(ref Ref, h history) (judgment, bool) {
 		return judgment{unknown: h.err.Error()}, true
 	case h.unserved:
 		gvk := ref.GroupVersionKind()
-		return judgment{unknown: fmt.Sprintf("the API server does not serve %s in %s", gvk.Kind, gvk.GroupVersion()), since: h.since}, true
+		return judgment{unknown: fmt.Sprintf("the API server does not serve %s in %s", gvk.Kind, gvk.GroupVersion()), since: h.since, absent: true}, true
 	case !h.listed:
 		return judgment{unknown: ref.String() + " has not been read"}, true
 	}
@@ -92,9 +95,9 @@ func (r observer) existing(ref Ref) (history, judgment, bool) {
 	}
 	switch {
 	case h.object == nil && len(h.deleted) > 0:
-		return h, judgment{actual: "it was deleted", since: h.since}, false
+		return h, judgment{actual: "it was deleted", since: h.since, absent: true}, false
 	case h.object == nil:
-		return h, judgment{actual: "it does not exist"}, false
+		return h, judgment{actual: "it does not exist", absent: true}, false
 	}
 	return h, judgment{}, true
 }
@@ -330,6 +333,48 @@ func (r observer) committed(ctx context.Context, want *FilePattern) judgment {
 		return judgment{actual: "the content does not match"}
 	}
 	return holds()
+}
+
+// maxBlamed is the maximum number of root causes in a result.
+const maxBlamed = 3
+
+// blame adds to the judgments about objects that do not exist why Flux objects are not ready: they may fail to apply the object.
+// A root cause is described once in a run.
+func (r observer) blame(ctx context.Context, checks []*check) {
+	interrupted := ctx.Err() != nil && !errors.Is(context.Cause(ctx), errStepTimeout)
+	if interrupted || r.Failed == nil || !slices.ContainsFunc(checks, func(c *check) bool { return c.last.absent }) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	causes := diagnose.Diagnoser{Client: r.Client, Home: r.Home, Now: r.Now()}.Failed(ctx, r.Failed()).Causes
+	for _, c := range checks {
+		if c.last.absent && len(causes) > 0 {
+			c.last.explain(r.describe(causes[:min(len(causes), maxBlamed)]))
+		}
+	}
+}
+
+// describe returns root causes as text, with the messages that it has not returned before.
+func (r observer) describe(causes []diagnose.Cause) string {
+	var all []string
+	for _, cause := range causes {
+		text := cause.Root().Object.String()
+		if full := text + ": " + redact.Text(cause.Root().Message); !r.described[full] {
+			r.described[full], text = true, full
+		}
+		all = append(all, text)
+	}
+	return strings.Join(all, "; ")
+}
+
+// explain adds what is not ready to a judgment.
+func (j *judgment) explain(text string) {
+	if j.unknown != "" {
+		j.unknown += "; not ready: " + text
+	} else {
+		j.actual += "; not ready: " + text
+	}
 }
 
 func (r observer) why(ctx context.Context, want *Why) judgment {

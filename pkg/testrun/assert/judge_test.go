@@ -10,6 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/expression/cel"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // observed is a runner that sees what a test puts into its hub.
@@ -95,6 +97,30 @@ func TestExistence(t *testing.T) {
 	// A kind that does not exist: that nothing of it exists is not known.
 	o.hub.update(secret, func(h *history) { h.unserved = true })
 	o.expect(Expectation{Absent: &secret}, 0, "? the API server does not serve Secret in v1")
+}
+
+// TestBlame checks that a result about an object that does not exist names what is not ready, with a message that other
+// results do not repeat.
+func TestBlame(t *testing.T) {
+	t.Parallel()
+	o := observe(t)
+	o.described = map[string]bool{}
+	o.know(settings, secret)
+	o.hub.update(secret, func(h *history) { h.unserved = true })
+	cause := func(name, message string) diagnose.Cause {
+		return diagnose.Cause{Chain: []rules.Finding{{Object: controllers.ID{Kind: "Kustomization", Namespace: "apps", Name: name}, Message: message}}}
+	}
+	causes := []diagnose.Cause{cause("a", "the build failed"), cause("b", "the path does not exist")}
+	absent, unserved := o.exists(settings), o.exists(secret)
+	if !absent.absent || !unserved.absent || o.absent(settings).absent {
+		t.Error("an object that does not exist is not marked")
+	}
+	absent.explain(o.describe(causes[:1]))
+	unserved.explain(o.describe(causes))
+	if absent.actual != "it does not exist; not ready: Kustomization/apps/a: the build failed" ||
+		unserved.unknown != "the API server does not serve Secret in v1; not ready: Kustomization/apps/a; Kustomization/apps/b: the path does not exist" {
+		t.Errorf("%q, %q", absent.actual, unserved.unknown)
+	}
 }
 
 func TestValue(t *testing.T) {

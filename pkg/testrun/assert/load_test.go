@@ -147,6 +147,9 @@ func TestInvalid(t *testing.T) {
 		{"text for a boolean", faulty("server: {name: git, down: \"yes\"}"), "x:7:33: spec.steps[0].faults[0].server.down: must be true or false, not a string\n" +
 			"x:6:5: spec.steps[0].faults[0]: server: exactly one of down, status and delay is required"},
 		{"no such state", faulty("pods: {namespace: a, state: crashing}"), "x:6:5: spec.steps[0].faults[0]: pods.state: must be crash-loop or image-pull-error or pending or slow-start or fail, not crashing"},
+		{"no such hook", faulty("pods: {namespace: a, hook: install, state: fail}"), "x:6:5: spec.steps[0].faults[0]: pods.hook: must be test or pre-install or post-install or pre-upgrade or post-upgrade or pre-rollback or post-rollback or pre-delete or post-delete, not install"},
+		{"number for a label", faulty("pods: {namespace: a, labels: [web], state: fail}"), "x:7:36: spec.steps[0].faults[0].pods.labels: must be an object, not a list"},
+		{"invalid label", faulty("pods: {namespace: a, labels: {app: a b}, state: fail}"), `x:6:5: spec.steps[0].faults[0]: pods.labels: invalid labels "app=a b"`},
 		{"no such controller state", faulty("controller: {name: helm-controller, state: dead}"), "x:6:5: spec.steps[0].faults[0]: controller.state: must be killed or leaderless, not dead"},
 		{"number for a limit", faulty("quota: {namespace: a, hard: [pods]}"), "x:7:35: spec.steps[0].faults[0].quota.hard: must be an object, not a list"},
 		{"same name", steps("  - name: a\n---\n") + steps("  - name: a\n"), `x:8:1: metadata.name: the test on line 1 has the same name "x"`},

@@ -9,6 +9,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
 )
 
@@ -24,8 +25,10 @@ type Runner struct {
 	Permission string
 	// Sink receives the notifications.
 	Sink *Sink
-	// Settle waits until all Flux objects have been reconciled or are stuck.
+	// Settle waits until all Flux objects have been reconciled or are stuck, and Failed returns those that it has found not to
+	// be ready. Failed may be nil.
 	Settle func(context.Context) error
+	Failed func() []diagnose.Failed
 	// Now is the clock.
 	Now func() time.Time
 	// Progress is called with each step.
@@ -38,12 +41,14 @@ type Runner struct {
 	began int
 	// ended is the moment before the end of the faults of the last step.
 	ended int
+	// described are the root causes in results.
+	described map[string]bool
 }
 
 // Start watches the objects of the tests' assertions until Close. Earlier events and notifications are not observed.
 func (r *Runner) Start(ctx context.Context, tests []Test) {
 	ctx, r.stop = context.WithCancel(ctx)
-	r.hub, r.tests = newHub(r.Client, r.Now), tests
+	r.hub, r.tests, r.described = newHub(r.Client, r.Now), tests, map[string]bool{}
 	r.Sink.connect(r.hub)
 	r.hub.watchEvents(ctx)
 	r.permit(ctx)
@@ -164,6 +169,7 @@ func (r *Runner) step(ctx context.Context, t Test, s Step, from int) []Result {
 			Actual: "they have not", Seconds: seconds(r.Now().Sub(started)),
 		})
 	}
+	observer{r}.blame(ctx, checks)
 	if err := r.end(ctx, end); err != nil {
 		results = append(results, Result{
 			Test: t.Name, Step: s.Name, File: s.File, Line: s.Line, Outcome: Undetermined, Expected: "the faults of the step end", Actual: err.Error(), Seconds: seconds(r.Now().Sub(started)),

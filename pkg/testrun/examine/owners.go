@@ -169,6 +169,9 @@ func (r examination) listOrphans(ctx context.Context, report *Report) error {
 		mu.Lock()
 		defer mu.Unlock()
 		owner := labelled[0]
+		if f := r.Flux[owner]; existing[owner] && f.Failed() && !f.Stuck() {
+			return // it is still being applied, and enters the inventory then
+		}
 		found[ref] = Orphan{ref, owner, !existing[owner]}
 	})
 	for _, o := range found {

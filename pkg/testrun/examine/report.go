@@ -4,9 +4,12 @@ package examine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/internal/secrets/redact"
@@ -96,6 +99,9 @@ type Report struct {
 	Timeline *testrun.Timeline `json:"timeline,omitempty"`
 	// Tests are the results of the assertions in test files.
 	Tests []assert.Result `json:"tests,omitempty"`
+
+	// ofBase is set if the report is about the base, because it was not reconciled in time.
+	ofBase bool
 }
 
 // AddTests adds the results of test files.
@@ -112,8 +118,10 @@ type Controller struct {
 	Ran    string `json:"ran"`
 }
 
-// Run examines the objects that a run has read.
+// Run examines the objects that a run has read. What takes too long is listed as unknown.
 func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
+	ctx, cancel := testrun.Reading(ctx)
+	defer cancel()
 	r.Progress("examining the result")
 	report := &Report{
 		Flux: r.Distribution.Version, Path: r.Repository.Path, Causes: []Cause{}, Missing: []stub.Need{}, Conflicts: []Conflict{},
@@ -122,19 +130,28 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	for _, name := range r.Repository.Components {
 		report.Controllers = append(report.Controllers, Controller{name, r.Distribution.Tags[name], r.Versions[name]})
 	}
-	var err error
-	if _, report.Ignored, err = r.Sandbox.Controllers(ctx); err != nil {
-		return nil, fmt.Errorf("examining the result: %w", err)
-	}
 	report.Objects, report.NotTested, report.Seconds = settle.Statuses(r.Flux)
 	for ref := range r.Objects {
 		if _, is := controllers.KindOf(ref.Group, ref.Kind); !is {
 			report.Applied++
 		}
+		if reason := operated(ref); reason != "" {
+			report.NotTested = append(report.NotTested, settle.Omission{Object: ref, Reason: reason, Intended: !ref.IsResourceSet()})
+		}
+	}
+	slices.SortFunc(report.NotTested, func(a, b settle.Omission) int { return strings.Compare(a.Object.String(), b.Object.String()) })
+	if report.ofBase = r.Head != nil && r.Timeline == nil; report.ofBase {
+		report.Unknown = append(report.Unknown, "the head: the base "+r.Base+" was not reconciled in time")
 	}
 	e := examination{r}
-	for _, step := range []func(context.Context, *Report) error{e.listCauses, e.listMissing, e.listConflicts, e.listOrphans, e.listDeprecated} {
-		if err := step(ctx, report); err != nil {
+	for _, step := range []struct {
+		about string
+		list  func(context.Context, *Report) error
+	}{
+		{"root causes", e.listCauses}, {"missing Secrets and ConfigMaps", e.listMissing}, {"objects with several owners", e.listConflicts},
+		{"objects in no inventory", e.listOrphans}, {"warnings of the API server", e.listDeprecated}, {"arguments of the controllers", e.listIgnored},
+	} {
+		if err := report.unread(step.about, step.list(ctx, report)); err != nil {
 			return nil, fmt.Errorf("examining the result: %w", err)
 		}
 	}
@@ -143,6 +160,26 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 	}
 	report.conclude()
 	return report, nil
+}
+
+// operated returns why an object of flux-operator is not tested, "" for other objects. What a ResourceSet applies is missing.
+func operated(ref controllers.ID) string {
+	switch {
+	case ref.IsFluxInstance():
+		return "the sandbox installs the components and the minor version of Flux itself, without spec.kustomize"
+	case ref.Group == controllers.OperatorGroup:
+		return "flux-operator does not run in the sandbox"
+	}
+	return ""
+}
+
+// unread lists as unknown what could not be read in time. It returns any other error.
+func (p *Report) unread(about string, err error) error {
+	if !errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	p.Unknown = append(p.Unknown, "timed out reading: "+about)
+	return nil
 }
 
 // Count returns the number of ready resources, and of those that were to be reconciled.
@@ -171,7 +208,7 @@ func (p *Report) conclude() {
 	}
 	failed := slices.ContainsFunc(p.Objects, func(s settle.Status) bool { return s.Status == settle.NotReady || s.Status == settle.NotReconciled })
 	differs := slices.ContainsFunc(p.Conflicts, func(c Conflict) bool { return c.Differs })
-	if len(p.Causes) > 0 || failed && !p.unsettled() || differs || p.outcomes(assert.Failed) {
+	if !p.ofBase && (len(p.Causes) > 0 || failed && !p.unsettled() || differs || p.outcomes(assert.Failed)) {
 		p.Result = settle.NotReady
 	}
 	budget.ShortenTexts(p)
@@ -199,13 +236,13 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 		if !f.Failed() || waiting[t] != nil {
 			continue
 		}
-		if r.Unsettled != nil && !f.Kind.Finished(f.Object) {
-			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+rules.Readiness(f.Kind, f.Object).Message))
+		if r.Unsettled != nil && !f.Stuck() {
+			report.Unknown = append(report.Unknown, redact.Text(inTime+t.String()+": "+f.Failure()))
 			continue
 		}
 		failed = append(failed, diagnose.Failed{ID: t, Last: f.Object})
 	}
-	if r.Unsettled != nil && len(report.Unknown) == 0 {
+	if r.Unsettled != nil && len(report.Unknown)+len(failed) == 0 {
 		report.Unknown = append(report.Unknown, inTime+"not all objects were created")
 	}
 	result := diagnose.Diagnoser{Client: r.Sandbox.Client, Home: r.Set.Namespace, Now: r.Now(), Kustomizer: r.Kustomizer}.Failed(ctx, failed)
@@ -228,10 +265,16 @@ func (r examination) listCauses(ctx context.Context, report *Report) error {
 	}
 	for _, f := range failed {
 		if !explained[f.ID] {
-			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(rules.Readiness(r.Flux[f.ID].Kind, f.Last).Message), File: r.fileOf(ctx, f.ID)})
+			report.Causes = append(report.Causes, Cause{Object: f.ID, Message: redact.Text(r.Flux[f.ID].Failure()), File: r.fileOf(ctx, f.ID)})
 		}
 	}
 	return context.Cause(ctx)
+}
+
+// listIgnored lists the arguments of controllers that the sandbox ignores.
+func (r examination) listIgnored(ctx context.Context, report *Report) (err error) {
+	_, report.Ignored, err = r.Sandbox.Controllers(ctx)
+	return err
 }
 
 // listMissing lists the Secrets and ConfigMaps that failed objects are still missing.
@@ -249,17 +292,39 @@ func (r examination) listMissing(ctx context.Context, report *Report) error {
 	return err
 }
 
-// waiting returns the objects whose reconciliation waits for a failed object, and for which one.
+// waiting returns the objects whose reconciliation waits for a failed object, and which one is the first of the chain.
 func (r examination) waiting() map[controllers.ID]*controllers.ID {
 	stuck := map[controllers.ID]bool{}
 	for t, f := range r.Flux {
-		stuck[t] = f.Failed()
+		stuck[t] = f.Failed() && (r.Unsettled == nil || f.Stuck())
 	}
 	found := map[controllers.ID]*controllers.ID{}
-	for t, f := range r.Flux {
-		if stuck[t] && r.Unsettled == nil {
-			found[t] = settle.Awaits(f, stuck)
+	for before := -1; before != len(found); {
+		before = len(found)
+		for _, t := range r.sortedFlux() {
+			f := r.Flux[t]
+			if found[t] != nil || !f.Failed() {
+				continue
+			}
+			by := settle.Awaits(f, stuck)
+			if by == nil && r.Unsettled != nil && f.Kind.Pending(f.Object) {
+				needs := slices.Concat(f.Kind.Upstream(f.Object), f.Kind.DependenciesOf(f.Object))
+				if i := slices.IndexFunc(needs, func(id controllers.ID) bool { return stuck[id] }); i >= 0 {
+					by = &needs[i]
+				}
+			}
+			if by != nil {
+				found[t], stuck[t] = by, true
+			}
 		}
+	}
+	for t, by := range found {
+		for range found { // not longer, because there may be a cycle
+			if found[*by] != nil {
+				by = found[*by]
+			}
+		}
+		found[t] = by
 	}
 	return found
 }
@@ -295,6 +360,9 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 	if c.Code == "decryption" && r.usesAgeKey(c.Object) {
 		c.Remedies = []string{"set --age-key-file to the matching age key, or encrypt the values for the given key: sops updatekeys"}
 	}
+	if c.Code == "api-missing" {
+		c.Remedies = r.committing(c)
+	}
 	if r.unreachable(found.Root()) {
 		c.Message = "the sandbox has no network: " + c.Message
 		c.Remedies = []string{
@@ -304,6 +372,24 @@ func (r examination) cause(ctx context.Context, found diagnose.Cause) Cause {
 	}
 	c.File = r.fileOf(ctx, c.Object)
 	return c
+}
+
+// committing returns the remedies for a kind that is not served. A CRD that is installed by other means is missing in the sandbox,
+// and the Kustomization of the cluster's directory cannot depend on one that it applies.
+func (r examination) committing(c Cause) []string {
+	root := slices.ContainsFunc(r.Initial(), func(o *unstructured.Unstructured) bool { return controllers.IDOf(o.Object) == c.Object })
+	var all []string
+	for _, remedy := range c.Remedies {
+		if strings.Contains(remedy, "install the CRD of") {
+			remedy = strings.Replace(remedy, "install the CRD of", "commit the CRD of", 1) + ": the sandbox only contains CRDs of Flux and of the repository"
+		}
+		if root {
+			remedy = strings.Replace(remedy, "add the Kustomization or HelmRelease that installs it to .spec.dependsOn of "+c.Object.String(),
+				"move the objects of this kind to another Kustomization that depends on the one with the CRD", 1)
+		}
+		all = append(all, remedy)
+	}
+	return all
 }
 
 // unreachable reports whether an object refers to a server outside of the sandbox, which has no network. A HelmChart refers

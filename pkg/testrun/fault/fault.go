@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/sandbox"
@@ -60,10 +63,12 @@ type Webhook struct {
 	Deny string `field:"deny"`
 }
 
-// Pods selects a state of the simulated pods in a namespace.
+// Pods selects a state of the simulated pods in a namespace: of all of them, those with Labels, or those of a hook of Helm.
 type Pods struct {
-	Namespace string `field:"namespace,required"`
-	State     string `field:"state,required"`
+	Namespace string            `field:"namespace,required"`
+	Labels    map[string]string `field:"labels"`
+	Hook      string            `field:"hook"`
+	State     string            `field:"state,required"`
 }
 
 // Quota creates a ResourceQuota.
@@ -89,6 +94,15 @@ func podStates() []string {
 	return []string{crashLoop, "image-pull-error", "pending", "slow-start", "fail"}
 }
 
+// hooks are the values of the annotation of Helm.
+func hooks() []string {
+	all := []string{"test"}
+	for _, action := range []string{"install", "upgrade", "rollback", "delete"} {
+		all = append(all, "pre-"+action, "post-"+action)
+	}
+	return all
+}
+
 // Check returns the violation of a constraint that the types of a fault do not express, or "".
 func (f *Fault) Check() string {
 	set := 0
@@ -112,9 +126,19 @@ func (f *Fault) Check() string {
 	case f.APIServer != nil:
 		return among("apiServer.state", f.APIServer.State, []string{Restarted})
 	case f.Pods != nil:
-		return among("pods.state", f.Pods.State, podStates())
+		return f.Pods.check()
 	}
 	return ""
+}
+
+func (p *Pods) check() string {
+	if _, err := labels.ValidatedSelectorFromSet(p.Labels); err != nil {
+		return fmt.Sprintf("pods.labels: invalid labels %q", labels.FormatLabels(p.Labels))
+	}
+	if p.Hook != "" && !slices.Contains(hooks(), p.Hook) {
+		return among("pods.hook", p.Hook, hooks())
+	}
+	return among("pods.state", p.State, podStates())
 }
 
 func (s *Server) check() string {
@@ -177,8 +201,8 @@ func (i Injector) Begin(ctx context.Context, faults []Fault) (End, error) {
 		}
 		return errors.Join(errs...)
 	}
-	for _, f := range faults {
-		one, err := i.begin(ctx, f)
+	for n, f := range faults {
+		one, err := i.begin(ctx, n, f)
 		if one != nil {
 			ends = append(ends, one)
 		}
@@ -189,7 +213,8 @@ func (i Injector) Begin(ctx context.Context, faults []Fault) (End, error) {
 	return end, nil
 }
 
-func (i Injector) begin(ctx context.Context, f Fault) (End, error) {
+// begin causes the nth fault of a step.
+func (i Injector) begin(ctx context.Context, n int, f Fault) (End, error) {
 	switch {
 	case f.Server != nil:
 		return i.server(ctx, f.Server)
@@ -202,7 +227,7 @@ func (i Injector) begin(ctx context.Context, f Fault) (End, error) {
 	case f.Webhook != nil:
 		return i.webhook(ctx, f.Webhook)
 	case f.Pods != nil:
-		return i.pods(ctx, f.Pods)
+		return i.pods(ctx, name+"-"+strconv.Itoa(n), f.Pods)
 	}
 	return i.quota(ctx, f.Quota)
 }
@@ -245,12 +270,8 @@ func (i Injector) deleted(objects ...*unstructured.Unstructured) End {
 
 // quota creates a ResourceQuota and waits until the API server enforces it.
 func (i Injector) quota(ctx context.Context, q *Quota) (End, error) {
-	hard := map[string]any{}
-	for resource, limit := range q.Hard {
-		hard[resource] = limit
-	}
 	o := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": name, "namespace": q.Namespace}, "spec": map[string]any{"hard": hard},
+		"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": name, "namespace": q.Namespace}, "spec": map[string]any{"hard": texts(q.Hard)},
 	}}
 	if err := kube.Apply(ctx, i.Client, []*unstructured.Unstructured{o}); err != nil {
 		return nil, err

@@ -3,43 +3,80 @@ package fault
 import (
 	"context"
 	"fmt"
-	"strconv"
+	"maps"
+	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// stateAnnotation is the annotation with which the sandbox simulates the state of a pod.
-const stateAnnotation = "sandbox.fluxkit.dev/state"
+// stateAnnotation is the annotation with which the sandbox simulates the state of a pod, and hookAnnotation that of hooks of Helm.
+const (
+	stateAnnotation = "sandbox.fluxkit.dev/state"
+	hookAnnotation  = "helm.sh/hook"
+)
 
-// pods annotates the pods of a namespace, including those that are created during the fault.
-func (i Injector) pods(ctx context.Context, p *Pods) (End, error) {
-	policies := []*unstructured.Unstructured{
+// The mutations of the policies: of pods, and of Jobs that are hooks, which pass their annotation to their pods.
+const (
+	mutatePod = "Object{metadata: Object.metadata{annotations: {%q: %q}}}"
+	mutateJob = "Object{spec: Object.spec{template: Object.spec.template{metadata: Object.spec.template.metadata{annotations: {%q: object.metadata.annotations[%[1]q]}}}}}"
+)
+
+// policies returns the admission policy that annotates the selected pods when they are created, and its binding.
+func (p *Pods) policies(name string) []*unstructured.Unstructured {
+	rule := func(group, resource string) any {
+		return map[string]any{"apiGroups": []any{group}, "apiVersions": []any{"v1"}, "resources": []any{resource}, "operations": []any{"CREATE"}}
+	}
+	rules, mutation := []any{rule("", "pods")}, fmt.Sprintf(mutatePod, stateAnnotation, p.State)
+	if p.Hook != "" {
+		rules = append(rules, rule("batch", "jobs"))
+		mutation = `request.resource.resource == "jobs" ? ` + fmt.Sprintf(mutateJob, hookAnnotation) + " : " + mutation
+	}
+	return []*unstructured.Unstructured{
 		policy.Object("MutatingAdmissionPolicy", name, map[string]any{
 			"failurePolicy": "Fail", "reinvocationPolicy": "Never",
 			"matchConstraints": map[string]any{
 				"namespaceSelector": map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": p.Namespace}},
-				"resourceRules": []any{map[string]any{
-					"apiGroups": []any{""}, "apiVersions": []any{"v1"}, "resources": []any{"pods"}, "operations": []any{"CREATE"},
-				}},
+				"resourceRules":     rules,
 			},
-			"mutations": []any{map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{
-				"expression": fmt.Sprintf("Object{metadata: Object.metadata{annotations: {%q: %s}}}", stateAnnotation, strconv.Quote(p.State)),
-			}}},
+			"matchConditions": []any{map[string]any{"name": "selected", "expression": p.selects()}},
+			"mutations":       []any{map[string]any{"patchType": "ApplyConfiguration", "applyConfiguration": map[string]any{"expression": mutation}}},
 		}),
 		policy.Object("MutatingAdmissionPolicyBinding", name, map[string]any{"policyName": name}),
 	}
+}
+
+// selects returns the CEL expression that is true for selected pods, and for Jobs of a selected hook, whose pods may have the labels.
+func (p *Pods) selects() string {
+	is := func(field, key, test string) string {
+		return fmt.Sprintf("has(object.metadata.%s) && %q in object.metadata.%[1]s && object.metadata.%[1]s[%[2]q]%[3]s", field, key, test)
+	}
+	all := []string{"true"}
+	if p.Hook != "" {
+		all = append(all, is("annotations", hookAnnotation, fmt.Sprintf(`.split(",").exists(hook, hook.trim() == %q)`, p.Hook)))
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
+		all = append(all, `(request.resource.resource == "jobs" || `+is("labels", key, fmt.Sprintf(" == %q", p.Labels[key]))+")")
+	}
+	return strings.Join(all, " && ")
+}
+
+// pods annotates the selected pods of a namespace, also those that are created during the fault.
+func (i Injector) pods(ctx context.Context, name string, p *Pods) (End, error) {
+	policies := p.policies(name)
 	guarded := Injector{Client: i.Sandbox.Guard}
 	if err := kube.Apply(ctx, i.Sandbox.Guard, policies); err != nil {
 		return guarded.deleted(policies...), err
 	}
 	probe := controllers.Object{
-		"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name, "namespace": p.Namespace},
-		"spec": map[string]any{"containers": []any{map[string]any{"name": "probe", "image": "probe"}}},
+		"apiVersion": "v1", "kind": "Pod", "spec": map[string]any{"containers": []any{map[string]any{"name": "probe", "image": "probe"}}},
+		"metadata": map[string]any{"name": name, "namespace": p.Namespace, "labels": texts(p.Labels), "annotations": map[string]any{hookAnnotation: p.Hook}},
 	}
 	annotated := func(o controllers.Object, err error) bool {
 		return err == nil && controllers.Annotation(o, stateAnnotation) == p.State
@@ -69,8 +106,9 @@ func (i Injector) pods(ctx context.Context, p *Pods) (End, error) {
 func (i Injector) annotate(ctx context.Context, p *Pods, state any) error {
 	pods := kube.BuiltIn("v1", "Pod")
 	var names []string
-	_, err := i.Client.List(ctx, pods, kube.Selection{Namespace: p.Namespace}, func(o controllers.Object) error {
-		if state != nil || controllers.Annotation(o, stateAnnotation) == p.State {
+	_, err := i.Client.List(ctx, pods, kube.Selection{Namespace: p.Namespace, Labels: labels.SelectorFromSet(p.Labels).String()}, func(o controllers.Object) error {
+		hook := strings.Split(controllers.Annotation(o, hookAnnotation), ",")
+		if (p.Hook == "" || slices.Contains(hook, p.Hook)) && (state != nil || controllers.Annotation(o, stateAnnotation) == p.State) {
 			names = append(names, controllers.Name(o))
 		}
 		return nil
@@ -85,4 +123,13 @@ func (i Injector) annotate(ctx context.Context, p *Pods, state any) error {
 		}
 	}
 	return nil
+}
+
+// texts returns labels as a field of an object.
+func texts(labels map[string]string) map[string]any {
+	all := map[string]any{}
+	for key, value := range labels {
+		all[key] = value
+	}
+	return all
 }

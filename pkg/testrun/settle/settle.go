@@ -18,6 +18,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
@@ -42,6 +43,16 @@ func (f Flux) Suspended() *policy.Suspension { return policy.SuspensionOf(f.Kind
 func (f Flux) Failed() bool {
 	return f.Suspended() == nil && f.Kind.HasConditions() && !f.Kind.IsReady(f.Object)
 }
+
+// Stuck reports whether the object has failed, as opposed to being reconciled for the first time. A controller may repeat a
+// failed attempt meanwhile.
+func (f Flux) Stuck() bool {
+	return f.Failed() && (f.Kind.Finished(f.Object) || rules.NewSubject(f.Kind, f.Object, "").Attempting != "")
+}
+
+// Failure returns the message of the Ready condition. It is the failure of a release that was remediated, and not that the
+// remediation has succeeded.
+func (f Flux) Failure() string { return rules.NewSubject(f.Kind, f.Object, "").Failed().Message }
 
 // Watcher has the current state of all Flux objects of a cluster.
 type Watcher struct {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/diagnose/rules"
 )
 
 // The statuses of an object.
@@ -21,11 +20,14 @@ const (
 	NotReconciled = "not-reconciled"
 )
 
+// Uninstalled begins the message of a release that was uninstalled as remediation.
+const Uninstalled = "uninstalled after a failure"
+
 // Status is the result for a Flux object.
 type Status struct {
 	Object controllers.ID `json:"object"`
 	Status string         `json:"status"`
-	// Message is the message of the Ready condition, or why the object is suspended.
+	// Message is the message of the Ready condition, why the object is suspended, or why a release was uninstalled.
 	Message string `json:"message"`
 	// Order is the place of the object among those that became ready, 0 if it is not ready. After is
 	// the time from the first object until it was ready, and Took that from its creation.
@@ -56,7 +58,7 @@ func Statuses(flux map[controllers.ID]Flux) (list []Status, omitted []Omission, 
 	}
 	omitted = []Omission{}
 	for t, f := range flux {
-		s := Status{Object: t, Status: Ready, Message: redact.Text(rules.Readiness(f.Kind, f.Object).Message)}
+		s := Status{Object: t, Status: Ready, Message: redact.Text(f.Failure())}
 		suspended := f.Suspended()
 		switch {
 		case suspended != nil:
@@ -73,6 +75,9 @@ func Statuses(flux map[controllers.ID]Flux) (list []Status, omitted []Omission, 
 			s.Status = NotReconciled
 		default:
 			s.Status = NotReady
+		}
+		if s.Status == NotReady && controllers.Uninstalled(f.Object) {
+			s.Message = Uninstalled + ": " + s.Message
 		}
 		list = append(list, s)
 	}

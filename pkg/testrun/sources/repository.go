@@ -67,7 +67,10 @@ func (r *Repository) Load(ctx context.Context) error {
 	if err := r.find(ctx); err != nil {
 		return err
 	}
-	return r.readInstallation()
+	if err := r.readInstallation(); err != nil || r.folder != "" {
+		return err
+	}
+	return r.readInstance(ctx)
 }
 
 // find sets the directory of the cluster and that of its installation.

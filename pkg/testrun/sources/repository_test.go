@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fluxkit/flux/manifests"
+	"github.com/fluxkit/flux/pkg/controllers"
 )
 
 func tree(files map[string]string) fstest.MapFS {
@@ -100,6 +101,47 @@ func TestCluster(t *testing.T) {
 		}
 		if c.error == "" && c.folder == "" && len(r.Sync) != 2 {
 			t.Errorf("path %q: %d objects that select it, want a source and a Kustomization", c.path, len(r.Sync))
+		}
+	}
+}
+
+// TestInstance reads the installation that a FluxInstance describes.
+func TestInstance(t *testing.T) {
+	t.Parallel()
+	instance := func(spec string) map[string]string {
+		return map[string]string{"clusters/a/flux.yaml": "apiVersion: fluxcd.controlplane.io/v1\nkind: FluxInstance\nmetadata: {name: flux, namespace: gitops}\nspec: " + spec + "\n"}
+	}
+	for name, c := range map[string]struct {
+		spec, version string
+		components    int
+		sync          []string
+	}{
+		"Git": {
+			"{distribution: {version: 2.9.x}, components: [source-controller, kustomize-controller], sync: {kind: GitRepository, url: 'https://git.example.com/fleet', ref: refs/heads/main, path: clusters/a}}",
+			"2.9.x", 2, []string{"GitRepository/gitops/gitops", "Kustomization/gitops/gitops"},
+		},
+		"another name": {
+			"{distribution: {version: 2.x}, sync: {kind: GitRepository, name: fleet, url: 'https://git.example.com/fleet', ref: refs/heads/main, path: ./clusters/a/}}",
+			"", 4, []string{"GitRepository/gitops/fleet", "Kustomization/gitops/fleet"},
+		},
+		"OCI": {
+			"{distribution: {version: 1.0.x}, sync: {kind: OCIRepository, url: 'oci://registry.example.com/fleet', ref: latest, path: clusters/a}}",
+			"", 4, []string{"GitRepository/gitops/gitops", "Kustomization/gitops/gitops", "OCIRepository/gitops/gitops"},
+		},
+	} {
+		r := &Repository{Tree: tree(instance(c.spec))}
+		if err := r.Load(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var sync []string
+		for _, o := range r.Sync {
+			sync = append(sync, controllers.IDOf(o.Object).String())
+		}
+		if got, want := []any{r.Path, r.Version, len(r.Components), sync}, []any{"clusters/a", c.version, c.components, c.sync}; !cmp.Equal(got, want) {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+		if own := name != "OCI"; r.Identity().Local("https://git.example.com/fleet.git") != own {
+			t.Errorf("%s: the source is the repository: %t, want %t", name, !own, own)
 		}
 	}
 }

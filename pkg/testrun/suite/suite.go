@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/internal/hint"
 	"github.com/fluxkit/flux/internal/kube/expression"
+	"github.com/fluxkit/flux/pkg/diagnose"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 	"github.com/fluxkit/flux/pkg/testrun/fault"
@@ -84,11 +86,24 @@ func New(ctx context.Context, evaluator expression.Evaluator, r *testrun.Run, te
 				}
 				return r.Unsettled
 			},
+			Failed: func() []diagnose.Failed { return failed(r) },
 		}
 		s.runner.Start(ctx, tests)
 	}
 	r.Pushing = func(ctx context.Context) { s.runner.Begin(ctx) }
 	return s, nil
+}
+
+// failed returns the objects that are not ready.
+func failed(r *testrun.Run) []diagnose.Failed {
+	var all []diagnose.Failed
+	for t, f := range r.Flux {
+		if f.Failed() {
+			all = append(all, diagnose.Failed{ID: t, Last: f.Object})
+		}
+	}
+	slices.SortFunc(all, func(a, b diagnose.Failed) int { return a.ID.Compare(b.ID) })
+	return all
 }
 
 // Run runs the tests after the first reconciliation.

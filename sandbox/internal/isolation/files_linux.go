@@ -9,9 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights of Landlock to read and run files, and all of its rights, by the version of its interface.
+// The rights of Landlock to read files and to run programs, and all of its rights, by the version of its interface.
 const (
-	reading = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	reading = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
+	running = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	first   = 1<<13 - 1 // up to LANDLOCK_ACCESS_FS_MAKE_SYM
 )
 
@@ -19,10 +20,9 @@ const (
 const ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 	unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-// Files restricts the calling thread, and the processes that it starts from now on: they read and run only the files at
-// and below the paths in read, and also write those in write. Paths that do not exist are ignored, and so is everything on
-// a kernel without Landlock.
-func Files(read, write []string) error {
+// Files restricts the calling thread, and the processes that it starts from now on, to the accessible files. Paths that do not
+// exist are ignored, and so is everything on a kernel without Landlock.
+func Files(a Access) error {
 	version, _, _ := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if int(version) <= 0 {
 		return nil // no Landlock
@@ -40,14 +40,14 @@ func Files(read, write []string) error {
 		return fmt.Errorf("restricting access to files: %w", failed)
 	}
 	defer func() { _ = unix.Close(int(rules)) }()
-	for _, path := range read {
-		if err := allow(int(rules), path, reading); err != nil {
-			return err
-		}
-	}
-	for _, path := range write {
-		if err := allow(int(rules), path, all); err != nil {
-			return err
+	for _, granted := range []struct {
+		paths  []string
+		rights uint64
+	}{{a.Run, running}, {a.Read, reading}, {a.Write, all}} {
+		for _, path := range granted.paths {
+			if err := allow(int(rules), path, granted.rights); err != nil {
+				return err
+			}
 		}
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {

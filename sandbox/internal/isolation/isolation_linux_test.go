@@ -32,7 +32,7 @@ func TestFiles(t *testing.T) {
 		}
 	}
 	onThread(func() {
-		if err := Files([]string{read, filepath.Join(read, "none")}, []string{write, os.DevNull}); err != nil {
+		if err := Files(Access{Read: []string{read, filepath.Join(read, "none")}, Write: []string{write, os.DevNull}}); err != nil {
 			t.Error(err)
 			return
 		}

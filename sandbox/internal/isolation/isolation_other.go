@@ -27,4 +27,4 @@ func Attributes(a *syscall.SysProcAttr) *syscall.SysProcAttr { return a }
 func Enter() error { return errSystem }
 
 // Files restricts nothing: only Linux has Landlock.
-func Files([]string, []string) error { return nil }
+func Files(Access) error { return nil }

@@ -44,9 +44,8 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 func volume(dir, path string) string { return filepath.Join(dir, "volumes", filepath.Base(path)) }
 
 // environment returns the environment of the controller. None of it comes from the pod, and of this machine's it has
-// nothing but the path of git, see Programs.
-func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace string) []string {
-	temporary := filepath.Join(w.dir, "tmp")
+// nothing but the paths of git and gpg, see Programs.
+func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace, temporary string) []string {
 	return []string{
 		"PATH=" + w.k.folder.Programs(), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + temporary,
 		"TUF_ROOT=" + filepath.Join(temporary, ".sigstore"), "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_ALLOW_PROTOCOL=http:https",
@@ -55,14 +54,19 @@ func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace string) []st
 	}
 }
 
-// restrict lets a controller read its own program and the settings of the network, and use the folder of its pod. It has
+// restrict lets a controller run its own program, read the settings of the network, and use the folder of its pod. It has
 // no network and no git for bases in other repositories, so kustomize rejects them.
 func (w *worker) restrict(program *process.Command) {
+	access := isolation.Access{
+		Run:   []string{program.Path},
+		Read:  []string{"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki", "/etc/localtime", "/usr/share/zoneinfo"},
+		Write: []string{w.dir, os.DevNull},
+	}
 	if w.controller.Name == kustomizer {
 		program.Args = append(program.Args, "--no-remote-bases=true")
+		allowGnuPG(&access, w.k.folder.Programs())
 	}
-	read := []string{program.Path, "/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/ssl", "/etc/pki", "/etc/localtime", "/usr/share/zoneinfo"}
-	program.Restrict = func() error { return isolation.Files(read, []string{w.dir, os.DevNull}) }
+	program.Restrict = func() error { return isolation.Files(access) }
 }
 
 // writeNamespace writes the pod's namespace to the file that the patched

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -85,18 +86,25 @@ func (p *pods) sweep() {
 	}
 	living := map[string]bool{}
 	for _, o := range p.informer.GetStore().List() {
-		living[string(o.(*corev1.Pod).UID)] = true
+		living[folderOf(o.(*corev1.Pod).UID)] = true
 	}
 	for _, entry := range entries {
 		if !living[entry.Name()] {
-			p.removeFolder(types.UID(entry.Name()))
+			p.removeFolder(entry.Name())
 		}
 	}
 }
 
-func (p *pods) removeFolder(uid types.UID) {
-	if err := os.RemoveAll(filepath.Join(p.k.folder.Pods(), string(uid))); err != nil {
-		p.k.log.Error("removing a pod's folder", "pod", uid, "error", err)
+// folderOf returns the name of the folder of a pod. It is the first part of a random UID, because the paths of sockets have a
+// limit.
+func folderOf(uid types.UID) string {
+	first, _, _ := strings.Cut(string(uid), "-")
+	return first
+}
+
+func (p *pods) removeFolder(name string) {
+	if err := os.RemoveAll(filepath.Join(p.k.folder.Pods(), name)); err != nil {
+		p.k.log.Error("removing a pod's folder", "folder", name, "error", err)
 	}
 }
 
@@ -187,7 +195,7 @@ func (p *pods) finish(ctx context.Context, pod *corev1.Pod) {
 		case <-time.After(time.Second):
 		}
 	}
-	p.removeFolder(pod.UID)
+	p.removeFolder(folderOf(pod.UID))
 }
 
 // remove deletes the pod object and reports whether it is gone.

@@ -57,7 +57,7 @@ type outputs struct{ current, previous string }
 
 func newWorker(ctx context.Context, k *Kubelet, pod *corev1.Pod, c controller.Controller, container string) *worker {
 	w := &worker{k: k, controller: c, container: container, pod: pod, grace: shutdownGrace}
-	w.dir = filepath.Join(k.folder.Pods(), string(pod.UID))
+	w.dir = filepath.Join(k.folder.Pods(), folderOf(pod.UID))
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	for _, status := range pod.Status.ContainerStatuses {
 		// The process of a pod from an earlier run of the sandbox has exited.
@@ -163,9 +163,13 @@ func (w *worker) once(began time.Time) error {
 	if err != nil {
 		return err
 	}
-	child, err := w.start(out)
+	dir, unlink := filepath.Join(w.dir, "tmp"), func() error { return nil }
+	if w.controller.Name == kustomizer {
+		dir, unlink = temporary(dir)
+	}
+	child, err := w.start(out, dir)
 	if err != nil {
-		return errors.Join(err, out.Close())
+		return errors.Join(err, out.Close(), unlink())
 	}
 	w.mu.Lock()
 	w.running = true
@@ -180,7 +184,7 @@ func (w *worker) once(began time.Time) error {
 	}
 	w.restarts++
 	w.mu.Unlock()
-	return errors.Join(out.Close(), os.Remove(filepath.Join(w.dir, "process.json")))
+	return errors.Join(out.Close(), unlink(), os.Remove(filepath.Join(w.dir, "process.json")))
 }
 
 func endReason(child *process.Child) string {
@@ -217,8 +221,8 @@ func (w *worker) openLog() (*logWriter, error) {
 	return &logWriter{file: file, now: time.Now}, nil
 }
 
-// start prepares the pod's folder and starts the controller in it.
-func (w *worker) start(out *logWriter) (*process.Child, error) {
+// start prepares the pod's folder and starts the controller in it, with a directory for temporary files.
+func (w *worker) start(out *logWriter, temporary string) (*process.Child, error) {
 	pod := w.current()
 	command, err := w.command(pod)
 	if err != nil {
@@ -234,7 +238,7 @@ func (w *worker) start(out *logWriter) (*process.Child, error) {
 	}
 	program := process.Command{
 		Path: filepath.Join(w.k.config.ControllerDir, w.controller.Name),
-		Args: command.Args, Env: w.environment(pod, kubeconfig, namespace), Dir: w.dir, Output: out,
+		Args: command.Args, Env: w.environment(pod, kubeconfig, namespace, temporary), Dir: w.dir, Output: out,
 	}
 	switch {
 	case w.k.config.Isolated:

@@ -167,21 +167,26 @@ func (u upper) prepare(controllerDir string) error {
 	return access.Prepare(u.Folder, config)
 }
 
-// linkPrograms lets controllers find git, which kustomize uses for bases in other repositories, and nothing else. Without
-// ssh on PATH, git cannot use the keys of the user.
+// linkPrograms lets controllers find git, which kustomize uses for bases in other repositories, and gpg, which kustomize-controller
+// uses to decrypt, and nothing else. Without ssh on PATH, git cannot use the keys of the user.
 func (u upper) linkPrograms() error {
-	link := filepath.Join(u.Folder.Programs(), "git")
-	if err := remove(link); err != nil {
-		return err
+	for _, name := range []string{"git", "gpg"} {
+		link := filepath.Join(u.Folder.Programs(), name)
+		if err := remove(link); err != nil {
+			return err
+		}
+		path, err := exec.LookPath(name)
+		if err != nil || name == "git" && u.Mode.Isolated {
+			continue // what needs it fails
+		}
+		if path, err = filepath.Abs(path); err != nil {
+			return err
+		}
+		if err := os.Symlink(path, link); err != nil {
+			return err
+		}
 	}
-	path, err := exec.LookPath("git")
-	if u.Mode.Isolated || err != nil {
-		return nil //nolint:nilerr // the bases cannot be fetched
-	}
-	if path, err = filepath.Abs(path); err != nil {
-		return err
-	}
-	return os.Symlink(path, link)
+	return nil
 }
 
 // spawn starts the supervisor in a new session, so that Ctrl-C and the end of the

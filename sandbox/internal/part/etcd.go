@@ -7,6 +7,7 @@ import (
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/storage/backend"
 
 	"github.com/fluxkit/flux/sandbox/internal/pki"
 	"github.com/fluxkit/flux/sandbox/internal/state"
@@ -37,6 +38,8 @@ func runEtcd(ctx context.Context, folder state.Folder, config state.Config) erro
 	c.AutoCompactionMode, c.AutoCompactionRetention = "periodic", "5m"
 	c.SnapshotCount = 5000
 	c.TickMs, c.ElectionMs = 100, 1000
+	// The default of 10 GiB exceeds common limits of virtual memory. A larger store is mapped again, which takes a moment.
+	backend.InitialMmapSize = 256 << 20
 
 	server, err := embed.StartEtcd(c)
 	if err != nil {

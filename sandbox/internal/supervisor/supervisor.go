@@ -10,6 +10,8 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -339,7 +341,11 @@ func (s *Supervisor) save() {
 	}
 }
 
-// Tail returns the last lines of a file, indented, or "" when the file is empty or missing.
+// crash matches the beginning of the line with which a Go program begins to print its stacks.
+var crash = regexp.MustCompile(`^(panic|fatal error|runtime): `)
+
+// Tail returns the last lines of a file, indented, or "" when the file is empty or missing. If the program has crashed, it
+// returns the lines that begin with the reason, and not the end of a stack.
 func Tail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -349,7 +355,11 @@ func Tail(path string, lines int) string {
 	if all[0] == "" && len(all) == 1 {
 		return ""
 	}
-	return "  " + strings.Join(all[max(0, len(all)-lines):], "\n  ")
+	from := slices.IndexFunc(all, crash.MatchString)
+	if from < 0 {
+		from = max(0, len(all)-lines)
+	}
+	return "  " + strings.Join(all[from:min(from+lines, len(all))], "\n  ")
 }
 
 // rotate keeps the log of the previous run, which has the reason of a crash.

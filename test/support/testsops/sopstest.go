@@ -78,7 +78,7 @@ func NewPGP() (s *Sealer, private string, err error) {
 	if err != nil {
 		return nil, "", err
 	}
-	w, err := openpgp.Encrypt(messageWriter, []*openpgp.Entity{entity}, nil, nil, nil)
+	w, err := openpgp.Encrypt(messageWriter, []*openpgp.Entity{entity}, nil, &openpgp.FileHints{IsBinary: true}, nil)
 	if err != nil {
 		return nil, "", err
 	}

@@ -73,7 +73,9 @@ end, even after Ctrl-C.
 Differences from a cluster:
   Workloads do not run: their pods become ready without images. Alerts and image
   updates are suspended, and Kustomizations and HelmReleases for other clusters
-  are not applied, so that nothing outside the sandbox changes.
+  are not applied, so that nothing outside the sandbox changes. flux-operator
+  does not run: the sandbox installs Flux with the components and the minor
+  version of the FluxInstance, and does not test what ResourceSets apply.
 
 Sources:
   The sandbox serves the work tree, or a revision, instead of the remote

@@ -2,6 +2,7 @@
 package test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -60,7 +61,7 @@ Output:
 		Annotations: command.Exits{
 			clierr.ExitSuccess:      "all Flux resources are ready and all assertions hold; suspended resources, their missing Secrets, warnings and objects in no inventory do not change the exit code",
 			clierr.ExitFailed:       "a resource is not ready, an assertion fails, or two owners apply an object with different contents",
-			clierr.ExitUndetermined: "undetermined: the sandbox did not start, the command line is invalid, --timeout ended the reconciliation, or resources apply to another cluster",
+			clierr.ExitUndetermined: "undetermined: the sandbox did not start, the command line is invalid, --timeout ended the reconciliation, or resources apply to another cluster or through a ResourceSet",
 		}.Annotations(),
 		Example: `  # Test the only cluster in the repository
   flux test
@@ -134,13 +135,18 @@ func run(a *app.App, cmd *cobra.Command, o *options, files []string) error {
 		return err
 	}
 	report, err := report(ctx, cmd.Context(), a, r, s)
-	if err != nil {
+	if report == nil {
 		return err
 	}
 	if err := render.Write(a, o.outputs, report); err != nil {
 		return err
 	}
-	return render.Conclude(a, report)
+	concluded := render.Conclude(a, report)
+	if concluded == nil || err == nil {
+		return cmp.Or(concluded, err)
+	}
+	a.Report(err) // the sandbox has not stopped
+	return concluded
 }
 
 // newRun returns the run without its repository.
@@ -175,14 +181,12 @@ func report(ctx, all context.Context, a *app.App, r *testrun.Run, s *suite.Suite
 	}
 	defer func() { err = errors.Join(err, s.Close(), r.Close()) }()
 	if err := r.Run(ctx); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		if over := context.Cause(ctx); over != nil && !errors.Is(err, over) {
+			err = over
 		}
 		return nil, err
 	}
-	examining, cancel := context.WithTimeout(context.WithoutCancel(ctx), testrun.ReadTime)
-	defer cancel()
-	if report, err = examine.Run(examining, r); err != nil {
+	if report, err = examine.Run(all, r); err != nil {
 		return nil, err
 	}
 	results, err := s.Run(all, r)

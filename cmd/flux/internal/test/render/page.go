@@ -42,7 +42,7 @@ func page(w io.Writer, r *examine.Report) error {
 	}
 	shown := append(sections(r), notes("warning", "Could not check", r.Unknown))
 	if r.Timeline != nil {
-		shown = append(shown, notes("notice", "Timeline after "+r.Timeline.Base, lines(r.Timeline)))
+		shown = append(shown, notes("notice", "Timeline after "+r.Timeline.Base, lines(r)))
 	}
 	shown = append(shown, notes("notice", "Tests", testLines(r)))
 	var body strings.Builder

@@ -4,6 +4,7 @@ package render
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
@@ -11,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/ci/cireport"
 	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
-	"github.com/fluxkit/flux/pkg/testrun"
+	"github.com/fluxkit/flux/pkg/diff/timeline"
 	"github.com/fluxkit/flux/pkg/testrun/examine"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
@@ -84,7 +85,7 @@ func text(r *examine.Report) string {
 			case s.Status == settle.Ready:
 				lines = append(lines, fmt.Sprintf("%6.1fs  %s (%.1fs)", s.After, printable.Line(s.Object.String()), s.Took))
 			default:
-				lines = append(lines, "  "+printable.Line(s.Object.String()+": "+s.Message))
+				lines = append(lines, "  "+printable.Line(described(r, s)))
 			}
 		}
 		if len(lines) > 0 {
@@ -93,7 +94,7 @@ func text(r *examine.Report) string {
 	}
 	if r.Timeline != nil {
 		list(&b, "Not ready with the base "+r.Timeline.Base, statuses(r.Timeline.NotReady))
-		list(&b, "Timeline after "+r.Timeline.Base, lines(r.Timeline))
+		list(&b, "Timeline after "+r.Timeline.Base, lines(r))
 	}
 	for _, s := range sections(r) {
 		if len(s.Findings) == 0 || s.Title == disruptions {
@@ -113,6 +114,23 @@ func text(r *examine.Report) string {
 	return b.String()
 }
 
+// shortMessage is the maximum length of a message that the report for people shows in several sections.
+const shortMessage = 80
+
+// described returns an object that is not ready with its message, without a long one if another section explains the object.
+func described(r *examine.Report, s settle.Status) string {
+	name := s.Object.String()
+	explained := slices.ContainsFunc(r.Causes, func(c examine.Cause) bool { return c.Object == s.Object || slices.Contains(c.Blocks, s.Object) }) ||
+		slices.ContainsFunc(r.Unknown, func(line string) bool { return strings.Contains(line, name+": "+s.Message) })
+	switch {
+	case !explained || len(s.Message) <= shortMessage:
+		return name + ": " + s.Message
+	case strings.HasPrefix(s.Message, settle.Uninstalled):
+		return name + ": " + settle.Uninstalled
+	}
+	return name
+}
+
 func list(b *strings.Builder, title string, lines []string) {
 	if len(lines) > 0 {
 		b.WriteString("\n" + title + "\n")
@@ -130,10 +148,20 @@ func statuses(all []settle.Status) []string {
 	return lines
 }
 
-// lines returns the entries of a timeline as lines.
-func lines(t *testrun.Timeline) []string {
+// lines returns the entries of the timeline as lines. A long message that a controller repeats is shown once.
+func lines(r *examine.Report) []string {
+	type failure struct {
+		object  controllers.ID
+		message string
+	}
+	shown := map[failure]bool{}
 	var all []string
-	for _, e := range t.Entries {
+	for _, e := range r.Timeline.Entries {
+		if of := (failure{e.Object, e.Message}); shown[of] {
+			e.Message = "the same failure as before"
+		} else if e.Action == timeline.Failed && len(e.Message) > shortMessage {
+			shown[of] = true
+		}
 		all = append(all, e.String())
 	}
 	return all
@@ -185,7 +213,10 @@ func suites(r *examine.Report) *cireport.Suites {
 		c := cireport.Case{Name: printable.Line(s.Object.String()), Seconds: s.Took}
 		cause, found := causes[s.Object]
 		message := printable.Line(s.Message)
-		if found {
+		switch {
+		case found && cause.Object != s.Object:
+			message = "blocked by " + printable.Line(cause.Object.String())
+		case found:
 			message = printable.Line(cause.Object.String() + ": " + cause.Message)
 		}
 		switch {

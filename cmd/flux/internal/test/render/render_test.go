@@ -75,3 +75,32 @@ func TestFormats(t *testing.T) {
 		}
 	}
 }
+
+// TestOnce checks that the report for people has a long message once, and a short one with each object.
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	long := "install failed: " + strings.Repeat("x", 200)
+	app, next := controllers.ID{Kind: "HelmRelease", Namespace: "apps", Name: "app"}, controllers.ID{Kind: "Kustomization", Namespace: "apps", Name: "next"}
+	slow, gone := controllers.ID{Kind: "HelmRelease", Namespace: "apps", Name: "slow"}, controllers.ID{Kind: "HelmRelease", Namespace: "apps", Name: "gone"}
+	failed := func(after float64) timeline.Entry {
+		return timeline.Entry{After: after, Object: app, Action: timeline.Failed, Message: "Helm " + long}
+	}
+	r := &examine.Report{
+		Objects: []settle.Status{{Object: app, Status: settle.NotReady, Message: long}, {Object: next, Status: settle.NotReady, Message: "waits"}, {Object: slow, Status: settle.NotReady, Message: "Running " + long}, {Object: gone, Status: settle.NotReady, Message: settle.Uninstalled + ": " + long}},
+		Causes:  []examine.Cause{{Object: app, Message: long, Blocks: []controllers.ID{next, gone}}}, Unknown: []string{"not reconciled in time: HelmRelease/apps/slow: Running " + long},
+		Timeline: &testrun.Timeline{Entries: []timeline.Entry{failed(1), failed(2)}},
+	}
+	var xml bytes.Buffer
+	if err := suites(r).Write(&xml); err != nil {
+		t.Fatal(err)
+	}
+	got := text(r)
+	for part, times := range map[string]int{": " + long: 1, "Helm " + long: 1, "Running " + long: 1, "Kustomization/apps/next: waits\n": 1, "HelmRelease/apps/gone: uninstalled after a failure\n": 1, "HelmRelease/apps/app: the same failure as before\n": 1} {
+		if n := strings.Count(got, part); n != times {
+			t.Errorf("%d times %q, want %d:\n%s", n, part, times, got)
+		}
+	}
+	if strings.Count(xml.String(), ": "+long) != 1 || !strings.Contains(xml.String(), `message="blocked by HelmRelease/apps/app"`) {
+		t.Errorf("junit:\n%s", &xml)
+	}
+}
