@@ -299,8 +299,9 @@ func mask(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return "COMMIT"
 	})
-	text = strings.ReplaceAll(text, ts.Getenv("NS"), "NAMESPACE")
+	// The directory first: its name has random digits after a t, which can be those of the namespace.
 	text = strings.ReplaceAll(text, ts.Getenv("WORK"), "WORK")
+	text = strings.ReplaceAll(text, ts.Getenv("NS"), "NAMESPACE")
 	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 }
 

@@ -37,7 +37,7 @@ func (k *check) findContested(ctx context.Context) {
 		k.result.Problems = append(k.result.Problems, Problem{"another HelmRelease also manages its Helm release", shared(k.subject, active)})
 	}
 	labeled := &labeledOwners{checker: k.checker, read: map[controllers.ID]controllers.Object{}, releases: map[controllers.ID]*desired{}}
-	k.each("another resource also applies an object in its inventory", "other resources also apply more objects in the inventory", func(t controllers.ID) (rules.Finding, bool) {
+	k.each("another resource also applies an object in its inventory", "other resources also apply further objects in the inventory", func(t controllers.ID) (rules.Finding, bool) {
 		all := append([]controllers.ID{owner}, others[t]...)
 		for _, other := range controllers.Owners(k.inventory.Live[t]) {
 			if !slices.Contains(all, other) && !slices.Contains(same, other) && labeled.apply(ctx, other, t) {

@@ -146,7 +146,7 @@ func severity(dangers []diff.Danger) int {
 	return least
 }
 
-// images returns a line for each image that another replaces: object, container and images in a format.
+// images returns a line for each changed image in a format: the object, the container, and the old and the new image.
 func (m markup) images(results []*diff.Result, format string) []string {
 	var lines []string
 	for _, section := range Sections(results) {

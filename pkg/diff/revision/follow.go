@@ -129,7 +129,8 @@ func (w *walker) unavailable(p pair) bool {
 	return true
 }
 
-// indistinct reports whether the reference of a source changes for which there is only one directory, and records it.
+// indistinct reports whether the reference of a mapped source changes, and records it: the mapping has one directory for
+// all references.
 func (w *walker) indistinct(p pair) bool {
 	if !p.both() {
 		return false

@@ -364,7 +364,7 @@ func (w *Watcher) state() string {
 	return strings.Join(lines, "\n")
 }
 
-// request requests a reconciliation of each object that a request makes a controller reconcile.
+// request requests a reconciliation of each failing object whose kind supports it.
 func (w *Watcher) request(ctx context.Context, failing []Flux) error {
 	token := w.Now().Format(time.RFC3339Nano)
 	asked := map[controllers.ID]string{}
