@@ -129,8 +129,7 @@ func (w *walker) unavailable(p pair) bool {
 	return true
 }
 
-// indistinct reports whether the reference of a mapped source changes, and records it: the mapping has one directory for
-// all references.
+// indistinct reports whether the reference of a source with one directory for all references changes, and records it.
 func (w *walker) indistinct(p pair) bool {
 	if !p.both() {
 		return false
