@@ -46,7 +46,8 @@ func whyCrashingController(f *fixture) {
 // quitController makes the process of a controller end as after a panic: with a stack and exit code 2.
 func quitController(f *fixture, pod string) {
 	f.t.Helper()
-	text, err := os.ReadFile(filepath.Join(f.cluster.Dir, "pods", pod, "process.json"))
+	folder, _, _ := strings.Cut(pod, "-") // of the UID
+	text, err := os.ReadFile(filepath.Join(f.cluster.Dir, "pods", folder, "process.json"))
 	var process struct{ PID int }
 	if err == nil {
 		err = json.Unmarshal(text, &process)
