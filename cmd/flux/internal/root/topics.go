@@ -376,6 +376,6 @@ Failures:
   stops on all clusters when it fails on one.
 
 Exit codes:
-  2 if a cluster could not be checked, else 1 if the command failed on a
-  cluster, else 0.`
+  2 if the result is undetermined for a cluster, for example because it cannot
+  be reached; else 1 if the command failed on a cluster; else 0.`
 }

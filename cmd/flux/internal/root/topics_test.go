@@ -12,6 +12,7 @@ import (
 
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
+	"github.com/fluxkit/flux/cmd/flux/internal/cli/clusters"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/internal/config"
 	"github.com/fluxkit/flux/internal/terminal/output"
@@ -194,6 +195,22 @@ func TestSelectorsTopic(t *testing.T) {
 		_, more, _ := runApp(t, "reconcile", "--help")
 		if !strings.Contains(help+more, m[1]+" ") {
 			t.Errorf("neither get nor reconcile has %s", m[1])
+		}
+	}
+}
+
+// TestClustersTopic checks that the commands for several clusters exist and have no flag whose output cannot be merged.
+func TestClustersTopic(t *testing.T) {
+	t.Parallel()
+	root := NewRoot(app.New(nil, nil, nil, func(string) string { return "" }, time.Now), nil)
+	for _, name := range clusters.Commands() {
+		cmd, rest, err := root.Find(strings.Fields(name))
+		if err != nil || len(rest) > 0 || cmd.CommandPath() != "flux "+name {
+			t.Errorf("%s: %v, %v", name, rest, err)
+			continue
+		}
+		if output := cmd.Flags().Lookup("output"); output != nil && !slices.Contains([]string{"", app.People, "yaml"}, output.DefValue) {
+			t.Errorf("flux %s prints %s by default, which several clusters do not support", name, output.DefValue)
 		}
 	}
 }

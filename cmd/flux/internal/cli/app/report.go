@@ -74,6 +74,16 @@ func (a *App) Report(err error) {
 	}
 }
 
+// ReportedUnreachable returns the message with which Report has reported that the cluster is unreachable, "" if it has not.
+func ReportedUnreachable(a *App) string {
+	reported := ""
+	a.unreachable.Range(func(message, _ any) bool {
+		reported, _ = message.(string)
+		return false
+	})
+	return reported
+}
+
 // ReportAll reports failures with the remedies that explain adds.
 func ReportAll(a *App, failures []error, explain func(error) error) error {
 	failures = slices.DeleteFunc(failures, func(err error) bool { return err == nil })

@@ -3,6 +3,7 @@ package clusters
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -163,14 +164,21 @@ type entry struct {
 	Result json.RawMessage `json:"result,omitempty"`
 }
 
+// message returns the error of a command, "" if the command has reported its errors itself or its exit code is a result.
+func (r result) message() string {
+	var code *clierr.ExitCodeError
+	if r.unreachable != "" || r.err == nil || errors.Is(r.err, clierr.ErrReported) || errors.As(r.err, &code) {
+		return r.unreachable
+	}
+	message, _ := clierr.Explain(r.err, nil)
+	return message
+}
+
 func showDocument(a *app.App, format string, results []result) error {
 	var d document
 	for _, r := range results {
 		e := entry{Cluster: r.context, ExitCode: r.exitCode()}
-		if r.err != nil {
-			e.Error, _ = clierr.Explain(r.err, nil)
-			e.Error = a.Secrets.Text(e.Error)
-		}
+		e.Error = a.Secrets.Text(r.message())
 		if text := []byte(r.out.text()); len(bytes.TrimSpace(text)) > 0 {
 			content, err := yaml.YAMLToJSON(text)
 			if format == "json" {

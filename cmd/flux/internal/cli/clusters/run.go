@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/app"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/clierr"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
 // atOnce is the number of clusters on which a command runs at the same time.
@@ -24,17 +26,19 @@ type result struct {
 	code    int
 	err     error
 	out     *capture
+	// unreachable is the message about an unreachable cluster, "" for others.
+	unreachable string
 	// stopped is set if another cluster has failed before the command was complete.
 	stopped bool
 }
 
-// unknown reports whether the cluster could not be checked.
+// unknown reports whether the result for the cluster is undetermined.
 func (r result) unknown() bool {
 	var config *clierr.ConfigError
-	return r.code == clierr.ExitUndetermined || clierr.Unreachable(r.err) || errors.As(r.err, &config)
+	return r.code == clierr.ExitUndetermined || r.unreachable != "" || errors.As(r.err, &config)
 }
 
-// exitCode returns the exit code for the cluster: 2 if it could not be checked, whatever the exit code of errors of the command is.
+// exitCode returns the exit code for the cluster: 2 if the result is undetermined, whatever the exit code of errors of the command is.
 func (r result) exitCode() int {
 	if r.stopped || r.code == clierr.ExitFailed && r.unknown() {
 		return clierr.ExitUndetermined
@@ -55,11 +59,16 @@ func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(co
 		group.Go(func() error {
 			r := result{context: name, out: &capture{terminal: a.Out}}
 			lines := messages.of(name)
-			r.code, r.err = execute(running, app.Fork(a, name, r.out, lines, r.out.table))
+			fork := app.Fork(a, name, r.out, lines, r.out.table)
+			r.code, r.err = execute(running, fork)
+			r.unreachable = app.ReportedUnreachable(fork)
+			if clierr.Unreachable(r.err) {
+				r.unreachable, _ = clierr.Explain(r.err, nil)
+			}
 			lines.end()
 			r.stopped = r.code != clierr.ExitSuccess && running.Err() != nil && ctx.Err() == nil
 			// A rollout to several clusters ends with the first failure.
-			if r.code == clierr.ExitFailed && !r.stopped && strings.HasPrefix(several.Command, "wait") {
+			if r.exitCode() == clierr.ExitFailed && strings.HasPrefix(several.Command, "wait") {
 				stop(errStopped)
 			}
 			results[i] = r
@@ -84,7 +93,7 @@ func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(co
 // errStopped ends a command on the other clusters after a failure.
 var errStopped = errors.New("stopped because another cluster failed")
 
-// worse returns the exit code of a command: interruptions and clusters that could not be checked take precedence over
+// worse returns the exit code of a command: interruptions and undetermined results take precedence over
 // failures. Clusters on which a failure elsewhere has stopped the command do not count.
 func worse(code int, r result) int {
 	own := r.exitCode()
@@ -95,7 +104,7 @@ func worse(code int, r result) int {
 	return code
 }
 
-// summarize reports how many clusters failed or could not be checked.
+// summarize reports the clusters that failed, and those for which the result is undetermined.
 func summarize(a *app.App, results []result) {
 	var failed, unknown []string
 	for _, r := range results {
@@ -111,17 +120,19 @@ func summarize(a *app.App, results []result) {
 		a.UI.Failure("%d of %d clusters failed: %s", len(failed), len(results), strings.Join(failed, ", "))
 	}
 	if len(unknown) > 0 {
-		a.UI.Failure("%d of %d clusters could not be checked: %s", len(unknown), len(results), strings.Join(unknown, ", "))
+		a.UI.Failure("undetermined for %d of %d clusters: %s", len(unknown), len(results), strings.Join(unknown, ", "))
 	}
 }
 
 // prefixed prints the messages of several clusters line by line.
 type prefixed struct {
 	mu sync.Mutex
-	w  interface{ Write([]byte) (int, error) }
+	w  io.Writer
 }
 
-func (p *prefixed) of(name string) *prefixedLines { return &prefixedLines{all: p, name: name} }
+func (p *prefixed) of(name string) *prefixedLines {
+	return &prefixedLines{all: p, name: printable.Line(name)}
+}
 
 // prefixedLines prefixes the lines of one cluster with its name.
 type prefixedLines struct {
