@@ -1,6 +1,9 @@
 package kube
 
 import (
+	"context"
+	"errors"
+	"slices"
 	"strings"
 
 	"github.com/fluxkit/flux/pkg/controllers"
@@ -37,4 +40,38 @@ func InstanceSelector(namespace string) string {
 // catalog.
 func IsFluxGroup(group string) bool {
 	return strings.HasSuffix(group, ".toolkit.fluxcd.io") || strings.HasSuffix(group, ".extensions.fluxcd.io")
+}
+
+// ErrNotInstalled is returned for a cluster without Flux CRDs.
+var ErrNotInstalled = errors.New("no Flux CRDs found in the cluster")
+
+// CheckInstalled returns ErrNotInstalled if none of the resources of a cluster belongs to a Flux kind.
+func CheckInstalled(resources []Resource) error {
+	if slices.ContainsFunc(resources, func(r Resource) bool { return slices.Contains(controllers.Groups(), r.Group) }) {
+		return nil
+	}
+	return ErrNotInstalled
+}
+
+// Versions are the versions of an installation.
+type Versions struct {
+	// Flux is the version of the distribution with a leading "v", "" if no label has it.
+	Flux string
+	// Controllers has the image tag of each controller by the name of its Deployment. It is empty if the namespace has none.
+	Controllers map[string]string
+}
+
+// InstalledVersions reads the versions from the Deployments of the controllers in a namespace.
+func InstalledVersions(ctx context.Context, client *Client, namespace string) (Versions, error) {
+	v := Versions{Controllers: map[string]string{}}
+	_, err := client.List(ctx, BuiltIn("apps/v1", "Deployment"), Selection{Namespace: namespace, Labels: PartOfFlux}, func(o controllers.Object) error {
+		name := controllers.Name(o)
+		v.Controllers[name] = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
+		// source-controller is part of every installation, so its label has precedence.
+		if v.Flux == "" || name == "source-controller" {
+			v.Flux = Label(o, VersionLabel)
+		}
+		return nil
+	})
+	return v, err
 }

@@ -16,9 +16,6 @@ import (
 	"github.com/fluxkit/flux/pkg/tree"
 )
 
-// ErrNotInstalled is returned for a cluster without Flux CRDs.
-var ErrNotInstalled = errors.New("no Flux CRDs found in the cluster")
-
 // Options select the objects to check.
 type Options struct {
 	// Namespace is "" for all namespaces and cluster-scoped objects.
@@ -81,8 +78,8 @@ func Find(ctx context.Context, client *kube.Client, options Options) (*Result, e
 	if err != nil {
 		return nil, err
 	}
-	if !slices.ContainsFunc(resources, func(r kube.Resource) bool { return slices.Contains(controllers.Groups(), r.Group) }) {
-		return nil, ErrNotInstalled
+	if err := kube.CheckInstalled(resources); err != nil {
+		return nil, err
 	}
 	l := &lister{client: client, options: options, labels: ownerLabels(resources)}
 	for _, version := range stale {

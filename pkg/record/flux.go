@@ -40,14 +40,11 @@ func (s *run) flux(ctx context.Context) error {
 		}
 	}
 	if !installed {
-		s.out.Unknown("Flux resources: " + errNotInstalled.Error())
-		s.Missed("Flux resources", errNotInstalled)
+		s.out.Unknown("Flux resources: " + kube.ErrNotInstalled.Error())
+		s.Missed("Flux resources", kube.ErrNotInstalled)
 	}
 	return nil
 }
-
-// errNotInstalled is reported for a cluster without Flux CRDs.
-var errNotInstalled = errors.New("no Flux CRDs are installed")
 
 // want selects the objects that a Flux object applies, the Secrets that it refers to, and the artifact
 // with the file of an object that the API server rejects.

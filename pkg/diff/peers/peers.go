@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ErrNotInstalled is returned for a cluster without Flux CRDs.
-var ErrNotInstalled = errors.New("no Flux CRDs found in the cluster")
+// ErrNoControllers is the reason in State.Missed for a cluster whose Flux version is unknown.
+var ErrNoControllers = errors.New("no Flux controllers found")
 
 // The fields of a Difference that are not fields of the object.
 const (
@@ -35,7 +35,7 @@ type State struct {
 	Flux string
 	// Objects has the values of fields by their path, for each object.
 	Objects map[controllers.ID]map[string]string
-	// Missed has the errors of the kinds that could not be listed.
+	// Missed has the errors of the kinds that could not be listed, and ErrNoControllers for Deployments if there are none.
 	Missed map[string]error
 }
 
@@ -71,30 +71,26 @@ func Read(ctx context.Context, client *kube.Client, o Options) (*State, error) {
 			s.Objects[id] = fields(k, object)
 		}
 	}
-	_, err = client.List(ctx, kube.BuiltIn("apps/v1", deployment), kube.Selection{Namespace: o.FluxNamespace, Labels: kube.PartOfFlux}, func(d controllers.Object) error {
-		s.Objects[controllers.IDOf(d)] = map[string]string{Version: controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(d))}
-		s.Flux = cmp.Or(kube.Label(d, kube.VersionLabel), s.Flux)
-		return nil
-	})
+	if len(objects)+len(missed) == 0 {
+		resources, _, err := client.Discovery().AllApplicable(ctx)
+		if err := cmp.Or(err, kube.CheckInstalled(resources)); err != nil {
+			return nil, err
+		}
+	}
+	installed, err := kube.InstalledVersions(ctx, client, o.FluxNamespace)
 	switch {
 	case apierrors.IsForbidden(err):
 		s.Missed[deployment] = err
 	case err != nil:
 		return nil, fmt.Errorf("listing the controllers: %w", err)
+	case len(installed.Controllers) == 0:
+		s.Missed[deployment] = ErrNoControllers
 	}
-	if len(s.Objects)+len(s.Missed) > 0 {
-		return s, nil
+	s.Flux = installed.Flux
+	for name, tag := range installed.Controllers {
+		s.Objects[controllers.ID{Group: "apps", Kind: deployment, Namespace: o.FluxNamespace, Name: name}] = map[string]string{Version: tag}
 	}
-	return s, installed(ctx, client)
-}
-
-// installed returns ErrNotInstalled for a cluster without Flux CRDs.
-func installed(ctx context.Context, client *kube.Client) error {
-	resources, _, err := client.Discovery().AllApplicable(ctx)
-	if err == nil && !slices.ContainsFunc(resources, func(r kube.Resource) bool { return slices.Contains(controllers.Groups(), r.Group) }) {
-		err = ErrNotInstalled
-	}
-	return err
+	return s, nil
 }
 
 // deployment is the kind of the controllers.

@@ -14,6 +14,7 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/kinds"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/treeview"
+	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose/observe"
@@ -84,7 +85,7 @@ func run(a *app.App, cmd *cobra.Command, several *kinds.Several, format string) 
 	line := a.UI.Progress(a.Now, "listing objects")
 	result, err := orphans.Find(ctx, client, orphans.Options{Namespace: namespace, Labels: several.Labels(), Progress: line.Count})
 	line.Done()
-	if errors.Is(err, orphans.ErrNotInstalled) {
+	if errors.Is(err, kube.ErrNotInstalled) {
 		err = kinds.NotServed(controllers.Kinds)
 	}
 	if err != nil {

@@ -116,29 +116,19 @@ func installedVersions(a *app.App, cmd *cobra.Command) ([]entry, error) {
 // clusterVersions reads the versions from the Deployments, whose labels contain the distribution
 // version.
 func clusterVersions(ctx context.Context, client *kube.Client, namespace string) ([]entry, error) {
-	var distribution string
-	images := map[string]string{}
-	_, err := client.List(ctx, kube.BuiltIn("apps/v1", "Deployment"), kube.Selection{Namespace: namespace, Labels: kube.PartOfFlux}, func(o controllers.Object) error {
-		name := controllers.Name(o)
-		images[name] = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
-		// The label of source-controller takes precedence, because every installation contains it.
-		if label := kube.Label(o, kube.VersionLabel); distribution == "" || name == "source-controller" {
-			distribution = label
-		}
-		return nil
-	})
+	installed, err := kube.InstalledVersions(ctx, client, namespace)
 	if err != nil {
 		return nil, fmt.Errorf("listing the controllers in namespace %q: %w", namespace, err)
 	}
-	if len(images) == 0 {
+	if len(installed.Controllers) == 0 {
 		return nil, notInstalled(ctx, client, namespace)
 	}
 	var entries []entry
-	if distribution != "" {
-		entries = append(entries, entry{"distribution", "flux-" + distribution})
+	if installed.Flux != "" {
+		entries = append(entries, entry{"distribution", "flux-" + installed.Flux})
 	}
-	for _, name := range slices.Sorted(maps.Keys(images)) {
-		entries = append(entries, entry{name, images[name]})
+	for _, name := range slices.Sorted(maps.Keys(installed.Controllers)) {
+		entries = append(entries, entry{name, installed.Controllers[name]})
 	}
 	return entries, nil
 }

@@ -3,6 +3,7 @@ package peers
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -159,10 +160,8 @@ func report(a *app.App, format string, contexts []string, states []*peers.State)
 	if err := show(a, format, d, table); err != nil {
 		return err
 	}
-	for _, name := range contexts {
-		if kinds := d.NotCompared[name]; len(kinds) > 0 {
-			a.UI.Warning("not compared: %s cannot list %s", name, strings.Join(kinds, ", "))
-		}
+	for i, name := range contexts {
+		warn(a, name, states[i].Missed)
 	}
 	switch {
 	case len(d.NotCompared) > 0:
@@ -172,6 +171,22 @@ func report(a *app.App, format string, contexts []string, states []*peers.State)
 	}
 	a.UI.Success("no differences between the Flux objects of %s", strings.Join(contexts, ", "))
 	return nil
+}
+
+// warn reports which kinds of a cluster are not compared.
+func warn(a *app.App, name string, missed map[string]error) {
+	var forbidden []string
+	for _, kind := range slices.Sorted(maps.Keys(missed)) {
+		if errors.Is(missed[kind], peers.ErrNoControllers) {
+			a.UI.Warning("%s: versions not compared: %s in namespace %q", name, missed[kind], a.FluxNamespace())
+			a.UI.Line("  set FLUX_SYSTEM_NAMESPACE to the namespace of the controllers")
+		} else {
+			forbidden = append(forbidden, kind)
+		}
+	}
+	if len(forbidden) > 0 {
+		a.UI.Warning("%s: not compared: no permission to list %s", name, strings.Join(forbidden, ", "))
+	}
 }
 
 // cells returns the values for people, with shortened digests if they still differ.
