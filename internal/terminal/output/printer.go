@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,7 +28,7 @@ type options struct {
 // TemplateFunc returns the text of a Go template for an object in JSON.
 type TemplateFunc func(template string, object []byte) (string, error)
 
-// Templates executes Go templates, without which the format go-template prints nothing.
+// Templates sets the function that executes Go templates. Without it, printing in the format go-template is an error.
 func Templates(execute TemplateFunc) Option { return func(o *options) { o.execute = execute } }
 
 // NoHeader omits the headers of custom columns.
@@ -115,6 +116,9 @@ type goTemplatePrinter struct {
 
 // PrintObj implements [printers.ResourcePrinter].
 func (p *goTemplatePrinter) PrintObj(o runtime.Object, w io.Writer) error {
+	if p.execute == nil {
+		return errors.New("-o go-template is not supported")
+	}
 	object, err := json.Marshal(o)
 	if err != nil {
 		return err

@@ -161,7 +161,7 @@ func crdOf(t controllers.ID, applier controllers.Object) string {
 func (k *check) unserved(t controllers.ID) rules.Finding {
 	f := rules.Finding{
 		Object: t, Code: "api-missing", Message: fmt.Sprintf("the cluster no longer serves kind %s of group %s: its CustomResourceDefinition was deleted, with all objects of the kind", t.Kind, t.Group),
-		Fixes: []string{fmt.Sprintf("install the CRD of kind %s of group %s", t.Kind, t.Group)},
+		Fixes: []string{fmt.Sprintf(rules.InstallCRD+"kind %s of group %s", t.Kind, t.Group)},
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(k.checker.Flux), controllers.ID.Compare) {
 		o := k.checker.Flux[id]

@@ -162,6 +162,13 @@ func missingAPI(s Subject) string {
 	return api
 }
 
+// InstallCRD and DependOnCRD begin the fixes for a kind without a CRD. flux test replaces them: its sandbox contains only the CRDs of
+// Flux and of the repository.
+const (
+	InstallCRD  = "install the CRD of "
+	DependOnCRD = "add the Kustomization or HelmRelease that installs it to .spec.dependsOn of "
+)
+
 // serve returns the fixes for a kind that the API server does not serve.
 func serve(s Subject) []string {
 	group := s.failure.Group()
@@ -180,7 +187,7 @@ func serve(s Subject) []string {
 		providers := s.Live.Providers[:min(len(s.Live.Providers), mostShown)]
 		return []string{fmt.Sprintf("add %s, which applies CRDs of group %s, to .spec.dependsOn of %s", strings.Join(providers, " or "), group, s)}
 	}
-	install := fmt.Sprintf("install the CRD of kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core"))
+	install := fmt.Sprintf(InstallCRD+"kind %s of group %s", s.failure.Named.Kind, cmp.Or(group, "core"))
 	if len(s.Live.Unapplied) > 0 {
 		return []string{
 			fmt.Sprintf("if the chart of %s installs the CRD, move the objects of kind %s to another Kustomization that depends on %s: Flux applies no object of this Kustomization until the dry run of all objects succeeds",
@@ -188,7 +195,7 @@ func serve(s Subject) []string {
 			"otherwise, " + install,
 		}
 	}
-	return []string{install, "or add the Kustomization or HelmRelease that installs it to .spec.dependsOn of " + s.String()}
+	return []string{install, "or " + DependOnCRD + s.String()}
 }
 
 // serveArtifacts returns the fixes for an artifact server that does not respond.

@@ -380,11 +380,11 @@ func (r examination) committing(c Cause) []string {
 	root := slices.ContainsFunc(r.Initial(), func(o *unstructured.Unstructured) bool { return controllers.IDOf(o.Object) == c.Object })
 	var all []string
 	for _, remedy := range c.Remedies {
-		if strings.Contains(remedy, "install the CRD of") {
-			remedy = strings.Replace(remedy, "install the CRD of", "commit the CRD of", 1) + ": the sandbox only contains CRDs of Flux and of the repository"
+		if strings.Contains(remedy, rules.InstallCRD) {
+			remedy = strings.Replace(remedy, rules.InstallCRD, "commit the CRD of ", 1) + ": the sandbox only contains CRDs of Flux and of the repository"
 		}
 		if root {
-			remedy = strings.Replace(remedy, "add the Kustomization or HelmRelease that installs it to .spec.dependsOn of "+c.Object.String(),
+			remedy = strings.Replace(remedy, rules.DependOnCRD+c.Object.String(),
 				"move the objects of this kind to another Kustomization that depends on the one with the CRD", 1)
 		}
 		all = append(all, remedy)

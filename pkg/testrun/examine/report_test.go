@@ -14,6 +14,7 @@ import (
 
 	"github.com/fluxkit/flux/internal/budget"
 	"github.com/fluxkit/flux/pkg/controllers"
+	"github.com/fluxkit/flux/pkg/diagnose/rules"
 	"github.com/fluxkit/flux/pkg/testrun"
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 	"github.com/fluxkit/flux/pkg/testrun/settle"
@@ -126,9 +127,9 @@ func TestCommitting(t *testing.T) {
 	r := examination{&testrun.Run{Repository: &sources.Repository{Sync: []*unstructured.Unstructured{{Object: map[string]any{
 		"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"namespace": "flux-system", "name": "root"},
 	}}}}}}
-	const installs = "or add the Kustomization or HelmRelease that installs it to .spec.dependsOn of "
+	const installs = "or " + rules.DependOnCRD
 	for _, c := range []struct{ name, remedy, want string }{
-		{"root", "install the CRD of kind A of group b", "commit the CRD of kind A of group b: the sandbox only contains CRDs of Flux and of the repository"},
+		{"root", rules.InstallCRD + "kind A of group b", "commit the CRD of kind A of group b: the sandbox only contains CRDs of Flux and of the repository"},
 		{"root", installs + ks("root").String(), "or move the objects of this kind to another Kustomization that depends on the one with the CRD"},
 		{"apps", installs + ks("apps").String(), installs + ks("apps").String()},
 		{"apps", "set apiVersion of A to b/v1: the cluster serves no other version", "set apiVersion of A to b/v1: the cluster serves no other version"},

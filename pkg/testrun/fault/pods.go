@@ -107,8 +107,7 @@ func (i Injector) annotate(ctx context.Context, p *Pods, state any) error {
 	pods := kube.BuiltIn("v1", "Pod")
 	var names []string
 	_, err := i.Client.List(ctx, pods, kube.Selection{Namespace: p.Namespace, Labels: labels.SelectorFromSet(p.Labels).String()}, func(o controllers.Object) error {
-		hook := strings.Split(controllers.Annotation(o, hookAnnotation), ",")
-		if (p.Hook == "" || slices.Contains(hook, p.Hook)) && (state != nil || controllers.Annotation(o, stateAnnotation) == p.State) {
+		if (p.Hook == "" || controllers.Lists(o, hookAnnotation, p.Hook)) && (state != nil || controllers.Annotation(o, stateAnnotation) == p.State) {
 			names = append(names, controllers.Name(o))
 		}
 		return nil
