@@ -110,8 +110,17 @@ func fields(k controllers.Kind, o controllers.Object) map[string]string {
 	return values
 }
 
-// flatten adds the leaves of a value by their paths. Empty maps and lists are leaves.
+// longestPath is the length from which on flatten does not add to a path: a long key of an object could otherwise be repeated for
+// each of many fields below it.
+const longestPath = 512
+
+// flatten adds the leaves of a value by their paths. Empty maps and lists are leaves, and so are values with long paths.
 func flatten(values map[string]string, path string, value any) {
+	if len(path) > longestPath {
+		text, _ := json.Marshal(value) // decoded from JSON
+		values[path] = string(text)
+		return
+	}
 	switch value := value.(type) {
 	case map[string]any:
 		for key, v := range value {

@@ -3,6 +3,7 @@ package peers
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -66,6 +67,31 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s:\n%s, want\n%s", name, got.String(), c.want)
 		}
 	}
+}
+
+// TestFlattenIsBounded checks that a long key is not repeated for each field below it.
+func TestFlattenIsBounded(t *testing.T) {
+	t.Parallel()
+	below := map[string]any{}
+	for i := range 1000 {
+		below[strconv.Itoa(i)] = map[string]any{"a": "b"}
+	}
+	values := map[string]string{}
+	flatten(values, "spec", map[string]any{strings.Repeat("k", 1<<20): below, "deep": nested(1000)})
+	size := 0
+	for path, value := range values {
+		size += len(path) + len(value)
+	}
+	if len(values) != 2 || size > 2<<20 {
+		t.Errorf("%d values with %d bytes", len(values), size)
+	}
+}
+
+func nested(levels int) any {
+	if levels == 0 {
+		return "leaf"
+	}
+	return map[string]any{"level": nested(levels - 1)}
 }
 
 func TestFlatten(t *testing.T) {

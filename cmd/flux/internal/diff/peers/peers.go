@@ -17,7 +17,9 @@ import (
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/command"
 	"github.com/fluxkit/flux/cmd/flux/internal/cli/complete"
 	"github.com/fluxkit/flux/internal/hint"
+	"github.com/fluxkit/flux/internal/secrets/redact"
 	"github.com/fluxkit/flux/internal/terminal/output"
+	"github.com/fluxkit/flux/internal/terminal/printable"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diff/peers"
 )
@@ -136,7 +138,7 @@ type difference struct {
 func report(a *app.App, format string, contexts []string, states []*peers.State) error {
 	found := peers.Compare(states)
 	d := document{Flux: map[string]string{}, Differences: []difference{}, NotCompared: map[string][]string{}}
-	table := output.Table{Headers: append([]string{"OBJECT", "FIELD"}, contexts...)}
+	table := output.Table{Headers: append([]string{"OBJECT", "FIELD"}, printable.Lines(contexts)...)}
 	versions := []string{"Flux", peers.Version}
 	for i, s := range states {
 		d.Flux[contexts[i]] = s.Flux
@@ -152,6 +154,9 @@ func report(a *app.App, format string, contexts []string, states []*peers.State)
 	for _, f := range found {
 		values := map[string]*string{}
 		for i, v := range f.Values {
+			if v != nil {
+				*v = redact.Text(*v) // a URL with credentials
+			}
 			values[contexts[i]] = v
 		}
 		d.Differences = append(d.Differences, difference{f.Object, f.Field, values})
