@@ -77,7 +77,7 @@ test: lint verify test-unit smoke ## Tier 1, for every push: linters, generated 
 .PHONY: test-unit
 test-unit: manifests sandbox controllers gitea descriptions
 	$(GOTEST) $(TESTED)
-	cd sandbox && $(GOTEST) ./...
+	cd sandbox && $(GOTEST) -skip '^TestNightly' ./...
 
 .PHONY: smoke
 smoke: build sandbox controllers
@@ -105,6 +105,7 @@ nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests
 	TIER=nightly $(GOTEST) ./test/hostile
 	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./cmd/flux/internal/root
 	TIER=nightly $(GOTEST) -run '^TestVersions$$' ./cmd/flux/script
+	cd sandbox && $(GOTEST) -run '^TestNightly' ./internal/kubelet
 
 .PHONY: failures-check
 failures-check: ## Compare the list of the controllers' failures with their sources; run `go run ./tools/failures` after a new version

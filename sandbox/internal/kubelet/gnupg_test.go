@@ -13,13 +13,13 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/process"
 )
 
-// TestGnuPG generates a key and decrypts with it as kustomize-controller does: with the access to files of a controller, in a
+// TestNightlyGnuPG generates a key and decrypts with it as kustomize-controller does: with the access to files of a controller, in a
 // directory whose path is too long for the sockets of gpg-agent.
-func TestGnuPG(t *testing.T) {
+func TestNightlyGnuPG(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("gpg")
 	if err != nil {
-		t.Skip("gpg is not installed")
+		t.Fatalf("%v: install GnuPG", err)
 	}
 	dir := filepath.Join(t.TempDir(), strings.Repeat("x", 60))
 	programs, other := filepath.Join(dir, "programs"), filepath.Join(t.TempDir(), "other")
