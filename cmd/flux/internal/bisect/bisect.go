@@ -105,8 +105,8 @@ func run(a *app.App, cmd *cobra.Command, o *options, args []string) (err error) 
 	return write(a, o.format, r)
 }
 
-// owned are the flags of flux test that bisect sets itself.
-var owned = []string{"revision", "output", "o"}
+// reserved lists the flags of flux test that bisect sets itself.
+var reserved = []string{"revision", "output", "o"}
 
 // check returns an error for an invalid command line.
 func check(cmd *cobra.Command, o *options, args []string) error {
@@ -118,7 +118,7 @@ func check(cmd *cobra.Command, o *options, args []string) error {
 	}
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		for _, flag := range owned {
+		for _, flag := range reserved {
 			if strings.HasPrefix(arg, "-") && name == flag {
 				return fmt.Errorf("%s is set by flux bisect for each test", arg)
 			}

@@ -39,7 +39,7 @@ Files:
 	root.Example = `  # Apply a source and a Kustomization from a file, and wait until they are ready
   flux create -f app.yaml
 
-  # Apply an object that another command prints
+  # Apply the output of another command
   flux export kustomization app --context=staging | flux create -f - --context=production`
 	var files []string
 	root.Flags().StringSliceVarP(&files, "filename", "f", nil, "file with manifests to apply, '-' for standard input; can be repeated")

@@ -76,7 +76,7 @@ func (o *options) check(act *kinds.Act) error {
 // requireTerminal returns an error if the user cannot be prompted.
 func (o *options) requireTerminal(_ context.Context, act *kinds.Act) (end func(), err error) {
 	if !o.yes && !o.dryRun && !act.App.UI.Interactive() {
-		err = fmt.Errorf("deleting %s objects requires confirmation: %w", act.What.Noun(), ui.ErrNoTerminal)
+		err = fmt.Errorf("deleting %s objects requires confirmation: %w", act.Selection.Noun(), ui.ErrNoTerminal)
 	}
 	return func() {}, err
 }

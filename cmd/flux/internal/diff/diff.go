@@ -69,10 +69,10 @@ Output:
   flux diff kustomization my-app my-api
   flux diff ks -A -l team=blue
 
-  # Include the Kustomizations in the build
+  # Also diff nested Kustomizations
   flux diff kustomization flux-system --path ./clusters/production --recursive
 
-  # Include Kustomizations and HelmReleases
+  # Also diff nested Kustomizations and HelmReleases
   flux diff kustomization flux-system --path ./clusters/production --recursive --with-helm
 
   # Write a pull request comment without failing the pipeline

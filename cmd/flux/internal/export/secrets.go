@@ -19,8 +19,8 @@ import (
 // ahead is the maximum number of objects that wait for their Secrets to be read.
 const ahead = 4 * app.Concurrency
 
-// printer prints objects in order, each followed by the Secrets that no object
-// before it refers to. The Secrets are read while further objects are listed, so
+// printer prints objects in order, each followed by the Secrets that no earlier
+// object refers to. The Secrets are read while further objects are listed, so
 // that neither all objects nor all Secrets are in memory.
 type printer struct {
 	out *manifestWriter

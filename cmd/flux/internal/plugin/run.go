@@ -140,7 +140,7 @@ func pluginEnvironment(a *app.App, root *cobra.Command, line pluginLine) ([]stri
 // fail.
 func forward(a *app.App, flags *pflag.FlagSet, explicit bool) ([]string, error) {
 	env := a.Environ()
-	// flux in the plugin prefers these variables to the kubeconfig.
+	// If the plugin runs flux, these variables take precedence over the kubeconfig.
 	for _, name := range []string{"context", "namespace"} {
 		if f := flags.Lookup(name); f.Changed {
 			env = setVariable(env, "FLUX_"+strings.ToUpper(name), f.Value.String())
@@ -249,7 +249,7 @@ func Complete(ctx context.Context, a *app.App, root *cobra.Command, args []strin
 		return false
 	}
 	answer := fmt.Sprintf(":%d\n", cobra.ShellCompDirectiveError)
-	if filepath.Dir(line.plugin.Path) == folder(a) {
+	if filepath.Dir(line.plugin.Path) == pluginDirectory(a) {
 		if env, err := pluginEnvironment(a, root, line); err == nil {
 			ctx, cancel := context.WithTimeout(ctx, complete.Timeout)
 			defer cancel()

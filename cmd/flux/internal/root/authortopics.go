@@ -176,7 +176,7 @@ Progress:
   Resources that have been reconciling for less than a minute, or for less than
   the wait time of their controller, are listed as progress, not as problems.
   Deletions are not problems for the first half minute. If the controller is in
-  a crash loop, both are problems.
+  a crash loop, all of these count as problems.
 
 JSON and YAML:
   healthy     true if no problem was found

@@ -49,7 +49,7 @@ func newSuggest(ctx context.Context, a *app.App) func(*objref.NotFoundError) str
 	}
 }
 
-// namespacesWith returns the namespaces that have an object of the name.
+// namespacesWith returns the namespaces that have an object with the name.
 func namespacesWith(ctx context.Context, client *kube.Client, e *objref.NotFoundError) []string {
 	found := metadataOf(ctx, client, e.AllKinds(), kube.Selection{Name: e.Target.Name}, controllers.Namespace)
 	slices.Sort(found)

@@ -59,7 +59,7 @@ func wrapped(text string, width int) string {
 	return strings.Join(paragraphs, "\n\n")
 }
 
-// usage returns the usage of a command. Unlike cobra's, flags that a command inherits from its verb
+// usage returns the usage of a command. Unlike in cobra, flags that a command inherits from its verb
 // are grouped with its own flags, and the global flags (30 lines in each help text) are replaced by
 // a reference to flux options.
 func usage(cmd *cobra.Command, width int) string {

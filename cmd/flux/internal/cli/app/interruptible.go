@@ -11,8 +11,8 @@ import (
 // less than the second after which a signal ends flux.
 const stopGrace = 600 * time.Millisecond
 
-// Interruptible runs work that may not check its context for seconds while it decodes, renders,
-// compares or prints untrusted input. If work does not stop after an interrupt or --timeout,
+// Interruptible runs work that may not check its context for seconds, such as decoding, rendering,
+// comparing or printing untrusted input. If work does not stop after an interrupt or --timeout,
 // Interruptible returns anyway, because the process is about to exit.
 func (a *App) Interruptible(cmd *cobra.Command, work func() error) error {
 	ctx, cancel := a.WithTimeout(cmd.Context())

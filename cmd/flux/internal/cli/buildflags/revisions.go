@@ -77,7 +77,7 @@ func (o *Options) Graph(ctx context.Context, a *app.App, at *git.Clone, namespac
 	return options, nil
 }
 
-// Decryption returns the decryption with flux-helper and the keys of the user.
+// Decryption returns the settings for decrypting files in flux-helper with the user's keys.
 func Decryption(a *app.App) *upstream.Decryption {
 	return &upstream.Decryption{Pool: a.Helpers, Env: a.Env, Warn: a.UI.Warning}
 }

@@ -35,7 +35,7 @@ func (e *SeveralError) Error() string {
 	return fmt.Sprintf("--context selects %d contexts", len(e.Contexts))
 }
 
-// Select returns a SeveralError if --context lists several contexts, has a pattern or names a group of the
+// Select returns a SeveralError if --context lists several contexts, has a pattern or is a group in the
 // configuration file. In a Fork, it selects the context of the Fork.
 func Select(a *app.App, cmd *cobra.Command) error {
 	flag := cmd.Flags().Lookup("context")
@@ -80,7 +80,7 @@ func Contexts(a *app.App, selection string) ([]string, error) {
 	return contexts, err
 }
 
-// contextsOf returns the contexts that a selection matches, and whether it is the name of one of them.
+// contextsOf returns the contexts that a selection matches. exact is true if the selection is the name of a context.
 func contextsOf(a *app.App, groups map[string][]string, selection string) (contexts []string, exact bool, err error) {
 	raw, err := a.Global.Kube.Raw()
 	if err != nil {

@@ -149,7 +149,7 @@ func ExitDocument(root *cobra.Command, width int) string {
 	}
 	visit(root)
 	last := len(undetermined) - 1
-	general[clierr.ExitUndetermined] = "undetermined: only " + strings.Join(undetermined[:last], ", ") + " and " + undetermined[last] + ", whose exit code 1 is a result"
+	general[clierr.ExitUndetermined] = "undetermined: only " + strings.Join(undetermined[:last], ", ") + " and " + undetermined[last] + ", which use exit code 1 for a result"
 	var b strings.Builder
 	if width == 0 {
 		b.WriteString("# Exit codes\n\n" + general.table() + "\n" + exitRules + "\n")
@@ -165,8 +165,8 @@ func ExitDocument(root *cobra.Command, width int) string {
 	return strings.TrimSpace(b.String())
 }
 
-// exitRules are the rules for the exit codes of all commands.
-const exitRules = `A command on several objects processes all of them, reports each failure, and
+// exitRules describes the exit codes of all commands.
+const exitRules = `With several objects, a command processes all of them, reports each failure, and
 fails at the end. A command that prints ✗ never exits 0.
 
 A command without required arguments prints its usage on standard error and

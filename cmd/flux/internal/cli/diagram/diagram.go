@@ -49,8 +49,8 @@ const (
 	Bad
 )
 
-// statuses has the class, the word and the mark of each status, and its colors: all have enough contrast
-// for dark text. The colors in graph.css are the same.
+// statuses has the class, the word, the mark and the colors of each status. The colors have enough contrast
+// for dark text, and are the same as in graph.css.
 var statuses = map[Status]struct{ name, text, mark, fill, border string }{
 	Neutral: {"neutral", "unknown", "?", "#f4f5f7", "#8a919c"},
 	Good:    {"good", "ready", "✔", "#e3f4e7", "#2e7d43"},
@@ -96,7 +96,7 @@ func (d Diagram) printable() Diagram {
 	return fit
 }
 
-// dot returns the diagram in the language of Graphviz.
+// dot returns the diagram in DOT, the language of Graphviz.
 func (d Diagram) dot() string {
 	quote := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", " ").Replace
 	var b strings.Builder
@@ -112,7 +112,7 @@ func (d Diagram) dot() string {
 	return b.String() + "}\n"
 }
 
-// mermaid returns the diagram in the language of Mermaid, which Markdown renderers draw.
+// mermaid returns the diagram in Mermaid syntax, which many Markdown renderers support.
 func (d Diagram) mermaid() string {
 	quote := strings.NewReplacer("&", "&amp;", `"`, "&quot;", "<", "&lt;", ">", "&gt;", "\n", " ").Replace
 	number := map[string]int{}

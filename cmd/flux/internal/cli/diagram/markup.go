@@ -35,7 +35,7 @@ const tip = `<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWi
 // svg returns the picture with its title and its legend as a file.
 func (p picture) svg() string {
 	size := p.legendSize()
-	const large = 9.5 // the width of a letter of the title
+	const large = 9.5 // the width of a letter in the title
 	for _, line := range []float64{p.Width, float64(fit.Width(p.caption)) * letter, float64(fit.Width(p.title)) * large} {
 		size.Width = max(size.Width, math.Ceil(line))
 	}
@@ -70,7 +70,7 @@ func (p picture) html() string {
 	).Replace(page)
 }
 
-// digest returns the expression of a Content-Security-Policy that allows a text.
+// digest returns the Content-Security-Policy source that allows an inline text.
 func digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"

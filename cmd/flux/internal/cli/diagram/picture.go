@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
-// The dimensions in pixels. The width of text is estimated from the number of characters, with enough space for usual
-// fonts; text that is wider is clipped.
+// The dimensions in pixels. The text width is estimated from the number of characters, with enough space for common
+// fonts; wider text is clipped.
 const (
 	margin    = 24
 	headline  = 52

@@ -173,7 +173,7 @@ func (s *Several) List(ctx context.Context, a *app.App, cmd *cobra.Command, sele
 	if err != nil {
 		return nil, err
 	}
-	act := &Act{App: a, Client: client, User: ctx, What: selected, Options: s.options, MayBeEmpty: true}
+	act := &Act{App: a, Client: client, User: ctx, Selection: selected, Options: s.options, MayBeEmpty: true}
 	if err := act.choose(ctx, cmd); err != nil {
 		return nil, err
 	}

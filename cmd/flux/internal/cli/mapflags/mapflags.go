@@ -24,11 +24,11 @@ func (m *Flags) Add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringArrayVar(&m.mappings, "map", nil, "local directory to use for sources with a URL, e.g. oci://ghcr.io/acme/charts=./charts: files of a Git repository, charts of a Helm repository, objects of a bucket (https://ENDPOINT/BUCKET), an OCI layout, or files of an OCI artifact (repeatable)")
 	fs.StringVar(&m.Vendor, "vendor", "", "directory with sources fetched by 'flux test vendor', e.g. "+mapped.VendorFolder)
-	complete.Flag(cmd, "vendor", CompleteFolders)
+	complete.Flag(cmd, "vendor", CompleteDirectories)
 }
 
-// CompleteFolders completes the names of directories.
-func CompleteFolders(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+// CompleteDirectories completes the names of directories.
+func CompleteDirectories(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return nil, cobra.ShellCompDirectiveFilterDirs
 }
 

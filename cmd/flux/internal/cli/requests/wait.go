@@ -137,7 +137,7 @@ func (r *runner) awaitDependencies(ctx context.Context, n *node) error {
 		case <-d.done:
 		}
 		if d.err != nil {
-			return report.Unready(n.Target, n.last, "%s is not ready: its dependency %s is not", n.Target, d.Target)
+			return report.Unready(n.Target, n.last, "%s is not ready: its dependency %s is not ready", n.Target, d.Target)
 		}
 	}
 	return nil

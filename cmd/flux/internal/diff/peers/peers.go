@@ -55,7 +55,7 @@ Comparison:
   # Compare the objects of a team in all production clusters
   flux diff clusters 'prod-*' -l team=blue
 
-  # List the objects that one of the clusters does not have
+  # List the objects that are missing in one of the clusters
   flux diff clusters prod-eu prod-us -o json | jq '.differences[] | select(.field == "exists")'`,
 		ValidArgsFunction: complete.Contexts(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -108,7 +108,7 @@ func read(ctx context.Context, a *app.App, contexts []string, o peers.Options) (
 			return nil
 		})
 	}
-	_ = group.Wait() // errs has the errors
+	_ = group.Wait() // the errors are in errs
 	for i, name := range contexts {
 		if errs[i] != nil {
 			message, remedy := clierr.Explain(errs[i], nil)

@@ -37,7 +37,7 @@ func Write(a *app.App, outputs []command.Output, r *examine.Report) error {
 		to := func(w io.Writer) error { return writeTo(w, output.Format, r) }
 		err := error(nil)
 		if output.File == "" {
-			err = to(a.Answer(output.Format))
+			err = to(a.Output(output.Format))
 		} else {
 			err = app.WriteReport(a, output.File, output.Format, output.Format == "json", to)
 		}
@@ -117,7 +117,7 @@ func text(r *examine.Report) string {
 // shortMessage is the maximum length of a message that the report for people shows in several sections.
 const shortMessage = 80
 
-// described returns an object that is not ready with its message, without a long one if another section explains the object.
+// described returns an object that is not ready with its message. It omits a long message if another section explains the object.
 func described(r *examine.Report, s settle.Status) string {
 	name := s.Object.String()
 	explained := slices.ContainsFunc(r.Causes, func(c examine.Cause) bool { return c.Object == s.Object || slices.Contains(c.Blocks, s.Object) }) ||
