@@ -22,8 +22,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
-// memory is the soft memory limit: near it, the garbage collector trades CPU time for memory,
-// whatever the input is. GOMEMLIMIT overrides it.
+// memory is the soft memory limit, independent of the input: near the limit, the garbage collector
+// trades CPU time for memory. GOMEMLIMIT overrides it.
 const memory = 768 << 20
 
 // The version, Git commit and commit time of this program, set by the build. The Flux version that

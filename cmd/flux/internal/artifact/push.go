@@ -161,7 +161,7 @@ func (o *pushOptions) check(a *app.App) (map[string]string, error) {
 	return annotations, errors.Join(wrong...)
 }
 
-// logged returns a transport that prints the method, URL and status of requests, which contain no secrets.
+// logged returns a transport that prints requests: the method, URL and status, which contain no secrets.
 func logged(print func(format string, args ...any), next http.RoundTripper) http.RoundTripper {
 	return web.Wrap(next, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		response, err := next.RoundTrip(r)

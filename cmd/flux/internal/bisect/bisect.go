@@ -127,7 +127,7 @@ func check(cmd *cobra.Command, o *options, args []string) error {
 	return nil
 }
 
-// history returns the commits from the good to the bad one.
+// history returns the commits from the good to the bad commit.
 func (o *options) history(ctx context.Context, clone *git.Clone) ([]plumbing.Hash, error) {
 	var ends []plumbing.Hash
 	for _, name := range []string{o.good, o.bad} {
@@ -150,7 +150,7 @@ func (o *options) history(ctx context.Context, clone *git.Clone) ([]plumbing.Has
 	return commits, err
 }
 
-// confirm tests the good or the bad commit of the command line.
+// confirm tests the commit of --good or --bad.
 func (t *tester) confirm(ctx context.Context, flag, name string, commit plumbing.Hash, want commitState) error {
 	verdict, err := t.test(ctx, commit)
 	found := t.outcomes[commit]

@@ -64,7 +64,7 @@ func nearest(good, bad int, skipped map[int]bool) (int, bool) {
 	return 0, false
 }
 
-// steps returns the number of tests that bisecting the untested commits takes if none is skipped.
+// steps returns the number of tests required to bisect the untested commits if none is skipped.
 func steps(left int) int {
 	steps := 0
 	for ; left > 0; left /= 2 {

@@ -105,7 +105,7 @@ func run(a *app.App, cmd *cobra.Command, o *options) error {
 	return errors.Join(a.Encode(o.format, c.report), failed)
 }
 
-// run performs the checks and returns the message for success.
+// run performs the checks and returns the success message.
 func (c *checker) run(ctx context.Context, pre bool) (passed string, err error) {
 	ui := c.app.UI
 	if err := c.prerequisites(); err != nil {

@@ -71,8 +71,8 @@ Files:
 	return root
 }
 
-// noFlagsFor returns the error for a subcommand that does not exist. For a kind whose fields have no
-// flags, the remedy is its manifest.
+// noFlagsFor returns the error for a subcommand that does not exist. For a kind without flags, the
+// remedy is to apply a manifest.
 func noFlagsFor(cmd *cobra.Command, args []string) error {
 	err := command.NoSubcommand(cmd, args)
 	if err == nil {
@@ -86,7 +86,7 @@ func noFlagsFor(cmd *cobra.Command, args []string) error {
 		if k.Source != nil && len(k.Source.Kinds) == 1 {
 			remedy = "a controller creates it: apply the manifest of its " + k.Source.Kinds[0] + " with 'flux create -f FILE'"
 		}
-		return hint.Errorf(remedy, "flux create has no flags for the fields of %s", controllers.Indefinite(k.Kind))
+		return hint.Errorf(remedy, "flux create has no flags for %s", controllers.Indefinite(k.Kind))
 	}
 	return err
 }

@@ -27,7 +27,7 @@ type query struct {
 	now       func() time.Time
 	options   *options
 	kinds     []controllers.Kind
-	several   bool   // the command lists several kinds, even if one is left
+	several   bool   // the command lists several kinds, even if only one is served
 	screen    bool   // a table is printed on a terminal
 	every     bool   // kinds that the cluster does not serve are skipped
 	namespace string // "" for all

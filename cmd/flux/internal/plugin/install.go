@@ -89,7 +89,7 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 	return folder.Install(ctx, catalog, r)
 }
 
-// changePlugins returns the plugin directory of commands that change it.
+// changePlugins returns the plugin directory for commands that change it.
 func changePlugins(a *app.App) (plugin.Folder, error) {
 	path := pluginDirectory(a)
 	if path == "" {

@@ -89,7 +89,7 @@ func TestVerdict(t *testing.T) {
 		a := app.New(strings.NewReader(""), io.Discard, io.Discard, func(string) string { return "" }, time.Now)
 		got := 0
 		var code *clierr.ExitCodeError
-		if errors.As(verdict(a, &rehearse.Report{Result: result}), &code) {
+		if errors.As(exitError(a, &rehearse.Report{Result: result}), &code) {
 			got = code.Code
 		}
 		if got != want {

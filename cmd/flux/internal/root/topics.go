@@ -96,7 +96,7 @@ Credentials:
   AWS_EC2_METADATA_DISABLED=false, GCE_METADATA_HOST
       Use the metadata service of the machine for AWS and for Google Cloud.
   SOPS_GCP_KMS_ENDPOINT, SOPS_GCP_KMS_UNIVERSE_DOMAIN
-      Other servers of Google Cloud KMS.
+      Endpoint and domain of Google Cloud KMS, instead of the default.
   AZURE_TOKEN_CREDENTIALS, AZURE_AUTHORITY_HOST
       Kind of Azure credentials, for example AzureCLICredential (default: from
       the other variables of Azure), and the server that issues tokens.

@@ -238,7 +238,7 @@ func readSituation(ctx context.Context, d diagnose.Diagnoser, kinds []controller
 	return s, nil
 }
 
-// likeliest reads the object from the first kind that has one.
+// likeliest reads the object of the most common kind with this name.
 func likeliest(ctx context.Context, d diagnose.Diagnoser, kinds []controllers.Kind, namespace, name string) (controllers.Kind, controllers.Object, error) {
 	first := min(len(kinds), len(objref.ApplicationKinds()))
 	k, o, err := d.Find(ctx, kinds[:first], namespace, name)

@@ -75,7 +75,7 @@ func NewCommand(a *app.App) *cobra.Command {
 	return cmd
 }
 
-// expiration returns the time of the value of --until in RFC 3339, or "" without one.
+// expiration converts the value of --until to RFC 3339, or returns "" if it is empty.
 func expiration(value string, now time.Time) (string, error) {
 	if value == "" {
 		return "", nil

@@ -81,7 +81,7 @@ type App struct {
 // the commit's date in RFC 3339.
 type Build struct{ Version, Commit, Date string }
 
-// DevVersion is the version of a build that sets no version.
+// DevVersion is the version of builds that do not set one.
 const DevVersion = "0.0.0-dev"
 
 // New returns an App with these streams, environment and clock.

@@ -28,7 +28,7 @@ type Options struct {
 	// mapped and inputs hold the values of the AddLocal flags.
 	mapped mapflags.Flags
 	inputs []string
-	// noCache disables the cache for renderings.
+	// noCache disables the rendering cache.
 	noCache bool
 }
 
@@ -131,7 +131,7 @@ func openOnce(root string) func() (desired.Clone, error) {
 	})
 }
 
-// cache returns the cache of renderings, or nil.
+// cache returns the rendering cache, or nil.
 func (o *Options) cache(a *app.App) build.Cache {
 	if kept := app.Renderings(a); kept != nil && !o.noCache {
 		return kept

@@ -26,7 +26,7 @@ type result struct {
 	code    int
 	err     error
 	out     *capture
-	// unreachable is the message about an unreachable cluster, "" for others.
+	// unreachable is the message about an unreachable cluster, "" for other clusters.
 	unreachable string
 	// stopped is set if another cluster has failed before the command was complete.
 	stopped bool
@@ -47,7 +47,7 @@ func (r result) exitCode() int {
 }
 
 // Run runs a command on all contexts, and returns the exit code. Messages are prefixed with the context and printed
-// immediately. Standard output is printed when all are complete, in the order of the contexts.
+// immediately. Standard output is printed when all runs are complete, in the order of the contexts.
 func Run(ctx context.Context, a *app.App, several *SeveralError, execute func(context.Context, *app.App) (int, error)) int {
 	results := make([]result, len(several.Contexts))
 	messages := &prefixed{w: a.Err}

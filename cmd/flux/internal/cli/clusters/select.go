@@ -98,7 +98,7 @@ var credentials = []string{
 	"cluster", "user", "server", "token", "certificate-authority", "tls-server-name", "client-certificate", "client-key", "insecure-skip-tls-verify",
 }
 
-// supported returns an error for a command that does not run on several clusters, or not with its flags.
+// supported returns an error if the command or one of its flags does not support several clusters.
 func supported(cmd *cobra.Command, several *SeveralError) error {
 	if !slices.ContainsFunc(Commands(), func(name string) bool {
 		return several.Command == name || strings.HasPrefix(several.Command, name+" ")

@@ -15,7 +15,7 @@ import (
 type Diagram struct {
 	// Title is printed above the graph.
 	Title string
-	// Caption is the meaning of the arrows, below the legend.
+	// Caption explains the arrows; it is printed below the legend.
 	Caption string
 	Boxes   []Box
 	// Arrows connect boxes.
@@ -58,7 +58,7 @@ var statuses = map[Status]struct{ name, text, mark, fill, border string }{
 	Bad:     {"bad", "failed", "✗", "#fbe3e1", "#b3362b"},
 }
 
-// Engine lays out graphs. graphviz.Client is one.
+// Engine lays out graphs. graphviz.Client implements it.
 type Engine interface {
 	Layout(ctx context.Context, g graphviz.Graph) (graphviz.Layout, error)
 }

@@ -32,7 +32,7 @@ var script string
 // tip is the arrowhead.
 const tip = `<defs><marker id="tip" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>` + "\n"
 
-// svg returns the picture with its title and its legend as a file.
+// svg returns an SVG file with the picture, its title and its legend.
 func (p picture) svg() string {
 	size := p.legendSize()
 	const large = 9.5 // the width of a letter in the title

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/reconcile"
 )
 
-// choose sets the targets: the named objects, or those that the options select.
+// choose sets the targets: the named objects, or the objects that the options select.
 func (act *Act) choose(ctx context.Context, cmd *cobra.Command) (err error) {
 	if act.Namespace, err = act.App.Namespace(cmd); err != nil {
 		return err

@@ -194,7 +194,7 @@ func warn(a *app.App, name string, missed map[string]error) {
 	}
 }
 
-// cells returns the values for people, with shortened digests if they still differ.
+// cells returns the values for the table, with shortened digests if they still differ.
 func cells(values []*string) []string {
 	full, short := make([]string, len(values)), make([]string, len(values))
 	for i, v := range values {

@@ -64,7 +64,7 @@ func writeTo(w io.Writer, format string, r *examine.Report) error {
 	return app.EncodeTo(w, format, r)
 }
 
-// disruptions is the title for timeline entries that interrupt something.
+// disruptions is the title for disruptive timeline entries.
 const disruptions = "Disruptive changes"
 
 // text returns the report as text.
@@ -114,7 +114,7 @@ func text(r *examine.Report) string {
 	return b.String()
 }
 
-// shortMessage is the maximum length of a message that the report for people shows in several sections.
+// shortMessage is the maximum length of a message that the text report repeats in several sections.
 const shortMessage = 80
 
 // described returns an object that is not ready with its message. It omits a long message if another section explains the object.
