@@ -154,8 +154,8 @@ type reference struct {
 	optional bool
 }
 
-// references returns the Secrets that an object references, and starts reading those not referenced
-// before.
+// references returns the Secrets that an object references, and starts reading the ones that were not
+// referenced before.
 func (r *secretReader) references(o controllers.Object) []reference {
 	var refs []reference
 	for _, ref := range controllers.SecretsOf(o) {

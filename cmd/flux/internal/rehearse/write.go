@@ -18,7 +18,7 @@ import (
 // Report formats other than text.
 var formats = []string{"json", "yaml", "html", "github"}
 
-// headings are the headings of the levels.
+// headings lists the levels with their headings.
 var headings = []struct {
 	level rehearse.Level
 	text  string

@@ -20,9 +20,9 @@ const (
 	// hintTimeout bounds the requests for one hint, because the command has
 	// already failed.
 	hintTimeout = 2 * time.Second
-	// hintsMax is the number of hints of one command.
+	// hintsMax is the maximum number of hints of one command.
 	hintsMax = 5
-	// namespacesMax is the number of namespaces that a hint lists.
+	// namespacesMax is the maximum number of namespaces in a hint.
 	namespacesMax = 3
 )
 

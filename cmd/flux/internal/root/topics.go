@@ -38,7 +38,7 @@ func isTopic(cmd *cobra.Command) bool {
 	return cmd.HasParent() && cmd.IsAdditionalHelpTopicCommand() && !cmd.Hidden
 }
 
-// Width of help topics, and indentation of lists of variables.
+// The width of help topics, and the indentation of variable lists.
 const (
 	topicWidth     = 80
 	variableIndent = 2

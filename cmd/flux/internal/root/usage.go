@@ -148,8 +148,8 @@ const (
 	outputFlags    flagGroup = "Output Flags"
 )
 
-// groupOf returns the group of a flag. A row for the command or its verb has
-// precedence over the row of the flag alone.
+// groupOf returns the group of a flag. A row for the command or its verb
+// takes precedence over a row for the flag alone.
 func groupOf(cmd *cobra.Command, flag string) flagGroup {
 	words := strings.Fields(cmd.CommandPath())[1:]
 	for n := len(words); n >= 0; n-- {

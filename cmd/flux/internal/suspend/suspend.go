@@ -52,7 +52,7 @@ func NewCommand(a *app.App) *cobra.Command {
   flux suspend ks/my-app hr/my-app
   flux suspend ks,hr --all -n apps
 
-  # Suspend all objects in the cluster, and print the names of those that failed
+  # Suspend all objects in the cluster, and print the names of failed ones
   flux suspend all -A --reason "change freeze" -o json | jq -r '.[] | select(.error) | .name'`,
 		Flags: func(fs *pflag.FlagSet) {
 			fs.StringVar(&o.reason, "reason", "", "reason for the suspension, shown by get -o wide and removed by resume")

@@ -78,7 +78,7 @@ func (s *Several) AllNamespaces() bool { return s.options.AllNamespaces }
 // Labels returns the value of the flag --label-selector.
 func (s *Several) Labels() string { return s.options.Labels }
 
-// Selector returns the parsed label selector, nil without one.
+// Selector returns the parsed label selector, or nil if it is not set.
 func (s *Several) Selector() (labels.Selector, error) {
 	if s.options.Labels == "" {
 		return nil, nil
