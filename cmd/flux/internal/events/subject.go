@@ -99,7 +99,7 @@ func (q *query) walkUpstream(ctx context.Context, visit func(context.Context, []
 	err := up.walk(ctx, *q.subject, func(ctx context.Context, level []objref.Target) error {
 		scopes := scopesOf(level, above)
 		if above {
-			q.subjects = up.subjects // were read with the first level
+			q.subjects = up.subjects // the first level has been read
 		}
 		above = true
 		return visit(ctx, scopes)

@@ -130,7 +130,7 @@ func (o *Options) prepare(ctx context.Context, a *app.App, r *Repository, namesp
 	return nil
 }
 
-// schemas returns the schemas of Kubernetes, of CustomResourceDefinitions, and in the schema locations.
+// schemas returns the Kubernetes schemas, the CRD schemas, and the schemas in the schema locations.
 func (o *Options) schemas(a *app.App) (verdict.Schemas, error) {
 	settings := location.Settings{Agent: "flux/" + a.Build.Version, Now: a.Now}
 	if cache, err := cachedir.User("schemas"); err == nil { // without a cache directory, schemas are not cached
