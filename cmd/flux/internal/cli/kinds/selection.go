@@ -201,7 +201,7 @@ func (v Verb) addKindFlags(cmd *cobra.Command) kindFlagSet {
 		return flags
 	}
 	rows := v.rows()
-	slices.Reverse(rows) // the help of shared flags is that of Kustomization and HelmRelease
+	slices.Reverse(rows) // flags of several kinds have the help of Kustomization and HelmRelease
 	for _, k := range rows {
 		fs := pflag.NewFlagSet("", pflag.ContinueOnError)
 		v.KindFlags(k, fs)
