@@ -197,7 +197,7 @@ sandbox-archives: ## Pack flux-sandbox, kubectl and the controllers for PLATFORM
 	rm -rf $(BIN)/archives && sandbox/archive $(BIN)/archives $(or $(VERSION),$(DEVELOPMENT)) $(PLATFORMS)
 
 .PHONY: reproducible
-reproducible: ## Build all programs twice in different folders and compare them (20 minutes)
+reproducible: ## Build all programs twice in different directories and compare them (20 minutes)
 	test/reproducible.sh
 
 .PHONY: empty-machine

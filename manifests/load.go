@@ -16,7 +16,7 @@ const accepted = "must be a YAML file with a whole installation, as printed by `
 	"or a directory of YAML files with one"
 
 // FromDir returns the manifests in a file, or in the YAML files of a directory in
-// the order of their names, without subfolders. The manifests must be rendered:
+// the order of their names, without subdirectories. The manifests must be rendered:
 // options are not applied.
 func FromDir(path string) (*Set, error) {
 	files, err := yamlFiles(path)

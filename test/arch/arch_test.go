@@ -186,10 +186,10 @@ func TestPackageNames(t *testing.T) {
 	})
 }
 
-// makesFolders are the functions for tests that create temporary folders, or start programs that do.
+// makesFolders are the functions for tests that create temporary directories, or start programs that do.
 var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|Programs|NewPool)|test(githost|gitea)\.(Start|Open)\w*|remote\.(Open|New))$`)
 
-// TestTemporaryFolders checks that tests that create temporary folders run in one of their own,
+// TestTemporaryFolders checks that tests that create temporary directories run in one of their own,
 // which has to be empty in the end.
 func TestTemporaryFolders(t *testing.T) {
 	t.Parallel()
@@ -218,7 +218,7 @@ func TestTemporaryFolders(t *testing.T) {
 		}
 	}
 	if len(need) < 10 {
-		t.Errorf("only %d packages use temporary folders: %v", len(need), need)
+		t.Errorf("only %d packages use temporary directories: %v", len(need), need)
 	}
 }
 

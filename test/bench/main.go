@@ -83,7 +83,7 @@ type sample struct {
 
 func tool(name string) string { return filepath.Join(testcluster.Bin(), name) }
 
-// prepare builds the measuring program; the caller removes its folder.
+// prepare builds the measuring program; the caller removes its directory.
 func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "flux-bench-")
 	if err != nil {

@@ -117,7 +117,7 @@ func fluxWithSandbox(t *testing.T) string {
 	return filepath.Join(testcluster.Programs(t), "flux")
 }
 
-// writeRepository writes the files of a repository to a folder.
+// writeRepository writes the files of a repository to a directory.
 func writeRepository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()

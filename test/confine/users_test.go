@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// TestOtherUsers uses the servers of a sandbox as another user of this machine does: without the credentials in its folder.
+// TestOtherUsers uses the servers of a sandbox as another user of this machine does: without the credentials in its directory.
 func TestOtherUsers(t *testing.T) {
 	t.Parallel()
 	for _, network := range []bool{false, true} {

@@ -196,7 +196,7 @@ func (w *world) overSSH(t *testing.T, at, how string) faultyGit {
 }
 
 // git injects each fault into each point of each command that uses Git. The command ends within
-// --timeout with a message and a remedy, and neither the repository nor the temporary folder has
+// --timeout with a message and a remedy, and neither the repository nor the temporary directory has
 // anything of it.
 func (w *world) git(t *testing.T) {
 	reads := map[string]invocation{"bootstrap": w.bootstrapFrom, "diff": w.diffRevision}
@@ -229,7 +229,7 @@ func (w *world) git(t *testing.T) {
 	}
 }
 
-// invocation returns the folder and the command line of a command that uses a Git server.
+// invocation returns the directory and the command line of a command that uses a Git server.
 type invocation func(t *testing.T, name string, g faultyGit) (folder string, args []string)
 
 func (w *world) bootstrapFrom(_ *testing.T, name string, g faultyGit) (string, []string) {
@@ -337,7 +337,7 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		}
 		p.endsItsChildren()
 		if left, err := os.ReadDir(p.temporary); err != nil || len(left) > 0 {
-			p.fatalf("left in the temporary folder: %v, %v", left, err)
+			p.fatalf("left in the temporary directory: %v, %v", left, err)
 		}
 	})
 }

@@ -27,7 +27,7 @@ type process struct {
 	stderr *transcript
 	ended  chan struct{}
 	err    error
-	// temporary is its temporary folder.
+	// temporary is its temporary directory.
 	temporary string
 }
 
@@ -65,7 +65,7 @@ func (w *world) start(t *testing.T, kubeconfig string, args ...string) *process 
 	return w.startIn(t, "", kubeconfig, args...)
 }
 
-// startIn runs flux in a folder, "" for that of the tests.
+// startIn runs flux in a directory, "" for that of the tests.
 func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{}), temporary: t.TempDir()}
@@ -89,7 +89,7 @@ func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string)
 	return p
 }
 
-// environment returns the environment of a process. Its home and its temporary folder are folders of
+// environment returns the environment of a process. Its home and its temporary directory are directories of
 // the test, because a killed process leaves files.
 func environment(t *testing.T, kubeconfig string, more ...string) []string {
 	t.Helper()
@@ -164,7 +164,7 @@ func (p *process) endsItsChildren() {
 	}
 }
 
-// children returns the command lines of processes with the temporary folder of this one.
+// children returns the command lines of processes with the temporary directory of this one.
 func (p *process) children() []string {
 	p.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")

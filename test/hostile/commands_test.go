@@ -98,7 +98,7 @@ func recursiveChart() map[string]string {
 	return files
 }
 
-// circular commits two folders with a number of Kustomizations that build each other, and changes
+// circular commits two directories with a number of Kustomizations that build each other, and changes
 // one of them.
 func circular(number int) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
@@ -118,7 +118,7 @@ func circular(number int) func(t *testing.T, folder string) {
 	}
 }
 
-// commit commits the files of a folder.
+// commit commits the files of a directory.
 func commit(t *testing.T, folder string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "change"}} {
@@ -129,7 +129,7 @@ func commit(t *testing.T, folder string) {
 	}
 }
 
-// command runs the command in or on a folder with the input.
+// command runs the command in or on a directory with the input.
 func (o other) command(t *testing.T, bin string) outcome {
 	t.Helper()
 	folder := t.TempDir()

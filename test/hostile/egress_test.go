@@ -63,7 +63,7 @@ func unnamed(server string) []other {
 		{row{name: "the same in the $schema", files: schema(`{"$schema": "` + server + `/x"}`), want: notPublic("127.0.0.1")}, words(chartOf)},
 		{row{name: "a schema of a chart in another file", files: schema(`{"$ref": "file:///proc/self/environ"}`), want: "a schema cannot refer to files"}, words(chartOf)},
 		{row{name: "a chart that needs a chart of another repository", files: dependency(server), want: notPublic("127.0.0.1")}, words(chartOf)},
-		{row{name: "a chart that needs a chart in another folder", files: dependency("file:///etc"), want: "chart/etc: no such file or directory"}, words(chartOf)},
+		{row{name: "a chart that needs a chart in another directory", files: dependency("file:///etc"), want: "chart/etc: no such file or directory"}, words(chartOf)},
 		{row{name: "a chart that depends on itself", files: dependency("file://."), want: "or depends on itself"}, words(chartOf)},
 		{row{name: "a chart that asks for a host name", files: chart("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config}\ndata: {a: {{ getHostByName \"localhost\" | quote }}}\n")}, words(chartOf)},
 		decrypts("a Secret for a Vault on loopback", "hc_vault: [{vault_address: '"+server+"', engine_path: transit, key_name: k, enc: 'vault:v1:x', created_at: '2024-01-01T00:00:00Z'}]", "a token is only sent to the address in VAULT_ADDR"),
@@ -101,7 +101,7 @@ func child(address string) string {
 		"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app, namespace: flux-system}\nspec: {interval: 1m, url: '" + address + "', insecure: true, ref: {tag: x}}\n"
 }
 
-// proposes commits a folder of a cluster, and a HelmRelease with a repository.
+// proposes commits a directory of a cluster, and a HelmRelease with a repository.
 func proposes(address string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()

@@ -41,7 +41,7 @@ const (
 // row is a hostile input and the expected result.
 type row struct {
 	name string
-	// files are written to the folder, unless make writes it.
+	// files are written to the directory, unless make writes it.
 	files map[string]string
 	make  func(t *testing.T, folder string)
 	flags []string
@@ -57,7 +57,7 @@ type row struct {
 	interrupt bool
 	// read sends SIGTERM when the process has read this number of bytes.
 	read int64
-	// dir runs the command in the folder.
+	// dir runs the command in the directory.
 	dir  bool
 	exit int
 	// nightly rows run only with TIER=nightly: a faster row tests the same limit.
@@ -123,7 +123,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 const kustomization = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: flux-system}\nspec: {path: ./}\n"
 
-// build runs flux build kustomization on a row's folder.
+// build runs flux build kustomization on a row's directory.
 func (r row) build(t *testing.T, bin string) outcome {
 	t.Helper()
 	folder, file := t.TempDir(), filepath.Join(t.TempDir(), "ks.yaml")
@@ -199,7 +199,7 @@ func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 		t.Errorf("what is not of the repository is printed:\n%.2000s", all)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v, %v", left, err)
+		t.Errorf("left in the temporary directory: %v, %v", left, err)
 	}
 	return outcome{r.name, r.want, r.stdout, took, usage.Maxrss}
 }

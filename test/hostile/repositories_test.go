@@ -21,7 +21,7 @@ func bomb(levels int) string {
 	return b.String()
 }
 
-// with returns a folder with a ConfigMap, and a kustomization that lists it.
+// with returns a directory with a ConfigMap, and a kustomization that lists it.
 func with(kustomization string, more ...string) map[string]string {
 	files := map[string]string{"config.yaml": configMap, "kustomization.yaml": "resources: [config.yaml]\n" + kustomization}
 	for i := 0; i+1 < len(more); i += 2 {

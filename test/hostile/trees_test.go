@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// imported commits a folder of a cluster, and then files in it, by name. Git does not check them
+// imported commits a directory of a cluster, and then files in it, by name. Git does not check them
 // out, since some cannot be files.
 func imported(number int, name func(i int) string, content string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
@@ -29,7 +29,7 @@ func imported(number int, name func(i int) string, content string) func(t *testi
 // trees are comparisons of two revisions of which one has a hostile tree.
 func trees() []other {
 	base := words("diff --base HEAD~1 --head HEAD --path cluster")
-	// Git inserts a file of a large folder slowly.
+	// Git inserts a file of a large directory slowly.
 	named := func(format string) func(i int) string {
 		return func(i int) string { return fmt.Sprintf(format, i/1000, i) }
 	}
@@ -41,7 +41,7 @@ func trees() []other {
 	return []other{
 		row("diff --base, 10^5 files of text", imported(100_000, named("cluster/docs%d/f%d.txt"), "x\n"), 0, "", ""),
 		row("diff --base, 10^5 manifests", imported(100_001, named("cluster/d%d/f%d.yaml"), manifest), 2, "more than 100000 objects", ""),
-		row("diff --base, a folder 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
+		row("diff --base, a directory 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, a name of 50 KB", imported(1, text("cluster/"+strings.Repeat("a", 50_000)+".yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, names with control characters", imported(1, text(`cluster/\033[2J\n.yaml`), "x: [\n"), 2, `\x1b[2J`, ""),
 	}

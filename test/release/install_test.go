@@ -136,8 +136,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// Without FLUX_DIR, a copy of the script that has another folder than /usr/local/bin installs there if
-// the folder exists, else in the home directory.
+// Without FLUX_DIR, a copy of the script that has another directory than /usr/local/bin installs there if
+// the directory exists, else in the home directory.
 func TestInstallWithoutDirectory(t *testing.T) {
 	t.Parallel()
 	r := serveReleases(t)

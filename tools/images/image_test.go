@@ -213,7 +213,7 @@ func checkAuthorities(t *testing.T, text []byte) {
 	}
 }
 
-// The same archives in another folder produce the same bytes.
+// The same archives in another directory produce the same bytes.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	var digests [2]v1.Hash

@@ -3,7 +3,7 @@
 //
 // Usage:
 //
-//	go run ./tools/language [FOLDER]
+//	go run ./tools/language [DIRECTORY]
 //
 // It prints one line for each finding and exits 1 if there are findings.
 package main

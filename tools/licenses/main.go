@@ -3,9 +3,9 @@
 //
 // Usage:
 //
-//	go run ./tools/licenses FOLDER PACKAGE…
+//	go run ./tools/licenses DIRECTORY PACKAGE…
 //
-// It writes FOLDER/MODULE@VERSION/LICENSE and similar files, and fails for a module
+// It writes DIRECTORY/MODULE@VERSION/LICENSE and similar files, and fails for a module
 // without a license, which must not be distributed.
 package main
 
@@ -40,7 +40,7 @@ var section = regexp.MustCompile(`(?im)^#+\s*licen[cs]e\s*$`)
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: licenses FOLDER PACKAGE…")
+		fmt.Fprintln(os.Stderr, "usage: licenses DIRECTORY PACKAGE…")
 		os.Exit(1)
 	}
 	if err := collect(os.Args[1], os.Args[2:]); err != nil {

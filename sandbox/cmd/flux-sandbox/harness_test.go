@@ -30,7 +30,7 @@ import (
 )
 
 // TestMain makes the test binary run as flux-sandbox unless it is called with the flags of go test, so that the tests
-// cover the code just compiled. It does not depend on the environment, because parts do not inherit it.
+// cover the code just compiled. It does not depend on the environment, because components do not inherit it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(run(os.Args[1:]))

@@ -61,26 +61,26 @@ func TestTranslateFluxContainer(t *testing.T) {
 // the environment, gets to the controller.
 func TestHostileArguments(t *testing.T) {
 	t.Parallel()
-	const bySandbox = " is ignored: the sandbox sets it"
+	const bySandbox = " is ignored: set by the sandbox"
 	for arg, ignored := range map[string]string{
 		"--storage-path=/root":                    "argument --storage-path of source-controller" + bySandbox,
 		"--storage-path=/data/../root":            "argument --storage-path of source-controller" + bySandbox,
 		"--storage-addr=0.0.0.0:9090":             "",
-		"--storage-adv-addr=evil.example:80":      `argument --storage-adv-addr of source-controller is ignored: the sandbox does not accept its value "evil.example:80"`,
-		"--events-addr=http://169.254.169.254/":   `argument --events-addr of source-controller is ignored: the sandbox does not accept its value "http://169.254.169.254/"`,
+		"--storage-adv-addr=evil.example:80":      `argument --storage-adv-addr of source-controller is ignored: the sandbox does not support the value "evil.example:80"`,
+		"--events-addr=http://169.254.169.254/":   `argument --events-addr of source-controller is ignored: the sandbox does not support the value "http://169.254.169.254/"`,
 		"--insecure-kubeconfig-exec":              "argument --insecure-kubeconfig-exec of source-controller is ignored: it runs programs on this machine",
 		"--insecure-kubeconfig-exec=true":         "argument --insecure-kubeconfig-exec of source-controller is ignored: it runs programs on this machine",
 		"--oom-watch-max-memory-path=/etc/passwd": "argument --oom-watch-max-memory-path of source-controller is ignored: it reads a file on this machine",
 		"--kubeconfig=/root/.kube/config":         "argument --kubeconfig of source-controller is ignored: the sandbox does not support it",
 		"--no-such-flag":                          "argument --no-such-flag of source-controller is ignored: the sandbox does not support it",
-		"--concurrent=$(HOME)":                    `argument --concurrent of source-controller is ignored: the sandbox does not accept its value "$(HOME)"`,
-		"--concurrent=1\n":                        `argument --concurrent of source-controller is ignored: the sandbox does not accept its value "1\n"`,
-		"-v=9":                                    `argument "-v=9" of source-controller is ignored: it is not a flag`,
-		"/etc/passwd":                             `argument "/etc/passwd" of source-controller is ignored: it is not a flag`,
-		"--":                                      `argument "--" of source-controller is ignored: it is not a flag`,
-		"--a b=c":                                 `argument "--a b=c" of source-controller is ignored: it is not a flag`,
-		"--default-service-account=../x":          `argument --default-service-account of source-controller is ignored: the sandbox does not accept its value "../x"`,
-		"--watch-label-selector=a=b;touch /tmp/x": `argument --watch-label-selector of source-controller is ignored: the sandbox does not accept its value "a=b;touch /tmp/x"`,
+		"--concurrent=$(HOME)":                    `argument --concurrent of source-controller is ignored: the sandbox does not support the value "$(HOME)"`,
+		"--concurrent=1\n":                        `argument --concurrent of source-controller is ignored: the sandbox does not support the value "1\n"`,
+		"-v=9":                                    `argument "-v=9" of source-controller is ignored: not a flag`,
+		"/etc/passwd":                             `argument "/etc/passwd" of source-controller is ignored: not a flag`,
+		"--":                                      `argument "--" of source-controller is ignored: not a flag`,
+		"--a b=c":                                 `argument "--a b=c" of source-controller is ignored: not a flag`,
+		"--default-service-account=../x":          `argument --default-service-account of source-controller is ignored: the sandbox does not support the value "../x"`,
+		"--watch-label-selector=a=b;touch /tmp/x": `argument --watch-label-selector of source-controller is ignored: the sandbox does not support the value "a=b;touch /tmp/x"`,
 	} {
 		got := translate(t, "source-controller", true, corev1.Container{Args: []string{arg}, Env: []corev1.EnvVar{{Name: "GIT_SSH_COMMAND", Value: "touch /tmp/x"}}})
 		want := []string{

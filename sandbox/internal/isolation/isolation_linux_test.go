@@ -47,7 +47,7 @@ func TestFiles(t *testing.T) {
 			{"write", func() error { return os.WriteFile(filepath.Join(write, "new"), []byte("x"), 0o600) }, true},
 			{"write nothing", func() error { return os.WriteFile(os.DevNull, []byte("x"), 0o600) }, true},
 			{"read another file", func() error { _, err := os.ReadFile(filepath.Join(other, "file")); return err }, false},
-			{"list another folder", func() error { _, err := os.ReadDir(other); return err }, false},
+			{"list another directory", func() error { _, err := os.ReadDir(other); return err }, false},
 			{"read the environment of a process", func() error { _, err := os.ReadFile("/proc/self/environ"); return err }, false},
 			{"link another file", func() error { return os.Link(filepath.Join(other, "file"), filepath.Join(write, "link")) }, false},
 		} {

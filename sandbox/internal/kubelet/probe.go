@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe runs the readiness probe of a container against its process. Until the
-// first success it runs at every opportunity, so that a pod is ready soon; then
-// with the period of the probe.
+// probe runs the readiness probe of a container against its process. Until the first
+// success, it ignores the period of the probe, so that the pod becomes ready quickly.
 type probe struct {
 	spec     *corev1.Probe
 	ports    []corev1.ContainerPort

@@ -87,7 +87,7 @@ func (k *keeper) put(w http.ResponseWriter, r *http.Request, kept record) {
 	answer.send(w)
 }
 
-// keep stores the manifest also under its digest, where it stays when the tag moves.
+// keep also stores the manifest under its digest, where it remains when the tag is moved.
 func (k *keeper) keep(tagged record) error {
 	sum := sha256.Sum256(tagged.Manifest)
 	plain := tagged
@@ -108,7 +108,7 @@ func (k *keeper) write(r record) error {
 	return file.Replace(k.file(r), data, 0o600)
 }
 
-// file returns a path named by a digest, since a repository and a tag are not safe file names.
+// file returns a path derived from a digest, because repository names and tags are not safe file names.
 func (k *keeper) file(r record) string {
 	sum := sha256.Sum256([]byte(r.Repository + "\n" + r.Reference))
 	return filepath.Join(k.folder, hex.EncodeToString(sum[:])+".json")
@@ -127,8 +127,8 @@ func (k *keeper) remove(w http.ResponseWriter, r *http.Request, gone record) {
 	answer.send(w)
 }
 
-// restore uploads every stored manifest again. An index is accepted only after the manifests that it lists, so restore
-// repeats until a round changes nothing.
+// restore uploads all stored manifests again. An index is only accepted after its manifests, so restore repeats until
+// nothing changes.
 func (k *keeper) restore() error {
 	pending, err := k.records()
 	if err != nil {
@@ -142,7 +142,7 @@ func (k *keeper) restore() error {
 			}
 		}
 		if len(refused) == len(pending) {
-			k.log.Printf("%d manifests list manifests that were deleted: they are not served", len(refused))
+			k.log.Printf("%d indexes refer to deleted manifests and are not served", len(refused))
 			return nil
 		}
 		pending = refused

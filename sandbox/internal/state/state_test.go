@@ -55,7 +55,7 @@ func TestConfigIsKept(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	if f.Exists() {
-		t.Error("a folder without a configuration exists as a sandbox")
+		t.Error("a directory without a configuration exists as a sandbox")
 	}
 	c, err := f.LoadConfig()
 	if err != nil {

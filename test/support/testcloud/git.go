@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The hosts of the Git servers. They serve the bare repository git/app.git in the folder of the cloud
+// The hosts of the Git servers. They serve the bare repository git/app.git in the directory of the cloud
 // to the clients with its credentials:
 //
 //	https://github.com/acme/app

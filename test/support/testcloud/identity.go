@@ -147,7 +147,7 @@ func azure(credential, name, value string) map[string]string {
 }
 
 // azureCLI writes a program az that prints a token for a registry, as the Azure CLI does, and
-// returns its folder as PATH.
+// returns its directory as PATH.
 func (c *Cloud) azureCLI() (map[string]string, error) {
 	token := microsoft{c}.accessToken(registryScope)
 	text := fmt.Sprintf(`#!/bin/sh

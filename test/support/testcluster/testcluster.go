@@ -30,7 +30,7 @@ import (
 
 // Cluster is a running sandbox.
 type Cluster struct {
-	// Dir is the state folder, Kubeconfig the path of a kubeconfig for the
+	// Dir is the state directory, Kubeconfig the path of a kubeconfig for the
 	// administrator.
 	Dir, Kubeconfig string
 	// Namespace is the namespace of the test in a sandbox that others use at the same time, or "".
@@ -41,7 +41,7 @@ type Cluster struct {
 	Client *kube.Client
 }
 
-// Bin returns the folder of flux-sandbox, kubectl and the controllers:
+// Bin returns the directory of flux-sandbox, kubectl and the controllers:
 // FLUX_SANDBOX_BIN, or bin in the repository.
 func Bin() string {
 	if dir := os.Getenv("FLUX_SANDBOX_BIN"); dir != "" {
@@ -50,7 +50,7 @@ func Bin() string {
 	return filepath.Join(Root(), "bin")
 }
 
-// Root returns the root of the repository: the nearest folder with a go.mod above
+// Root returns the root of the repository: the nearest directory with a go.mod above
 // the working directory, or the working directory.
 func Root() string {
 	dir, err := os.Getwd()
@@ -82,9 +82,9 @@ func Start(t testing.TB, controllers string) *Cluster {
 	return c
 }
 
-// Up runs a sandbox in a temporary folder until Down.
+// Up runs a sandbox in a temporary directory until Down.
 func Up(ctx context.Context, controllers string) (*Cluster, error) {
-	// The path must be short, because the folder contains sockets.
+	// The path must be short, because the directory contains sockets.
 	dir, err := os.MkdirTemp("", "flux-test-")
 	if err != nil {
 		return nil, err

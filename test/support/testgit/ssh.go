@@ -57,10 +57,10 @@ const (
 	Endless
 )
 
-// SSH is an SSH server for the Git repositories in a folder.
+// SSH is an SSH server for the Git repositories in a directory.
 type SSH struct {
 	*Server
-	// URL is the URL of the folder.
+	// URL is the URL of the directory.
 	URL string
 
 	root  string

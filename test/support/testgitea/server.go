@@ -82,7 +82,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Up runs a Gitea in a temporary folder until Stop, which keeps the folder.
+// Up runs a Gitea in a temporary directory until Stop, which keeps the directory.
 func Up(ctx context.Context) (*Server, error) {
 	s := &Server{program: filepath.Join(testcluster.Bin(), "gitea"), ended: make(chan error, 1)}
 	if _, err := os.Stat(s.program); err != nil {

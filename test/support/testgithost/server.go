@@ -260,7 +260,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, repository, se
 	default:
 		s.Git.serve(w, r, repository, service, access.Bypass)
 		if err := s.Git.adopt(repository); writes && err != nil {
-			panic(err) // the temporary folder was removed
+			panic(err) // the temporary directory was removed
 		}
 	}
 }

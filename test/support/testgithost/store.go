@@ -228,7 +228,7 @@ func (s *store) create(fullName, visibility, branch string) *Repository {
 	return r
 }
 
-// must panics if err is not nil. Errors of Git occur only after the temporary folder was removed.
+// must panics if err is not nil. Errors of Git occur only after the temporary directory was removed.
 func (s *store) must(err error) {
 	if err != nil {
 		panic(err)

@@ -1,4 +1,4 @@
-// Package testtemp gives the tests of a package a temporary folder of their own.
+// Package testtemp gives the tests of a package a temporary directory of their own.
 package testtemp
 
 import (
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// M runs the tests of a package in a temporary folder of their own. The tests fail if they, or the
+// M runs the tests of a package in a temporary directory of their own. The tests fail if they, or the
 // programs that they start, leave anything in it.
 type M struct {
 	Tests interface{ Run() int }
@@ -45,9 +45,9 @@ func restore(before string, set bool) error {
 	return os.Unsetenv("TMPDIR")
 }
 
-// empty returns an error that lists what is left in the folder.
+// empty returns an error that lists what is left in the directory.
 func empty(folder string) error {
-	// testscript leaves its folder if -run selects some of the scripts.
+	// testscript leaves its directory if -run selects some of the scripts.
 	scripts, err := filepath.Glob(filepath.Join(folder, "go-test-script*"))
 	if err != nil {
 		return err
@@ -59,5 +59,5 @@ func empty(folder string) error {
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	return fmt.Errorf("the tests left %v in the temporary folder", left)
+	return fmt.Errorf("the tests left %v in the temporary directory", left)
 }
