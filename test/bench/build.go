@@ -33,7 +33,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 		}
 		few := *b
 		if size == 3000 {
-			few.runs = min(b.runs, 3) // kubectl takes seconds at this size
+			few.runs = min(b.runs, 3) // kubectl takes several seconds at this size
 		}
 		ours := []string{"flux", "build", "kustomization", "app", "--dry-run", "--kustomization-file", ks, "--path", folder}
 		if err := few.pair(ctx, fmt.Sprintf("Build of %d objects", size), most, ours, []string{"kubectl", "kustomize", folder}); err != nil {

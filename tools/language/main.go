@@ -1,5 +1,5 @@
-// Language reports expressions in comments, strings and documents that the project
-// does not use, and their replacements. The expressions are in words.txt.
+// Language reports expressions in comments, strings and documents that words.txt
+// rejects, with their replacements.
 //
 // Usage:
 //

@@ -53,7 +53,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// fill creates a bucket with the files of a directory.
+// fill creates a bucket from the files of a directory.
 func fill(store gofakes3.Backend, name, folder string) error {
 	if err := store.CreateBucket(name); err != nil {
 		return fmt.Errorf("creating bucket %s: %w", name, err)
