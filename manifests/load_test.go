@@ -58,7 +58,7 @@ func TestFromDirErrors(t *testing.T) {
 	)
 	tests := map[string]struct {
 		files map[string]string
-		// want has DIR for the directory and ACCEPTED for what would be right.
+		// want contains DIR for the directory and ACCEPTED for the accepted input.
 		want string
 	}{
 		"nothing there":   {nil, "reading manifests: stat DIR: no such file or directory"},

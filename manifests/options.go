@@ -11,13 +11,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// LogLevels are the log levels of the controllers.
+// LogLevels lists the log levels of the controllers.
 var LogLevels = []string{"debug", "info", "error"}
 
 // ErrOtherVersion is returned for a Flux version that is not embedded.
 var ErrOtherVersion = errors.New("another version of Flux")
 
-// Options are the options of an installation. [Defaults] returns the defaults of
+// Options contains the options of an installation. [Defaults] returns the defaults of
 // `flux install`; the zero value is not valid.
 type Options struct {
 	// Namespace is the namespace of the controllers.

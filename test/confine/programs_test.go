@@ -36,8 +36,8 @@ spec:
 ---
 `
 
-// TestPrograms applies pods with the images of controllers, and patches the controllers of Flux. No process gets the
-// arguments and the environment of the repository, and no base is fetched over SSH.
+// TestPrograms applies pods with the images of controllers, and patches the Flux controllers. No process may get
+// arguments or environment variables from the repository, and no base may be fetched over SSH.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	marker, storage := filepath.Join(t.TempDir(), "marker"), filepath.Join(t.TempDir(), "storage")

@@ -13,7 +13,7 @@ import (
 )
 
 // TestSandboxVersion starts a sandbox with a version of Flux that is not the default, and checks
-// what is installed in it, and that the versions of the controllers that run are reported.
+// the installed objects and the reported versions of the running controllers.
 func TestSandboxVersion(t *testing.T) {
 	t.Parallel()
 	sh := newUser(t)

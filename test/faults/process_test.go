@@ -65,7 +65,7 @@ func (w *world) start(t *testing.T, kubeconfig string, args ...string) *process 
 	return w.startIn(t, "", kubeconfig, args...)
 }
 
-// startIn runs flux in a directory, "" for that of the tests.
+// startIn runs flux in a directory, or in the test directory if it is "".
 func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{}), temporary: t.TempDir()}
@@ -143,7 +143,7 @@ func (p *process) exits(code int) {
 	}
 }
 
-// endsItsChildren waits until no process has the environment of this one.
+// endsItsChildren waits until no child process is left.
 func (p *process) endsItsChildren() {
 	p.t.Helper()
 	late := time.After(testlimit.Wait)
@@ -175,7 +175,7 @@ func (p *process) children() []string {
 	for _, file := range files {
 		environment, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(environment), "TMPDIR="+p.temporary) {
-			continue // it has ended, or is of another process
+			continue // the process has exited, or was not started by this one
 		}
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline")) // empty if it has ended meanwhile
 		found = append(found, strings.ReplaceAll(string(line), "\x00", " "))

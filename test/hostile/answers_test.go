@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// answer is a response of an API server that does not end: a text, and one that is repeated.
+// answer is an endless response of an API server: a text, and one that is repeated.
 type answer struct {
 	path        string
 	status      int
 	begin, more string
-	// zipped compresses the response, so that little of it is sent.
+	// zipped compresses the response, so that little data is sent.
 	zipped bool
 }
 
-// hostileServer is an API server of which one response does not end.
+// hostileServer is an API server with one endless response.
 type hostileServer struct {
 	rest apiServer
 	answer
@@ -70,7 +70,7 @@ func (a answer) kubeconfig(t *testing.T) string {
 	return file
 }
 
-// answers are commands on API servers of which one response does not end.
+// answers lists commands on API servers with one endless response.
 func answers() []other {
 	const (
 		object    = `{"metadata":{"namespace":"apps","name":"a"},"spec":{"a":"`

@@ -93,7 +93,7 @@ func (a archive) content(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// pull runs flux pull artifact, and checks that a failed one leaves no files.
+// pull runs flux pull artifact, and checks that it leaves no files if it fails.
 func (a archive) pull(t *testing.T, bin string) outcome {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

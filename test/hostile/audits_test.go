@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// audits are repositories for audit.
+// audits lists repositories for audit.
 func audits() []other {
 	const sync = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\n" +
 		"spec: {interval: 10m, prune: true, path: ./cluster, sourceRef: {kind: GitRepository, name: flux-system}}\n"

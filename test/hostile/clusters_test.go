@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// cluster has objects that a real API server does not store because of their size, by collection.
+// cluster contains objects that a real API server does not store because of their size, by collection.
 type cluster map[string][]map[string]any
 
 // apiServer serves lists and objects of a cluster, and no watches; other requests are not found.
 type apiServer map[string][]encoded
 
-// encoded is an object as it is sent: it needs less memory than the object.
+// encoded is an object in JSON, which requires less memory than the object.
 type encoded struct {
 	name, namespace string
 	text            json.RawMessage
@@ -80,8 +80,8 @@ func (s apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// kubeconfig serves the cluster to the test, and returns a kubeconfig for it. The cluster has the
-// collections that a diagnosis reads, too.
+// kubeconfig serves the cluster until the end of the test, and returns a kubeconfig for it. The
+// cluster also has the collections that a diagnosis reads.
 func (c cluster) kubeconfig(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(c.served(t))
@@ -177,7 +177,7 @@ const (
 	gitRepositories = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
 )
 
-// clusters are commands on objects of a cluster.
+// clusters lists commands on objects of a cluster.
 func clusters() []other {
 	with := func(status, message string, more func() map[string]any) func() cluster {
 		return func() cluster {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
-// other is hostile input of another command than build kustomization and pull artifact.
+// other is hostile input of commands other than build kustomization and pull artifact.
 type other struct {
 	row
 	args []string
@@ -98,8 +98,7 @@ func recursiveChart() map[string]string {
 	return files
 }
 
-// circular commits two directories with a number of Kustomizations that build each other, and changes
-// one of them.
+// circular commits two directories with many Kustomizations that build each other, and changes one of them.
 func circular(number int) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()

@@ -35,8 +35,8 @@ func schema(text string) map[string]string {
 // words splits a command line.
 func words(line string, more ...string) []string { return append(strings.Fields(line), more...) }
 
-// unnamed are commands on input that names a server of the test, or one like it, which must get no
-// request.
+// unnamed lists commands on input that refers to a server of the test, or a similar address, which
+// must not receive a request.
 func unnamed(server string) []other {
 	u, _ := url.Parse(server)
 	port := u.Port()
@@ -88,7 +88,7 @@ func encryptedFor(key string) func(t *testing.T, folder string) {
 	}
 }
 
-// dependency returns a chart that names a repository of another chart.
+// dependency returns a chart that refers to a repository of another chart.
 func dependency(repository string) map[string]string {
 	files := chart("a: b\n")
 	files["chart/Chart.yaml"] += "dependencies: [{name: other, version: 1.0.0, repository: '" + repository + "'}]\n"
@@ -101,7 +101,7 @@ func child(address string) string {
 		"---\napiVersion: source.toolkit.fluxcd.io/v1\nkind: OCIRepository\nmetadata: {name: app, namespace: flux-system}\nspec: {interval: 1m, url: '" + address + "', insecure: true, ref: {tag: x}}\n"
 }
 
-// proposes commits a directory of a cluster, and a HelmRelease with a repository.
+// proposes commits a cluster's directory, and then a HelmRelease with a repository.
 func proposes(address string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()
@@ -112,7 +112,7 @@ func proposes(address string) func(t *testing.T, folder string) {
 	}
 }
 
-// drip answers with one byte of a huge document every moment, until the client is gone.
+// drip sends a huge document slowly, one byte at a time, until the client disconnects.
 func drip(w http.ResponseWriter, r *http.Request) {
 	flusher := http.NewResponseController(w)
 	for r.Context().Err() == nil {
@@ -125,7 +125,7 @@ func drip(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// servers returns a server on loopback that the commands name, with hostile answers.
+// servers returns a server on loopback with hostile responses, to which the commands refer.
 func servers(t *testing.T, forbidden string) string {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -159,7 +159,7 @@ func servers(t *testing.T, forbidden string) string {
 	return server.URL
 }
 
-// served are commands on servers that the user has named.
+// served lists commands on servers that the user has specified.
 func served(server string) []other {
 	allow := buildRelease + " --allow-remote-bases 127.0.0.1"
 	chartOf := allow + " --chart $FOLDER/chart"
@@ -177,7 +177,7 @@ func served(server string) []other {
 	}
 }
 
-// other address of this machine, which no command names.
+// another address of this machine, to which no command refers
 func forbiddenServer(t *testing.T, l *listener) string {
 	t.Helper()
 	on, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.2:0")

@@ -1,5 +1,5 @@
-// Package hostile_test runs flux on repositories and archives that are made to exhaust
-// its memory, to read files outside of them, or to send requests to other hosts.
+// Package hostile_test runs flux on repositories and archives that try to exhaust its memory, to
+// read files outside of them, or to send requests to other hosts.
 package hostile_test
 
 import (
@@ -49,11 +49,11 @@ type row struct {
 	want string
 	// stdout is expected in stdout.
 	stdout string
-	// cluster is the cluster of the command, nil for none.
+	// cluster is the cluster of the command, or nil.
 	cluster func() cluster
-	// answer is a response without end of the API server of the command, nil for none.
+	// answer is an endless response of the command's API server, or nil.
 	answer *answer
-	// interrupt sends SIGTERM when the helper process runs.
+	// interrupt sends SIGTERM when the helper process is running.
 	interrupt bool
 	// read sends SIGTERM when the process has read this number of bytes.
 	read int64
@@ -146,7 +146,7 @@ func (r row) run(t *testing.T, bin string, args []string) outcome {
 	return r.runIn(t, "", bin, args)
 }
 
-// runIn runs flux in a directory, "" for that of the test.
+// runIn runs flux in a directory, or in the test directory if it is "".
 func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
@@ -204,8 +204,8 @@ func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	return outcome{r.name, r.want, r.stdout, took, usage.Maxrss}
 }
 
-// forgetPeak frees memory of this process and resets its peak, which counts as that of a command
-// until it begins.
+// forgetPeak frees memory of this process and resets its peak, which is attributed to a command
+// until the command starts.
 func forgetPeak(t *testing.T) {
 	t.Helper()
 	debug.FreeOSMemory()

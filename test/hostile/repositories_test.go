@@ -168,7 +168,7 @@ func many(n int) string {
 	return b.String()
 }
 
-// allowed are bases on allowed hosts; only the first exists.
+// allowed lists bases on allowed hosts; only the first exists.
 func allowed(server string) []row {
 	flags := func() []string { return []string{"--allow-remote-bases", "127.0.0.1"} }
 	return []row{

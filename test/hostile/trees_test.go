@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// imported commits a directory of a cluster, and then files in it, by name. Git does not check them
-// out, since some cannot be files.
+// imported commits a cluster's directory, and then files in it, by name. Git does not check them out,
+// because some cannot be files.
 func imported(number int, name func(i int) string, content string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()
@@ -26,10 +26,10 @@ func imported(number int, name func(i int) string, content string) func(t *testi
 	}
 }
 
-// trees are comparisons of two revisions of which one has a hostile tree.
+// trees lists comparisons in which one revision has a hostile tree.
 func trees() []other {
 	base := words("diff --base HEAD~1 --head HEAD --path cluster")
-	// Git inserts a file of a large directory slowly.
+	// Git adds files to a large directory slowly.
 	named := func(format string) func(i int) string {
 		return func(i int) string { return fmt.Sprintf(format, i/1000, i) }
 	}
@@ -89,7 +89,7 @@ func imports(t *testing.T, folder string, stream io.Reader) {
 	}
 }
 
-// blobs are commands on revisions with a file of 1.5 GiB of zeros.
+// blobs lists commands on revisions with a file of 1.5 GiB of zeros.
 func blobs(repository string) []other {
 	row := func(name, branch string, checkOut bool, line string, exit int, want, prints string) other {
 		return other{row{name: name, make: cloned(repository, branch, checkOut), dir: true, exit: exit, want: want, stdout: prints}, words(line)}
@@ -112,7 +112,7 @@ func blobs(repository string) []other {
 
 const catalogHead = "apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\n"
 
-// catalogs are catalogs of plugins.
+// catalogs lists catalogs of plugins.
 func catalogs() []other {
 	row := func(name, text, want string) other {
 		return other{row{name: name, files: map[string]string{"catalog.yaml": text}, make: commit, dir: true, want: want}, words("plugin search")}

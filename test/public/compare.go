@@ -35,7 +35,7 @@ type comparison struct {
 	differences                      []string
 }
 
-// rendering has the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
+// rendering contains the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
 // the Kustomization and "GROUP KIND NAMESPACE/NAME" of the object. The
 // objects of a Kustomization with another source are nil.
 type rendering map[string]map[string]string

@@ -104,7 +104,7 @@ func run(ctx context.Context) (err error) {
 	return nil
 }
 
-// tools are the two programs that are compared.
+// tools lists the two programs that are compared.
 type tools struct{ work, flux, render string }
 
 func (t *tools) build(ctx context.Context) error {

@@ -197,7 +197,7 @@ func owner(header *tar.Header) string {
 	return "other"
 }
 
-// checkAuthorities checks that a file has certificate authorities only.
+// checkAuthorities checks that a file contains only certificate authorities.
 func checkAuthorities(t *testing.T, text []byte) {
 	t.Helper()
 	count := 0
@@ -251,7 +251,7 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A machine gets the image of its platform by the tag.
+	// A machine pulls the image of its platform by the tag.
 	image, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "arm64"}))
 	if err != nil {
 		t.Fatal(err)

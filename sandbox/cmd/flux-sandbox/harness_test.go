@@ -70,7 +70,7 @@ func (s *sandbox) up() {
 	if code != 0 || !strings.Contains(stderr, "✔ the sandbox is ready after") {
 		s.t.Fatalf("up exits %d and prints:\n%s", code, stderr)
 	}
-	s.connect() // after a restart the port may be another
+	s.connect() // after a restart, the port can be different
 }
 
 func (s *sandbox) report() lifecycle.Report {
@@ -83,7 +83,7 @@ func (s *sandbox) report() lifecycle.Report {
 	return report
 }
 
-// identities returns the processes that run now.
+// identities returns the identities of the running processes.
 func (s *sandbox) identities() map[string]process.Identity {
 	s.t.Helper()
 	ids := map[string]process.Identity{}

@@ -222,8 +222,8 @@ func TestInterruptedUpLeavesNoProcesses(t *testing.T) {
 	}
 }
 
-// TestDamagedData checks that up names the removal of the data with which a sandbox does not start, and
-// that it works.
+// TestDamagedData checks that up suggests to remove the data with which a sandbox does not start, and
+// that the suggestion works.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	s := &sandbox{t: t, dir: filepath.Join(t.TempDir(), "it's")}

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// translate returns the command of a container of a controller in flux-system. The host returns addresses that show the
+// translate returns the command of a controller container in flux-system. The host returns addresses that contain the
 // arguments of the call.
 func translate(t *testing.T, name string, untrusted bool, c corev1.Container) Command {
 	t.Helper()
@@ -57,8 +57,8 @@ func TestTranslateFluxContainer(t *testing.T) {
 	}
 }
 
-// TestHostileArguments passes what reads, writes, runs or reaches something on this machine. None of it, and nothing of
-// the environment, gets to the controller.
+// TestHostileArguments passes arguments that read, write, execute or connect to something on this machine. None of
+// them, and no environment variables, may be passed to the controller.
 func TestHostileArguments(t *testing.T) {
 	t.Parallel()
 	const bySandbox = " is ignored: set by the sandbox"
@@ -99,8 +99,8 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// TestUnknownArguments checks that a controller fails because of an argument that it does not have, as in a cluster, in
-// the sandbox of an administrator. It gets no value, so it cannot do anything else.
+// TestUnknownArguments checks that in a trusted sandbox, unknown arguments make a controller fail, as in a cluster.
+// They are passed without a value, so they have no other effect.
 func TestUnknownArguments(t *testing.T) {
 	t.Parallel()
 	got := translate(t, "helm-controller", false, corev1.Container{Args: []string{"--no-such-flag=/etc/passwd", "--insecure-kubeconfig-exec=true"}})

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// onThread calls f on a thread of its own, which ends afterwards.
+// onThread calls f on a separate thread, which ends afterwards.
 func onThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -62,11 +62,11 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// entered is a variable of the process that TestEnter starts.
+// entered is an environment variable of the process that TestEnter starts.
 const entered = "ISOLATION_TEST_ENTERED"
 
-// TestEnter opens a port in a network of its own, in a process that may create one. The port is that of a server of this
-// machine, which cannot be reached.
+// TestEnter opens a port in a network namespace, in a process that is allowed to create one. A server on this machine
+// uses the same port and must not be reachable.
 func TestEnter(t *testing.T) {
 	t.Parallel()
 	if address := os.Getenv(entered); address != "" {

@@ -128,7 +128,7 @@ func (d Dir) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	return d.load()
 }
 
-// names are the DNS names of servers.
+// names lists the DNS names of servers.
 var names = []string{"localhost", "kubernetes.default.svc"}
 
 // template returns the fields of a certificate that create does not set.

@@ -156,7 +156,8 @@ func TestStatusIsKept(t *testing.T) {
 	}
 }
 
-// TestPortSequence expects each port once, none that the kernel gives to connections, and none that is in use.
+// TestPortSequence checks that each port is returned once, excluding ephemeral ports and ports that are in
+// use.
 func TestPortSequence(t *testing.T) {
 	s, seen := NewPortSequence(), map[int]bool{}
 	for range 100 {

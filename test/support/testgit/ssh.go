@@ -53,7 +53,7 @@ const (
 	Fail
 	// Garbage sends bytes that violate the protocol and ends the command.
 	Garbage
-	// Endless sends valid output without end.
+	// Endless sends endless valid output.
 	Endless
 )
 

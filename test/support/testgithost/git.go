@@ -103,8 +103,8 @@ func (g *Repositories) Delete(repository, branch string) error {
 	return err
 }
 
-// adopt makes the first branch the default one if the default branch does not exist,
-// as hosts do at the first push.
+// adopt makes the first branch the default branch if the default branch does not exist, like
+// hosts at the first push.
 func (g *Repositories) adopt(repository string) error {
 	standard, err := g.Default(repository)
 	if err != nil {

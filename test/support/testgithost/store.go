@@ -99,7 +99,7 @@ type refusal struct {
 	body   any
 }
 
-// store holds the state that all hosts have.
+// store holds the state that all hosts share.
 type store struct {
 	*Server
 	vendor
@@ -324,7 +324,7 @@ func (s *store) State() (string, error) {
 	return out.String(), nil
 }
 
-// quota is the number of accepted requests, and the time after them during which all requests are
+// quota is the number of accepted requests, and the subsequent time during which all requests are
 // rejected.
 type quota struct {
 	left  int

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// tests are the tests of a package.
+// tests simulates the tests of a package.
 type tests func() int
 
 func (f tests) Run() int { return f() }
