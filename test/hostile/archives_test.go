@@ -51,9 +51,9 @@ func archives() []archive {
 		{row{name: "an archive with a file above its directory", want: "would be written outside of the directory"}, func(w *tar.Writer) error { return file(w, "../out", 1) }, nil},
 		{row{name: "an archive with an absolute path", want: "would be written outside of the directory"}, func(w *tar.Writer) error { return file(w, "/out", 1) }, nil},
 		{row{name: "an archive with a name of 5 KB", want: "the name of the entry is longer than 4096 bytes"}, func(w *tar.Writer) error { return file(w, strings.Repeat("x", 5<<10), 1) }, nil},
-		{row{name: "an archive with a device, which is left out"}, one(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}), nil},
+		{row{name: "an archive with a device, which is skipped"}, one(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}), nil},
 		{row{name: "an archive that is not gzipped", want: "unzipping the archive"}, nil, []byte("kind: ConfigMap\n")},
-		{row{name: "an archive that breaks off", want: "unpacking the archive"}, nil, nil},
+		{row{name: "a truncated archive", want: "unpacking the archive"}, nil, nil},
 	}
 }
 

@@ -102,11 +102,11 @@ func blobs(repository string) []other {
 	)
 	return []other{
 		row("diff --base, a manifest of 1.5 GiB", "yaml", false, commits, 2, large, ""),
-		row("diff --base, 1.5 GiB that no build reads", "bin", false, commits, 1, "", "ConfigMap/other created"),
+		row("diff --base, an unused file of 1.5 GiB", "bin", false, commits, 1, "", "ConfigMap/other created"),
 		nightly(row("the same in the work tree", "bin", true, workTree, 1, "", "ConfigMap/other created")),
 		nightly(row("a manifest of 1.5 GiB in the work tree", "yaml", true, workTree, 2, large, "")),
 		row("validate, a manifest of 1.5 GiB", "yaml", true, validate, 2, "1 result could not be determined", large),
-		nightly(row("validate, 1.5 GiB that no build reads", "bin", true, validate, 1, "1 of 1 objects validated", "")),
+		nightly(row("validate, an unused file of 1.5 GiB", "bin", true, validate, 1, "1 of 1 objects validated", "")),
 	}
 }
 
