@@ -2,7 +2,6 @@ package isolation
 
 // Access lists the files that a process can access.
 type Access struct {
-	// Run lists programs. Read and Write list files, and directories including all files below them. Files in Write can also
-	// be read and executed.
+	// Run lists programs, Read and Write list files and whole directories. Files in Write can also be read and executed.
 	Run, Read, Write []string
 }

@@ -15,8 +15,7 @@ import (
 // Command is the argument of "flux-sandbox part" that runs Try.
 const Command = "isolated"
 
-// Check returns an error if this machine does not allow users to create network namespaces. binary is the path of this
-// program.
+// Check returns an error if users cannot create network namespaces. binary is the path of this program.
 func Check(ctx context.Context, binary string) error {
 	cmd := exec.CommandContext(ctx, binary, "part", Command)
 	cmd.Env, cmd.SysProcAttr = []string{}, Attributes(&syscall.SysProcAttr{})
@@ -32,8 +31,7 @@ func Try() error {
 	return Enter()
 }
 
-// Attributes returns the attributes of a process that is allowed to create network namespaces: it runs in a user
-// namespace, in which only its user exists.
+// Attributes allows a process to create network namespaces, in a user namespace that contains only its user.
 func Attributes(a *syscall.SysProcAttr) *syscall.SysProcAttr {
 	a.Cloneflags |= syscall.CLONE_NEWUSER
 	a.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}

@@ -1,7 +1,6 @@
 //go:build !linux
 
-// Package isolation runs the components of a sandbox in a separate network namespace, which only
-// Linux supports.
+// Package isolation runs sandbox components in a network namespace, which only Linux supports.
 package isolation
 
 import (

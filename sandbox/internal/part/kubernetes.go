@@ -93,8 +93,7 @@ func CheckFeatureGates(text string) error {
 //go:embed policies.yaml
 var policies []byte
 
-// writePolicies writes the policies, and returns the path of the configuration file that refers to their
-// directory.
+// writePolicies writes the policies, and returns the configuration file that refers to their directory.
 func writePolicies(folder state.Folder) (string, error) {
 	file := folder.Path("admission.yaml")
 	text := fmt.Sprintf(`apiVersion: apiserver.config.k8s.io/v1
