@@ -20,7 +20,7 @@ func TestSandboxVersion(t *testing.T) {
 	newest := controllers.Distributions[0]
 	dir := testtemp.Short(t)
 	_, stderr, err := sh.try("flux", "sandbox", "up", "--flux=2.7", "--dir="+dir)
-	if err == nil || !strings.Contains(stderr, `unknown version of Flux "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
+	if err == nil || !strings.Contains(stderr, `unknown Flux version "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
 		t.Errorf("an unknown version: %v\n%s", err, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

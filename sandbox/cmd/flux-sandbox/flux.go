@@ -53,7 +53,7 @@ func (f flux) embedded(ctx context.Context) ([]distribution, error) {
 		err = json.Unmarshal(out, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing the versions of Flux in %s: %w", f.path, err)
+		return nil, fmt.Errorf("listing the Flux versions in %s: %w", f.path, err)
 	}
 	return all, nil
 }
@@ -72,7 +72,7 @@ func (f flux) distribution(ctx context.Context, version string) (distribution, e
 			return d, nil
 		}
 	}
-	return distribution{}, fmt.Errorf("unknown version of Flux %q: must be one of %s", version, strings.Join(names, ", "))
+	return distribution{}, fmt.Errorf("unknown Flux version %q: must be one of %s", version, strings.Join(names, ", "))
 }
 
 // install installs a version with all controllers, and reports controllers that run at another version.

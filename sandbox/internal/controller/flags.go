@@ -43,8 +43,8 @@ var allowed = []struct{ form, flags string }{
 	{service, `storage-adv-addr`},
 }
 
-// refused maps the other flags of the controllers to the reason why a pod may not set them.
-var refused = map[string]string{
+// rejected maps the other flags of the controllers to the reason why a pod may not set them.
+var rejected = map[string]string{
 	"insecure-kubeconfig-exec":      "it runs programs on this machine",
 	"insecure-kubeconfig-tls":       "it applies to other clusters only",
 	"oom-watch-current-memory-path": "it reads a file on this machine",
@@ -72,7 +72,7 @@ func FindFlag(name string) Flag {
 			}
 		}
 	}
-	reason, known := refused[name]
+	reason, known := rejected[name]
 	return Flag{Known: known, Boolean: strings.HasPrefix(name, "insecure-"), Refused: reason}
 }
 

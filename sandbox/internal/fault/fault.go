@@ -80,7 +80,7 @@ func Handler(root string, affected func(*http.Request) bool, next http.Handler) 
 		case f.Down:
 			panic(http.ErrAbortHandler)
 		case f.Status != 0:
-			answer(w, f.Status)
+			respond(w, f.Status)
 			return
 		}
 		if f.Delay > 0 && !wait(r, f.Delay) {
@@ -102,8 +102,8 @@ func wait(r *http.Request, delay time.Duration) bool {
 	}
 }
 
-// answer sends an error in a format that both Git clients and registry clients support.
-func answer(w http.ResponseWriter, status int) {
+// respond sends an error in a format that both Git clients and registry clients support.
+func respond(w http.ResponseWriter, status int) {
 	code, message := "UNAVAILABLE", "the server is not available"
 	switch status {
 	case http.StatusUnauthorized:

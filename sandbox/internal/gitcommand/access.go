@@ -91,14 +91,14 @@ func (g command) credentialsClear() *cobra.Command {
 			if err := g.file().Clear(); err != nil {
 				return err
 			}
-			return g.sayState(cmd, "passwords and tokens cleared")
+			return g.printState(cmd, "passwords and tokens cleared")
 		},
 	}
 }
 
-// sayState prints the change and the credentials that the server now requires, because one kind of credentials applies to
+// printState prints the change and the credentials that the server now requires, because one kind of credentials applies to
 // all protocols.
-func (g command) sayState(cmd *cobra.Command, done string) error {
+func (g command) printState(cmd *cobra.Command, done string) error {
 	set, err := g.file().Load()
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (g command) keysRemove() *cobra.Command {
 			if len(missing) > 0 {
 				return errors.Join(missing...)
 			}
-			return g.sayState(cmd, "done")
+			return g.printState(cmd, "done")
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "remove every key")

@@ -56,18 +56,18 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set, err := s.credentials.Load()
 	if err != nil {
 		s.log.Print(err)
-		s.refuse(w, r, http.StatusInternalServerError, "the server's credentials cannot be read: see its log")
+		s.reject(w, r, http.StatusInternalServerError, "the server's credentials cannot be read: see its log")
 		return
 	}
 	access := set.Request(r)
 	if access == credentials.None {
 		credentials.Challenge(w)
-		s.refuse(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is required")
+		s.reject(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is required")
 		return
 	}
 	asked, ok := parseCall(r)
 	if !ok {
-		s.refuse(w, r, http.StatusNotFound, "not found: only Git's smart HTTP protocol is served")
+		s.reject(w, r, http.StatusNotFound, "not found: only Git's smart HTTP protocol is served")
 		return
 	}
 	name, _, err := s.repositories.Find(asked.repository)
@@ -76,7 +76,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if asked.service == receivePack && access < credentials.Write {
-		s.refuse(w, r, http.StatusForbidden, fmt.Sprintf("these credentials may read %s but not push to it", name))
+		s.reject(w, r, http.StatusForbidden, fmt.Sprintf("these credentials may read %s but not push to it", name))
 		return
 	}
 	s.log.Printf("%s %s %s", r.Method, name, asked.endpoint+"?"+asked.service)
@@ -85,15 +85,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) refuseRepository(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrNotFound) {
-		s.refuse(w, r, http.StatusNotFound, err.Error())
+		s.reject(w, r, http.StatusNotFound, err.Error())
 		return
 	}
 	s.log.Print(err)
-	s.refuse(w, r, http.StatusInternalServerError, "the repository cannot be opened: see the server's log")
+	s.reject(w, r, http.StatusInternalServerError, "the repository cannot be opened: see the server's log")
 }
 
-// refuse responds in plain text, which Git prints after "remote:".
-func (s *server) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+// reject responds in plain text, which Git prints after "remote:".
+func (s *server) reject(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	s.log.Printf("%s %q rejected with %d: %s", r.Method, r.URL.Path, status, reason)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
@@ -105,7 +105,7 @@ func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, as
 	program, err := exec.LookPath("git")
 	if err != nil {
 		s.log.Print(err)
-		s.refuse(w, r, http.StatusInternalServerError, "git is not installed on the server")
+		s.reject(w, r, http.StatusInternalServerError, "git is not installed on the server")
 		return
 	}
 	request := r.Clone(r.Context())

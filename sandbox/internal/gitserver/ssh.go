@@ -169,16 +169,16 @@ func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protoco
 		if errors.As(err, &failed) {
 			status = max(failed.ExitCode(), 1) // -1 means a signal
 		} else {
-			s.log.Printf("ssh refused: %v", err)
-			_, _ = fmt.Fprintln(channel.Stderr(), complaint(err))
+			s.log.Printf("ssh request rejected: %v", err)
+			_, _ = fmt.Fprintln(channel.Stderr(), gitError(err))
 		}
 	}
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
 }
 
-// complaint formats an error like the large Git hosts. SSH has no status codes, so client libraries detect a missing
+// gitError formats an error like the large Git hosts. SSH has no status codes, so client libraries detect a missing
 // repository by this text.
-func complaint(err error) string {
+func gitError(err error) string {
 	if detail, missing := strings.CutPrefix(err.Error(), ErrNotFound.Error()+": "); missing {
 		return "ERROR: Repository not found. (" + detail + ")"
 	}

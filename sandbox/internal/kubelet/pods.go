@@ -60,9 +60,9 @@ func (k *Kubelet) watch(ctx context.Context) error {
 func (p *pods) work(ctx context.Context) {
 	p.sweep()
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { p.see(ctx, o) },
-		UpdateFunc: func(_, o any) { p.see(ctx, o) },
-		DeleteFunc: p.gone,
+		AddFunc:    func(o any) { p.handle(ctx, o) },
+		UpdateFunc: func(_, o any) { p.handle(ctx, o) },
+		DeleteFunc: p.handleDelete,
 	}
 	registration, err := p.informer.AddEventHandler(handler)
 	if err != nil {
@@ -107,8 +107,8 @@ func (p *pods) removeFolder(name string) {
 	}
 }
 
-// see handles the creation or an update of a pod.
-func (p *pods) see(ctx context.Context, o any) {
+// handle handles the creation or an update of a pod.
+func (p *pods) handle(ctx context.Context, o any) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || ctx.Err() != nil {
 		return
@@ -163,13 +163,13 @@ func (p *pods) start(ctx context.Context, pod *corev1.Pod, name, container strin
 		p.mu.Unlock()
 		// A pod may be waiting for this process to exit.
 		for _, waiting := range p.informer.GetStore().List() {
-			p.see(ctx, waiting)
+			p.handle(ctx, waiting)
 		}
 	})
 }
 
-// gone handles the deletion of a pod that did not wait for the agent.
-func (p *pods) gone(o any) {
+// handleDelete handles the deletion of a pod that did not wait for the agent.
+func (p *pods) handleDelete(o any) {
 	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = tombstone.Obj
 	}

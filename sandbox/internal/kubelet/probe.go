@@ -36,8 +36,8 @@ func newProbe(pod *corev1.Pod, container string, address func(int32) string) *pr
 	return p
 }
 
-// ask returns the result of the probe, and whether the probe was due.
-func (p *probe) ask(ctx context.Context, now time.Time, wasReady bool) (ready, known bool) {
+// check returns the result of the probe, and whether the probe was due.
+func (p *probe) check(ctx context.Context, now time.Time, wasReady bool) (ready, known bool) {
 	if now.Before(p.next) {
 		return false, false
 	}

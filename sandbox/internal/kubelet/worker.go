@@ -294,7 +294,7 @@ func (w *worker) tend(child *process.Child) {
 			return
 		case <-tick.C:
 		}
-		if ready, known := probe.ask(w.ctx, time.Now(), w.isReady()); known && ready != w.isReady() {
+		if ready, known := probe.check(w.ctx, time.Now(), w.isReady()); known && ready != w.isReady() {
 			w.mu.Lock()
 			w.ready = ready
 			w.mu.Unlock()

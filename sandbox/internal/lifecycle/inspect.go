@@ -52,7 +52,7 @@ func Inspect(folder state.Folder) (Report, error) {
 	for _, p := range status.Parts {
 		seen := Process{Name: p.Name, PID: p.PID, Phase: p.Phase, Message: p.Message, Ports: p.Ports}
 		if p.Phase == state.Ready && !p.Alive() {
-			seen.Phase, seen.Message, report.Ready = state.Failed, "is gone", false
+			seen.Phase, seen.Message, report.Ready = state.Failed, "has exited", false
 		}
 		report.add(seen)
 	}

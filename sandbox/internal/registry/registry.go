@@ -83,7 +83,7 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set, err := g.credentials.Load()
 	if err != nil {
 		g.log.Print(err)
-		refuse(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read: see its log")
+		reject(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read: see its log")
 		return
 	}
 	access := set.Request(r)
@@ -93,16 +93,16 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		// Only Basic is offered: for Bearer, registry clients would request a token from a token service, which does not
 		// exist.
 		w.Header().Set("WWW-Authenticate", `Basic realm="flux-sandbox"`)
-		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password are required")
+		reject(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password are required")
 	case writes && access < credentials.Write:
-		refuse(w, http.StatusForbidden, "DENIED", "these credentials may pull but not push")
+		reject(w, http.StatusForbidden, "DENIED", "these credentials may pull but not push")
 	default:
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// refuse sends an error in the format of the distribution specification. The arguments need no escaping.
-func refuse(w http.ResponseWriter, status int, code, message string) {
+// reject sends an error in the format of the distribution specification. The arguments need no escaping.
+func reject(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":%q,"message":%q}]}`+"\n", code, message)
