@@ -3,7 +3,7 @@ SHELL := /usr/bin/env bash
 .DEFAULT_GOAL := help
 
 VERSION ?= $(shell git describe --tags --match 'v*' 2>/dev/null | sed 's/^v//' || true)
-# The version of a build without a tag.
+# The version of builds without a tag.
 DEVELOPMENT := 1.0.0-dev
 COMMIT  ?= $(shell git rev-parse HEAD 2>/dev/null || true)
 # The time of the commit, not of the build, so that builds are reproducible.
@@ -20,7 +20,7 @@ GOTEST  := $(GO) test $(TESTFLAGS) -vet=off -ldflags='-s -w' -count=1 -timeout 4
 TESTED  := ./cmd/... ./internal/... ./pkg/... ./manifests/... ./tools/... \
 	./test/arch/... ./test/compat/... ./test/faults/... ./test/hostile/... ./test/release/... ./test/support/...
 
-# The same build flags everywhere, because Kubernetes is compiled again for others.
+# The same build flags everywhere: with other flags, Kubernetes is compiled again.
 export CGO_ENABLED ?= 0
 export GOFLAGS := -trimpath -buildvcs=false
 export FLUX_SANDBOX_BIN := $(BIN)
@@ -56,11 +56,11 @@ controllers: ## Build the real Flux controllers for the sandbox (4 minutes the f
 	sandbox/build $(BIN) controllers
 
 .PHONY: gitea
-gitea: ## Build a real Gitea for the tests of bootstrap (3 minutes the first time)
+gitea: ## Build a real Gitea for the bootstrap tests (3 minutes the first time)
 	sandbox/build $(BIN) gitea
 
 .PHONY: descriptions
-descriptions: ## Download GitHub's OpenAPI description, with which its stand-in is compared; needs npm
+descriptions: ## Download GitHub's OpenAPI description, which validates the test server; needs npm
 	tools/openapi/fetch $(BIN)
 
 .PHONY: demo
@@ -90,17 +90,17 @@ compat: manifests sandbox ## Compare commands and flags with the recorded contra
 
 .PHONY: e2e
 e2e: build sandbox controllers gitea ## Tier 2, before a merge: one case for each behavior with the real controllers (12 minutes)
-	$(GOTEST) -p 1 -parallel 4 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine # the pool of sandboxes is the limit
+	$(GOTEST) -p 1 -parallel 4 -skip '^(TestNightly|TestSmoke$$)' ./test/e2e ./test/confine # the sandbox pool limits them
 
 .PHONY: nightly
 nightly: test e2e nightly-e2e nightly-unit failures-check race fuzz completions-check platforms reproducible public site-check ## Tier 3, every night: all cases, versions and faults, races, fuzzing, platforms, public repositories (5 hours)
 
 .PHONY: nightly-e2e
-nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that make e2e leaves out
+nightly-e2e: build sandbox controllers gitea ## Run the end-to-end tests that make e2e excludes
 	$(GOTEST) -timeout 120m -run '^TestNightly' ./test/e2e ./test/confine
 
 .PHONY: nightly-unit
-nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests of which make test runs a sample
+nightly-unit: manifests sandbox gitea descriptions ## Run all cases of tests that make test only samples
 	TIER=nightly $(GOTEST) -timeout 120m ./test/faults/...
 	TIER=nightly $(GOTEST) ./test/hostile
 	TIER=nightly $(GOTEST) -timeout 60m -run '^TestEveryCommand' ./cmd/flux/internal/root
@@ -108,7 +108,7 @@ nightly-unit: manifests sandbox gitea descriptions ## Run all cases of the tests
 	cd sandbox && $(GOTEST) -run '^TestNightly' ./internal/kubelet
 
 .PHONY: failures-check
-failures-check: ## Compare the list of the controllers' failures with their sources; run `go run ./tools/failures` after a new version
+failures-check: ## Compare the list of controller failures with their sources; run `go run ./tools/failures` after a new version
 	$(GO) run ./tools/failures
 	git diff --exit-code pkg/diagnose/rules/testdata/failures.txt
 
@@ -154,7 +154,7 @@ site: ## Build the documentation as a static site with a search in bin/site; nee
 	rm -rf $(BIN)/site && tools/site/build $(BIN)/site
 
 .PHONY: site-check
-site-check: site ## Follow all links of the site and use its search in headless Chromium; needs npm and Chromium
+site-check: site ## Check the links and the search of the site in headless Chromium; needs npm and Chromium
 	rm -rf $(BIN)/site-pictures && tools/site/check $(BIN)/site $(BIN)/site-pictures
 
 .PHONY: verify
@@ -183,7 +183,7 @@ completions-check: completions ## Complete words with the completion scripts in 
 	test/completions.sh $(BIN)
 
 .PHONY: platforms
-platforms: manifests ## Vet and build all programs for the operating systems and architectures of releases (1 hour)
+platforms: manifests ## Vet and build all programs for the platforms of releases (1 hour)
 	tools/platforms
 
 .PHONY: man
@@ -197,23 +197,23 @@ sandbox-archives: ## Pack flux-sandbox, kubectl and the controllers for PLATFORM
 	rm -rf $(BIN)/archives && sandbox/archive $(BIN)/archives $(or $(VERSION),$(DEVELOPMENT)) $(PLATFORMS)
 
 .PHONY: reproducible
-reproducible: ## Build all programs twice in different folders and compare them (20 minutes)
+reproducible: ## Build all binaries twice in different directories and compare them (20 minutes)
 	test/reproducible.sh
 
 .PHONY: empty-machine
-empty-machine: build sandbox-archives ## Measure the time from the archives of a release to a running application
+empty-machine: build sandbox-archives ## Measure the time from release archives to a running application
 	tar -C $(BIN) -czf $(BIN)/archives/flux_$(or $(VERSION),$(DEVELOPMENT))_$(subst /,_,$(PLATFORMS)).tar.gz flux flux-helper flux-ui
 	test/empty-machine.sh $(BIN)/archives $(or $(VERSION),$(DEVELOPMENT))
 
 .PHONY: release
-release: ## Build, sign and publish the release of the tag of HEAD as a draft, and the image in IMAGE; needs cosign and the token of the host
+release: ## Build and sign a draft release for the tag of HEAD, and push the image to IMAGE; needs cosign and a GitHub token
 	PATH="$$(dirname "$$(tools/build cyclonedx-gomod)"):$$PATH" "$$(tools/build goreleaser)" release --clean
 	cp dist/flux_*_checksums.txt dist/checksums.txt
 	$(MAKE) image
 	if [ -n "$(IMAGE)" ]; then $(GO) run ./tools/images push dist/image "$(IMAGE):$(VERSION)" >dist/image.txt && cosign sign --yes "$$(<dist/image.txt)"; fi
 
 .PHONY: snapshot
-snapshot: ## Build everything that a release has in dist, unsigned, with the sandbox for this machine only
+snapshot: ## Build all release files in dist, unsigned, with the sandbox for this machine only
 	PATH="$$(dirname "$$(tools/build cyclonedx-gomod)"):$$PATH" SANDBOX_PLATFORMS="$(PLATFORMS)" "$$(tools/build goreleaser)" release --snapshot --clean --skip=sign
 	$(MAKE) image
 

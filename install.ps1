@@ -1,4 +1,4 @@
-# Installs a release of flux, flux-helper and flux-ui on Windows, after the checksum of the archive was compared.
+# Installs a release of flux, flux-helper and flux-ui on Windows after verifying the checksum of the archive.
 #
 #   FLUX_VERSION   version, e.g. 1.0.0 (default: the latest)
 #   FLUX_DIR       directory (default: %LOCALAPPDATA%\flux)

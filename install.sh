@@ -1,13 +1,13 @@
 #!/bin/sh
-# Installs a release of flux, flux-helper and flux-ui, after the checksum of the archive was compared. To verify
-# the signature of the checksums first, see docs/release.md, and set FLUX_SHA256.
+# Installs a release of flux, flux-helper and flux-ui after verifying the checksum of the archive. To also verify
+# the signature of the checksums, see docs/release.md, and set FLUX_SHA256.
 #
 #   sh install.sh
 #
 #   FLUX_VERSION   version, e.g. 1.0.0 (default: the latest)
-#   FLUX_DIR       directory (default: /usr/local/bin if it can be written, else ~/.local/bin)
-#   FLUX_SANDBOX   1 also installs the programs of flux sandbox
-#   FLUX_SHA256    expected checksum of the archive of flux (default: that of the release)
+#   FLUX_DIR       directory (default: /usr/local/bin if it is writable, else ~/.local/bin)
+#   FLUX_SANDBOX   1 also installs the sandbox binaries
+#   FLUX_SHA256    expected checksum of the flux archive (default: the checksum in the release)
 #   FLUX_RELEASES  URL of the releases, for a mirror
 set -eu
 
@@ -62,7 +62,7 @@ trap 'rm -rf "$work"' EXIT
 checksums=flux_${version}_checksums.txt
 fetch --output "$work/$checksums" "$releases/download/v$version/$checksums" || fail "cannot download $releases/download/v$version/$checksums"
 
-# unpack downloads an archive, compares its checksum and unpacks it in a directory of its own.
+# unpack downloads an archive, verifies its checksum and unpacks it into a temporary directory.
 unpack() { # ARCHIVE EXPECTED
 	archive=$1
 	expected=${2:-$(awk -v name="$archive" '$2 == name { print $1 }' "$work/$checksums")}
@@ -83,8 +83,8 @@ if [ "${FLUX_SANDBOX-}" = 1 ]; then
 	programs="flux-sandbox kubectl controllers $programs"
 fi
 
-# Everything was downloaded and compared; flux comes last, so that it never meets an older helper. A
-# program that runs is replaced, not overwritten.
+# All archives were downloaded and verified. flux is installed last, so that it never runs with an older helper.
+# Running programs are replaced, not overwritten.
 mkdir -p "$directory" || fail "cannot create $directory: set FLUX_DIR"
 for program in $programs; do
 	rm -rf "$directory/.$program.new"

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Runs flux diff for a pull request, and writes reports to a directory.
-#   FLUX_PATHS        directories of clusters, or patterns, one a line
+#   FLUX_PATHS        directories of clusters, or patterns, one per line
 #   FLUX_BASE         revision to compare with (default auto)
 #   FLUX_FAIL_ON      change, danger or error (default danger)
-#   FLUX_ALLOW        dangers that are accepted, separated by commas
+#   FLUX_ALLOW        accepted dangers, separated by commas
 #   FLUX_COMMENT      true to comment on the pull request (default true)
 #   FLUX_COMMENT_KEY  name of the comment
 #   FLUX_STATUS       name of a commit status
-#   FLUX_ARGS         more flags, one a line
+#   FLUX_ARGS         additional flags, one per line
 #   FLUX_REPORTS      directory for flux.md and flux.sarif
 set -eu
 
@@ -27,7 +27,7 @@ set -- diff --base "${FLUX_BASE:-auto}" --fetch --fail-on "${FLUX_FAIL_ON:-dange
 newline='
 '
 IFS=$newline
-set -f # patterns are for flux
+set -f # flux expands patterns
 for path in $FLUX_PATHS; do
 	set -- "$@" --path "$path"
 done

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Downloads the sandbox of a release of flux, runs flux test, and writes reports to a directory.
 #   FLUX_VERSION   version of flux and its sandbox
-#   FLUX_PATH      directory of the cluster (default: the only one with gotk-sync.yaml)
+#   FLUX_PATH      directory of the cluster (default: the only directory with gotk-sync.yaml)
 #   FLUX_REVISION  revision to test (default HEAD)
 #   FLUX_BASE      revision to reconcile first
-#   FLUX_FILES     test files, one a line (default: all of the repository)
-#   FLUX_ARGS      more flags, one a line
+#   FLUX_FILES     test files, one per line (default: all test files in the repository)
+#   FLUX_ARGS      additional flags, one per line
 #   FLUX_RELEASES  URL of the releases, for a mirror
-#   FLUX_TRUSTED_ROOT  trusted_root.json of Sigstore (default: read over the network)
+#   FLUX_TRUSTED_ROOT  trusted_root.json of Sigstore (default: fetched over the network)
 #   FLUX_REPORTS   directory for flux-test.txt, flux-test.json and flux-test.xml (JUnit)
 set -eu
 
@@ -22,7 +22,7 @@ set -- test --revision "${FLUX_REVISION:-HEAD}" -o human -o "human=$report.txt" 
 newline='
 '
 IFS=$newline
-set -f # values are not patterns
+set -f # do not expand patterns
 for arg in ${FLUX_ARGS:-}; do
 	set -- "$@" "$arg"
 done
@@ -34,13 +34,13 @@ set +f
 unset IFS
 
 code=0
-# Without a sandbox, the result is not determined.
+# Without a sandbox, the result is undetermined.
 flux sandbox pull --version "$FLUX_VERSION" ${FLUX_RELEASES:+--releases "$FLUX_RELEASES"} ${FLUX_TRUSTED_ROOT:+--trusted-root "$FLUX_TRUSTED_ROOT"} || code=2
 [ "$code" -ne 0 ] || flux "$@" || code=$?
 [ ! -f "$report.annotations" ] || cat "$report.annotations"
 [ -z "${GITHUB_OUTPUT:-}" ] || echo "exit-code=$code" >>"$GITHUB_OUTPUT"
 if [ -n "${GITHUB_STEP_SUMMARY:-}" ] && [ -f "$report.txt" ]; then
-	# Indented lines are shown as they are, whatever the repository has in its names.
+	# Indented lines are displayed verbatim, regardless of names in the repository.
 	{ printf '### Flux test\n\n' && sed 's/^/    /' "$report.txt" && echo; } >>"$GITHUB_STEP_SUMMARY"
 fi
 exit "$code"

@@ -25,7 +25,7 @@ const (
 	bundleNamespace = "flux-system"
 )
 
-// The files of a bundle beside those of the controllers.
+// The files of a bundle besides those of the controllers.
 const (
 	rolesFile    = "rbac.yaml"
 	policiesFile = "policies.yaml"
@@ -52,7 +52,7 @@ func FromBundle(archive []byte, version string, o Options) (*Set, error) {
 	return set, nil
 }
 
-// unpack returns the files of an archive by name.
+// unpack returns the files in an archive by name.
 func unpack(archive []byte) (map[string][]byte, error) {
 	unzipped, err := gzip.NewReader(bytes.NewReader(archive))
 	if err != nil {
@@ -147,8 +147,7 @@ func (b *bundle) read(name string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// rank returns the place of the kind of an object in the order in which objects
-// are applied.
+// rank returns the position of an object's kind in the apply order.
 func rank(o *unstructured.Unstructured) int {
 	return slices.Index([]string{
 		"NetworkPolicy", "ResourceQuota", "ClusterRole", "ClusterRoleBinding",
@@ -166,8 +165,8 @@ func (b *bundle) labels(labels map[string]string) map[string]string {
 	return labels
 }
 
-// roles returns the objects of the roles. Their names end with the namespace, so
-// that two installations on a cluster do not share them.
+// roles returns the RBAC objects. Their names end with the namespace, so that two
+// installations on a cluster do not share them.
 func (b *bundle) roles() ([]*unstructured.Unstructured, error) {
 	objects, err := b.read(rolesFile)
 	if err != nil {
@@ -180,7 +179,7 @@ func (b *bundle) roles() ([]*unstructured.Unstructured, error) {
 	for _, object := range objects {
 		object.SetName(object.GetName() + "-" + b.options.Namespace)
 		if role, _, _ := unstructured.NestedString(object.Object, "roleRef", "name"); slices.Contains(names, role) {
-			_ = unstructured.SetNestedField(object.Object, role+"-"+b.options.Namespace, "roleRef", "name") // it is a map
+			_ = unstructured.SetNestedField(object.Object, role+"-"+b.options.Namespace, "roleRef", "name") // always a map
 		}
 		subjects, _, _ := unstructured.NestedSlice(object.Object, "subjects")
 		for _, subject := range subjects {
@@ -236,8 +235,8 @@ func (b *bundle) configure(d *unstructured.Unstructured) error {
 	return unstructured.SetNestedMap(d.Object, pod, "spec", "template", "spec")
 }
 
-// args returns the arguments of a controller, with those that have an option in
-// their places.
+// args returns the arguments of a controller, in which options replace the existing
+// arguments.
 func (b *bundle) args(name string, released []any) []any {
 	row := profile{Name: name}
 	if i := slices.IndexFunc(profiles, func(p profile) bool { return p.Name == name }); i >= 0 {

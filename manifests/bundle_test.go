@@ -30,8 +30,8 @@ func render(t *testing.T, o manifests.Options) *manifests.Set {
 	return set
 }
 
-// TestBundleRendersAsEmbedded renders the archive of a release of an embedded
-// version with options, and expects what the embedded manifests render to.
+// TestBundleRendersAsEmbedded renders the release archive of an embedded version with
+// options, and compares the result with the embedded manifests.
 func TestBundleRendersAsEmbedded(t *testing.T) {
 	t.Parallel()
 	options := map[string]func(*manifests.Options){

@@ -1,21 +1,21 @@
 package manifests
 
-// profile has the properties of a controller's Deployment and Services that
-// differ between controllers. controller.yaml has the common part.
+// profile contains the properties in which the Deployments and Services of the
+// controllers differ. controller.yaml contains the common part.
 type profile struct {
 	Name string
 
-	// Artifacts is true for a controller that stores and serves artifacts. Only
-	// the leader becomes ready, so a rolling update would never finish: the
-	// Deployment uses the strategy Recreate.
+	// Artifacts is true for a controller that stores and serves artifacts. Only the
+	// leader becomes ready, so a rolling update would never complete: the Deployment uses
+	// the strategy Recreate.
 	Artifacts bool
 	// External is true for a controller that can read ExternalArtifacts.
 	External bool
-	// Silent is true for the controller that receives the events of the others.
+	// Silent is true for the controller that receives the events of other controllers.
 	Silent bool
-	// Critical is true for a controller whose absence stops all changes.
+	// Critical is true for a controller without which no changes are applied.
 	Critical bool
-	// Sigstore is true for a controller that caches the keys for signatures.
+	// Sigstore is true for a controller that caches the keys of Sigstore.
 	Sigstore bool
 
 	Ports    []port
@@ -42,7 +42,7 @@ type service struct {
 
 type volume struct{ Name, Path string }
 
-// profiles has a row for each controller.
+// profiles contains a row for each controller.
 var profiles = []profile{
 	{
 		Name: "source-controller", Artifacts: true, Critical: true, Sigstore: true,

@@ -15,7 +15,7 @@ import (
 
 const contract = "../test/compat/install.yaml"
 
-// recorded are the versions in the recording, which is of the release before.
+// recorded lists the versions in the recording, which was made with the previous release.
 var recorded = map[string]string{
 	"source-controller":           "v1.9.4",
 	"kustomize-controller":        "v1.9.4",
@@ -48,8 +48,8 @@ func TestHeaderEqualsContract(t *testing.T) {
 	}
 }
 
-// TestBytesEqualContract compares the text, so that a repository that was
-// bootstrapped by the recorded version shows no needless changes on an upgrade.
+// TestBytesEqualContract compares the text, so that an upgrade of a repository that the
+// recorded version has bootstrapped contains no unnecessary changes.
 func TestBytesEqualContract(t *testing.T) {
 	t.Parallel()
 	set := renderVersion(t, contractVersion)
@@ -109,7 +109,7 @@ func recording(t *testing.T, d controllers.Distribution) []*unstructured.Unstruc
 	return objects
 }
 
-// current replaces the recorded versions, and nothing else, by those of the distribution.
+// current replaces only the recorded versions with the versions of the distribution.
 func current(t *testing.T, d controllers.Distribution, value any) any {
 	t.Helper()
 	switch value := value.(type) {

@@ -15,8 +15,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ErrNoCRDs is returned by a program without the CRDs, which are generated and
-// not part of the source.
+// ErrNoCRDs is returned by a binary that was built without the CRDs, which are generated
+// and not part of the repository.
 var ErrNoCRDs = errors.New("this flux was built without the CRDs: " +
 	"build it with `make build` instead of `go install`, or set --manifests to rendered manifests")
 
@@ -37,7 +37,7 @@ func CRDs(version string) ([]*unstructured.Unstructured, error) {
 	return slices.DeleteFunc(set.Unstructured(), func(o *unstructured.Unstructured) bool { return o.GetKind() != "CustomResourceDefinition" }), nil
 }
 
-// definitions reads the CRDs of a controller in a version of Flux from files.
+// definitions reads the CRDs of a controller in a Flux version.
 func definitions(files fs.FS, version, controller string) ([]*unstructured.Unstructured, error) {
 	var crds []*unstructured.Unstructured
 	for _, kind := range controllers.Kinds {

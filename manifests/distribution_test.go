@@ -16,8 +16,8 @@ import (
 )
 
 // TestDefinitionsAreGenerated compares the CRDs in the rendered manifests of each
-// distribution, object by object and as text, with what controller-gen generates
-// from its API modules. Only labels are added.
+// distribution, object by object and as text, with the output of controller-gen for its
+// API modules. Only labels are added.
 func TestDefinitionsAreGenerated(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -86,9 +86,8 @@ func withoutLabels(t *testing.T, crd *unstructured.Unstructured, version string)
 	return "---\n" + string(data)
 }
 
-// TestDistributionsDiffer compares the objects of each distribution, except for
-// CRDs, with the recorded ones: their versions and the differences that are listed
-// here are all.
+// TestDistributionsDiffer compares the objects of each distribution, except for CRDs,
+// with the recorded ones: only their versions and the listed fields may differ.
 func TestDistributionsDiffer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]map[string]func(*unstructured.Unstructured){
@@ -181,8 +180,7 @@ func TestDistributionsServeTheCatalog(t *testing.T) {
 	}
 }
 
-// crdVersions returns the versions in which a version of Flux serves and stores the
-// objects of each CRD.
+// crdVersions returns the served and stored versions of each CRD in a Flux version.
 func crdVersions(t *testing.T, version string) (served map[string][]string, stored map[string]string) {
 	t.Helper()
 	served, stored = map[string][]string{}, map[string]string{}

@@ -13,9 +13,9 @@ import (
 )
 
 // CheckDowngrade returns an error if a newer version of Flux is installed, and the cluster stores
-// objects at an API version that the CRDs of the manifests do not have: the API server would reject
-// these CRDs, after others were replaced. The argument installed is the CRD kube.InstalledCRD of the
-// cluster, or nil.
+// objects at an API version that the CRDs in the manifests do not contain: the API server would
+// reject these CRDs after others were replaced. The argument installed is the CRD kube.InstalledCRD
+// of the cluster, or nil.
 func (s *Set) CheckDowngrade(ctx context.Context, client *kube.Client, installed controllers.Object) error {
 	newer := kube.Label(installed, kube.VersionLabel)
 	if !isOlder(s.Version, newer) {

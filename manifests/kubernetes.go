@@ -9,8 +9,8 @@ import (
 )
 
 // CheckKubernetes returns an error if a version of Kubernetes is too old for the
-// manifests. The requirements of a minor version of Flux of which no distribution
-// is embedded are unknown, and not checked.
+// manifests. Requirements are unknown, and not checked, for minor versions of Flux
+// without an embedded distribution.
 func (s *Set) CheckKubernetes(server *version.Version) error {
 	d, known := controllers.SameMinor(s.Version)
 	if !known {
@@ -24,8 +24,8 @@ func (s *Set) CheckKubernetes(server *version.Version) error {
 		"Kubernetes %s is too old for Flux %s, which requires %s", server, s.Version, constraint)
 }
 
-// olderFlux names the newest embedded distribution that supports a version of
-// Kubernetes.
+// olderFlux returns how to install the newest embedded distribution that supports a
+// version of Kubernetes.
 func olderFlux(server *version.Version) string {
 	if d, found := Newest(server); found {
 		return "Flux " + d.Version + " with --version " + d.Version

@@ -16,7 +16,7 @@ const accepted = "must be a YAML file with a whole installation, as printed by `
 	"or a directory of YAML files with one"
 
 // FromDir returns the manifests in a file, or in the YAML files of a directory in
-// the order of their names, without subfolders. The manifests must be rendered:
+// the order of their names, without subdirectories. The manifests must be rendered:
 // options are not applied.
 func FromDir(path string) (*Set, error) {
 	files, err := yamlFiles(path)
@@ -71,7 +71,7 @@ func yamlFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-// describe sets the components and the namespace from the objects.
+// describe determines the components and the namespace from the objects.
 func (s *Set) describe() error {
 	seen := map[string]bool{}
 	for _, object := range s.objects {
@@ -97,7 +97,7 @@ func (s *Set) describe() error {
 	return nil
 }
 
-// take records the properties of the installation that an object has.
+// take records the properties of the installation that an object contains.
 func (s *Set) take(object *unstructured.Unstructured) error {
 	if object.GetKind() != "Deployment" {
 		return nil

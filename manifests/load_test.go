@@ -29,10 +29,10 @@ func TestFromDirReadsWhatExportPrints(t *testing.T) {
 	write(t, parts, "2-controllers.yaml", string(data[middle:]))
 
 	for name, path := range map[string]string{
-		"a file":              filepath.Join(folder, "gotk-components.yaml"),
-		"a folder":            folder,
-		"a folder in parts":   parts,
-		"a path with a slash": folder + "/",
+		"a file":               filepath.Join(folder, "gotk-components.yaml"),
+		"a directory":          folder,
+		"a directory in parts": parts,
+		"a path with a slash":  folder + "/",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,11 +58,11 @@ func TestFromDirErrors(t *testing.T) {
 	)
 	tests := map[string]struct {
 		files map[string]string
-		// want has DIR for the folder and ACCEPTED for what would be right.
+		// want contains DIR for the directory and ACCEPTED for the accepted input.
 		want string
 	}{
-		"nothing there": {nil, "reading manifests: stat DIR: no such file or directory"},
-		"empty folder":  {map[string]string{"README.md": ""}, "reading manifests: no YAML file in DIR: ACCEPTED"},
+		"nothing there":   {nil, "reading manifests: stat DIR: no such file or directory"},
+		"empty directory": {map[string]string{"README.md": ""}, "reading manifests: no YAML file in DIR: ACCEPTED"},
 		"overlay": {
 			map[string]string{"kustomization.yaml": "resources: [flux.yaml]\n", "flux.yaml": namespace + deployment},
 			"reading manifests: DIR/kustomization.yaml is a kustomization: build it with `kubectl kustomize DIR > flux.yaml` and use that file",

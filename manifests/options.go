@@ -11,19 +11,19 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// LogLevels are the log levels of the controllers.
+// LogLevels lists the log levels of the controllers.
 var LogLevels = []string{"debug", "info", "error"}
 
-// ErrOtherVersion is returned for a version of Flux that is not embedded.
+// ErrOtherVersion is returned for a Flux version that is not embedded.
 var ErrOtherVersion = errors.New("another version of Flux")
 
-// Options are the options of an installation. [Defaults] returns the defaults of
+// Options contains the options of an installation. [Defaults] returns the defaults of
 // `flux install`; the zero value is not valid.
 type Options struct {
 	// Namespace is the namespace of the controllers.
 	Namespace string
-	// Components are the names of the controllers to install, in the order of the
-	// manifests. Duplicates are ignored.
+	// Components lists the controllers to install, in the order of the manifests.
+	// Duplicates are ignored.
 	Components []string
 	// Version is the version of an embedded distribution of Flux, such as v2.9.6,
 	// 2.9.6 or 2.9, or empty for the default. No other version can be rendered.
@@ -42,7 +42,7 @@ type Options struct {
 	LogLevel string
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
-	// TolerationKeys are the keys of taints that the pods tolerate.
+	// TolerationKeys lists the keys of taints that the pods tolerate.
 	TolerationKeys []string
 }
 

@@ -59,8 +59,8 @@ func TestDefaultsInstallFourControllers(t *testing.T) {
 	}
 }
 
-// TestEachOption renders all components with one option changed, and expects
-// the contract with the very same change and no other.
+// TestEachOption renders all components with one option changed, and checks that the
+// result differs from the contract by exactly the expected change.
 func TestEachOption(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -248,7 +248,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// TestProfilesMatchCatalog sees to it that newWorkload finds a row for every controller.
+// TestProfilesMatchCatalog checks that there is a row for every controller.
 func TestProfilesMatchCatalog(t *testing.T) {
 	t.Parallel()
 	var names []string

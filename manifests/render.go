@@ -17,9 +17,8 @@ import (
 //go:embed cluster.yaml controller.yaml
 var files embed.FS
 
-// Render returns the objects of an installation in the order in which they are
-// applied. The same options give the same bytes. It returns ErrNoCRDs in a
-// program that was built without the CRDs.
+// Render returns the objects of an installation in the order in which they are applied. The output depends only on the
+// options. It returns ErrNoCRDs in a binary that was built without the CRDs.
 func Render(o Options) (*Set, error) { return render(o, crdFiles) }
 
 func render(o Options, crds fs.FS) (*Set, error) {
@@ -105,7 +104,7 @@ func (p profile) workload(o Options, d controllers.Distribution) ([]*unstructure
 	return append(objects, deployment), nil
 }
 
-// complete adds what differs between controllers to a Deployment.
+// complete adds the settings in which Deployments differ.
 func (p profile) complete(deployment map[string]any, o Options, d controllers.Distribution) {
 	spec, _ := deployment["spec"].(map[string]any)
 	if p.Artifacts {
@@ -128,7 +127,7 @@ func (p profile) complete(deployment map[string]any, o Options, d controllers.Di
 	}
 	containers, _ := pod["containers"].([]any)
 	container, _ := containers[0].(map[string]any)
-	// Users patch arguments by index: the position of an argument must not depend on options.
+	// Users patch arguments by index, so the position of an argument must not depend on options.
 	var args []any
 	for _, arg := range p.args(o) {
 		args = append(args, arg)
@@ -144,7 +143,7 @@ func (p profile) complete(deployment map[string]any, o Options, d controllers.Di
 	}
 	container["ports"] = ports
 	if p.Artifacts && !slices.Contains(d.Probed, p.Name) {
-		// Only the leader serves artifacts, and listens to the port of the file server.
+		// Only the leader serves artifacts and listens on the file server's port.
 		container["readinessProbe"] = map[string]any{"httpGet": map[string]any{"path": "/", "port": "http"}}
 	}
 	var mounts, volumes []any
@@ -194,7 +193,7 @@ func expand(name string, variables ...string) ([]*unstructured.Unstructured, err
 	return objects, nil
 }
 
-// label adds the labels of the installation, by which `check` and `uninstall` find the objects, to an object and its pods.
+// label adds the labels of the installation to an object and its pods. `check` and `uninstall` use them to find the objects.
 func label(object *unstructured.Unstructured, component string, set *Set) {
 	labels := map[string]string{
 		"app.kubernetes.io/instance": set.Namespace,

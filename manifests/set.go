@@ -13,15 +13,15 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Set has the objects of an installation in the order in which they are applied:
-// the namespace first, then the CRDs.
+// Set contains the objects of an installation in the order in which they are applied: the
+// namespace first, then the CRDs.
 type Set struct {
 	// Namespace is the namespace of the controllers.
 	Namespace string
-	// Version is the version of Flux with a leading "v", or empty if loaded
-	// manifests do not have it.
+	// Version is the Flux version with a leading "v", or empty if loaded manifests do not
+	// contain it.
 	Version string
-	// Components are the names of the controllers.
+	// Components lists the names of the controllers.
 	Components []string
 
 	objects []*unstructured.Unstructured
@@ -36,8 +36,8 @@ func (s *Set) Unstructured() []*unstructured.Unstructured {
 	return objects
 }
 
-// YAML returns the objects as one file, which `install --export` prints and
-// `bootstrap` commits as gotk-components.yaml. The same set gives the same bytes.
+// YAML returns the objects as one file, which `install --export` prints and `bootstrap`
+// commits as gotk-components.yaml. The output depends only on the set.
 func (s *Set) YAML() ([]byte, error) {
 	var out bytes.Buffer
 	for i, object := range s.objects {

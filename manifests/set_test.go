@@ -41,8 +41,8 @@ func TestUnstructuredIsACopy(t *testing.T) {
 	}
 }
 
-// TestObjectsAreTyped compares with what a strict decoder makes of the YAML,
-// which also proves that no template has a field that Kubernetes does not know.
+// TestObjectsAreTyped compares the objects with the output of a strict decoder, which
+// rejects unknown fields.
 func TestObjectsAreTyped(t *testing.T) {
 	t.Parallel()
 	set := renderAll(t)

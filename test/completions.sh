@@ -1,22 +1,22 @@
 #!/usr/bin/env bash
 # Loads the completion scripts of flux in real shells, as the packages install them and as the help says, and
-# completes words: test/completions.sh FOLDER, which has flux and completions/flux.SHELL. A test of make test
+# completes words: test/completions.sh DIRECTORY, which has flux and completions/flux.SHELL. A test of make test
 # does so for bash.
 set -euo pipefail
 
 fail() { echo "✗ $*" >&2; exit 1; }
 
-[ $# -eq 1 ] || fail "usage: test/completions.sh FOLDER"
-folder=$(cd -- "$1" && pwd)
+[ $# -eq 1 ] || fail "usage: test/completions.sh DIRECTORY"
+directory=$(cd -- "$1" && pwd)
 for shell in zsh fish; do
 	command -v "$shell" >/dev/null || fail "$shell not found: install the package $shell"
 done
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/vendor" "$work/.config/fish/completions"
-cp "$folder/completions/flux.zsh" "$work/vendor/_flux"
-cp "$folder/completions/flux.fish" "$work/.config/fish/completions/"
-clean=(env -i HOME="$work" PATH="$folder:$PATH" TERM=dumb LC_ALL=C.UTF-8 KUBECONFIG="$work/none")
+cp "$directory/completions/flux.zsh" "$work/vendor/_flux"
+cp "$directory/completions/flux.fish" "$work/.config/fish/completions/"
+clean=(env -i HOME="$work" PATH="$directory:$PATH" TERM=dumb LC_ALL=C.UTF-8 KUBECONFIG="$work/none")
 
 # compare compares the completions of a line with what is expected.
 compare() { # SHELL LINE GOT WANT
@@ -50,7 +50,7 @@ ZSH
 zshes() { timeout 60 "${clean[@]}" zsh -f "$work/tab.zsh" "$1" "$2" || echo "(no answer)"; }
 
 installed="fpath=($work/vendor \$fpath); autoload -Uz compinit; compinit -u -d $work/dump"
-sourced="autoload -Uz compinit; compinit -u -d $work/dump2; source $folder/completions/flux.zsh"
+sourced="autoload -Uz compinit; compinit -u -d $work/dump2; source $directory/completions/flux.zsh"
 for setup in "$installed" "$sourced"; do
 	compare zsh 'flux get kust' "$(zshes "$setup" 'flux get kust')" 'flux get kustomizations '
 	compare zsh 'flux install --log-level=de' "$(zshes "$setup" 'flux install --log-level=de')" 'flux install --log-level=debug '

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds all programs of a release from two clones in different folders, each with a build cache of its
+# Builds all programs of a release from two clones in different directories, each with a build cache of its
 # own, and compares them. It compiles everything twice: 20 minutes on two cores.
 set -euo pipefail
 

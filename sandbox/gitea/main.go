@@ -40,15 +40,14 @@ func main() {
 	}
 }
 
-// take returns an environment variable and unsets it for the Git hooks, which run this program too.
+// take returns an environment variable and unsets it, because the Git hooks also run this program.
 func take(name string) string {
 	value := os.Getenv(name)
 	_ = os.Unsetenv(name) // fails only for an empty name
 	return value
 }
 
-// endWithInput starts a graceful shutdown when the other end of standard input
-// is closed.
+// endWithInput shuts down gracefully when standard input is closed.
 func endWithInput() {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	self, err := os.FindProcess(os.Getpid())

@@ -12,9 +12,9 @@ import (
 // firstSocket is the first inherited file descriptor after the standard streams.
 const firstSocket = 3
 
-// useSockets makes Gitea listen on count inherited sockets, so that the parent
-// process knows the ports and no other program can take them. The systemd socket
-// protocol is not used: Gitea takes it for a restart and ends its parent.
+// useSockets makes Gitea listen on count inherited sockets, so that the parent process
+// determines the ports and no other program can take them. The systemd socket protocol is
+// not used, because Gitea would treat it as a restart and terminate its parent.
 func useSockets(count string) error {
 	n, err := strconv.Atoi(count)
 	if err != nil {

@@ -21,9 +21,9 @@ func (t translator) Open(address string) (driver.Conn, error) {
 	return t.Driver.Open(translate(address))
 }
 
-// translate converts the options of a data source name from the C driver to the
-// Go driver. The cache is not shared: with a shared cache a locked table is an
-// error at once instead of a wait.
+// translate converts the options of a data source name from the C driver to the Go
+// driver. The cache is not shared, because with a shared cache, queries on a locked table
+// fail immediately instead of waiting.
 func translate(address string) string {
 	path, query, _ := strings.Cut(address, "?")
 	options, err := url.ParseQuery(query)

@@ -19,20 +19,20 @@ import (
 
 const module = "github.com/fluxkit/flux/"
 
-// The floors of the house, from top to bottom, and the rooms of each floor. A package may import packages of lower
-// floors, of the rooms before its own, and of its own room.
+// The layers, from top to bottom, and the groups of packages in each layer. A package may import packages of lower
+// layers, of earlier groups in its layer, and of its own group.
 var (
-	// frames are the packages below cmd/flux/internal/cli: what verbs have in common.
+	// frames lists the packages below cmd/flux/internal/cli, which verbs share.
 	frames = []string{
 		"suggest", "clierr", "command", "app", "clusters", "complete", "diagram", "report", "kinds", "sequence", "treeview",
 		"requests", "syntax", "input", "installflags", "oci", "mapflags", "buildflags", "checks",
 	}
-	// engines are the packages below pkg. Each answers one question.
+	// engines lists the packages below pkg.
 	engines = []string{
 		"migrate", "logs", "reconcile", "tree", "uninstall", "build", "repository", "diff", "diagnose", "live", "record", "replay", "bootstrap", "validate", "audit",
 		"testrun", "rehearse", "orphans",
 	}
-	// rooms are the packages below internal.
+	// rooms lists the packages below internal.
 	rooms = []string{
 		"budget", "hint", "cachedir", "terminal", "helper", "graphviz", "secrets", "web", "cloud", "ci", "kube", "helm", "config", "git", "registry", "githost",
 		"release", "sandbox", "plugin",
@@ -53,7 +53,7 @@ func TestImportsPointDown(t *testing.T) {
 		}
 		from := filepath.ToSlash(filepath.Dir(path))
 		if position(from) == 0 {
-			t.Errorf("%s is in no room: add %s to a list in this test", path, from)
+			t.Errorf("%s is in no group: add %s to a list in this test", path, from)
 		}
 		for _, spec := range file.Imports {
 			to, ours := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), module)
@@ -98,7 +98,7 @@ func mayImport(from, to string) bool {
 	return position(to) < position(from) || room(from) == room(to)
 }
 
-// room returns the directory of a package and its subpackages that may import each other.
+// room returns the directory of a group of packages that may import each other.
 func room(name string) string {
 	parts := strings.Split(name, "/")
 	depth := 2
@@ -111,7 +111,7 @@ func room(name string) string {
 	return strings.Join(parts[:min(depth, len(parts))], "/")
 }
 
-// position returns the position of a package above the ground, 0 for one in no room.
+// position returns the position of a package, counted from the lowest layer, or 0 if it is in no group.
 func position(name string) int {
 	for _, floor := range []struct {
 		prefix string
@@ -141,7 +141,7 @@ func position(name string) int {
 	return 0
 }
 
-// processFiles are the only files that may use what a test cannot replace.
+// processFiles lists the only files that may use the streams, environment, clock and exit code of the process.
 var processFiles = map[string][]string{
 	"os.Exit":   {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
 	"os.Stdout": {"cmd/flux/main.go", "cmd/flux-helper/main.go", "cmd/flux/flux-ui/main.go"},
@@ -186,11 +186,11 @@ func TestPackageNames(t *testing.T) {
 	})
 }
 
-// makesFolders are the functions for tests that create temporary folders, or start programs that do.
+// makesFolders lists the functions for tests that create temporary directories, or start programs that do.
 var makesFolders = regexp.MustCompile(`^(testcluster\.(Start|Up|Programs|NewPool)|test(githost|gitea)\.(Start|Open)\w*|remote\.(Open|New))$`)
 
-// TestTemporaryFolders checks that tests that create temporary folders run in one of their own,
-// which has to be empty in the end.
+// TestTemporaryFolders checks that tests that create temporary directories run in a separate one, which must be
+// empty at the end.
 func TestTemporaryFolders(t *testing.T) {
 	t.Parallel()
 	need, have := map[string]string{}, map[string]bool{}
@@ -218,7 +218,7 @@ func TestTemporaryFolders(t *testing.T) {
 		}
 	}
 	if len(need) < 10 {
-		t.Errorf("only %d packages use temporary folders: %v", len(need), need)
+		t.Errorf("only %d packages use temporary directories: %v", len(need), need)
 	}
 }
 

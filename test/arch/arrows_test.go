@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// backArrows is the maximum share of calls that point back up, in percent.
+	// backArrows is the maximum percentage of calls that point upwards.
 	backArrows = 15
-	// fewArrows is the number of back arrows that any package may have.
+	// fewArrows is the number of upward calls that every package may have.
 	fewArrows = 2
 )
 
@@ -69,7 +69,7 @@ func callsOfPackages(t *testing.T) map[string][]call {
 
 // callsBetween returns the calls between the files of a package, each name once for each pair of files.
 func callsBetween(positions *token.FileSet, files []*ast.File) []call {
-	// Imported packages stay unknown, so that only what the package itself declares is resolved.
+	// Imported packages are not loaded, so only declarations of the package itself are resolved.
 	config := types.Config{Importer: unknown{}, Error: func(error) {}, FakeImportC: true}
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	self, _ := config.Check("self", positions, files, info)
@@ -98,8 +98,8 @@ func (unknown) Import(name string) (*types.Package, error) {
 	return p, nil
 }
 
-// bestOrder returns an order of the files in which few calls point back: it moves each file to its best position until
-// that changes nothing.
+// bestOrder returns an order of the files with few upward calls: it moves each file to its best position until nothing
+// changes.
 func bestOrder(calls []call) []string {
 	weight := map[[2]string]int{}
 	balance := map[string]int{}
@@ -119,7 +119,7 @@ func bestOrder(calls []call) []string {
 		for _, file := range slices.Sorted(slices.Values(order)) {
 			at := slices.Index(order, file)
 			rest := slices.Delete(slices.Clone(order), at, at+1)
-			// cost is the number of back arrows of the file at a position, compared with the first one.
+			// cost is the number of upward calls of the file at a position, compared with the first position.
 			best, lowest, cost, own := 0, 0, 0, 0
 			for i := range rest {
 				cost += weight[[2]string{file, rest[i]}] - weight[[2]string{rest[i], file}]
@@ -138,7 +138,7 @@ func bestOrder(calls []call) []string {
 	return order
 }
 
-// count returns the calls that point back in an order, and the number of all.
+// count returns the number of upward calls in an order, and of all calls.
 func count(calls []call, order []string) (back []string, all int) {
 	for _, c := range calls {
 		if slices.Index(order, c.from) > slices.Index(order, c.to) {

@@ -14,7 +14,8 @@ import (
 const (
 	// maxPage is the maximum number of lines of a page of the guide, without outputs.
 	maxPage = 150
-	// maxTroubleshooting is the same for the page with a section for each symptom, of which a reader needs one.
+	// maxTroubleshooting is the limit for the page with one section per symptom, of which readers need only
+	// one.
 	maxTroubleshooting = 310
 	// notRun is the number of blocks of the guide that cannot be run in a test.
 	notRun = 6
@@ -62,7 +63,7 @@ func TestGuidePages(t *testing.T) {
 	}
 }
 
-// misformed returns what is wrong with a block of the guide, or "".
+// misformed returns an error about a block of the guide, or "".
 func misformed(blocks []testdocs.Block, i int) string {
 	b := blocks[i]
 	title, reason := b.Attributes["title"], b.Attributes["skip"]

@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// size is what a package consists of, without its tests: lines, files, and the packages of this module that it imports.
+// size is the size of a package without its tests: lines, files, and imported packages of this module.
 type size struct{ lines, files, imports int }
 
-// largest is the size that a package may have.
+// largest is the maximum size of a package.
 var largest = size{lines: 3000, files: 25, imports: 16}
 
-// larger are the packages that are larger, with the sizes that they may have. The sizes may only shrink.
+// larger lists the packages that exceed the limits, with their maximum sizes, which may only decrease.
 var larger = map[string]size{
 	"cmd/flux/internal/diff": {imports: 19},
 	"cmd/flux/internal/root": {imports: 56}, // one for each verb
@@ -67,11 +67,11 @@ func TestPackageSizes(t *testing.T) {
 	}
 }
 
-// slack is the number of lines that the figure of TestProductLines may be too high.
+// slack is the number of lines by which the number in testdata/lines may be too high.
 const slack = 300
 
-// TestProductLines holds the number of lines of the product, without tests and what only they use, to the figure in
-// testdata/lines. A commit that raises the figure says why.
+// TestProductLines limits the number of product lines, excluding tests and test support, to the number in
+// testdata/lines. The message of a commit that increases it contains the reason.
 func TestProductLines(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "lines"))

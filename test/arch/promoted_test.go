@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// mostPromoted is the number of methods that a type may have through its embedded fields. More of them hide where a method
-// comes from: use a field with a name.
+// mostPromoted is the maximum number of methods that a type may get from its embedded fields. More of them hide where a
+// method is declared: use a named field.
 const mostPromoted = 30
 
 // unstructuredObject is the type of an object of any kind, and its number of methods.
@@ -18,17 +18,17 @@ const (
 	unstructuredObjectMethods = 53
 )
 
-// objects are the types that are an object with facts about it, and are read like one.
+// objects lists the types that represent an object with additional data, and are used like the object.
 var objects = []string{module + "pkg/build.Object", module + "pkg/build/sourcetree.Manifest", module + "pkg/diff/dryrun.item", module + "pkg/repository.applied", module + "pkg/validate.object", module + "pkg/validate.Object"}
 
-// methodSet is what a type or an interface declares.
+// methodSet contains the declarations of a type or an interface.
 type methodSet struct {
 	own    map[string]bool
 	embeds []string
 }
 
-// TestPromotedMethods limits the methods that a type has through the types of this module that it embeds, or through an
-// unstructured object. Other types of libraries that are embedded have few methods.
+// TestPromotedMethods limits the number of methods that a type gets from embedded types of this module, or from an
+// unstructured object. Other embedded library types have few methods.
 func TestPromotedMethods(t *testing.T) {
 	t.Parallel()
 	sets := map[string]*methodSet{}
@@ -58,7 +58,7 @@ func TestPromotedMethods(t *testing.T) {
 	}
 }
 
-// promotedBy adds the methods that a type has through its embedded fields, and returns the number of those of libraries.
+// promotedBy adds the methods that a type gets from its embedded fields, and returns the number of library methods.
 func promotedBy(sets map[string]*methodSet, set *methodSet, promoted map[string]bool) int {
 	others := 0
 	for _, name := range set.embeds {

@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// stamp has the values that the build sets in flux.
+// stamp contains the values that the build sets in flux.
 var stamp = map[string]string{"VERSION": "1.2.3", "COMMIT": "0123456789abcdef0123456789abcdef01234567", "DATE": "2026-01-02T03:04:05Z"}
 
 // TestReleaseBuildsWhatMakeBuilds compares the build flags of goreleaser.yaml and the
@@ -50,8 +50,8 @@ func TestReleaseBuildsWhatMakeBuilds(t *testing.T) {
 	}
 }
 
-// TestArchivesHaveOneProgram checks that goreleaser counts one program in each archive: it rejects others for
-// krew, and only when it builds a release. Both builds are in the archives, the helper as a file.
+// TestArchivesHaveOneProgram checks that goreleaser counts one program in each archive. It rejects other archives for
+// krew, but only when it builds a release. The helper is added to the archives as a file.
 func TestArchivesHaveOneProgram(t *testing.T) {
 	t.Parallel()
 	var release struct {
@@ -90,7 +90,7 @@ func TestVersionOfABuild(t *testing.T) {
 	flux := filepath.Join(t.TempDir(), "flux")
 	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", buildCommands(t)["./cmd/flux"], "-o", flux, "./cmd/flux")
 	build.Dir = filepath.Join("..", "..")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false") // those of the Makefile
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false") // the flags of the Makefile
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -69,7 +69,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// functionSizes returns the lines of the functions of a file, without those of their string literals.
+// functionSizes returns the line counts of the functions in a file, excluding string literals.
 func functionSizes(t *testing.T, path string) map[string]int {
 	t.Helper()
 	positions := token.NewFileSet()

@@ -16,8 +16,8 @@ import (
 // fleetSize is the number of Kustomizations in the repository; one of them changes.
 const fleetSize = 200
 
-// base measures the diff of a repository of many Kustomizations, one of which
-// differs between two revisions, against two builds of the whole repository.
+// base measures the diff of a repository with many Kustomizations, one of which differs
+// between two revisions, and compares it with two builds of the whole repository.
 func (b *bench) base(ctx context.Context) (err error) {
 	in, remove, err := newFleet(b, fleetSize, 2)
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *bench) base(ctx context.Context) (err error) {
 	}
 	m, twice := medians(some), medians(all)
 	twice.Wall, twice.CPU = 2*twice.Wall, 2*twice.CPU
-	fmt.Printf("flux diff --base, where one of %d Kustomizations differs, against building all of them twice\n", fleetSize)
+	fmt.Printf("flux diff --base with one changed Kustomization of %d, compared with building all of them twice\n", fleetSize)
 	fmt.Printf("  %-46s %10s %10s %10s\n", "", "wall", "cpu", "memory")
 	for _, row := range []struct {
 		name string
@@ -58,12 +58,12 @@ func (b *bench) base(ctx context.Context) (err error) {
 	return nil
 }
 
-// baseGrowth measures the diff of repositories of several sizes, of one
-// Kustomization and of all.
+// baseGrowth measures diffs of one and of all Kustomizations in repositories of several
+// sizes.
 func (b *bench) baseGrowth(ctx context.Context) error {
 	const objects = 10
-	fmt.Printf("Growth of flux diff --base, Kustomizations of %d objects each (target: the same per Kustomization at every size)\n", objects)
-	fmt.Printf("  %-16s %-8s %10s %10s %10s for each Kustomization\n", "Kustomizations", "changed", "wall", "cpu", "memory")
+	fmt.Printf("Scaling of flux diff --base with Kustomizations of %d objects (target: constant cost per Kustomization)\n", objects)
+	fmt.Printf("  %-16s %-8s %10s %10s %10s per Kustomization\n", "Kustomizations", "changed", "wall", "cpu", "memory")
 	for _, size := range []int{30, 300, 3000} {
 		if err := b.baseOf(ctx, size, objects); err != nil {
 			return err
@@ -99,11 +99,11 @@ func (b *bench) baseOf(ctx context.Context, size, objects int) (err error) {
 	return nil
 }
 
-// fleetPath is the directory of the cluster in the repository.
+// fleetPath is the cluster's directory in the repository.
 const fleetPath = "clusters/production"
 
 // newFleet creates a repository of Kustomizations and returns a bench in it. The last
-// commit changes all of them, the work tree one.
+// commit changes all of them, the work tree only one.
 func newFleet(b *bench, size, objects int) (in *bench, remove func() error, err error) {
 	home, err := os.MkdirTemp("", "flux-bench-")
 	if err != nil {

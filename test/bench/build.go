@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// build measures builds of folders of ConfigMaps without a cluster. The target
+// build measures builds of directories of ConfigMaps without a cluster. The target
 // applies to the middle size; the larger ones show how the cost grows.
 func (b *bench) build(ctx context.Context) (err error) {
 	home, err := os.MkdirTemp("", "flux-bench-build-")
@@ -33,7 +33,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 		}
 		few := *b
 		if size == 3000 {
-			few.runs = min(b.runs, 3) // kubectl takes seconds at this size
+			few.runs = min(b.runs, 3) // kubectl takes several seconds at this size
 		}
 		ours := []string{"flux", "build", "kustomization", "app", "--dry-run", "--kustomization-file", ks, "--path", folder}
 		if err := few.pair(ctx, fmt.Sprintf("Build of %d objects", size), most, ours, []string{"kubectl", "kustomize", folder}); err != nil {
@@ -43,7 +43,7 @@ func (b *bench) build(ctx context.Context) (err error) {
 	return nil
 }
 
-// configMaps writes a folder with a kustomization that lists its files.
+// configMaps writes a directory with a kustomization that lists its files.
 func configMaps(folder string, size int) error {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err

@@ -8,9 +8,9 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// onCluster runs measure on a cluster with the CRDs of Flux and no controllers.
-// kubectl stores its discovery cache in HOME; it is measured with a filled cache,
-// as in regular use.
+// onCluster runs measure on a cluster with the CRDs of Flux and without controllers.
+// kubectl stores its discovery cache in HOME; it is measured with a filled cache, as in
+// regular use.
 func (b *bench) onCluster(ctx context.Context, measure func(ctx context.Context, cluster *testcluster.Cluster, home string) error) (err error) {
 	cluster, err := testcluster.Up(ctx, "none")
 	if err != nil {

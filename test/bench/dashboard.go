@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testterminal"
 )
 
-// The sizes of the dashboard's measurement, its load in changes per second, and its limits in MiB, percent of a processor and time.
+// The sizes of the dashboard measurement, its load in changes per second, and its limits in MiB, CPU percent and time.
 const (
 	dashboardSmall, dashboardLarge    = 1980, 4980
 	changesPerSecond                  = 50
@@ -29,8 +29,8 @@ const (
 	dashboardFirst, dashboardResponse = time.Second, 50 * time.Millisecond
 )
 
-// dashboard measures flux ui: the time until all objects are listed, and memory, processor time and the time to respond to a key,
-// without changes and with changes.
+// dashboard measures flux ui: the time until all objects are listed, and memory, CPU time and key latency, without changes
+// and with changes.
 func (b *bench) dashboard(ctx context.Context) error {
 	return b.onCluster(ctx, func(ctx context.Context, cluster *testcluster.Cluster, home string) error {
 		return dashboardOn(ctx, b, cluster, home)
@@ -43,7 +43,7 @@ func dashboardOn(ctx context.Context, b *bench, cluster *testcluster.Cluster, ho
 	if err != nil {
 		return err
 	}
-	fmt.Println("Dashboard, against its limits")
+	fmt.Println("Dashboard, compared with its limits")
 	for _, objects := range []int{dashboardSmall, dashboardLarge} {
 		if err := seeder.fill(ctx, objects); err != nil {
 			return fmt.Errorf("seeding %d objects: %w", objects, err)
@@ -89,7 +89,7 @@ func soak(ctx context.Context, b *bench, seeder *seeder, objects int) (err error
 	return nil
 }
 
-// usage is what the dashboard used during a time, with the times to respond to keys.
+// usage is the resource usage of the dashboard during a measurement, with the latency of keys.
 type usage struct {
 	memory    int64 // peak resident set, MiB
 	processor float64
@@ -103,11 +103,11 @@ func (u usage) print(title string, processor float64) {
 		limit = fmt.Sprintf(" (limit %.0f)", processor)
 	}
 	n := len(u.responses)
-	fmt.Printf("    %-24s %4d MiB (limit %d), %4.1f %% of a processor%s, key %.0f ms in the median, %.0f ms at the 99th percentile (limit %d)\n", title,
+	fmt.Printf("    %-24s %4d MiB (limit %d), %4.1f %% CPU%s, key latency: median %.0f ms, 99th percentile %.0f ms (limit %d)\n", title,
 		u.memory, dashboardMemory, u.processor, limit, ms(u.responses[n/2]), ms(u.responses[n*99/100]), dashboardResponse.Milliseconds())
 }
 
-// watchKeys presses a key twice a second, and waits each time until the screen changes.
+// watchKeys presses a key twice per second, and waits until the screen changes.
 func watchKeys(ctx context.Context, terminal *testterminal.Terminal, during time.Duration) (usage, error) {
 	var u usage
 	began, before := time.Now(), processorTime(terminal.Cmd.Process.Pid)
@@ -149,7 +149,7 @@ func awaitScreen(ctx context.Context, terminal *testterminal.Terminal, satisfies
 	}
 }
 
-// change patches the status of one Kustomization after the other until ctx ends.
+// change patches the status of each Kustomization in turn until ctx is canceled.
 func (s *seeder) change(ctx context.Context, objects int) error {
 	ticker := time.NewTicker(time.Second / changesPerSecond)
 	defer ticker.Stop()
@@ -169,7 +169,7 @@ func (s *seeder) change(ctx context.Context, objects int) error {
 	}
 }
 
-// processorTime returns the processor time of a process, which Linux counts in hundredths of a second.
+// processorTime returns the CPU time of a process, which Linux counts in hundredths of a second.
 func processorTime(pid int) time.Duration {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	fields := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))

@@ -18,14 +18,16 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// diffSizes are the sizes of a Kustomization in objects; the targets apply to the second.
+// diffSizes lists the numbers of objects in the Kustomization; the targets apply to the
+// second size.
 var diffSizes = []int{30, 300, 3000}
 
-// maxKubectl is the largest size measured with kubectl and delay: it takes 90 ms per object.
+// maxKubectl is the largest size measured with kubectl and delay, because kubectl takes 90
+// ms per object.
 const maxKubectl = 300
 
-// diff measures the diff of a Kustomization of ConfigMaps, one of which has drifted,
-// against `kubectl diff --server-side` on the same files, with and without delay.
+// diff compares the diff of a Kustomization of ConfigMaps, one of which has drifted, with
+// `kubectl diff --server-side` on the same files, with and without delay.
 func (b *bench) diff(ctx context.Context) error { return b.onCluster(ctx, b.diffOn) }
 
 func (b *bench) diffOn(ctx context.Context, cluster *testcluster.Cluster, home string) error {
@@ -34,8 +36,8 @@ func (b *bench) diffOn(ctx context.Context, cluster *testcluster.Cluster, home s
 		return err
 	}
 	d := &diffBench{b: b.with("HOME=" + home), cluster: cluster, client: client, home: home}
-	d.b.exit = 1 // the exit code if there are differences
-	fmt.Println("Diff of ConfigMaps of which one has drifted, against kubectl diff --server-side (target at 300: ≤ 0.6 straight, ≤ 0.1 with 40 ms round trips)")
+	d.b.exit = 1 // exit code if there are differences
+	fmt.Println("Diff of ConfigMaps, one of which has drifted, compared with kubectl diff --server-side (target at 300: ≤ 0.6 without delay, ≤ 0.1 with 40 ms round trips)")
 	fmt.Printf("  %8s %-18s %-8s %10s %10s %10s %9s\n", "objects", "", "", "wall", "cpu", "memory", "requests")
 	for _, size := range diffSizes {
 		if err := d.size(ctx, size); err != nil {
@@ -70,8 +72,8 @@ func (d *diffBench) size(ctx context.Context, size int) error {
 	return nil
 }
 
-// way measures both commands over one connection. Without delay, only the run that
-// counts requests goes through the proxy.
+// way measures both commands over one connection. Without delay, only the run that counts
+// requests uses the proxy.
 func (d *diffBench) way(ctx context.Context, size int, dir, name string, delay time.Duration, most float64) (err error) {
 	proxy, err := testcluster.NewProxy(d.cluster, delay)
 	if err != nil {
@@ -124,22 +126,22 @@ func (d *diffBench) measure(ctx context.Context, line []string, kubeconfig strin
 		if err != nil {
 			return s, err
 		}
-		if i > 0 { // the first run fills the caches
+		if i > 0 { // fills the caches
 			samples = append(samples, s)
 		}
 	}
 	return medians(samples), nil
 }
 
-// count returns the number of requests of another run.
+// count returns the number of requests of an additional run.
 func (d *diffBench) count(ctx context.Context, line []string, proxy *testcluster.Proxy, requests *atomic.Int64) (int64, error) {
 	before := requests.Load()
 	_, err := d.b.with("KUBECONFIG="+proxy.Kubeconfig).run(ctx, line[0], line[1:]...)
 	return requests.Load() - before, err
 }
 
-// seed writes the files and applies them to the cluster as the controller would,
-// with a drifted field in one object.
+// seed writes the files and applies them like the controller, with a drifted field in one
+// object.
 func (d *diffBench) seed(ctx context.Context, size int) (string, error) {
 	dir := filepath.Join(d.home, fmt.Sprintf("files-%d", size))
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// far is the delay of a distant cluster in each direction.
+// far is the one-way delay of a distant cluster.
 const far = 20 * time.Millisecond
 
-// The sizes of a cluster in objects; the comparison with kubectl uses the second.
+// The numbers of objects in a cluster; the comparison with kubectl uses the second.
 const (
 	small    = 300
 	usual    = 3000
 	enormous = 30000
 )
 
-// lists measures lists of 3,000 objects against kubectl, with and without delay,
-// and how the cost of `flux get all -A` grows with the number of objects.
+// lists compares lists of 3,000 objects with kubectl, with and without delay, and
+// measures how the cost of `flux get all -A` grows with the number of objects.
 func (b *bench) lists(ctx context.Context) error { return b.onCluster(ctx, b.listsOn) }
 
 func (b *bench) listsOn(ctx context.Context, cluster *testcluster.Cluster, home string) error {
@@ -72,9 +72,9 @@ func (b *bench) with(env ...string) *bench {
 	return &more
 }
 
-// distant measures with both models of a distant cluster: the line, which also
-// delays TCP and TLS handshakes, and the proxy, which delays requests and
-// responses only and uses HTTP/1.1.
+// distant measures two models of a distant cluster: a network line, which also delays TCP
+// and TLS handshakes, and a proxy, which only delays requests and responses and uses
+// HTTP/1.1.
 func (b *bench) distant(ctx context.Context, cluster *testcluster.Cluster, home string) (err error) {
 	proxy, err := testcluster.NewProxy(cluster, far)
 	if err != nil {
@@ -89,7 +89,7 @@ func (b *bench) distant(ctx context.Context, cluster *testcluster.Cluster, home 
 	if err := b.with("KUBECONFIG="+proxy.Kubeconfig, "HOME="+home).compareFar(ctx, "40 ms round trips after the connection", target{wall: 0.6}); err != nil {
 		return err
 	}
-	// Both tools wait 120 ms for TCP, TLS and the response here; the target for one
+	// Both tools wait 120 ms for TCP, TLS and the response here. The target for one
 	// object excludes TCP, so this measurement has no target.
 	return b.with("KUBECONFIG="+line.Kubeconfig, "HOME="+home).compareFar(ctx, "40 ms round trips, TCP and TLS included", target{})
 }
@@ -105,7 +105,7 @@ func (b *bench) compare(ctx context.Context, way string) error {
 }
 
 func (b *bench) compareFar(ctx context.Context, way string, one target) error {
-	err := b.pair(ctx, "All 15 kinds against one kind, "+way, target{wall: 2},
+	err := b.pair(ctx, "All 15 kinds compared with one kind, "+way, target{wall: 2},
 		[]string{"flux", "get", "all", "-A"}, []string{"kubectl", "get", "kustomizations", "-A"})
 	if err != nil {
 		return err
@@ -134,10 +134,10 @@ func (g *growth) measure(ctx context.Context, size int) error {
 	return nil
 }
 
-// print prints the cost of an object as the slope between two sizes, which
-// excludes the fixed cost of the program.
+// print prints the cost per object as the slope between two sizes, which excludes the
+// fixed cost of the program.
 func (g *growth) print() {
-	fmt.Println("Growth of flux get all -A (target: the same per object at every size)")
+	fmt.Println("Scaling of flux get all -A (target: constant cost per object)")
 	fmt.Printf("  %8s %10s %10s %10s %22s\n", "objects", "wall", "cpu", "memory", "for each further object")
 	for i, s := range g.costs {
 		fmt.Printf("  %8d %8.1fms %8.1fms %7.1fMiB", g.sizes[i], ms(s.Wall), ms(s.CPU), float64(s.Memory)/1024)

@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// The content of the logs: the number of lines of all pods, and the interval and
-// the length of the long lines.
+// The content of the logs: the total number of lines, and the interval and the length of long
+// lines.
 const (
 	logLines   = 200_000
 	longEvery  = 5_000
@@ -30,7 +30,7 @@ const (
 	logMemory = 100
 )
 
-// logs measures merging the logs of seven controllers through a real API server,
+// logs measures how fast the logs of seven controllers are merged through a real API server,
 // and checks that all lines are printed in order.
 func (b *bench) logs(ctx context.Context) (err error) {
 	cluster, err := testcluster.Up(ctx, "all")
@@ -62,8 +62,8 @@ func (b *bench) logs(ctx context.Context) (err error) {
 	return nil
 }
 
-// fillLogs appends lines in the format of container runtimes, one per millisecond,
-// to the files in which the sandbox stores the output of controllers.
+// fillLogs appends lines in the container runtime log format, one per millisecond, to the
+// files in which the sandbox stores the output of controllers.
 func fillLogs(cluster *testcluster.Cluster) error {
 	records, err := filepath.Glob(filepath.Join(cluster.Dir, "pods", "*", "pod.json"))
 	if err != nil {
@@ -73,7 +73,8 @@ func fillLogs(cluster *testcluster.Cluster) error {
 		return fmt.Errorf("%d pods found, want %d", len(records), logPods)
 	}
 	var texts [logPods]bytes.Buffer
-	// Later than the lines that the controllers write meanwhile, which would delay the merge.
+	// The time is later than the lines that the controllers write in the meantime, which
+	// would delay the merge.
 	start, long := time.Now().UTC().Add(time.Hour), strings.Repeat("x", longLine)
 	for i := range logLines {
 		at := start.Add(time.Duration(i) * time.Millisecond)
@@ -101,8 +102,8 @@ func fillLogs(cluster *testcluster.Cluster) error {
 	return nil
 }
 
-// appendFile appends with one write: the controller writes to the same file, and
-// its lines must not interrupt others.
+// appendFile appends with a single write, because the controller writes to the same file and
+// lines must not be interleaved.
 func appendFile(path string, data []byte) error {
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -112,7 +113,7 @@ func appendFile(path string, data []byte) error {
 	return errors.Join(err, file.Close())
 }
 
-// writeLine writes a line in the parts into which container runtimes split it.
+// writeLine writes a line in parts, like container runtimes.
 func writeLine(w *bytes.Buffer, at time.Time, text string) {
 	stamp := at.Format("2006-01-02T15:04:05.000000000Z")
 	for len(text) > runtimeCut {

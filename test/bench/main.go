@@ -1,5 +1,5 @@
-// Command bench measures flux against kubectl, alternately in one run, and prints
-// medians and ratios. Absolute times depend on the machine.
+// Command bench compares flux with kubectl in alternating runs, and prints medians and
+// ratios. Absolute times depend on the machine.
 package main
 
 import (
@@ -72,7 +72,7 @@ type bench struct {
 	exit int
 }
 
-// target is the maximum cost of flux as a ratio to kubectl; 0 means no target.
+// target is the maximum ratio of the cost of flux to kubectl; 0 means no target.
 type target struct{ wall, memory float64 }
 
 // sample is the cost of one run of a command.
@@ -83,7 +83,7 @@ type sample struct {
 
 func tool(name string) string { return filepath.Join(testcluster.Bin(), name) }
 
-// prepare builds the measuring program; the caller removes its folder.
+// prepare builds the measuring program; the caller removes its directory.
 func (b *bench) prepare(ctx context.Context) (remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "flux-bench-")
 	if err != nil {
@@ -125,7 +125,7 @@ func (b *bench) pair(ctx context.Context, title string, t target, ours, theirs [
 		if err != nil {
 			return err
 		}
-		if i > 0 { // the first run fills the caches
+		if i > 0 { // fills the caches
 			a, k = append(a, first), append(k, second)
 		}
 	}

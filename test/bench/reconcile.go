@@ -41,13 +41,13 @@ func (b *bench) reconcile(ctx context.Context) (err error) {
 		after = append(after, lag)
 	}
 	slices.Sort(after)
-	fmt.Printf("Return of reconcile --with-source after the controller's final status (target: ≤ 300 ms)\n")
+	fmt.Printf("Delay of reconcile --with-source after the controller's final status (target: ≤ 300 ms)\n")
 	fmt.Printf("  median %.0f ms, slowest %.0f ms of %d\n\n", ms(after[len(after)/2]), ms(after[len(after)-1]), len(after))
 	return nil
 }
 
-// lag reconciles once and returns the time from the watch event with the final
-// status to the end of flux.
+// lag reconciles once and returns the time from the watch event with the final status
+// until flux exits.
 func (b *bench) lag(ctx context.Context, cluster *testcluster.Cluster) (time.Duration, error) {
 	k, _ := controllers.FindKind("Kustomization")
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -17,8 +17,8 @@ type scaleRow struct {
 	ratio, memory float64
 }
 
-// scaleRows are commands that could hold all objects of a cluster in memory. The
-// named object is one that the seed has set to failed.
+// scaleRows lists commands that could load all objects of a cluster into memory. The
+// object in them is one that the seed has marked as failed.
 func scaleRows() []scaleRow {
 	const name, namespace = "app-00017", "team-000"
 	return []scaleRow{
@@ -51,7 +51,7 @@ func (b *bench) scale(ctx context.Context, objects int) error {
 			samples[i] = append(samples[i], s)
 		}
 	}
-	fmt.Printf("Commands on %d objects, against flux get all -A\n", objects)
+	fmt.Printf("Commands on %d objects, compared with flux get all -A\n", objects)
 	fmt.Printf("  %-46s %10s %10s %10s %10s\n", "", "wall", "cpu", "memory", "ratio")
 	var all time.Duration
 	for i, row := range rows {

@@ -23,7 +23,7 @@ const (
 	failsOnce = 17 // one in this many objects is not ready
 )
 
-// seeder creates objects with the statuses of controllers.
+// seeder creates objects with statuses like those of controllers.
 type seeder struct {
 	client dynamic.Interface
 	spaces int // number of existing namespaces

@@ -21,8 +21,8 @@ const (
 	treeNamespaces = 5
 )
 
-// tree measures the tree of a Kustomization down to the pods against kubectl's
-// list of all pods, with delay, which adds up for dependent requests.
+// tree compares the tree of a Kustomization down to the pods with kubectl's list of all
+// pods, with delay, which adds up for dependent requests.
 func (b *bench) tree(ctx context.Context) error { return b.onCluster(ctx, b.treeOn) }
 
 func (b *bench) treeOn(ctx context.Context, cluster *testcluster.Cluster, home string) (err error) {
@@ -86,7 +86,7 @@ func deployments() kube.Resource {
 	return kube.ResourceFor(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
 }
 
-// settled waits until every Deployment is available.
+// settled waits until all Deployments are available.
 func settled(ctx context.Context, client *kube.Client) error {
 	available := map[string]bool{}
 	err := client.Follow(ctx, deployments(), kube.Selection{}, "", func(e kube.Event) (bool, error) {

@@ -1,5 +1,5 @@
-// Package compat_test replays the recorded contract: the output of the flux of
-// Flux 2.9 on a cluster in a known state.
+// Package compat_test replays the recorded contract: the output of the CLI of Flux 2.9 on
+// a cluster in a defined state.
 package compat_test
 
 import (
@@ -98,11 +98,11 @@ func compare(want, got answer) string {
 	return b.String()
 }
 
-// recordedMinor is the minor version of Flux of the recording: outputs have its API
-// versions.
+// recordedMinor is the minor version of Flux in the recording, whose outputs contain its
+// API versions.
 const recordedMinor = "2.9"
 
-// shipped has the versions of the controllers in the recording.
+// shipped contains the versions of the controllers in the recording.
 var shipped = map[string]string{
 	"source-controller": "v1.9.4", "kustomize-controller": "v1.9.4", "helm-controller": "v1.6.3",
 	"notification-controller": "v1.9.3", "image-reflector-controller": "v1.2.4",
@@ -211,7 +211,7 @@ func documented(t *testing.T) map[string]string {
 	return list
 }
 
-// prefixes are prefixes of commands that are not implemented yet.
+// prefixes lists prefixes of commands that are not implemented yet.
 type prefixes []string
 
 func (p prefixes) of(command string) (string, bool) {

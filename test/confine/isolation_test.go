@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// TestWithoutNamespaces runs flux test where no user namespace can be created, as on a machine that cannot isolate the
-// sandbox: it fails with the reason and the remedies, unless the network is allowed.
+// TestWithoutNamespaces runs flux test on a system without user namespaces, which cannot isolate the sandbox: it fails
+// with the reason and the fixes, unless the network is allowed.
 func TestWithoutNamespaces(t *testing.T) {
 	flux, dir := fluxWithSandbox(t), writeRepository(t, map[string]string{})
 	for _, c := range []struct {
@@ -23,7 +23,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		{nil, 2, []string{"this machine cannot isolate the sandbox from the network", "kernel.apparmor_restrict_unprivileged_userns=0", "--allow-network"}},
 		{[]string{"--allow-network"}, 0, []string{"2 of 2 Flux resources ready"}},
 	} {
-		// The limit is that of the namespace in which the shell runs.
+		// The limit applies to the namespace in which the shell runs.
 		script := `echo 0 >/proc/sys/user/max_user_namespaces && exec "$0" "$@"`
 		cmd := exec.CommandContext(t.Context(), "/bin/sh", append([]string{"-c", script, flux, "test", "--path=" + cluster}, c.flags...)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "KUBECONFIG=/dev/null")

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// endTime is the maximum time until the processes of a sandbox have ended, also on a busy machine.
+// endTime is the maximum time until the processes of a sandbox have exited, even on a busy machine.
 const endTime = 2 * time.Minute
 
-// TestKilled kills flux test while the controllers run. Before that, no part and no controller has a variable of its
-// environment. After that, all of them end, and TestMain fails if the sandbox leaves a folder. It is not parallel, because
-// it looks at all processes in the temporary folder of the tests.
+// TestKilled kills flux test while the controllers are running. Before that, it checks that no component and no controller
+// has a variable of its environment. After that, all processes must exit, and TestMain fails if the sandbox leaves a
+// directory. It is not parallel, because it checks all processes in the temporary directory of the tests.
 func TestKilled(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), fluxWithSandbox(t), "test", "--path="+cluster)
 	cmd.Dir = writeRepository(t, map[string]string{cluster + "/config.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: default}\n"})
@@ -74,7 +74,7 @@ func TestKilled(t *testing.T) {
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("after flux test was killed, the processes %v and the folders %v are left", left, sandboxes)
+			t.Fatalf("after flux test was killed, the processes %v and the directories %v are left", left, sandboxes)
 		case <-tick.C:
 		}
 	}

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package confine_test runs hostile repositories with the real controllers, and checks that they run nothing, reach
-// nothing and change nothing outside of their sandbox.
+// Package confine_test runs hostile repositories with the real controllers, and checks that they cannot run
+// programs, connect to servers or change files outside of their sandbox.
 package confine_test
 
 import (
@@ -29,10 +29,10 @@ var sandboxes = testcluster.NewPool()
 
 func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: sandboxes.Around(m)}.Run()) }
 
-// cluster is the directory of the cluster in the repositories.
+// cluster is the cluster's directory in the repositories.
 const cluster = "clusters/demo"
 
-// withSync returns the files of a repository with those that bootstrap writes.
+// withSync returns the files of a repository, including the files that bootstrap writes.
 func withSync(files map[string]string) map[string]string {
 	all := map[string]string{
 		cluster + "/flux-system/gotk-components.yaml": "# Flux Version: v" + controllers.DefaultDistribution().Version +
@@ -110,14 +110,14 @@ func causes(report *examine.Report) map[string]string {
 	return messages
 }
 
-// fluxWithSandbox returns the path of flux, beside the programs of the sandbox.
+// fluxWithSandbox returns the path of flux in a directory with the sandbox binaries.
 func fluxWithSandbox(t *testing.T) string {
 	t.Helper()
 	sandboxes.Acquire(t, testcluster.Started)
 	return filepath.Join(testcluster.Programs(t), "flux")
 }
 
-// writeRepository writes the files of a repository to a folder.
+// writeRepository writes the files of a repository to a directory.
 func writeRepository(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -133,7 +133,7 @@ func writeRepository(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// missing fails unless no file is at any of the paths.
+// missing fails if one of the paths exists.
 func missing(t *testing.T, paths ...string) {
 	t.Helper()
 	if i := slices.IndexFunc(paths, func(p string) bool { _, err := os.Stat(p); return err == nil }); i >= 0 {

@@ -17,17 +17,17 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// canary is in all files that no command may read.
+// canary is the content of files that no command may read.
 const canary = "canary-of-this-machine"
 
-// credentials are files in the home directory of the user. There are none of AWS and Google Cloud, which flux uses for
-// documents of SOPS whose author is trusted.
+// credentials lists files in the home directory of the user. It contains no AWS and Google Cloud credentials, which flux
+// uses for SOPS documents of trusted authors.
 var credentials = []string{
 	".azure/msal_token_cache.json", ".docker/config.json", ".gitconfig", ".gnupg/pubring.kbx", ".kube/config", ".netrc", ".ssh/config",
 	".ssh/id_ed25519", ".ssh/known_hosts", ".vault-token",
 }
 
-// machine has the directories of a user for one repository, and a server.
+// machine contains the directories of a user for one repository, and a server.
 type machine struct {
 	home, temporary, outside string
 	server                   *server
@@ -81,7 +81,8 @@ func (m machine) repository(t *testing.T, s stranger) string {
 	return dir
 }
 
-// rendering are the commands that render a repository, of the commit and of the work tree. The first prints what changes.
+// rendering lists the commands that render a repository, from the commit and from the work tree. The first one prints the
+// changes.
 var rendering = [][]string{
 	{"diff", "--base=HEAD~1", "--path=" + cluster},
 	{"validate", "--revision=HEAD", "--path=" + cluster},
@@ -101,18 +102,18 @@ func (m machine) run(t *testing.T, flux, dir string, args []string) trace {
 	return traced(t, dir, env, flux, args...)
 }
 
-// gitServer are the programs of the Git server of a sandbox, and its hook.
+// gitServer lists the programs of the Git server of a sandbox, and its hook.
 var gitServer = []string{
 	"git check-ref-format", "git for-each-ref", "git http-backend", "git init", "git pack-objects", "git receive-pack", "git rev-list",
 	"git unpack-objects", "git upload-pack", "git-http-backend", "update",
 }
 
-// gnuPG matches what kustomize-controller uses to decrypt: gpg and its agent, which can access the files of the controller, their
-// socket, and the libraries of the system.
+// gnuPG matches the programs and files that kustomize-controller uses to decrypt: gpg and its agent, which can access the
+// files of the controller, their socket, and the system libraries.
 var gnuPG = regexp.MustCompile(`^(/\S+/flux-\d+/programs/gpg|/usr/bin/gpg-agent|/\S+/sops-gnupghome-\d+/S\.gpg-agent|(/usr)?/lib(64)?/\S+\.so[.0-9]*|/etc/ld\.so\.cache)$`)
 
-// violations returns what a command did outside of its directories. baseline are the files that commands open for a
-// harmless repository, too.
+// violations returns accesses of a command outside of its directories. baseline lists the files that commands also open for
+// a harmless repository.
 func (m machine) violations(dir string, baseline map[string]bool, done trace) []string {
 	var found []string
 	programs := []string{testcluster.Bin(), "/proc/self/exe"}
@@ -147,12 +148,12 @@ func below(path string, others ...string) bool {
 	return slices.ContainsFunc(others, func(o string) bool { return path == o || strings.HasPrefix(path, strings.TrimSuffix(o, "/")+"/") })
 }
 
-// mayOpen reports whether a file is in a directory of the repository, the user or the programs, or one of the kernel.
+// mayOpen reports whether a file is in a directory of the repository, the user, the programs or the kernel.
 func (m machine) mayOpen(dir, file string) bool {
 	return below(file, dir, m.home, m.temporary, testcluster.Bin(), "/proc", "/sys", "/dev/null")
 }
 
-// check fails if a command did something that it must not do.
+// check fails if a command did something that is not allowed.
 func (m machine) check(t *testing.T, dir string, baseline map[string]bool, args []string, done trace) {
 	t.Helper()
 	if found := m.violations(dir, baseline, done); len(found) > 0 {
@@ -160,9 +161,8 @@ func (m machine) check(t *testing.T, dir string, baseline map[string]bool, args 
 	}
 }
 
-// TestNightlyStrangers runs the commands for continuous integration on the repositories of strangers under strace. They
-// run no program, connect to no server, and read no file outside of the repository that they do not read for a harmless
-// repository.
+// TestNightlyStrangers runs the CI commands on untrusted repositories under strace. They must not run programs, connect to
+// servers, or read files outside of the repository, except for files that they also read for a harmless repository.
 func TestNightlyStrangers(t *testing.T) {
 	flux := fluxWithSandbox(t)
 	m := newMachine(t)
@@ -211,8 +211,8 @@ func (s stranger) test(t *testing.T, flux string, baseline map[string]bool) {
 	}
 }
 
-// TestNightlyTrace checks that the trace has the programs, connections and files that the other test looks for, of flux
-// and of a shell.
+// TestNightlyTrace checks that the trace contains the programs, connections and files of flux and of a shell, which the
+// other test evaluates.
 func TestNightlyTrace(t *testing.T) {
 	flux := fluxWithSandbox(t)
 	m := newMachine(t)

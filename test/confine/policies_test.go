@@ -44,7 +44,7 @@ metadata: {name: hostile, namespace: flux-system}
 spec: {interval: 10m0s, path: ./hostile, prune: true, force: true, sourceRef: {kind: GitRepository, name: flux-system}}
 `
 
-// steps are those of a test file that tries to end the isolation.
+// steps contains the steps of a test file that tries to end the isolation.
 const steps = `apiVersion: test.fluxkit.dev/v1
 kind: Test
 metadata: {name: isolation}
@@ -95,8 +95,8 @@ spec:
       spec: {policyName: none}
 `
 
-// TestPolicies tries to end the isolation by a Kustomization, with its permissions of an administrator, and by the steps of
-// a test file, with those of flux.
+// TestPolicies tries to disable the isolation with a Kustomization that has administrator permissions, and with the steps
+// of a test file, which have the permissions of flux.
 func TestPolicies(t *testing.T) {
 	dir := writeRepository(t, map[string]string{
 		cluster + "/remote.yaml":  elsewhere,

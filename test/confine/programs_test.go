@@ -36,8 +36,8 @@ spec:
 ---
 `
 
-// TestPrograms applies pods with the images of controllers, and patches the controllers of Flux. No process gets the
-// arguments and the environment of the repository, and no base is fetched over SSH.
+// TestPrograms applies pods with the images of controllers, and patches the Flux controllers. No process may get
+// arguments or environment variables from the repository, and no base may be fetched over SSH.
 func TestPrograms(t *testing.T) {
 	t.Parallel()
 	marker, storage := filepath.Join(t.TempDir(), "marker"), filepath.Join(t.TempDir(), "storage")
@@ -67,7 +67,7 @@ spec: {interval: 10m0s, path: ./base, prune: true, sourceRef: {kind: GitReposito
 	want := []string{
 		"argument --insecure-kubeconfig-exec of kustomize-controller is ignored: it runs programs on this machine",
 		"argument --no-such-flag of kustomize-controller is ignored: the sandbox does not support it",
-		"argument --storage-path of image-reflector-controller is ignored: the sandbox sets it",
+		"argument --storage-path of image-reflector-controller is ignored: set by the sandbox",
 	}
 	if diff := cmp.Diff(want, report.Ignored); diff != "" {
 		t.Error(diff)
@@ -109,7 +109,7 @@ func commandLines(t *testing.T, run *testrun.Run) string {
 	return strings.Join(lines, "\n")
 }
 
-// processes returns the processes in the sandboxes below a folder whose programs' names contain a text.
+// processes returns the processes in the sandboxes below a directory whose programs' names contain a text.
 func processes(t *testing.T, folder, name string) []int {
 	t.Helper()
 	directories, err := filepath.Glob("/proc/[0-9]*/cwd")

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
-// TestNightlyReplicas gives a controller 30 replicas. When all pods are assigned to the node and 8 of them run, there are 8
-// processes, and when a running pod is deleted, another one runs.
+// TestNightlyReplicas scales a controller to 30 replicas. When all pods are assigned to the node and 8 of them are running,
+// there must be 8 processes. When a running pod is deleted, another one must start.
 func TestNightlyReplicas(t *testing.T) {
 	t.Parallel()
 	const replicas, most, name = 30, 8, "notification-controller"

@@ -60,7 +60,7 @@ func login(t *testing.T) string {
 		encode(key.Private), encode([]byte("127.0.0.1 "+string(key.Public))))
 }
 
-// ofEachKind returns a source of each kind, each with a server of its own.
+// ofEachKind returns a source of each kind, each with a separate server.
 func ofEachKind(t *testing.T) (manifests string, servers map[string]*server) {
 	t.Helper()
 	servers = map[string]*server{}
@@ -84,7 +84,7 @@ func ofEachKind(t *testing.T) (manifests string, servers map[string]*server) {
 	return manifests + login(t), servers
 }
 
-// bases returns a Kustomization with a base in another repository for each scheme, each with a server of its own.
+// bases returns a Kustomization with a base in another repository for each scheme, each with a separate server.
 func bases(t *testing.T, files map[string]string, servers map[string]*server) (manifests string) {
 	t.Helper()
 	for _, scheme := range []string{"ssh", "http", "git"} {
@@ -113,8 +113,8 @@ func markedSSH(t *testing.T) (marker string) {
 	return marker
 }
 
-// TestSources refers to servers on this machine from sources of each kind and from bases. None of them is reached, and no
-// program of the user is run for a base.
+// TestSources refers to servers on this machine in sources of each kind and in bases. There must be no connection to them,
+// and bases must not run programs of the user.
 func TestSources(t *testing.T) {
 	marker := markedSSH(t)
 	manifests, servers := ofEachKind(t)
@@ -137,8 +137,8 @@ func TestSources(t *testing.T) {
 	missing(t, marker)
 }
 
-// TestAllowedNetwork checks that the sources of TestSources are reached if the user allows it, so that the other test does
-// not pass for another reason. For bases over SSH, the program and the keys of the user are not used nevertheless.
+// TestAllowedNetwork checks that the servers of TestSources receive connections if the user allows it, so that TestSources
+// does not pass for another reason. Bases over SSH must still not use the program and the keys of the user.
 func TestAllowedNetwork(t *testing.T) {
 	marker := markedSSH(t)
 	manifests, servers := ofEachKind(t)

@@ -13,10 +13,10 @@ import (
 type stranger struct {
 	name  string
 	files map[string]string
-	// links are symbolic links by name.
+	// links lists symbolic links by name.
 	links map[string]string
-	// rendered and tested are in the outputs of the commands that render the repository, and of flux test: why the attack is
-	// rejected, or an object that is applied if the attack has no effect.
+	// rendered and tested are expected in the outputs of the commands that render the repository, and of flux test: the
+	// reason why the attack is rejected, or an object that is applied if the attack has no effect.
 	rendered, tested string
 }
 
@@ -56,7 +56,7 @@ func with(name string, files map[string]string, more []string) stranger {
 	return stranger{name: name, files: files}
 }
 
-// built returns a repository of which ./app has a kustomization, and more files.
+// built returns a repository with a kustomization in ./app, and more files.
 func built(name, kustomization string, more ...string) stranger {
 	return with(name, map[string]string{cluster + "/app.yaml": app, "app/kustomization.yaml": kustomization, "app/plain.yaml": plain}, more)
 }
@@ -66,7 +66,7 @@ func released(name, template string, more ...string) stranger {
 	return with(name, map[string]string{cluster + "/release.yaml": release, "chart/Chart.yaml": chartFile, "chart/templates/a.yaml": template}, more)
 }
 
-// applied returns a repository of which ./app has manifests, and more files.
+// applied returns a repository with manifests in ./app, and more files.
 func applied(name, manifests string, more ...string) stranger {
 	return with(name, map[string]string{cluster + "/app.yaml": app, "app/objects.yaml": manifests}, more)
 }
@@ -88,7 +88,7 @@ func (s stranger) linked(name, to string) stranger {
 	return s
 }
 
-// sourced returns a repository with a source, which is not reached.
+// sourced returns a repository with a source that must not be connected to.
 func sourced(name, kind, spec string) stranger {
 	version := "source.toolkit.fluxcd.io/v1"
 	if kind == "ImageRepository" {
@@ -98,8 +98,8 @@ func sourced(name, kind, spec string) stranger {
 		wants("source", kind+"/flux-system/source in app/objects.yaml: the sandbox has no network")
 }
 
-// encrypted returns a repository with a document that SOPS encrypted with a key. why is the reason for which flux does not
-// decrypt it.
+// encrypted returns a repository with a document that SOPS encrypted with a key. why is the reason why flux does not decrypt
+// it.
 func encrypted(name, key, why string) stranger {
 	return built("a document that is encrypted with "+name, "resources: [secret.yaml]\n", "app/secret.yaml",
 		`apiVersion: v1
@@ -159,7 +159,7 @@ func committed(name, file string) stranger {
 		"apiVersion: test.fluxkit.dev/v1\nkind: Test\nmetadata: {name: a}\nspec:\n  steps:\n  - name: commit\n    commit: {files: {'"+file+"': 'touch marker'}}\n").wants("plain", `invalid path "`+file)
 }
 
-// strangers are repositories that try to run programs, to reach servers and to read files.
+// strangers lists repositories that try to run programs, connect to servers or read files.
 func strangers() []stranger {
 	all := slices.Concat(runners(), decrypters(), callers(), readers())
 	for i := range all {
@@ -221,9 +221,9 @@ func decrypters() []stranger {
 	}
 }
 
-// callers try to reach servers.
+// callers try to connect to servers.
 func callers() []stranger {
-	// In the network of the sandbox, no server listens at the address.
+	// In the network of the sandbox, no server listens on the address.
 	const notPublic, remoteBase, refusedConnection = "is not public", "remote bases are not allowed", "connection refused"
 	return []stranger{
 		built("a resource on a server", "resources: ['http://$SERVER/x.yaml']\n").wants(remoteBase, "accumulating resources"),

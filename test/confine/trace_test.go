@@ -18,16 +18,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// trace has what a command and its processes did, from strace.
+// trace contains the actions of a command and its processes, from strace.
 type trace struct {
 	output string
 	code   int
-	// executed are the programs that they started, or tried to start, each with its first argument that is a word.
+	// executed lists the programs that they started, or tried to start, each with its first argument that is a word.
 	executed map[string]bool
-	// opened are the files and directories that they opened, with resolved links.
+	// opened lists the files and directories that they opened, with resolved links.
 	opened map[string]bool
-	// connected are the addresses and Unix sockets to which they opened connections. Those to addresses in a network
-	// namespace are left out: there, all servers are part of the sandbox.
+	// connected lists the addresses and Unix sockets to which they opened connections. Connections in a network
+	// namespace are excluded: all servers there are part of the sandbox.
 	connected map[string]bool
 }
 
@@ -61,10 +61,10 @@ var (
 	resumed    = regexp.MustCompile(`^(\d+) +<\.\.\. \w+ resumed>(.*)\) += (.+)$`)
 	// opening is the result of a call that opened a file.
 	opening = regexp.MustCompile(`^\d+<(.*)>$`)
-	// program has the path of a program, and its first argument that is a word.
+	// program contains the path of a program, and its first argument that is a word.
 	program = regexp.MustCompile(`^[^"]*"((?:[^"\\]|\\.)*)", \["[^"]*"(?:.*? "([a-z][a-z-]*)")?`)
 	unix    = regexp.MustCompile(`sa_family=AF_UNIX, sun_path=(@?"[^"]+")`)
-	// internet are the arguments of a connection to a port.
+	// internet lists the arguments of a connection to a port.
 	internet = regexp.MustCompile(`sa_family=AF_INET6?, sin6?_port=htons\((\d+)\), .*?"([^"]+)"`)
 )
 
@@ -104,7 +104,7 @@ func readCalls(t *testing.T, log string) []call {
 	return calls
 }
 
-// evaluated returns what the calls did.
+// evaluated returns the actions of the calls.
 func evaluated(calls []call) trace {
 	done := trace{executed: map[string]bool{}, opened: map[string]bool{}, connected: map[string]bool{}}
 	since := isolated(calls)

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/settle"
 )
 
-// TestOtherUsers uses the servers of a sandbox as another user of this machine does: without the credentials in its folder.
+// TestOtherUsers uses the servers of a sandbox like another user of this machine: without the credentials in its directory.
 func TestOtherUsers(t *testing.T) {
 	t.Parallel()
 	for _, network := range []bool{false, true} {
@@ -68,8 +68,8 @@ func get(t *testing.T, url string) int {
 	return response.StatusCode
 }
 
-// unreachable fails if a program of this machine reaches a controller, with its artifacts, events, metrics and profiles, or
-// another part: all but the supervisor have another network.
+// unreachable fails if a program on this machine can connect to a controller, with its artifacts, events, metrics and
+// profiles, or to another component. All of them except the supervisor have a separate network.
 func unreachable(t *testing.T, run *testrun.Run) {
 	t.Helper()
 	own, err := os.Readlink("/proc/self/ns/net")

@@ -24,7 +24,7 @@ func TestNightlyBisect(t *testing.T) {
 	t.Parallel()
 	sh, hashes := bisection{commits: 16, planted: 11, untestable: 7, most: 7}.find(t)
 
-	// A bad commit that is good is refused.
+	// A bad commit that is good is rejected.
 	if found, stderr, err := runBisect(sh, hashes[0], hashes[1]); err == nil || found.First.Hash != "" || !strings.Contains(stderr, "is not bad: all resources become ready") {
 		t.Errorf("%v %+v\n%s", err, found, stderr)
 	}
@@ -59,7 +59,7 @@ func (b bisection) commit(sh *shell) (hashes []string) {
 		if i == b.untestable+1 {
 			sh.run("git", "mv", "moved", "clusters")
 		}
-		if i == b.untestable { // the directory of the cluster does not exist
+		if i == b.untestable { // the cluster's directory does not exist
 			sh.run("git", "mv", "clusters", "moved")
 		} else {
 			writeFile(sh.t, sh.dir, fmt.Sprintf("clusters/demo/app-%d.yaml", i), configMap(fmt.Sprintf("app-%d", i), "a: b", ", namespace: default"))
@@ -74,7 +74,7 @@ func (b bisection) commit(sh *shell) (hashes []string) {
 	return hashes
 }
 
-// runBisect runs flux bisect, which takes as long as many tests.
+// runBisect runs flux bisect, which takes as long as several tests.
 func runBisect(sh *shell, good, bad string) (found bisected, stderr string, err error) {
 	sh.t.Helper()
 	cmd := sh.command(sh.t.Context(), "flux", "bisect", "--good="+good, "--bad="+bad, "-o", "json", "--", "--path", "clusters/demo")

@@ -54,7 +54,7 @@ spec:
   sourceRef: {kind: GitRepository, name: flux-system}
 `
 
-// TestSmoke runs the main path: bootstrap, an application, a failure and its cause, uninstall.
+// TestSmoke runs the main path: bootstrap, an application, a failure and its root cause, uninstall.
 func TestSmoke(t *testing.T) {
 	t.Parallel()
 	f := newWhole(t)

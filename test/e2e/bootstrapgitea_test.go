@@ -17,8 +17,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testgitea"
 )
 
-// forge is a cluster and a Gitea with alice, who owns the organization acme,
-// and bob, who may push to some of its repositories.
+// forge is a cluster and a Gitea server with alice, who owns the organization acme, and bob, who can push to some
+// of its repositories.
 type forge struct {
 	t          *testing.T
 	cluster    *testcluster.Cluster
@@ -84,7 +84,7 @@ func (f *forge) guard() {
 		map[string]any{"rule_name": "main", "enable_push": true, "enable_push_whitelist": true, "push_whitelist_usernames": []string{"alice"}}, nil)
 }
 
-// refusals checks that failures leave the server and the cluster unchanged.
+// refusals checks that failures do not change the server and the cluster.
 func (f *forge) refusals() {
 	f.t.Helper()
 	f.guard()
@@ -112,8 +112,8 @@ func (f *forge) refusals() {
 	}
 }
 
-// synchronized bootstraps twice, the second time without any change, and checks that
-// the controllers apply a later commit.
+// synchronized bootstraps twice, the second time without changes, and checks that the controllers apply a later
+// commit.
 func (f *forge) synchronized(repository string, extra ...string) {
 	f.t.Helper()
 	as := f.with(f.alice.Token)

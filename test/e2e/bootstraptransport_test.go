@@ -73,8 +73,8 @@ func transportArgs(f *fixture, transport string, extra ...string) []string {
 	return append([]string{"bootstrap", "git", "--url=" + f.cluster.Env[address] + "/fleet.git", "--path=clusters/" + transport, "--silent"}, extra...)
 }
 
-// bootstrapFails bootstraps with an invalid setting and checks that the error has no secret
-// and the cluster is unchanged. It returns stderr.
+// bootstrapFails bootstraps with an invalid setting and checks that the error contains no
+// secret and the cluster is unchanged. It returns stderr.
 func bootstrapFails(sh *shell, cluster *testcluster.Cluster, what string, args ...string) string {
 	sh.t.Helper()
 	stdout, stderr, err := sh.try("flux", args...)

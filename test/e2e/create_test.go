@@ -35,7 +35,7 @@ func checkField(f *fixture, r kube.Resource, name, path, want string) {
 	}
 }
 
-// configMapFrom returns a manifest that names its origin.
+// configMapFrom returns a manifest that contains its origin.
 func configMapFrom(f *fixture, from string) string {
 	return fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, namespace: %s}\ndata: {from: %s}\n", f.namespace, from)
 }
@@ -62,7 +62,7 @@ func TestCreateGit(t *testing.T) {
 	createKustomization(f, "GitRepository/app", f.git.revision(), "--health-check-timeout=1m", "--wait")
 	checkField(f, configMaps, "app", "data.from", "git")
 
-	// An error in the repository is the reason with which create fails.
+	// An error in the repository is the reason why create fails.
 	f.git.commit("Break app", map[string]string{"broken/app.yaml": "kind: Nothing\n"})
 	f.shell.run("flux", "reconcile", "source", "git", "app")
 	_, stderr, err := f.shell.try("flux", "create", "kustomization", "broken", "--source=GitRepository/app", "--path=./broken", "--interval=1h")

@@ -34,7 +34,7 @@ func newTenant(f *fixture, name string) *fixture {
 	return &tenant
 }
 
-// checkTrespass checks that the tenant cannot change another namespace.
+// checkTrespass checks that the tenant cannot change other namespaces.
 func checkTrespass(f *fixture, into string) {
 	f.t.Helper()
 	f.git.commit("Take over", map[string]string{"grab/app.yaml": fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: app, namespace: %s}\ndata: {by: me}\n", into)})

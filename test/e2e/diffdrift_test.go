@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestDiffDrift checks that only changes made on the cluster are
-// reported as drift, not those of the source or the user.
+// TestDiffDrift checks that only changes made on the cluster are reported as drift, but not changes of the
+// source or the user.
 func TestDiffDrift(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
@@ -47,7 +47,7 @@ func TestDiffDrift(t *testing.T) {
 		}
 	}
 	check("drifted", "1 drifted", true)
-	// Files that equal the last applied ones show the drift as well, other files a change.
+	// Files that are equal to the last applied ones also show the drift; other files show a change.
 	check("drifted", "1 drifted", true, "--path="+filepath.Join(f.git.dir, "drift"))
 	check("drifted", "1 drifted", true, "--branch=main")
 	changed := t.TempDir()

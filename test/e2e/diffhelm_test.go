@@ -32,9 +32,8 @@ func TestNightlyDiffReleases(t *testing.T) {
 	diffReleases(t, true)
 }
 
-// diffReleases changes many HelmReleases at once while helm-controller is
-// scaled to zero, and checks that its later actions, as a watch reports them, equal
-// the diff for each object.
+// diffReleases changes many HelmReleases at once while helm-controller is scaled to zero, and checks
+// that its later actions, as reported by a watch, are equal to the diff of each object.
 func diffReleases(t *testing.T, nightly bool) {
 	t.Helper()
 	f := newWhole(t)
@@ -184,7 +183,7 @@ func reconcileRelease(f *fixture, c releaseCase) {
 		f.shell.run("flux", "reconcile", "helmrelease", "app", "--namespace="+c.name)
 		return
 	}
-	// A failure before there is a new revision is retried without end.
+	// A failure before the first new revision is retried indefinitely.
 	f.eventually(c.name+" to fail", resource(f.t, "HelmRelease"), kube.Selection{Namespace: c.name, Name: "app"}, func(e kube.Event) bool {
 		released, _ := controllers.FindCondition(e.Object, "Released")
 		return released.Status == "False" && released.Reason == "UpgradeFailed"
@@ -208,8 +207,8 @@ func predictRelease(f *fixture, c releaseCase) *diff.Result {
 	return report.Kustomizations[0]
 }
 
-// ofRelease returns the actions on the objects of a release, and on those that diff
-// has reported. Hooks are not part of the release.
+// ofRelease returns the actions on the objects of a release, and on the objects that diff has
+// reported. Hooks are not part of the release.
 func (w clusterChanges) ofRelease(namespace string, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "helm.toolkit.fluxcd.io/namespace") == namespace && note(o, "annotations", "helm.sh/hook") == ""
@@ -284,8 +283,8 @@ func checkSettledRelease(f *fixture, c releaseCase) {
 	}
 }
 
-// checkSettledFiles checks that the diff of the pushed files computes the versions of
-// charts as source-controller does: it plans no upgrade.
+// checkSettledFiles checks that the diff of the pushed files computes chart versions like
+// source-controller, and therefore plans no upgrade.
 func checkSettledFiles(f *fixture, cases []releaseCase) {
 	f.t.Helper()
 	stdout, stderr, _ := f.shell.try("flux", "diff", "kustomization", "releases", "--path", filepath.Join(f.git.dir, "releases"), "--with-helm", "-o", "json")

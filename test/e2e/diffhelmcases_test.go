@@ -12,7 +12,7 @@ import (
 // chart or the live objects.
 type releaseCase struct {
 	name string
-	// nightly cases have the actions of one that the e2e tier has.
+	// nightly is set for cases with the same actions as a case of the e2e tier.
 	nightly bool
 	// spec and specAfter are lines of its spec; an empty specAfter is the same.
 	spec, specAfter string
@@ -20,19 +20,19 @@ type releaseCase struct {
 	chart, chartAfter map[string]string
 	// more and moreAfter are other objects; an empty moreAfter is the same.
 	more, moreAfter string
-	// template are more fields of spec.chart.spec.
+	// template contains more fields of spec.chart.spec.
 	template string
 	// source replaces the GitRepository as the source of the chart.
 	source string
 	// live changes the cluster directly.
 	live func(*fixture)
-	// first means that the change creates the HelmRelease.
+	// first is set if the change creates the HelmRelease.
 	first bool
 	want  map[string]diff.Action
 	step  diff.Step
-	// fails means that the controller cannot apply the change.
+	// fails is set if the controller cannot apply the change.
 	fails bool
-	// unlike means that the manifests stored by Helm differ from a new build.
+	// unlike is set if the manifests stored by Helm differ from a new build.
 	unlike bool
 }
 
@@ -73,7 +73,7 @@ func chartFiles(version string, templates ...string) map[string]string {
 	return files
 }
 
-// valued is a ConfigMap with values that a chart may use.
+// valued is a ConfigMap with values that a chart can use.
 const valued = `apiVersion: v1
 kind: ConfigMap
 metadata: {name: '{{ .Release.Name }}-valued'}
@@ -84,7 +84,7 @@ data:
   apps: {{ .Capabilities.APIVersions.Has "apps/v1/Deployment" | quote }}
 `
 
-// generated is a password that is kept once it is generated.
+// generated is a password that is kept after it was generated.
 const generated = `{{- $there := lookup "v1" "Secret" .Release.Namespace "generated" }}
 apiVersion: v1
 kind: Secret

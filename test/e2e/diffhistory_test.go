@@ -28,9 +28,9 @@ func TestNightlyDiffHistory(t *testing.T) {
 	diffHistory(t, historySteps())
 }
 
-// diffHistory applies a history commit by commit with the real controllers.
-// What a watch sees is what diff --base has announced for each commit: no object is
-// missed, and none is announced without a change.
+// diffHistory applies a history commit by commit with the real controllers, and checks
+// that the changes that diff --base predicts for each commit are exactly the changes that
+// a watch receives.
 func diffHistory(t *testing.T, steps []historyStep) {
 	t.Helper()
 	f := newWhole(t)
@@ -58,7 +58,7 @@ type historyStep struct {
 	name    string
 	files   map[string]string
 	changes int
-	// suspended are Kustomizations that do not reconcile the commit.
+	// suspended lists Kustomizations that do not reconcile the commit.
 	suspended []string
 	// config is a value of the ConfigMap of the team after the commit. The ConfigMap of
 	// the variables may be applied after the Kustomization that reads it, which is
@@ -73,9 +73,9 @@ type historyStep struct {
 	gone bool
 }
 
-// predictCommit returns the changes of the last commit, without a cluster. It adds to
-// held what diff announces of a suspended Kustomization, and returns it when diff
-// announces that the Kustomization is resumed.
+// predictCommit returns the changes of the last commit, without a cluster. It adds the
+// predicted changes of a suspended Kustomization to held, and returns them when diff
+// predicts that the Kustomization is resumed.
 func predictCommit(f *fixture, held map[string]diff.Action) map[string]diff.Action {
 	f.t.Helper()
 	stdout, stderr, err := f.shell.in(f.git.dir).try("flux", "diff", "--base", "HEAD~1", "--head", "HEAD", "--path", "clusters/test",
@@ -116,8 +116,8 @@ func resumes(c diff.Change) bool {
 	return slices.ContainsFunc(c.Dangers, func(d diff.Danger) bool { return d.Rule == "resumed" })
 }
 
-// history returns the actions on all objects except those that Kubernetes and Helm
-// create by themselves.
+// history returns the actions on all objects, excluding objects that Kubernetes and Helm
+// create themselves.
 func (w clusterChanges) history() map[string]diff.Action {
 	actions := w.actions(&diff.Result{}, func(o controllers.Object) bool {
 		name := controllers.Name(o)

@@ -51,8 +51,8 @@ spec:
 ` + spec
 }
 
-// historySteps is a history of more than 30 commits. Each step says how many objects
-// change: the Kustomizations and the release themselves count, too.
+// historySteps is a history of more than 30 commits. Each step contains the number of
+// changed objects, including the Kustomizations and the release themselves.
 func historySteps() []historyStep {
 	const (
 		k    = "clusters/test/team.yaml"

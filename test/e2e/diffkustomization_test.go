@@ -29,9 +29,8 @@ func TestNightlyDiffKustomizations(t *testing.T) {
 	diffKustomizations(t, true)
 }
 
-// diffKustomizations changes many Kustomizations at once and checks that
-// the actions of kustomize-controller, as a watch reports them, equal the diff of the
-// files for each object.
+// diffKustomizations changes many Kustomizations at once and checks that the actions of
+// kustomize-controller, as reported by a watch, are equal to the diff of each object.
 func diffKustomizations(t *testing.T, nightly bool) {
 	t.Helper()
 	f := newWhole(t)
@@ -90,7 +89,7 @@ func diffKustomizations(t *testing.T, nightly bool) {
 	}
 }
 
-// checkSettled checks that there is no difference to the source afterwards.
+// checkSettled checks that nothing differs from the source afterwards.
 func checkSettled(f *fixture, c diffCase) {
 	f.t.Helper()
 	stdout, stderr, err := f.shell.try("flux", "diff", "kustomization", c.name, "--progress-bar=false")

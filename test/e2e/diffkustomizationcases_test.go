@@ -13,24 +13,24 @@ import (
 // diffCase is a Kustomization in its own namespace, and a change to it.
 type diffCase struct {
 	name string
-	// nightly cases have the actions of one that the e2e tier has.
+	// nightly is set for cases with the same actions as a case of the e2e tier.
 	nightly bool
 	// spec is added to the spec of the Kustomization.
 	spec          string
 	before, after map[string]string
-	// vars are additional lines of a Secret in flux-system.
+	// vars lists additional lines of a Secret in flux-system.
 	vars string
 	// anywhere omits targetNamespace.
 	anywhere bool
-	// setup are additional objects beside the Kustomization.
+	// setup contains additional objects besides the Kustomization.
 	setup string
-	// children are Kustomizations of flux-system that it applies and diff follows;
-	// gone are those that the change removes.
+	// children lists the Kustomizations in flux-system that it applies and diff follows;
+	// gone lists the ones that the change removes.
 	children, gone []string
 	// live changes the cluster directly before the files change.
 	live func(*fixture)
 	want map[string]diff.Action
-	// fails means that the controller cannot apply the change.
+	// fails is set if the controller cannot apply the change.
 	fails bool
 }
 
@@ -98,7 +98,7 @@ func diffCases(f *fixture) []diffCase {
 	return slices.Concat(diffBuildCases(), diffApplyCases(), diffLiveCases(), diffOwnerCases(f), []diffCase{sealedCase(f.t)})
 }
 
-// sealedCase has Secrets encrypted with SOPS: one with another value, one with the
+// sealedCase contains Secrets encrypted with SOPS: one with another value, one with the
 // same value encrypted again.
 func sealedCase(t *testing.T) diffCase {
 	t.Helper()

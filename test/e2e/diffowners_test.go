@@ -18,7 +18,7 @@ func diffOwnerCases(f *fixture) []diffCase {
 	return append(accountCases(), redefinedCase(), goingCase(), childKeysCase(f.t), remoteCase(f))
 }
 
-// account may change the ConfigMaps of a namespace, and nothing else.
+// account has permissions to change the ConfigMaps of a namespace, and nothing else.
 func account(name string) string {
 	return fmt.Sprintf(`apiVersion: v1
 kind: ServiceAccount
@@ -62,8 +62,8 @@ func accountCases() []diffCase {
 	}
 }
 
-// redefinedCase has a CustomResourceDefinition that gains a version and a field, and
-// objects that use them in the same change.
+// redefinedCase changes a CustomResourceDefinition, which gets another version and field,
+// and objects that use them.
 func redefinedCase() diffCase {
 	definition := func(fields string, versions ...string) string {
 		var list strings.Builder
@@ -122,7 +122,7 @@ spec: {interval: 1h, chart: {spec: {chart: ./cases/going-chart, sourceRef: {kind
 	}
 }
 
-// childKeysCase has a child that decrypts with its own key.
+// childKeysCase contains a child that decrypts with its own key.
 func childKeysCase(t *testing.T) diffCase {
 	t.Helper()
 	keys, err := testsops.New()

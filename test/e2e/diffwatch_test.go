@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/diff"
 )
 
-// watchedKinds are the kinds that the cases change. Kinds whose CRD a case creates are
+// watchedKinds lists the kinds that the cases change. Kinds whose CRD a case creates are
 // not watched; their objects are read at the end.
 var watchedKinds = []schema.GroupVersionKind{
 	{Version: "v1", Kind: "Namespace"}, {Version: "v1", Kind: "ConfigMap"}, {Version: "v1", Kind: "Secret"}, {Version: "v1", Kind: "Service"},
@@ -84,7 +84,7 @@ func (w *changeWatch) see(e kube.Event) (bool, error) {
 	return false, nil
 }
 
-// end waits until the watch has received the present state.
+// end waits until the watch has received the current state.
 func (w *changeWatch) end() clusterChanges {
 	w.f.t.Helper()
 	now := map[string]controllers.Object{}
@@ -141,15 +141,15 @@ func (w *changeWatch) missing(now map[string]controllers.Object) string {
 	return ""
 }
 
-// clusterChanges has all watch events.
+// clusterChanges contains all watch events.
 type clusterChanges struct {
 	start  map[string]controllers.Object
 	events map[string][]kube.Event
 	last   map[string]controllers.Object
 }
 
-// of returns the actions on the objects of a case: those owned by its Kustomization
-// and those that diff has reported.
+// of returns the actions on the objects of a case: objects owned by its Kustomization, and objects that
+// diff has reported.
 func (w clusterChanges) of(c diffCase, r *diff.Result) map[string]diff.Action {
 	return w.actions(r, func(o controllers.Object) bool {
 		return note(o, "labels", "kustomize.toolkit.fluxcd.io/name") == c.name
@@ -164,8 +164,7 @@ func note(o controllers.Object, at, key string) string {
 	return text
 }
 
-// actions returns the actions on the objects that owned accepts, and on those that
-// diff has reported.
+// actions returns the actions on objects that owned accepts, and on objects that diff has reported.
 func (w clusterChanges) actions(r *diff.Result, owned func(controllers.Object) bool) map[string]diff.Action {
 	about := map[string]bool{}
 	for _, change := range r.Changes {

@@ -23,7 +23,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// event1 has the fields of a Kubernetes event that the test reads.
+// event1 contains the fields of a Kubernetes event that the test reads.
 type event1 struct {
 	Metadata struct {
 		UID, ResourceVersion string
@@ -50,7 +50,7 @@ func (e event1) concerns() bool {
 	return e.Type == "Warning" || e.Metadata.Annotations["source.toolkit.fluxcd.io/revision"] != ""
 }
 
-// said identifies an event: a repeated event has another value.
+// said identifies an event; a repeated event has a different identity.
 func (e event1) said() string {
 	return fmt.Sprint(e.Metadata.UID, e.Count, e.LastTimestamp, e.EventTime, e.Series, e.Message)
 }
@@ -63,7 +63,8 @@ func (e event1) version() uint64 {
 	return n
 }
 
-// compareEvents compares events with those of the API, at the end while the API server is down.
+// compareEvents compares events with the events in the API, at the end while the API server is
+// down.
 func compareEvents(f *fixture) {
 	// A source without a new revision has an event without one.
 	f.shell.run("flux", "reconcile", "source", "git", "app", "--namespace=apps")
@@ -71,7 +72,7 @@ func compareEvents(f *fixture) {
 		return text(e.Object, "involvedObject.kind") == "GitRepository" && text(e.Object, "type") == "Normal" &&
 			controllers.Annotation(e.Object, "source.toolkit.fluxcd.io/revision") == ""
 	})
-	routine := 0 // events of a source that concern no revision of a release
+	routine := 0 // events of a source that are unrelated to the revisions of a release
 	for release, chain := range map[string][]string{
 		"hr-oci": {"HelmRelease/hr-oci", "OCIRepository/chart"}, "hr-chart": {"HelmRelease/hr-chart", "HelmChart/own", "HelmRepository/app"},
 		"hr-git": {"HelmRelease/hr-git", "HelmChart/apps-hr-git", "GitRepository/app"},
@@ -90,7 +91,7 @@ func compareEvents(f *fixture) {
 		})
 		slices.SortStableFunc(want, func(a, b event1) int { return strings.Compare(a.LastTimestamp, b.LastTimestamp) })
 		shown := slices.Clone(got.Items)
-		for _, events := range [][]event1{want, shown} { // within a second any order will do here
+		for _, events := range [][]event1{want, shown} { // within a second, any order is accepted
 			slices.SortStableFunc(events, func(a, b event1) int {
 				return strings.Compare(a.LastTimestamp+a.Metadata.UID, b.LastTimestamp+b.Metadata.UID)
 			})
@@ -174,8 +175,8 @@ func parsed(lines []string) []event1 {
 	return all
 }
 
-// checkOnce checks that no event was printed twice, and the order: the first ones by
-// time, later ones in the order of arrival.
+// checkOnce checks that no event was printed twice, and that the first events are sorted by
+// time, and later ones by their arrival.
 func checkOnce(t *testing.T, shown []event1, first int) {
 	t.Helper()
 	said, last := map[string]bool{}, uint64(0)
@@ -241,7 +242,7 @@ func sandboxProcesses(f *fixture) []sandboxPart {
 	f.t.Helper()
 	var status struct{ Processes []sandboxPart }
 	out, _, err := f.shell.try("flux-sandbox", "status", "--output=json", "--dir", f.cluster.Dir)
-	if jsonErr := json.Unmarshal([]byte(out), &status); jsonErr != nil { // the command fails if a part has exited
+	if jsonErr := json.Unmarshal([]byte(out), &status); jsonErr != nil { // the command fails if a component has exited
 		f.t.Fatalf("%v: %v\n%s", err, jsonErr, out)
 	}
 	return status.Processes

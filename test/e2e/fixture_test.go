@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// fixture is what a test works with: a namespace of a cluster, a repository on its Git server, and a shell with
-// access to both.
+// fixture is the environment of a test: a namespace of a cluster, a repository on its Git server, and a shell
+// with access to both.
 type fixture struct {
 	t         *testing.T
 	cluster   *testcluster.Cluster
@@ -22,15 +22,15 @@ type fixture struct {
 	git       *gitClient
 }
 
-// newWhole returns a fixture with a sandbox that no other test uses, on which Flux is not installed.
+// newWhole returns a fixture with a separate sandbox, in which Flux is not installed.
 func newWhole(t *testing.T) *fixture {
 	t.Helper()
-	testcluster.Programs(t) // before others wait for the place
+	testcluster.Programs(t) // before other tests wait for the slot
 	return newFixture(t, sandboxes.Acquire(t, testcluster.WholeControllers), "fleet", "flux-system")
 }
 
-// newShared returns a fixture with a namespace of the sandbox that tests share. Its Git server requires the
-// password in the Secret git.
+// newShared returns a fixture with a namespace of the shared sandbox. Its Git server requires the password in
+// the Secret git.
 func newShared(t *testing.T) *fixture {
 	t.Helper()
 	cluster := sandboxes.Acquire(t, testcluster.Controllers)
@@ -64,7 +64,7 @@ func (f *fixture) as(t *testing.T) *fixture {
 	return &part
 }
 
-// in returns the fixture with another namespace, which may not exist yet.
+// in returns the fixture with another namespace, which does not have to exist.
 func (f *fixture) in(namespace string) *fixture {
 	part := *f
 	part.namespace = namespace

@@ -17,10 +17,10 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// firstPage is the page whose sandbox and repository the others use.
+// firstPage is the page whose sandbox and repository the other pages use.
 const firstPage = "02-get-started.md"
 
-// guide is a reader who works through docs/guide in one shell.
+// guide simulates a reader who runs the commands of docs/guide in one shell.
 type guide struct {
 	t   *testing.T
 	env []string
@@ -35,8 +35,8 @@ func TestGuide(t *testing.T) {
 	runGuide(t, func(page string) bool { return page == "07-troubleshooting.md" })
 }
 
-// TestNightlyGuide runs all pages. GUIDE=PREFIX runs the first page and those whose names have the prefix, and
-// UPDATE=1 writes outputs that differ into the pages.
+// TestNightlyGuide runs all pages. GUIDE=PREFIX runs the first page and the pages whose names have the prefix,
+// and UPDATE=1 writes changed outputs to the pages.
 func TestNightlyGuide(t *testing.T) {
 	t.Parallel()
 	runGuide(t, func(page string) bool { return strings.HasPrefix(page, os.Getenv("GUIDE")) })
@@ -88,12 +88,12 @@ func (g *guide) as(t *testing.T) *guide {
 	return &reader
 }
 
-// page runs the blocks of a page, which begins in the state in which the first page ended.
+// page runs the blocks of a page, starting in the state in which the first page ended.
 func (g *guide) page(path string) {
 	g.t.Helper()
 	d := testdocs.Read(g.t, path)
 	if filepath.Base(path) != firstPage {
-		if output, code := g.bash("flux wait all -A", ""); code != 0 { // for what the last page has pushed
+		if output, code := g.bash("flux wait all -A", ""); code != 0 { // for the changes that the last page has pushed
 			g.t.Fatalf("before the page: %s", output)
 		}
 	}
@@ -130,7 +130,7 @@ func (g *guide) page(path string) {
 	}
 }
 
-// provide starts the servers and adds the programs that a page uses.
+// provide starts the servers and adds the programs that a page requires.
 func (g *guide) provide(source string) {
 	g.t.Helper()
 	if strings.Contains(source, "$GITEA_HOST") {
@@ -164,8 +164,8 @@ func (g *guide) tools(names ...string) {
 	}
 }
 
-// bash runs commands in the directory and with the variables of those before, up to the first that
-// fails, and returns what they print. Standard input is text, and $3 is the first of the arguments.
+// bash runs commands with the directory and the variables of the previous ones, until one fails, and returns
+// their output. Standard input is text, and $3 is the first of the arguments.
 func (g *guide) bash(commands, text string, args ...string) (output string, code int) {
 	g.t.Helper()
 	ctx, cancel := context.WithTimeout(g.t.Context(), waitTime)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// eventServer starts the HTTP server of the guide, and returns its URL: it keeps the first event of each reason
-// that is posted to it, and answers a GET request for /REASON with this event, as soon as it has one.
+// eventServer starts the HTTP server of the guide, and returns its URL. It stores the first posted event of
+// each reason, and responds to a GET request for /REASON with this event as soon as it is available.
 func eventServer(t *testing.T) string {
 	t.Helper()
 	var mu sync.Mutex

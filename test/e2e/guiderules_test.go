@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testdocs"
 )
 
-// TestGuideRules evaluates the alerts of the guide with the engine of Prometheus, on the metrics that the
-// guide documents and on further ones.
+// TestGuideRules evaluates the alerts of the guide with the Prometheus engine, on the documented metrics
+// and on additional ones.
 func TestGuideRules(t *testing.T) {
 	t.Parallel()
 	d := testdocs.Read(t, filepath.Join(testcluster.Root(), "docs", "guide", "15-monitoring.md"))

@@ -30,7 +30,8 @@ func TestInspect(t *testing.T) {
 	}
 }
 
-// deployEverything creates objects by every method that Flux supports; their names state which.
+// deployEverything creates objects with every method that Flux supports; their names contain
+// the method.
 func deployEverything(f *fixture) {
 	f.t.Helper()
 	packed := archive(f.t, map[string]string{"app/Chart.yaml": chart, "app/values.yaml": "from: nowhere\n", "app/templates/app.yaml": releaseTemplate})
@@ -69,7 +70,7 @@ kind: ConfigMap
 metadata: {name: "{{ .Release.Name }}"}
 `
 
-// fleetManifests are a Kustomization that applies a Kustomization, and a release.
+// fleetManifests contains a Kustomization that applies a Kustomization and a release.
 const fleetManifests = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: workloads, namespace: apps}
@@ -131,8 +132,8 @@ spec:
   jobTemplate: {spec: {template: {spec: {restartPolicy: Never, containers: [{name: backup, image: "example.com/db:1"}]}}}}
 `
 
-// observedObjects are the sources and what comes from them: ks-* is applied by
-// a Kustomization, hr-* by a HelmRelease.
+// observedObjects lists the sources and the objects that are applied from them: ks-* by a
+// Kustomization, hr-* by a HelmRelease.
 const observedObjects = `
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository

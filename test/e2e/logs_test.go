@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// manyLines is large enough that a pod is deleted while it writes them.
+// manyLines is large enough that a pod is deleted while it writes the lines.
 const manyLines = 1000
 
 // followLogs deletes a busy controller's pod while its log is followed, and compares
@@ -129,8 +129,8 @@ func logFiles(f *fixture) map[string]string {
 	return files
 }
 
-// logLines returns the lines of a log file in the format of container runtimes: a time,
-// a stream, whether the line is complete, and the text.
+// logLines returns the lines of a log file in the container runtime log format: a time, a stream, whether
+// the line is complete, and the text.
 func logLines(t *testing.T, file string) []string {
 	t.Helper()
 	data, err := os.ReadFile(file)

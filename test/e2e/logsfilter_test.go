@@ -9,7 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// logRecord has the fields of a log record that the test reads.
+// logRecord contains the fields of a log record that the test reads.
 type logRecord struct {
 	Pod, Level, TS, Msg             string
 	ControllerKind, Namespace, Name string
@@ -42,8 +42,8 @@ func compareFilters(f *fixture, files map[string]string) {
 	}
 }
 
-// filterLogs compares the records that flux prints with those of the files, and
-// retries if the controllers have logged meanwhile.
+// filterLogs compares the records that flux prints with the records in the files, and
+// retries if the controllers have logged in the meantime.
 func filterLogs(f *fixture, files map[string]string, keep func(logRecord) bool, args ...string) []logRecord {
 	f.t.Helper()
 	late := deadline(f.t)

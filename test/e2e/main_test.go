@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// sandboxes are the sandboxes of all tests.
+// sandboxes lists the sandboxes of all tests.
 var sandboxes = testcluster.NewPool()
 
 func TestMain(m *testing.M) { os.Exit(testtemp.M{Tests: sandboxes.Around(m)}.Run()) }

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// buildFetched builds Kustomizations without a local source, of every kind, from the
-// artifacts of source-controller; the result equals the live objects.
+// buildFetched builds Kustomizations of all kinds without a local source, from the artifacts of source-controller, and
+// compares the result with the live objects.
 func buildFetched(f *fixture) {
 	f.t.Helper()
 	for name, chain := range chains {
@@ -39,7 +39,8 @@ func buildFetched(f *fixture) {
 	}
 }
 
-// compareArtifacts compares what build and diff artifact-generator print with the artifacts that source-watcher stores.
+// compareArtifacts compares the output of build and diff artifact-generator with the artifacts that source-watcher
+// stores.
 func compareArtifacts(f *fixture) {
 	f.t.Helper()
 	outside := f.shell.in(f.t.TempDir()) // of a Git clone
@@ -81,8 +82,8 @@ spec:
 	}
 }
 
-// comparePulled compares a file in the artifact of a source with its content, and the list of files with
-// those that are unpacked.
+// comparePulled compares a file in the artifact of a source with its content, and the list of files with the unpacked
+// files.
 func comparePulled(f *fixture, source []string, name, content string) {
 	f.t.Helper()
 	args := append([]string{"pull", "source", "--namespace=apps"}, source...)

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recordedCommands are commands whose answers a replay has to repeat.
+// recordedCommands lists commands whose output must be the same in a replay.
 var recordedCommands = []string{
 	"get all -A", "get ks -A --show-source", "get sources all -A -o wide",
 	"why", "why --all -o json", "why -n apps", "why ks nopath -n apps", "why ks nosource -n apps", "why ks paused -n apps",
@@ -28,8 +28,7 @@ var recordedCommands = []string{
 	"deps -n apps", "stats -A", "check", "version", "export ks nopath -n apps",
 }
 
-// TestRecord breaks a cluster in several ways, and compares the answers of the cluster with those of
-// its recording.
+// TestRecord breaks a cluster in several ways, and compares the output of commands on the cluster and on its recording.
 func TestRecord(t *testing.T) {
 	t.Parallel()
 	f := newWhole(t)
@@ -48,7 +47,7 @@ func TestRecord(t *testing.T) {
 	for object, reason := range map[string]string{"ks/nopath": "ArtifactFailed", "ks/nosource": "ArtifactFailed", "ks/unhealthy": "HealthCheckFailed", "ks/rejected": "ReconciliationFailed", "ks/unserved": "ReconciliationFailed", "hr/fails": "InstallFailed"} {
 		f.shell.run("kubectl", "wait", object, "--namespace=apps", waitFlag, `--for=jsonpath={.status.conditions[?(@.type=="Ready")].reason}=`+reason)
 	}
-	// The chart cannot be rendered: the answer does not wait for the retries.
+	// The chart cannot be rendered, so the result does not depend on retries.
 	if _, stderr, err := f.shell.try("flux", "reconcile", "hr", "fails", "-n", "apps"); err == nil || !strings.Contains(stderr, "a message is required") || strings.Contains(stderr, "timed out") {
 		f.t.Errorf("reconciling a HelmRelease that fails: %v\n%s", err, stderr)
 	}
@@ -58,12 +57,13 @@ func TestRecord(t *testing.T) {
 	t.Run("secrets", func(t *testing.T) { checkSecretless(t, file) })
 }
 
-// attempts is the maximum number of recordings until each command was compared: controllers retry what fails, at growing
-// intervals.
+// attempts is the maximum number of recordings until every command was compared: controllers retry failures, at
+// increasing intervals.
 const attempts = 10
 
-// compareRecordings compares the answer of each command in the cluster, before and after a recording, with that of the
-// recording, and returns the last recording. Commands whose answers change in the meantime are repeated with a new one.
+// compareRecordings compares the output of each command on the cluster, before and after a recording, with the output on
+// the recording, and returns the last recording. Commands whose output changes in the meantime are repeated with a new
+// recording.
 func compareRecordings(f *fixture) (file string) {
 	f.t.Helper()
 	file = filepath.Join(f.t.TempDir(), "r.gz")
@@ -90,7 +90,7 @@ func compareRecordings(f *fixture) (file string) {
 	return file
 }
 
-// answers returns the exit code and the output of each command, which is run by another one.
+// answers returns the exit code and the output of each command. Another command runs the commands.
 func answers(f *fixture, through, commands []string) map[string]string {
 	f.t.Helper()
 	found := map[string]string{}
@@ -103,12 +103,12 @@ func answers(f *fixture, through, commands []string) map[string]string {
 }
 
 var (
-	// duration matches an age, and padding the spaces of columns, whose widths depend on ages.
+	// duration matches an age, and padding the spaces between columns, whose widths depend on ages.
 	duration = regexp.MustCompile(`\b(\d+(d|h|m|s))+\b`)
 	padding  = regexp.MustCompile(` +(\t|\n)?`)
 )
 
-// ageless returns a text with a placeholder for each age, and columns of the same width for all ages.
+// ageless replaces ages in a text with a placeholder, and makes columns the same width for all ages.
 func ageless(text string) string {
 	return padding.ReplaceAllStringFunc(duration.ReplaceAllString(text, "AGE"), func(spaces string) string {
 		if end := strings.TrimLeft(spaces, " "); end != "" {
@@ -118,7 +118,7 @@ func ageless(text string) string {
 	})
 }
 
-// checkReplay checks what some answers of a recording contain.
+// checkReplay checks the contents of some outputs of a recording.
 func checkReplay(f *fixture, file string) {
 	wanted := map[string]string{
 		"why": "GitRepository/apps/missing", "why ks unhealthy -n apps": "exit code 1", "tree ks good -n apps": "Pod/apps/web-", "status hr fails -n apps": "a message is required",
@@ -133,7 +133,7 @@ func checkReplay(f *fixture, file string) {
 	}
 }
 
-// rejectUnrecorded checks that what is not in the recording is reported and never answered.
+// rejectUnrecorded checks that requests for data that was not recorded fail.
 func rejectUnrecorded(f *fixture, file string) {
 	for command, want := range map[string]string{
 		"why ks good -n apps":                                "drift of the objects of Kustomization/apps/good: .*the portforward of pods is not in the recording",
@@ -152,7 +152,7 @@ func rejectUnrecorded(f *fixture, file string) {
 	}
 }
 
-// checkSecretless checks that the file has none of the secrets in the cluster, also not encoded.
+// checkSecretless checks that the file contains no secrets of the cluster, not even in encoded form.
 func checkSecretless(t *testing.T, file string) {
 	packed, err := os.Open(file)
 	if err != nil {
@@ -213,8 +213,8 @@ spec:
         env: [{name: API_TOKEN, value: canary-environment}, {name: MODE, value: canary-mode}]
 `
 
-// rejectedManifests has an object that the API server rejects, and unservedManifests one of a kind that
-// it does not serve. Nothing but the names may be recorded.
+// rejectedManifests contains an object that the API server rejects, and unservedManifests an object of a kind that it
+// does not serve. Only the names may be recorded.
 const rejectedManifests = `apiVersion: v1
 kind: Service
 metadata: {name: refused, namespace: apps, annotations: {owner: canary-annotation}}

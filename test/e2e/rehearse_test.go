@@ -100,7 +100,7 @@ func runRehearsals(t *testing.T, rehearsals map[string]func(sh *shell)) {
 }
 
 // rehearseSame is the near miss of the upgrade: the same chart and post-renderer, and notifications in
-// the API version of Flux 2.9 that it still has.
+// the API version that both Flux versions serve.
 func rehearseSame(sh *shell) {
 	dir := writeFleet(sh, map[string]string{"clusters/demo/web.yaml": postRendered, "charts/web/Chart.yaml": webChart, "charts/web/templates/web.yaml": webTemplate})
 	r := rehearse(sh, dir, 0, "--to=2.10")
@@ -165,7 +165,7 @@ func rehearseUpgrade(sh *shell) {
 	}
 }
 
-// rehearseBroken goes back to a version that does not serve the API version of the manifests, so that
+// rehearseBroken downgrades to a version that does not serve the API version of the manifests, so that
 // their Kustomization fails.
 func rehearseBroken(sh *shell) {
 	current := strings.ReplaceAll(strings.ReplaceAll(notifications, "v1beta3", "v1"), "  summary: the demo cluster\n", "")
@@ -192,8 +192,8 @@ func rehearseBroken(sh *shell) {
 	}
 }
 
-// rehearseEncrypted rehearses a Secret that SOPS has encrypted, with the key and with stub values, which
-// have to be equal with both versions. The near miss is a rehearsal without either.
+// rehearseEncrypted rehearses a SOPS-encrypted Secret, with the key and with stub values; the results
+// must be equal with both versions. The near miss is a rehearsal without either.
 func rehearseEncrypted(sh *shell) {
 	keys, err := testsops.New()
 	if err != nil {
@@ -250,7 +250,7 @@ spec: {interval: 10m0s, url: "https://git.example.com/acme/fleet", ref: {tag: v1
 func rehearseCluster(sh *shell) {
 	cluster := testcluster.Start(sh.t, "none")
 	sh = sh.with("KUBECONFIG=" + cluster.Kubeconfig)
-	if err := cluster.Upgrade(sh.t.Context(), "2.9"); err != nil { // which stores the fields that 2.10 does not have
+	if err := cluster.Upgrade(sh.t.Context(), "2.9"); err != nil { // the cluster stores the fields that 2.10 does not have
 		sh.t.Fatal(err)
 	}
 	seed := `apiVersion: v1

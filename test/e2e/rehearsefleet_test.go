@@ -30,7 +30,7 @@ spec:
 kind: Kustomization
 resources: [gotk-components.yaml, gotk-sync.yaml]
 `,
-	// The application comes from the same repository under another form of its address.
+	// The application comes from the same repository, with another form of its URL.
 	"clusters/demo/my-app.yaml": `apiVersion: source.toolkit.fluxcd.io/v1
 kind: GitRepository
 metadata: {name: apps, namespace: flux-system}
@@ -76,8 +76,8 @@ spec:
 `,
 }
 
-// notifications are an Alert in an API version that Flux 2.10 deprecates, with a field that its
-// successor does not have. A notification would be sent to a port that is closed.
+// notifications contains an Alert in an API version that Flux 2.10 deprecates, with a field
+// that its successor does not have. Notifications would be sent to a closed port.
 const notifications = `apiVersion: notification.toolkit.fluxcd.io/v1beta3
 kind: Provider
 metadata: {name: chat, namespace: flux-system}

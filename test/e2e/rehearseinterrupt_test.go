@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// interruptStart ends a rehearsal while the sandboxes start.
+// interruptStart interrupts a rehearsal while the sandboxes start.
 func interruptStart(sh *shell) {
 	interrupted := startRehearsal(sh, "starting a sandbox")
 	if err := interrupted.Process.Signal(os.Interrupt); err != nil {
@@ -20,8 +20,8 @@ func interruptStart(sh *shell) {
 	checkInterrupted(sh.t, interrupted)
 }
 
-// interruptReconciling ends a rehearsal while the controllers work. Only a second interrupt ends the process at
-// once, further terminations do not.
+// interruptReconciling interrupts a rehearsal while the controllers reconcile. Only a second interrupt ends the
+// process immediately; further termination signals do not.
 func interruptReconciling(sh *shell) {
 	terminated := startRehearsal(sh, "reconciling")
 	ended, end := context.WithCancel(sh.t.Context())
@@ -52,14 +52,14 @@ func startRehearsal(sh *shell, text string) *exec.Cmd {
 	select {
 	case <-log.seen:
 	case <-deadline(sh.t):
-		_ = cmd.Process.Kill() // it may have ended
+		_ = cmd.Process.Kill() // it may have exited
 		_ = cmd.Wait()
 		sh.t.Fatalf("%q was not reached:\n%s", text, log.all)
 	}
 	return cmd
 }
 
-// checkInterrupted waits until a command has ended because of a signal.
+// checkInterrupted waits until a command has exited because of a signal.
 func checkInterrupted(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
 	const interrupted = 130
@@ -68,7 +68,7 @@ func checkInterrupted(t *testing.T, cmd *exec.Cmd) {
 	}
 }
 
-// awaited closes seen when a text was written.
+// awaited closes seen when a text is written.
 type awaited struct {
 	text string
 	all  []byte

@@ -17,14 +17,14 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// reportFailure makes a test that fails log what is not ready in its namespace, and the last log lines of the
+// reportFailure logs the objects that are not ready in the namespace of a failed test, and the last log lines of the
 // controllers about it.
 func reportFailure(f *fixture) {
 	f.t.Cleanup(func() {
 		if !f.t.Failed() {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the context of the test has ended
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute) // the context of the test is canceled
 		defer cancel()
 		unready := map[string]controllers.Object{}
 		for _, k := range controllers.Kinds {
@@ -59,7 +59,7 @@ func describe(objects map[string]controllers.Object) string {
 	return b.String()
 }
 
-// podRecord is the record of the sandbox about a pod that is a process.
+// podRecord is the sandbox's record of a pod that runs as a process.
 type podRecord struct {
 	Name    string
 	LogFile string
@@ -113,7 +113,8 @@ func lastLogs(t *testing.T, cluster *testcluster.Cluster, namespace string) stri
 	return b.String()
 }
 
-// previousLogs returns the ends of the other logs beside that of a controller, which has restarted if there are any.
+// previousLogs returns the ends of the other logs next to a controller's log. They exist if the controller has
+// restarted.
 func previousLogs(current string) []string {
 	var ends []string
 	others, _ := filepath.Glob(filepath.Join(filepath.Dir(current), "*.log"))

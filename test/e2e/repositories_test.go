@@ -59,12 +59,12 @@ type repositoryReport struct {
 	}
 }
 
-// inGit are the edits of the layout with Helm that take its second chart from the repository.
+// inGit lists the edits of the layout with Helm that take its second chart from the repository.
 func inGit() []string {
 	return []string{"chart: shop\n      version: \">=1.0.0\"\n      sourceRef: {kind: HelmRepository, name: shop}", "chart: ./charts/shop\n      sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}"}
 }
 
-// comparePrediction checks that flux diff --timeline predicts what flux test --base has observed.
+// comparePrediction checks that flux diff --timeline predicts the changes that flux test --base has observed.
 func comparePrediction(sh *shell, dir string, r repositoryReport, code int) {
 	sh.t.Helper()
 	stdout, stderr, err := sh.in(dir).try("flux", "diff", "--base=base", "--path=clusters/production", "--timeline", "-o", "json",
@@ -89,12 +89,12 @@ func comparePrediction(sh *shell, dir string, r repositoryReport, code int) {
 	sh.t.Logf("observed: %q\npredicted: %q", want, have)
 	slices.Sort(want)
 	slices.Sort(have)
-	if d := cmp.Diff(slices.Compact(want), have); d != "" { // the controllers repeat what fails
+	if d := cmp.Diff(slices.Compact(want), have); d != "" { // the controllers retry failures
 		sh.t.Errorf("observed (-) and predicted (+):\n%s\n%s", d, stderr)
 	}
 }
 
-// order returns the place of an object among those that became ready, 0 if it did not.
+// order returns the position of an object in the order of readiness, or 0 if it did not become ready.
 func (r repositoryReport) order(kind, name string) int {
 	for _, o := range r.Objects {
 		if o.Object.Kind == kind && o.Object.Name == name {
@@ -104,7 +104,7 @@ func (r repositoryReport) order(kind, name string) int {
 	return 0
 }
 
-// happened reports whether the timeline has an action on an object.
+// happened reports whether the timeline contains an action on an object.
 func (r repositoryReport) happened(action, kind, name, text string) bool {
 	for _, e := range r.Timeline.Entries {
 		if e.Action == action && e.Object.Kind == kind && e.Object.Name == name && strings.Contains(e.Message, text) {
@@ -114,8 +114,8 @@ func (r repositoryReport) happened(action, kind, name, text string) bool {
 	return false
 }
 
-// writeLayout writes the repository of an archive with the files of bootstrap, commits it as the branch base,
-// and changes files. The edits are pairs of texts, of which the second replaces the first in the archive.
+// writeLayout writes the repository in an archive with the files of bootstrap, commits it as the branch base,
+// and changes files. The edits are pairs of a text in the archive and its replacement.
 func writeLayout(sh *shell, name string, changes map[string]string, edits ...string) string {
 	sh.t.Helper()
 	edit := strings.NewReplacer(edits...)
@@ -163,7 +163,7 @@ func runTest(sh *shell, dir string, code int, args ...string) (r repositoryRepor
 	return r, stdout
 }
 
-// charts are the mappings of the layout with Helm.
+// charts lists the mappings of the layout with Helm.
 var charts = []string{"--map=oci://registry.example.com/charts=charts", "--map=https://charts.example.com/shop=charts/shop"}
 
 func TestRepositories(t *testing.T) {
@@ -180,7 +180,7 @@ func TestNightlyRepositories(t *testing.T) {
 	})
 }
 
-// testRepositories runs subtests one after the other, and checks that no sandbox is left after each.
+// testRepositories runs subtests one after the other, and checks that each one leaves no sandbox.
 func testRepositories(t *testing.T, tests map[string]func(*shell)) {
 	t.Helper()
 	tmp := testtemp.Short(t)
@@ -193,7 +193,7 @@ func testRepositories(t *testing.T, tests map[string]func(*shell)) {
 	}
 }
 
-// checkReady checks that everything is ready, in the order of the dependencies.
+// checkReady checks that all resources are ready, in the order of the dependencies.
 func checkReady(t *testing.T, r repositoryReport, order ...[2]string) {
 	t.Helper()
 	if r.Result != "ready" || len(r.Causes)+len(r.Missing)+len(r.Conflicts)+len(r.Unknown) > 0 {

@@ -79,7 +79,7 @@ spec: {interval: 1h, endpoint: s3.example.com, bucketName: assets, provider: aws
 	}
 }
 
-// testSecrets is the near miss: without generated values, what is missing is named.
+// testSecrets is the near miss: without generated values, missing Secrets are reported.
 func testSecrets(sh *shell) {
 	r, _ := runTest(sh, writeLayout(sh, "tenancy", nil), 1, tenant)
 	if len(r.Missing) != 2 || len(r.Causes) != 1 || r.Causes[0].Object.Name != "tenants" || len(r.Unmatched) > 0 {
@@ -92,7 +92,7 @@ func testSecrets(sh *shell) {
 	}
 }
 
-// testImmutable changes the selector of a Deployment, which only fails where the base is deployed.
+// testImmutable changes the selector of a Deployment, which only fails if the base is deployed.
 func testImmutable(sh *shell) {
 	dir := writeLayout(sh, "helm", map[string]string{"apps/base/worker.yaml": `apiVersion: apps/v1
 kind: Deployment

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// sharing returns a HelmRelease, whose chart has objects that others apply as well.
+// sharing returns a HelmRelease whose chart contains objects that other owners also apply.
 func sharing(name, color string) string {
 	return `apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
@@ -50,7 +50,7 @@ func testConflicts(sh *shell) {
 		sh.t.Errorf("got %+v", r)
 	}
 	checkConflicts(sh.t, r, "alike by one, two", "mixed by one, two, apps", "settings by apps, infra-configs differs in data.color", "unlike by one, two differs in data.color")
-	// The near miss: all owners apply the same.
+	// The near miss: all owners apply the same object.
 	writeFile(sh.t, dir, "apps/production/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: certificates}\ndata: {color: blue}\n")
 	addSharing(sh.t, dir, "blue")
 	if r, _ = runTest(sh, dir, 0, packedCharts(sh.t, dir)...); len(r.Unmatched) > 0 {

@@ -26,7 +26,7 @@ spec:
 `,
 }
 
-// pendingRelease returns a release of the chart that waits for a time. Each fails once, and is uninstalled then.
+// pendingRelease returns a release of the chart with a timeout. Each release fails once, and is then uninstalled.
 func pendingRelease(name, timeout string) string {
 	return `apiVersion: helm.toolkit.fluxcd.io/v2
 kind: HelmRelease
@@ -39,8 +39,8 @@ spec:
 `
 }
 
-// testTimeout ends while a release is installed. The report has another one, which was uninstalled by then, as the only root
-// cause: the Kustomizations that wait for both are no root causes, although they have not finished.
+// testTimeout times out while a release is installed. The only root cause in the report is another release, which was
+// already uninstalled: Kustomizations that wait for both are not root causes, although they have not finished.
 func testTimeout(sh *shell) {
 	files := map[string]string{
 		"clusters/demo/my-app.yaml": strings.ReplaceAll(removed[:strings.Index(removed, "---")], "retained", "releases") + "  wait: true\n",
@@ -79,7 +79,7 @@ func testTimeout(sh *shell) {
 	}
 }
 
-// instanceFiles are those of a cluster whose Flux a FluxInstance installs, with another name than that of bootstrap.
+// instanceFiles contains the files of a cluster in which a FluxInstance installs Flux, with a different name than bootstrap.
 func instanceFiles(sync string) map[string]string {
 	return map[string]string{
 		"clusters/production/flux.yaml": `apiVersion: fluxcd.controlplane.io/v1
@@ -94,7 +94,8 @@ spec:
 	}
 }
 
-// testInstance tests a cluster of flux-operator: its kinds are accepted, and what they apply is listed as not tested.
+// testInstance tests a cluster of flux-operator: its kinds are accepted, and the objects that they apply are listed as not
+// tested.
 func testInstance(sh *shell) {
 	files := instanceFiles("kind: GitRepository, url: 'https://git.example.com/fleet', ref: refs/heads/main")
 	files["clusters/production/teams.yaml"] = `apiVersion: fluxcd.controlplane.io/v1
@@ -112,7 +113,7 @@ spec: {inputs: [{name: a}], resources: [{apiVersion: v1, kind: Namespace, metada
 	if len(r.Objects) != 3 || len(r.NotTested) != 2 || r.NotTested[0].Object.Kind != "FluxInstance" || !r.NotTested[0].Intended || r.NotTested[1].Object.Kind != "ResourceSet" || r.NotTested[1].Intended {
 		sh.t.Errorf("objects %+v, not tested %+v", r.Objects, r.NotTested)
 	}
-	// Kinds that something else installs are missing, and the source of another kind is named.
+	// Kinds that another program installs are missing, and the source of another kind is reported.
 	files = instanceFiles("kind: OCIRepository, name: fleet, url: 'oci://registry.example.com/fleet', ref: latest")
 	files["clusters/production/apps.yaml"] = strings.ReplaceAll(files["clusters/production/apps.yaml"], "{kind: GitRepository, name: flux-system}", "{kind: OCIRepository, name: fleet}")
 	r, _ = runTest(sh, writeCommitted(sh, files), 1)

@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testsops"
 )
 
-// given are the edits of the layout with a tenant whose variables all have values.
+// given contains the edits of the layout with a tenant that set all variables.
 func given() []string {
 	return []string{"    substitute: {team: dev}\n    substituteFrom: [{kind: Secret, name: cluster-vars}]", "    substitute: {team: dev, domain: example.com}"}
 }

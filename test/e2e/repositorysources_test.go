@@ -46,7 +46,7 @@ spec:
 	}
 }
 
-// serveBucket adds a Bucket, which it serves on loopback.
+// serveBucket adds a Bucket and serves it on loopback.
 func serveBucket(t *testing.T, dir string) (closed func()) {
 	t.Helper()
 	bucket := testcloud.StartBucket("assets")
@@ -72,7 +72,7 @@ spec: {interval: 1h, path: ./, prune: true, sourceRef: {kind: Bucket, name: asse
 }
 
 // serveSources serves the charts of the layout with Helm on loopback, sets the URLs of its sources, and
-// returns that of the Helm repository.
+// returns the URL of the Helm repository.
 func serveSources(t *testing.T, dir string) (charts string, closed func()) {
 	t.Helper()
 	oci := testregistry.Start()
@@ -102,7 +102,7 @@ func serveSources(t *testing.T, dir string) (charts string, closed func()) {
 	return helm.URL, func() { oci.Close(); helm.Close() }
 }
 
-// packChart returns the chart in a directory as a packed chart.
+// packChart packages the chart in a directory.
 func packChart(t *testing.T, directory string) []byte {
 	t.Helper()
 	files, err := mapped.ReadFiles(t.Context(), os.DirFS(directory))
@@ -120,7 +120,7 @@ func packChart(t *testing.T, directory string) []byte {
 	return packed
 }
 
-// packedCharts writes the charts of the layout with Helm as an OCI layout and as a packed chart, and
+// packedCharts writes the charts of the layout with Helm as an OCI layout and as a packaged chart, and
 // returns the mappings to them.
 func packedCharts(t *testing.T, dir string) []string {
 	t.Helper()
@@ -141,7 +141,7 @@ func packedCharts(t *testing.T, dir string) []string {
 	return []string{"--map=oci://registry.example.com/charts/certificates=" + filepath.Join(packed, "layout"), "--map=https://charts.example.com/shop=" + filepath.Join(packed, "shop-1.2.0.tgz")}
 }
 
-// serveTeam adds a GitRepository with another repository, to which write adds files, and serves it on
+// serveTeam adds a GitRepository for another repository, to which write adds files, and serves it on
 // loopback.
 func serveTeam(sh *shell, dir string, write func(team string)) (closed func()) {
 	sh.t.Helper()

@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/assert"
 )
 
-// removed are Kustomizations that the head of an upgrade removes. The first one does not prune.
+// removed lists Kustomizations that the head of an upgrade removes. The first one does not prune.
 const removed = `apiVersion: kustomize.toolkit.fluxcd.io/v1
 kind: Kustomization
 metadata: {name: retained, namespace: flux-system}
@@ -37,9 +37,9 @@ spec:
     - absent: {apiVersion: v1, kind: Namespace, name: default}
 `
 
-// upgradedFile is the test file of the head. The base has the image 1.0.0 and the ConfigMaps settings
-// and retired; what is ready after the base and does not change was ready first. infra-controllers depends
-// on nothing, and so is never blocked and reconciled again.
+// upgradedFile is the test file of the head. The base contains the image 1.0.0 and the ConfigMaps settings
+// and retired. Resources that are ready after the base and do not change became ready first.
+// infra-controllers has no dependencies, so it is never blocked and reconciled again.
 const upgradedFile = `apiVersion: test.fluxkit.dev/v1
 kind: Test
 metadata: {name: head}
@@ -61,7 +61,7 @@ spec:
     - committed: {file: infrastructure/configs/kustomization.yaml, content: "^resources: .issuer.yaml.\n"}
 `
 
-// testUpgrade checks the timeline of a head that becomes ready.
+// testUpgrade checks the timeline of a head whose resources become ready.
 func testUpgrade(sh *shell) {
 	dir := writeLayout(sh, "helm", map[string]string{"clusters/production/removed.yaml": removed, "tests/upgrade.fluxtest.yaml": upgradeFile}, inGit()...)
 	commitAs(sh, dir, "base")

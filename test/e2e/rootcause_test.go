@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 )
 
-// TestRootCause breaks dependencies of commands that wait for their own controllers, and checks the end of their
-// output: the failure, the root cause and the remedies.
+// TestRootCause breaks dependencies of commands that wait for their controllers, and checks the end of their
+// output: the failure, the root cause and the fixes.
 func TestRootCause(t *testing.T) {
 	t.Parallel()
 	f := newWhole(t)
@@ -38,7 +38,7 @@ func failsWith(f *fixture, end string, args ...string) string {
 	return stdout
 }
 
-// bootstrapMissingDirectory bootstraps a directory that refers to a directory that does not exist.
+// bootstrapMissingDirectory bootstraps a directory that refers to a missing directory.
 func bootstrapMissingDirectory(f *fixture) {
 	f.git.commit("Want the apps", map[string]string{"clusters/test/kustomization.yaml": "resources: [flux-system, ../../apps]\n"})
 	failsWith(f, `

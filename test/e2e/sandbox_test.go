@@ -13,14 +13,14 @@ import (
 )
 
 // TestSandboxVersion starts a sandbox with a version of Flux that is not the default, and checks
-// what is installed in it, and that the versions of the controllers that run are reported.
+// the installed objects and the reported versions of the running controllers.
 func TestSandboxVersion(t *testing.T) {
 	t.Parallel()
 	sh := newUser(t)
 	newest := controllers.Distributions[0]
 	dir := testtemp.Short(t)
 	_, stderr, err := sh.try("flux", "sandbox", "up", "--flux=2.7", "--dir="+dir)
-	if err == nil || !strings.Contains(stderr, `unknown version of Flux "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
+	if err == nil || !strings.Contains(stderr, `unknown Flux version "2.7": must be one of `+strings.Join(controllers.EmbeddedVersions(), ", ")) {
 		t.Errorf("an unknown version: %v\n%s", err, stderr)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {

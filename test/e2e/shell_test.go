@@ -19,16 +19,16 @@ import (
 // waitTime is the maximum time of every wait; the machine may be busy.
 const waitTime = testlimit.Wait
 
-// ownTime is the maximum time that programs wait by themselves: they end with a reason before they are killed.
+// ownTime is the timeout that programs get: they exit with a reason before they are killed.
 const ownTime = waitTime - 30*time.Second
 
-// waitFlag is ownTime for programs that have no environment variable for it.
+// waitFlag is ownTime for programs without an environment variable for it.
 var waitFlag = "--timeout=" + ownTime.String()
 
 // sandboxWaits is the maximum number of waits of a command that starts sandboxes itself.
 const sandboxWaits = 4
 
-// shell runs programs with an environment in a directory, "" for that of the test.
+// shell runs programs with an environment in a directory, or in the test directory if it is "".
 type shell struct {
 	t   *testing.T
 	env []string
@@ -40,7 +40,7 @@ type shell struct {
 // newUser returns a shell without a cluster. In its PATH, flux, its helper and flux-sandbox are in one directory.
 func newUser(t *testing.T) *shell {
 	t.Helper()
-	testcluster.Programs(t) // before others wait for the place
+	testcluster.Programs(t) // before other tests wait for the slot
 	sandboxes.Acquire(t, testcluster.Started)
 	sh := newShell(t, "KUBECONFIG="+os.DevNull)
 	sh.limit = sandboxWaits * waitTime
@@ -160,7 +160,7 @@ func writeFile(t *testing.T, dir, name, content string) {
 	}
 }
 
-// deadline returns a channel that is closed when a wait that begins now has to end.
+// deadline returns a channel that is closed when a wait that starts now must end.
 func deadline(t *testing.T) <-chan struct{} {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), waitTime)

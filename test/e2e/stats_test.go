@@ -127,8 +127,8 @@ func expectedStats(f *fixture, reader string) []worked {
 	return all
 }
 
-// quantile is Prometheus' histogram_quantile: the bucket with the rank, interpolated
-// by the position of the rank in it.
+// quantile implements histogram_quantile of Prometheus: the bucket with the rank,
+// interpolated by the position of the rank in it.
 func quantile(buckets map[float64]float64, share float64) *float64 {
 	rank, low, high := share*buckets[math.Inf(1)], 0.0, math.Inf(1)
 	if buckets[math.Inf(1)] == 0 {

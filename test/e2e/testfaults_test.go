@@ -19,7 +19,7 @@ const (
 	scan    = "apply: [{apiVersion: image.toolkit.fluxcd.io/v1, kind: ImageRepository, metadata: {name: scanned, namespace: flux-system}, spec: {image: REGISTRY/web, insecure: true, interval: 10m}}]"
 )
 
-// hookedRelease is a commit of a release whose hook runs a Job before the installation. The release is tried again with other values.
+// hookedRelease is a commit of a release whose hook runs a Job before the installation. Changed values retry the release.
 const (
 	hooked        = "{kind: HelmRelease, namespace: default, name: hooked}"
 	hookedRelease = `commit: {files: {charts/hooked/Chart.yaml: "apiVersion: v2\nname: hooked\nversion: 0.1.0\n",` +
@@ -29,7 +29,7 @@ const (
 		`  chart: {spec: {chart: ./charts/hooked, sourceRef: {kind: GitRepository, name: flux-system, namespace: flux-system}}}\n"}}`
 )
 
-// settingsOf returns a commit that changes the settings, and what is applied then.
+// settingsOf returns a commit that changes the settings, and the objects that are applied then.
 func settingsOf(color string) (commit, expect string) {
 	return "commit: {files: {infra/settings.yaml: \"apiVersion: v1\\nkind: ConfigMap\\nmetadata: {name: settings, namespace: default}\\ndata: {color: " + color + "}\\n\"}}",
 		"value: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, expression: object.data.color, equals: " + color + "}"
@@ -40,7 +40,7 @@ func imageOf(tag string) string {
 	return "commit: {files: {apps/web.yaml: \"apiVersion: apps/v1\\nkind: Deployment\\nmetadata: {name: web, namespace: default}\\nspec:\\n  replicas: 1\\n  selector: {matchLabels: {app: web}}\\n  template:\\n    metadata: {labels: {app: web}}\\n    spec:\\n      containers: [{name: app, image: 'ghcr.io/stefanprodan/podinfo:" + tag + "'}]\\n\"}}"
 }
 
-// faultTest is a fault, what is wrong meanwhile, and the recovery.
+// faultTest is a fault, the expected failure during the fault, and the recovery.
 type faultTest struct {
 	name                       string
 	nightly                    bool

@@ -216,7 +216,7 @@ func runTests(t *testing.T, files map[string]string, texts ...string) []assert.R
 	return results
 }
 
-// updated is a test of an image update, which is near to one that pushes to another repository.
+// updated is a test of an image update, similar to one that pushes to another repository.
 const updated = `  - name: update
     apply:
     - apiVersion: image.toolkit.fluxcd.io/v1
@@ -255,10 +255,11 @@ const updated = `  - name: update
     - value: {object: {kind: ImageUpdateAutomation, namespace: flux-system, name: other}, expression: object.spec.suspend}
 `
 
-// nearMiss is an assertion that fails, with what the result says.
+// nearMiss is an assertion that fails, with a text in the result.
 type nearMiss struct{ step, actual string }
 
-// nearMisses are assertions that differ from ones that hold in what they look at only.
+// nearMisses lists assertions that differ from passing ones only in the checked object or
+// value.
 var nearMisses = []nearMiss{
 	{step: "expect: [{exists: {apiVersion: v1, kind: ConfigMap, namespace: default, name: setting}}]", actual: "but it does not exist"},
 	{step: "expect: [{exists: {apiVersion: v2, kind: ConfigMap, namespace: default, name: settings}}]", actual: "but the API server does not serve ConfigMap in v2"},
@@ -266,9 +267,9 @@ var nearMisses = []nearMiss{
 	{step: "expect: [{absent: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}]", actual: "but it exists"},
 	{step: "expect: [{value: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, expression: object.data.color, equals: blue}}]", actual: `but it is "white"`},
 	{step: "expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}}]", actual: "but it exists"},
-	// Deleted by something else than Flux.
+	// Deleted by another program than Flux.
 	{step: "delete: [{apiVersion: v1, kind: ConfigMap, namespace: default, name: other}], expect: [{pruned: {apiVersion: v1, kind: ConfigMap, namespace: default, name: other}}]", actual: "but it was deleted, but is still in the inventory of Kustomization/flux-system/infra"},
-	// A field that Flux does not have applied.
+	// A field that Flux has not applied.
 	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {extra: x}}}}]", actual: "but it keeps the change of data.extra"},
 	{step: "expect: [{corrected: {object: {apiVersion: v1, kind: ConfigMap, namespace: default, name: settings}, merge: {data: {color: white}}}}]", actual: "the patch changes nothing"},
 	{step: "timeout: 3s, expect: [{event: {object: {kind: Kustomization, namespace: flux-system, name: infra}, reason: Progress}}]", actual: "other events are"},
@@ -278,7 +279,7 @@ var nearMisses = []nearMiss{
 	{step: "timeout: 3s, expect: [{committed: {file: infra/settings.yaml, content: 'color: blue'}}]", actual: "but the content does not match"},
 	{step: "expect: [{why: {object: {kind: Kustomization, namespace: flux-system, name: apps}, message: timeout}}]", actual: "but it has no problem"},
 	{step: "expect: [{order: [{kind: Kustomization, namespace: flux-system, name: apps}, {kind: Kustomization, namespace: flux-system, name: infra}]}]", actual: "Kustomization/flux-system/infra became ready before Kustomization/flux-system/apps"},
-	// Suspended: no assertion about its readiness holds.
+	// Suspended: no assertion about its readiness passes.
 	{step: "patch: [{object: {kind: Kustomization, namespace: flux-system, name: apps}, merge: {spec: {suspend: true}}}], expect: [{ready: {object: {kind: Kustomization, namespace: flux-system, name: apps}}}]", actual: "but it is suspended"},
 	{step: "apply: [{apiVersion: v1, kind: ConfigMap, metadata: {name: x, namespace: missing}}], expect: [{exists: {apiVersion: v1, kind: Namespace, name: default}}]", actual: `namespaces "missing" not found`},
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// traced has the fields of a trace that the test reads.
+// traced contains the fields of a trace that the test reads.
 type traced struct {
 	Object    tracedLink
 	AppliedBy tracedLink `json:"appliedBy"`
@@ -25,7 +25,7 @@ type tracedLink struct {
 	LastSucceeded, Since                                      string
 }
 
-// chains are an object and its sources, nearest first, for every method of
+// chains lists an object and its sources, nearest first, for every method of
 // deployment.
 var chains = map[string][]string{
 	"ks-git":        {"Kustomization/ks-git", "GitRepository/app"},

@@ -138,7 +138,7 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: viewer}
 subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: viewer}]
 `
 
-// screen has the fields of a status that the test reads.
+// screen contains the fields of a status that the test reads.
 type screen struct {
 	Healthy  bool
 	Object   tracedLink

@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// payloads are the payloads of Receivers that validate them.
+// payloads lists the payloads of Receivers that validate them.
 var payloads = map[string]string{"cdevents": `{
   "context": {"version": "0.4.1", "id": "1", "source": "/test", "type": "dev.cdevents.change.merged.0.2.0", "timestamp": "2026-11-01T10:00:00Z"},
   "subject": {"id": "1", "source": "/test", "type": "change", "content": {"repository": {"id": "1", "source": "/test"}}}
@@ -38,7 +38,7 @@ func TestTrigger(t *testing.T) {
 	token := tempFile(t, "token", "not to be seen\n")
 	for _, t := range webhook.Types() {
 		if t.Bears {
-			continue // requires an issuer of tokens
+			continue // requires a token issuer
 		}
 		f.shell.run("flux", "create", "secret", "receiver", t.Name, "--type="+t.Name, "--hostname=flux.example.com", "--token-file="+token)
 		f.shell.run("flux", "create", "receiver", t.Name, "--type="+t.Name, "--secret-ref="+t.Name, "--resource=GitRepository/app")

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// whyPause is the interval of `flux why` calls, whose answer is about one moment.
+// whyPause is the interval of `flux why` calls, each of which reports a single moment.
 const whyPause = time.Second
 
 // failure is a problem, created through Git or the Kubernetes API, and the expected output of `flux why`.
@@ -22,7 +22,7 @@ const whyPause = time.Second
 // registry.
 type failure struct {
 	name string
-	// nightly failures have the code of one that the e2e tier has.
+	// nightly is set for failures with the same code as a failure of the e2e tier.
 	nightly bool
 	// files are pushed to the directory of the failure.
 	files map[string]string
@@ -30,32 +30,31 @@ type failure struct {
 	objects string
 	// then breaks a healthy setup: it is called after the Kustomization app is ready.
 	then func(f *fixture)
-	// args are the arguments of `flux why`, by default "kustomization app".
+	// args lists the arguments of `flux why`, by default "kustomization app".
 	args []string
 	// root is the object of the root cause, as Kind/name, and code its code.
 	root, code string
-	// says are parts of the message, the details and the remedies of the root cause;
-	// never are words that its message and remedies must not contain, and hides those
-	// that the whole report must not contain.
+	// says lists texts in the message, the details and the fixes of the root cause. never lists texts that its
+	// message and fixes must not contain, and hides texts that the whole report must not contain.
 	says, never, hides []string
-	// fix makes the change that the remedies describe. After it and the commands of the
-	// remedies the object must become healthy.
+	// fix makes the change that the fixes describe. After the change and the commands of the fixes, the object
+	// must become healthy.
 	fix func(f *fixture)
-	// given are the values of the placeholders in the commands of the remedies.
+	// given contains the values of the placeholders in the commands of the fixes.
 	given map[string]func(f *fixture) string
-	// fails are the commands that must fail, with a part of their output.
+	// fails lists the commands that must fail, with a part of their output.
 	fails map[string]string
-	// broken means that nothing is fixed: each flux reconcile must fail with the same
-	// root cause. once means that other failures have these commands executed.
+	// broken is set if nothing is fixed: each flux reconcile must fail with the same root cause. once is set if
+	// other failures execute these commands.
 	broken, once bool
 }
 
-// inTier returns the failures of the e2e tier, or those that run only at night.
+// inTier returns the failures of the e2e tier, or the failures that only run at night.
 func inTier(failures []failure, nightly bool) []failure {
 	return slices.DeleteFunc(failures, func(c failure) bool { return c.nightly != nightly })
 }
 
-// withoutReconcile returns failures whose remedies are executed except for flux reconcile, which others execute.
+// withoutReconcile returns failures whose fixes are executed except for flux reconcile, which others execute.
 func withoutReconcile(failures []failure) []failure {
 	for i := range failures {
 		failures[i].once = true
@@ -102,7 +101,7 @@ func pushFiles(f *fixture, failures []failure) {
 	f.git.commit("Break everything", files)
 }
 
-// prepare creates the namespace of a failure with its objects, which are deleted in the end.
+// prepare creates the namespace of a failure with its objects, which are deleted at the end.
 func (c failure) prepare(f *fixture) {
 	f.t.Helper()
 	objects := strings.ReplaceAll(cmp.Or(c.objects, "${DEFAULT}"), "${DEFAULT}", whyDefault)
@@ -144,7 +143,7 @@ func waitReady(f *fixture) {
 	f.shell.run("flux", "wait", "kustomization", "app", "-n", f.namespace)
 }
 
-// check calls `flux why` until the expected answer, and executes the remedies.
+// check calls `flux why` until it returns the expected result, and executes the fixes.
 func (c failure) check(f *fixture) {
 	f.t.Helper()
 	found := c.find(f)
@@ -160,7 +159,7 @@ func (c failure) check(f *fixture) {
 	}
 }
 
-// find returns the root cause of the answer after checking its texts.
+// find returns the root cause of the result after checking its texts.
 func (c failure) find(f *fixture) finding {
 	f.t.Helper()
 	var report string
@@ -221,7 +220,7 @@ func untilWhy(f *fixture, args []string, accepts func(v verdict, code int) (find
 	}
 }
 
-// finding has the fields of a root cause that the tests read.
+// finding contains the fields of a root cause that the tests read.
 type finding struct {
 	Object            struct{ Kind, Namespace, Name string }
 	Code              string
@@ -229,7 +228,7 @@ type finding struct {
 	Details, Remedies []string
 }
 
-// verdict is an answer of flux why, and report its whole text.
+// verdict is the result of flux why, and report its whole text.
 type verdict struct {
 	report  string
 	Healthy bool

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNightlyWhyCluster breaks what all namespaces share: nodes, API services, CustomResourceDefinitions and controllers.
+// TestNightlyWhyCluster breaks objects that all namespaces share: nodes, API services, CustomResourceDefinitions and
+// controllers.
 func TestNightlyWhyCluster(t *testing.T) {
 	t.Parallel()
 	f := newWhole(t)
@@ -25,7 +26,7 @@ func TestNightlyWhyCluster(t *testing.T) {
 	}
 }
 
-// clusterFailures are healthy Kustomizations, and how the cluster breaks them.
+// clusterFailures lists healthy Kustomizations, and how the cluster breaks them.
 func clusterFailures() []failure {
 	const widgets = `apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -71,7 +72,7 @@ spec:
 					`-p=[{"op":"replace","path":"/status/artifact/url","value":"http://127.0.0.1:1/x.tar.gz"}]`)
 				f.shell.run("kubectl", "-n", f.namespace, "patch", "kustomization", "app", "--type=merge", `-p={"spec":{"force":true}}`)
 			},
-			// The controller repeats the download for minutes, and only its log has the reason.
+			// The controller retries the download for minutes, and only its log contains the reason.
 			root: "Kustomization/app", code: "progressing", says: []string{"127.0.0.1:1: connect: connection refused"},
 		},
 		{

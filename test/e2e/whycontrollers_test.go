@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// whyCrashingController lets a controller end twice while it waits for a Kustomization, as if that made it
-// panic. It is available afterwards.
+// whyCrashingController ends a controller twice while it waits for a Kustomization, as if it had panicked.
+// It is available afterwards.
 func whyCrashingController(f *fixture) {
 	failure{name: "crashing", objects: gitRepository + "---\n" + applied("app", "GitRepository", "app", "stuck", "wait: true, timeout: 10m")}.prepare(f)
 	f.eventually("the Kustomization to wait for its pods", resource(f.t, "Kustomization"), kube.Selection{Namespace: f.namespace, Name: "app"}, func(e kube.Event) bool {
@@ -43,7 +43,7 @@ func whyCrashingController(f *fixture) {
 	f.shell.run("flux", "why", "gitrepository", "app", "-n", f.namespace) // of another controller
 }
 
-// quitController makes the process of a controller end as after a panic: with a stack and exit code 2.
+// quitController ends the process of a controller like a panic: with a stack trace and exit code 2.
 func quitController(f *fixture, pod string) {
 	f.t.Helper()
 	folder, _, _ := strings.Cut(pod, "-") // of the UID

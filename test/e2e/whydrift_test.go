@@ -9,7 +9,7 @@ func driftFailures() []failure {
 	const differs = "Deployment/${NS}/web drifted"
 	raised := func(f *fixture) {
 		f.shell.run("kubectl", "-n", f.namespace, "patch", "resourcequota", "few", "--type=merge", `-p={"spec":{"hard":{"pods":"9"}}}`)
-		f.shell.run("kubectl", "-n", f.namespace, "delete", "replicaset", "--all") // its back-off is long by now
+		f.shell.run("kubectl", "-n", f.namespace, "delete", "replicaset", "--all") // its back-off is too long by now
 		waitReady(f)
 	}
 	fails := map[string]string{"flux diff kustomization app -n ${NS}": differs}

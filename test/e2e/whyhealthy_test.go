@@ -46,9 +46,9 @@ func runHealthy(f *fixture, cases []failure) {
 	}
 }
 
-// staysHealthy checks a twin from its creation on: no answer may have a problem, and
-// after the twin is ready and changed as given, it must be healthy. On a busy machine, a
-// controller may reconcile it later than why expects.
+// staysHealthy checks a twin from its creation: no result may contain a problem, and
+// after the twin has become ready and was changed, it must be healthy. On a busy machine,
+// the controller may reconcile it later than why expects.
 func staysHealthy(f *fixture, twin failure) {
 	f.t.Helper()
 	healthy := func(v verdict, code int) (finding, bool) {
@@ -69,7 +69,7 @@ func staysHealthy(f *fixture, twin failure) {
 	}
 }
 
-// healthyKustomizations are healthy Kustomizations that resemble those with problems.
+// healthyKustomizations lists healthy Kustomizations that resemble those with problems.
 func healthyKustomizations() []failure {
 	deployed := map[string]string{"web.yaml": troubled(`""`), "settings.yaml": plainMap}
 	const notes = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: notes}\ndata: {howto: \"SOPS writes ENC[AES256_GCM,data:…] and a key sops: into files\"}\n"
@@ -141,7 +141,7 @@ func healthyReleases() []failure {
 	return []failure{{name: "helm-fine", nightly: true, args: []string{"helmrelease", "app"}, files: files, objects: objects}}
 }
 
-// statusOfMissing deletes an object of an inventory: status fails like why.
+// statusOfMissing deletes an object in an inventory: status fails like why.
 func statusOfMissing(f *fixture) {
 	failure{name: "status"}.prepare(f)
 	waitReady(f)

@@ -7,10 +7,10 @@ func manifest(apiVersion, kind, rest string) string {
 	return "apiVersion: " + apiVersion + "\nkind: " + kind + "\nmetadata: {name: app}\n" + rest + "\n"
 }
 
-// podsOfApp is the rest of a workload whose pods are healthy.
+// podsOfApp is the remaining manifest of a workload whose pods are healthy.
 const podsOfApp = `selector: {matchLabels: {app: app}}, template: {metadata: {labels: {app: app}}, spec: {containers: [{name: app, image: "example.com/app:1"}]}}`
 
-// healthyWorkloads are Kustomizations with workloads that change, or that look as if something were missing.
+// healthyWorkloads lists Kustomizations with workloads that change, or that seem incomplete.
 func healthyWorkloads() []failure {
 	kubectl := func(args ...string) func(*fixture) {
 		return func(f *fixture) { f.shell.run("kubectl", append([]string{"-n", f.namespace}, args...)...) }
@@ -45,7 +45,7 @@ func healthyWorkloads() []failure {
 	return nightly(cases)
 }
 
-// healthySettings are Kustomizations whose settings refer to what is optional, or to what exists.
+// healthySettings lists Kustomizations whose settings refer to optional or existing objects.
 func healthySettings() []failure {
 	files := map[string]string{"settings.yaml": plainMap, "web.yaml": troubled(`""`)}
 	values := manifest("v1", "ConfigMap", "data: {color: blue}")
@@ -67,7 +67,7 @@ func healthySettings() []failure {
 	return nightly(cases)
 }
 
-// healthySources are sources, notifications and releases that have no result yet, or that nothing uses.
+// healthySources lists sources, notifications and releases that have no result yet, or that are not used.
 func healthySources() []failure {
 	files := map[string]string{"settings.yaml": plainMap}
 	alert := "---\napiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Provider\nmetadata: {name: chat}\nspec: {type: generic, address: \"http://127.0.0.1:1/chat\"}\n---\n" +

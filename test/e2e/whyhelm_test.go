@@ -16,7 +16,7 @@ func TestNightlyWhyReleases(t *testing.T) {
 	runFailures(newShared(t), failingReleases(), true)
 }
 
-// failingReleases are releases whose charts, values, manifests or objects fail.
+// failingReleases lists releases whose charts, values, manifests or objects fail.
 func failingReleases() []failure {
 	return slices.Concat(withoutReconcile(releaseFailures()), rejectedReleases(), unhealthyReleases())
 }
@@ -40,7 +40,7 @@ func releaseFailures() []failure {
 	}
 }
 
-// rejectedReleases are releases of charts with manifests that the API server rejects.
+// rejectedReleases lists releases of charts with manifests that the API server rejects.
 func rejectedReleases() []failure {
 	release := func(name, more string) string {
 		return patient(chartAt("./cases/"+name+"/chart", more))
@@ -100,7 +100,7 @@ func rejectedReleases() []failure {
 	}
 }
 
-// unhealthyReleases are releases whose Ready condition does not have the reason of the
+// unhealthyReleases lists releases whose Ready condition does not have the reason of the
 // failure.
 func unhealthyReleases() []failure {
 	args := []string{"helmrelease", "app"}

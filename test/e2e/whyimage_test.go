@@ -18,7 +18,7 @@ func TestNightlyWhyImages(t *testing.T) {
 	runFailures(f, slices.Concat(automationFailures(), pushFailures(f)), true)
 }
 
-// automationFailures are image automations that fail before the push to Git.
+// automationFailures lists image automations that fail before the push to Git.
 func automationFailures() []failure {
 	const update = `---
 apiVersion: image.toolkit.fluxcd.io/v1
@@ -63,7 +63,8 @@ spec: {interval: 1h, sourceRef: {kind: GitRepository, name: push-config}, git: {
 	}
 }
 
-// pushFailures are automations that may not push to the branch of their repository.
+// pushFailures lists automations without permission to push to the branch of their
+// repository.
 func pushFailures(f *fixture) []failure {
 	f.t.Helper()
 	locked := newGit(f.shell, f.cluster, f.namespace+"-locked")

@@ -16,7 +16,7 @@ func TestNightlyWhyKustomizations(t *testing.T) {
 	runFailures(newShared(t), failingKustomizations(), true)
 }
 
-// failingKustomizations are Kustomizations whose manifests, permissions or objects fail.
+// failingKustomizations lists Kustomizations whose manifests, permissions or objects fail.
 func failingKustomizations() []failure {
 	return slices.Concat(withoutReconcile(slices.Concat(kustomizationFailures(), applyFailures())),
 		rejections(), namespaceRejections(), resemblingKustomizations())
@@ -101,7 +101,7 @@ metadata: {name: w}
 	}
 }
 
-// applyFailures are Kustomizations that fail to apply their manifests, or whose objects do not become healthy.
+// applyFailures lists Kustomizations that fail to apply their manifests, or whose objects do not become healthy.
 func applyFailures() []failure {
 	yes := map[string]string{"settings.yaml": plainMap}
 	return []failure{
@@ -156,7 +156,7 @@ ${DEFAULT}`,
 	}
 }
 
-// resemblingKustomizations are Kustomizations that fail before or after the apply.
+// resemblingKustomizations lists Kustomizations that fail before or after the apply.
 func resemblingKustomizations() []failure {
 	return []failure{
 		{
@@ -174,7 +174,7 @@ func resemblingKustomizations() []failure {
 			objects: kustomizationWith("decryption: {provider: sops, secretRef: {name: sops-age}}"),
 			says:    []string{"Secret ${NS}/sops-age, referenced by .spec.decryption.secretRef.name, does not exist"}, never: []string{"do not decrypt"},
 			given: map[string]func(*fixture) string{"<key>": value("identity.agekey"), "<file>": fileWith("no key\n")},
-			fails: map[string]string{"flux reconcile kustomization app -n ${NS} --with-source": "Kustomization ${NS}/app is not ready: "}, // the Secret is there, and opens nothing
+			fails: map[string]string{"flux reconcile kustomization app -n ${NS} --with-source": "Kustomization ${NS}/app is not ready: "}, // the Secret exists, and decrypts nothing
 		},
 		{
 			name: "gizmo", nightly: true, root: "Kustomization/app", code: "api-missing", never: []string{"flux migrate"},

@@ -36,8 +36,8 @@ spec: {interval: 1h, retryInterval: 1h, path: ./%s, prune: true, targetNamespace
 `, name, path, kind, source, more)
 }
 
-// kustomizationWith returns a GitRepository and a Kustomization with additional spec,
-// and without a target namespace if the spec is only that.
+// kustomizationWith returns a GitRepository and a Kustomization with additional spec, and
+// without a target namespace if there is no other spec.
 func kustomizationWith(spec string) string {
 	if spec == "" {
 		spec = "force: false"

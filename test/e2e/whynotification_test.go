@@ -39,7 +39,7 @@ func notificationFailures() []failure {
 			name: "provider-unreachable", args: []string{"alert", "app"}, root: "Provider/chat", code: "notification-failed",
 			files: map[string]string{"settings.yaml": plainMap}, objects: "${DEFAULT}\n---\n" + alert("app", "chat") + "---\n" + provider,
 			says: []string{"the last notification of Alert/${NS}/app was not delivered", "check .spec.address"}, hides: []string{"not-for-output"},
-			// Events from before the correction of the Provider are not evidence.
+			// Events from before the correction of the Provider are ignored.
 			fix: func(f *fixture) {
 				statusReports(f, "alert app", "the last notification of Alert/"+f.namespace+"/app was not delivered")
 				f.shell.run("kubectl", "-n", f.namespace, "patch", "provider", "chat", "--type=merge", `-p={"spec":{"address":"`+f.git.url+`"}}`)
@@ -48,7 +48,7 @@ func notificationFailures() []failure {
 	}
 }
 
-// statusReports checks that flux status finds the problem that flux why has found.
+// statusReports checks that flux status reports the problem that flux why has found.
 func statusReports(f *fixture, object, problem string) {
 	f.t.Helper()
 	stdout, stderr, err := f.shell.try("flux", slices.Concat([]string{"status", "-n", f.namespace}, strings.Fields(object))...)

@@ -16,7 +16,7 @@ func TestNightlyWhyObjects(t *testing.T) {
 	runFailures(newShared(t), objectProblems(), true)
 }
 
-// objectProblems are problems of single objects: deleted, drifted, contested.
+// objectProblems lists problems of single objects: deleted, drifted, contested.
 func objectProblems() []failure {
 	return slices.Concat(withoutReconcile(objectFailures()), driftFailures(), deletionFailures(), ownerFailures())
 }

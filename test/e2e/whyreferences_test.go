@@ -16,8 +16,8 @@ func TestNightlyWhyReferences(t *testing.T) {
 	runFailures(newShared(t), failingReferences(), true)
 }
 
-// failingReferences are objects whose root cause is at the end of a reference, or in a field that the message does not
-// name.
+// failingReferences lists objects whose root cause is at the end of a reference, or in a field that the message does not
+// contain.
 func failingReferences() []failure {
 	all := slices.Concat(awaitedChildren(), sourceFields(), buildEntries(), releaseFields(), accounts(), automationFields())
 	return withoutReconcile(all)
@@ -36,7 +36,7 @@ func child(path, more string, files map[string]string) map[string]string {
 	return all
 }
 
-// awaitedChildren are Kustomizations that wait for the health of a Flux object.
+// awaitedChildren lists Kustomizations that wait for the health of a Flux object.
 func awaitedChildren() []failure {
 	const later = "---\napiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: later}\n" +
 		"spec: {interval: 1h, path: \"${PATH}\", prune: true, dependsOn: [{name: app}], sourceRef: {kind: GitRepository, name: app}}\n"
@@ -67,12 +67,12 @@ func awaitedChildren() []failure {
 	}
 }
 
-// sourceWith returns a GitRepository and a Kustomization with a more of spec for the source.
+// sourceWith returns a GitRepository and a Kustomization with additional spec of the source.
 func sourceWith(spec string) string {
 	return strings.Replace(whyDefault, "ref: {branch: main}", spec, 1)
 }
 
-// sourceFields are sources with a wrong field.
+// sourceFields lists sources with a wrong field.
 func sourceFields() []failure {
 	yes := map[string]string{"settings.yaml": plainMap}
 	main := "ref: {branch: main}, "
@@ -103,7 +103,7 @@ spec: {sources: [{alias: app, kind: GitRepository, name: app}], artifacts: [{nam
 	}
 }
 
-// buildEntries are directories that kustomize does not build.
+// buildEntries lists directories that kustomize does not build.
 func buildEntries() []failure {
 	build := func(name, says, kustomization string, files map[string]string) failure {
 		all := map[string]string{"kustomization.yaml": kustomization}
@@ -126,7 +126,7 @@ func buildEntries() []failure {
 	}
 }
 
-// releaseFields are releases with a wrong field, value or chart.
+// releaseFields lists releases with a wrong field, value or chart.
 func releaseFields() []failure {
 	args := []string{"helmrelease", "app"}
 	none := map[string]string{"kustomization.yaml": "resources: []\n", "chart/Chart.yaml": chart}
@@ -155,7 +155,7 @@ func releaseFields() []failure {
 	}
 }
 
-// accounts are objects with permissions, limits and metadata that the API server rejects.
+// accounts lists objects with permissions, limits and metadata that the API server rejects.
 func accounts() []failure {
 	yes := map[string]string{"settings.yaml": plainMap}
 	return []failure{
@@ -179,7 +179,7 @@ func accounts() []failure {
 	}
 }
 
-// automationFields are image automations, Alerts and Receivers with a wrong field.
+// automationFields lists image automations, Alerts and Receivers with a wrong field.
 func automationFields() []failure {
 	yes := map[string]string{"settings.yaml": plainMap}
 	automation := func(git, path string) string {

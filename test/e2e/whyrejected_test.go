@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// rejections are manifests that the API server rejects.
+// rejections lists manifests that the API server rejects.
 func rejections() []failure {
 	const badPort, goodPort = "ports: [{port: 99999, targetPort: 8080}]", "ports: [{port: 8080}]"
 	const web = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  replicas: 0\n  selector: {matchLabels: {app: web}}\n" +
@@ -57,7 +57,7 @@ func rejections() []failure {
 	}
 }
 
-// namespaceRejections are manifests that a namespace or an admission webhook does not allow.
+// namespaceRejections lists manifests that a namespace or an admission webhook does not allow.
 func namespaceRejections() []failure {
 	return []failure{
 		{

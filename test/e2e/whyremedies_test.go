@@ -15,9 +15,9 @@ var (
 	placeholder = regexp.MustCompile(`<[a-z-]+>`)
 )
 
-// remedyCommand returns the command of a remedy: all of it, or the part after its last
-// colon. A program name anywhere else is an error, since a reader would take it for a
-// command, too.
+// remedyCommand returns the command of a fix: the whole text, or the text after its last
+// colon. A program name anywhere else is an error, because readers could also take it for
+// a command.
 func remedyCommand(t *testing.T, remedy string) (command string, ok bool) {
 	t.Helper()
 	at := programs.FindStringSubmatchIndex(remedy)
@@ -31,8 +31,8 @@ func remedyCommand(t *testing.T, remedy string) (command string, ok bool) {
 	return "", false
 }
 
-// execute runs the commands of the remedies as printed. Each must succeed, unless
-// the failure lists its failure.
+// execute runs the commands of the fixes as printed. Each must succeed, unless the
+// failure lists it in fails.
 func (c failure) execute(f *fixture, found finding) {
 	f.t.Helper()
 	fails := map[string]string{}
@@ -68,7 +68,7 @@ func (c failure) execute(f *fixture, found finding) {
 	}
 }
 
-// filled replaces the placeholders of a command by their values.
+// filled replaces the placeholders in a command with their values.
 func (c failure) filled(f *fixture, command string) string {
 	f.t.Helper()
 	return placeholder.ReplaceAllStringFunc(command, func(name string) string {
@@ -88,8 +88,8 @@ func fileWith(content string) func(*fixture) string {
 	return func(f *fixture) string { return tempFile(f.t, "value", content) }
 }
 
-// runRemedy runs the command of a remedy, in a clone of the repository if the remedy
-// requires it, and returns its output and exit code.
+// runRemedy runs the command of a fix, in a clone of the repository if the fix requires
+// it, and returns its output and exit code.
 func runRemedy(f *fixture, remedy, command string) (output string, code int) {
 	f.t.Helper()
 	dir := f.t.TempDir()

@@ -62,7 +62,7 @@ spec:
 	}
 }
 
-// requestCase is a command, a part of its answer, and the number of its requests.
+// requestCase is a command, a part of its output, and the number of its requests.
 type requestCase struct {
 	args, answer string
 	requests     int
@@ -81,7 +81,7 @@ func requestCases() []requestCase {
 		{args: "why helmrelease chartless", answer: source, requests: 10},
 		{args: "status kustomization behind", answer: source, requests: 11},                                         // also its own events,
 		{args: "status gitrepository broken", answer: source, requests: 8},                                          // the events of the root are its own
-		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 8}, // the archive of its source has the file
+		{args: "why kustomization crash", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 8}, // the archive of its source contains the file
 		{args: "why kustomization after", answer: "✗ Kustomization/apps/crash: Deployment/apps/crash", requests: 9},
 		{args: "why deployment crash", answer: "✗ Deployment/apps/crash", requests: 9},
 		{args: "why kustomization invalid", answer: "✗ Kustomization/apps/invalid: ", requests: 7}, // the archive of its source,
@@ -96,7 +96,7 @@ func requestCases() []requestCase {
 const controllerPods = "GET /api/v1/namespaces/flux-system/pods?limit=10000"
 
 // controllersInterrupted reports whether a controller has been unavailable since its rollout: on a busy machine, it
-// may lose its lease, and restarts.
+// can lose its lease and restart.
 func controllersInterrupted(f *fixture) bool {
 	f.t.Helper()
 	const times = `jsonpath={range .items[*]}{.status.conditions[?(@.type=="Available")].lastTransitionTime} {.status.conditions[?(@.type=="Progressing")].lastUpdateTime}{"\n"}{end}`

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestNightlyWhySituations has situations that were diagnosed wrongly or only partly before.
+// TestNightlyWhySituations checks situations that were previously diagnosed incorrectly or incompletely.
 func TestNightlyWhySituations(t *testing.T) {
 	t.Parallel()
 	f := newShared(t)
@@ -16,7 +16,7 @@ func TestNightlyWhySituations(t *testing.T) {
 	runFailures(f, withoutReconcile(all), true)
 }
 
-// failingHook returns a Job of a chart that runs at a point of the life of its release, and fails.
+// failingHook returns a chart Job that runs as a hook of the release, and fails.
 func failingHook(hook string) string {
 	return `apiVersion: batch/v1
 kind: Job
@@ -29,7 +29,7 @@ spec:
 `
 }
 
-// releaseSituations are releases whose root cause is not in their own status.
+// releaseSituations lists releases whose root cause is not in their own status.
 func releaseSituations() []failure {
 	args := []string{"helmrelease", "app"}
 	const none = "resources: []\n"
@@ -54,7 +54,7 @@ func releaseSituations() []failure {
 			then: func(f *fixture) {
 				f.shell.run("flux", "wait", "helmrelease", "app", "-n", f.namespace)
 				f.shell.run("kubectl", "-n", f.namespace, "delete", "helmrelease", "app", "--wait=false")
-				f.t.Cleanup(func() { // the hook would keep the namespace
+				f.t.Cleanup(func() { // the hook would block the deletion of the namespace
 					free := map[string]any{"metadata": map[string]any{"finalizers": nil}}
 					if _, err := f.cluster.Client.MergePatch(context.Background(), resource(f.t, "HelmRelease"), f.namespace, "app", free); err != nil {
 						f.t.Error(err)
@@ -65,7 +65,7 @@ func releaseSituations() []failure {
 	}
 }
 
-// awaitedReleases are Kustomizations that wait for a HelmRelease or an image resource that fails.
+// awaitedReleases lists Kustomizations that wait for a HelmRelease or an image resource that fails.
 func awaitedReleases() []failure {
 	release := func(name string, more string) string {
 		return "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: child}\nspec:\n  interval: 1h\n  timeout: 10s\n" +
@@ -92,7 +92,7 @@ func awaitedReleases() []failure {
 	}
 }
 
-// objectSituations are Kubernetes objects that do not do their work, although their Kustomization is ready.
+// objectSituations lists Kubernetes objects that do not work, although their Kustomization is ready.
 func objectSituations() []failure {
 	budget := "apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\nspec: {minAvailable: 1, selector: {matchLabels: {app: web}}}\n"
 	plain := strings.ReplaceAll(kustomizationWith("wait: false"), "timeout: 20s", "timeout: 5m")

@@ -18,7 +18,7 @@ func TestNightlyWhySources(t *testing.T) {
 	runFailures(f, failingSources(), true)
 }
 
-// failingSources are sources that cannot be fetched.
+// failingSources lists sources that cannot be fetched.
 func failingSources() []failure {
 	return slices.Concat(withoutReconcile(sourceFailures()), resemblingSources())
 }
@@ -66,7 +66,7 @@ stringData: {username: dev, password: guessed}
 	}
 }
 
-// resemblingSources are sources whose URLs and revisions look like HTTP status codes.
+// resemblingSources lists sources whose URLs and revisions look like HTTP status codes.
 func resemblingSources() []failure {
 	git := func(spec string) string {
 		return "apiVersion: source.toolkit.fluxcd.io/v1\nkind: GitRepository\nmetadata: {name: app}\nspec: {interval: 1h, timeout: 20s, " + spec + "}\n"

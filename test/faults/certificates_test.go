@@ -64,7 +64,7 @@ func (a *authority) issue(t *testing.T, until time.Time) (certificate, key []byt
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: encoded})
 }
 
-// TestExpiredCertificates checks that commands end with the certificate that has expired and a remedy.
+// TestExpiredCertificates checks that the error contains the expired certificate and a fix.
 func TestExpiredCertificates(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.Programs(t)}

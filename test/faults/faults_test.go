@@ -89,8 +89,7 @@ func kustomization() (controllers.Kind, kube.Resource) {
 	return k, kube.Of(k)
 }
 
-// say writes a Ready condition like the controller, and handles a reconciliation
-// request if there is one.
+// say writes a Ready condition like the controller, and handles a pending reconciliation request.
 func (w *world) say(t *testing.T, namespace, name, message string) {
 	t.Helper()
 	_, r := kustomization()
@@ -151,8 +150,8 @@ func (w *world) proxy(t *testing.T) *testcluster.Proxy {
 	return p
 }
 
-// first responds to the first request of each sort instead of the server and
-// records the order of all requests.
+// first responds to the first request of each kind instead of the server and records the order of all
+// requests.
 type first struct {
 	mu       sync.Mutex
 	answered map[string]bool
@@ -218,7 +217,7 @@ func (w *world) forgotten(t *testing.T, namespace string) {
 	}
 }
 
-// busy checks that a 429 with Retry-After only delays each sort of request.
+// busy checks that a 429 with Retry-After only delays each kind of request.
 func (w *world) busy(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	refuse := func(rw http.ResponseWriter) {

@@ -26,11 +26,11 @@ import (
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// gitTimeout is the --timeout of commands whose Git server stalls, which they wait for. Others
-// end before theirs.
+// gitTimeout is the --timeout of commands whose Git server stalls. They run until the timeout; other
+// commands end earlier.
 const gitTimeout = 5 * time.Second
 
-// The messages about faults of Git servers, and the remedy that follows them.
+// The messages about faults of Git servers, and their fixes.
 const (
 	gitStalled = "timed out after 5s"
 	gitLost    = "the server closed the connection: "
@@ -42,13 +42,13 @@ const (
 	gitReach   = "check that the host is reachable, or increase --timeout"
 )
 
-// gitFault is a fault at one point of a command, with the message and the remedy.
+// gitFault is a fault at one point of a command, with the message and the fix.
 type gitFault struct{ at, how, message, remedy string }
 
-// httpFaults are the faults of a Git server over HTTPS.
+// httpFaults lists the faults of a Git server over HTTPS.
 var httpFaults = map[string]func(w http.ResponseWriter, r *http.Request){
 	"stalls": func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body) // the end of the connection is noticed after the body only
+		_, _ = io.Copy(io.Discard, r.Body) // the closed connection is detected only after the body
 		<-r.Context().Done()
 	},
 	"503": func(w http.ResponseWriter, _ *http.Request) {
@@ -59,25 +59,25 @@ var httpFaults = map[string]func(w http.ResponseWriter, r *http.Request){
 		text := "001e# service=git-upload-pack\n0000"
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/git-upload-pack") && r.Header.Get("Git-Protocol") == "version=2":
-			// The answer to ls-refs ends in a reference: git can report nothing but the lost connection.
+			// The response to ls-refs ends within a reference: git can only report the lost connection.
 			text = "003d1f2e3d4c5b6a"
 		case strings.HasSuffix(r.URL.Path, "/git-upload-pack"):
 			text = "0008NAK\n0100\x01PACK"
 		case strings.HasSuffix(r.URL.Path, "/git-receive-pack"):
 			text = "0030\x01000eunpack"
 		}
-		_, _ = io.WriteString(w, text) // the client may have gone
+		_, _ = io.WriteString(w, text) // the client may have disconnected
 		w.(http.Flusher).Flush()
 		panic(http.ErrAbortHandler)
 	},
 }
 
-// sshFaults are the faults of a Git server over SSH.
+// sshFaults lists the faults of a Git server over SSH.
 var sshFaults = map[string]testgit.Fault{"stalls": testgit.Stall, "drops": testgit.Drop, "fails": testgit.Fail}
 
 const gitFailed = "the Git command failed on the server: fatal: out of disk space"
 
-// httpReads are the faults while a repository is read over HTTPS, sshReads over SSH.
+// httpReads lists the faults while a repository is read over HTTPS, sshReads over SSH.
 var (
 	httpReads = append(httpBegins("git-upload-pack"), []gitFault{
 		{"/git-upload-pack", "stalls", gitStalled, gitReach},
@@ -105,7 +105,7 @@ var (
 	}...)
 )
 
-// gitCauses are the causes among what git, ssh and curl print.
+// gitCauses lists the causes in the output of git, ssh and curl.
 var gitCauses = map[string]string{
 	"/info/refs?service=git-upload-pack 503":   "unable to access ",
 	"/info/refs?service=git-upload-pack drops": "unable to access ",
@@ -120,7 +120,7 @@ var gitCauses = map[string]string{
 	"git-upload-pack transfer fails":           "out of disk space",
 }
 
-// fetches returns the faults with the message and the remedy of a fetch by the program git.
+// fetches returns the faults with the message and the fix of a fetch with git.
 func fetches(faults []gitFault) []gitFault {
 	faults = slices.Clone(faults)
 	for i, f := range faults {
@@ -132,7 +132,7 @@ func fetches(faults []gitFault) []gitFault {
 	return faults
 }
 
-// httpBegins are the faults until the references of the server are read over HTTPS.
+// httpBegins lists the faults until the references of the server are read over HTTPS.
 func httpBegins(service string) []gitFault {
 	at := "/info/refs?service=" + service
 	return []gitFault{
@@ -142,7 +142,7 @@ func httpBegins(service string) []gitFault {
 	}
 }
 
-// sshBegins are the faults until the references of the server are read over SSH.
+// sshBegins lists the faults until the references of the server are read over SSH.
 func sshBegins(service string) []gitFault {
 	return []gitFault{
 		{service + " command", "stalls", gitStalled, gitReach},
@@ -196,8 +196,7 @@ func (w *world) overSSH(t *testing.T, at, how string) faultyGit {
 }
 
 // git injects each fault into each point of each command that uses Git. The command ends within
-// --timeout with a message and a remedy, and neither the repository nor the temporary folder has
-// anything of it.
+// --timeout with a message and a fix, and leaves nothing in the repository or the temporary directory.
 func (w *world) git(t *testing.T) {
 	reads := map[string]invocation{"bootstrap": w.bootstrapFrom, "diff": w.diffRevision}
 	for verb, args := range reads {
@@ -229,7 +228,7 @@ func (w *world) git(t *testing.T) {
 	}
 }
 
-// invocation returns the folder and the command line of a command that uses a Git server.
+// invocation returns the directory and the command line of a command that uses a Git server.
 type invocation func(t *testing.T, name string, g faultyGit) (folder string, args []string)
 
 func (w *world) bootstrapFrom(_ *testing.T, name string, g faultyGit) (string, []string) {
@@ -280,7 +279,7 @@ func (w *world) fetchBase(t *testing.T, name string, g faultyGit) (string, []str
 	return clone, []string{"diff", "--base=base", "--fetch", "--path=."}
 }
 
-// stateOf returns the references and files of a clone, with locks and parts of packs.
+// stateOf returns the references and files of a clone, including locks and incomplete packs.
 func stateOf(t *testing.T, clone string) string {
 	t.Helper()
 	if clone == "" {
@@ -337,7 +336,7 @@ func (w *world) gitFault(t *testing.T, verb string, f gitFault, serve func(*test
 		}
 		p.endsItsChildren()
 		if left, err := os.ReadDir(p.temporary); err != nil || len(left) > 0 {
-			p.fatalf("left in the temporary folder: %v, %v", left, err)
+			p.fatalf("left in the temporary directory: %v, %v", left, err)
 		}
 	})
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// hangingRow is a command on a Kustomization app of which every request hangs once.
+// hangingRow is a command on a Kustomization app in which each request hangs once.
 type hangingRow struct {
 	args string
 	// answered means that a controller handles the requests for a reconciliation.
@@ -53,8 +53,8 @@ var hangingRows = map[string]hangingRow{
 	"build":          {args: "build ks app --path DIR"},
 }
 
-// hanging lets every request of every command hang: SIGTERM ends the command, and so does
-// --timeout with a message, or a report that lists what could not be read.
+// hanging makes every request of every command hang: SIGTERM ends the command, and --timeout ends it with a message, or
+// a report that lists the objects that could not be read.
 func (w *world) hanging(t *testing.T) {
 	for name, row := range hangingRows {
 		ids := w.requestsOf(t, row, "hanging-"+strings.NewReplacer(" ", "-", "--", "").Replace(name))
@@ -73,7 +73,7 @@ func (w *world) hanging(t *testing.T) {
 				p.stops(syscall.SIGTERM)
 			})
 			if row.lasts && lasting(id) {
-				continue // --timeout does not bound it
+				continue // not limited by --timeout
 			}
 			t.Run(name+", "+id+", --timeout", func(t *testing.T) {
 				t.Parallel()
@@ -91,7 +91,7 @@ func (w *world) hanging(t *testing.T) {
 	}
 }
 
-// start runs the row in a namespace of its own.
+// start runs the row in a separate namespace.
 func (r hangingRow) start(t *testing.T, w *world, namespace, kubeconfig string, flags ...string) *process {
 	t.Helper()
 	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
@@ -106,7 +106,7 @@ func (r hangingRow) start(t *testing.T, w *world, namespace, kubeconfig string, 
 	return w.start(t, kubeconfig, slices.Concat(args, []string{"-n", namespace}, flags)...)
 }
 
-// controllerManifest is a controller whose pod claims to run.
+// controllerManifest is a controller whose pod has the status running.
 const controllerManifest = `
 apiVersion: apps/v1
 kind: Deployment
@@ -127,7 +127,7 @@ status:
   containerStatuses: [{name: manager, image: kustomize-controller, imageID: x, ready: true, restartCount: 0, state: {running: {}}}]
 `
 
-// requestsOf returns the requests of an undisturbed run, without those that are repeated.
+// requestsOf returns the requests of an undisturbed run, without repeated ones.
 func (w *world) requestsOf(t *testing.T, row hangingRow, namespace string) []string {
 	t.Helper()
 	proxy := w.proxy(t)
@@ -142,7 +142,7 @@ func (w *world) requestsOf(t *testing.T, row hangingRow, namespace string) []str
 			quiet <- struct{}{}
 		}
 		mu.Unlock()
-		if row.lasts && strings.HasSuffix(id, "/log") { // the pod has no node, and the server would refuse it
+		if row.lasts && strings.HasSuffix(id, "/log") { // the pod has no node, and the server would reject it
 			<-r.Context().Done()
 			return true
 		}
@@ -174,8 +174,8 @@ func (w *world) requestsOf(t *testing.T, row hangingRow, namespace string) []str
 	return ids
 }
 
-// spare reports whether a request is for the older of two versions in which kinds are read at the same time. The command
-// cancels it when the server responds to that for the newer version, which it serves here.
+// spare reports whether a request is for the older of two versions of a kind that are read in parallel. The command
+// cancels it when the server responds to the request for the newer version, which it serves here.
 func spare(r *http.Request) bool {
 	return slices.ContainsFunc(controllers.Kinds, func(k controllers.Kind) bool {
 		return k.Portable != "" && strings.HasPrefix(r.URL.Path, "/apis/"+k.Group+"/"+k.Portable+"/") && strings.Contains(r.URL.Path+"/", "/"+k.Resource+"/")
@@ -186,7 +186,7 @@ func spare(r *http.Request) bool {
 // response before the first line.
 func lasting(id string) bool { return strings.HasPrefix(id, "watch") || strings.HasSuffix(id, "/log") }
 
-// requestID names a request without its namespace.
+// requestID identifies a request without its namespace.
 func requestID(r *http.Request, namespace string) string {
 	return sort(r) + " " + strings.ReplaceAll(r.URL.Path, namespace, "NAMESPACE")
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/build/helm"
 )
 
-// TestEndlessIndex checks that reading the index of a Helm repository, or a chart, that does not
-// end stops at a limit that the error names.
+// TestEndlessIndex checks that reading an endless Helm repository index or chart stops at a
+// limit, which the error contains.
 func TestEndlessIndex(t *testing.T) {
 	t.Parallel()
 	const index = "apiVersion: v1\nentries:\n  app:\n  - {name: app, version: 1.0.0, urls: [app.tgz]}\n"
@@ -39,7 +39,8 @@ func TestEndlessIndex(t *testing.T) {
 	}
 }
 
-// TestEndlessTags checks that the tags of a chart are read up to a limit that the error names.
+// TestEndlessTags checks that reading the tags of a chart stops at a limit, which the error
+// contains.
 func TestEndlessTags(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

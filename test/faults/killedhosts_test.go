@@ -23,7 +23,7 @@ type keptHost interface {
 	testgithost.Keyed
 }
 
-// killedHosts are bootstraps on hosts other than GitHub, with their special features: a
+// killedHosts lists bootstraps on hosts other than GitHub, with their special features: a
 // token that cannot be read again, and a personal project.
 var killedHosts = map[string]struct {
 	open func() (keptHost, *testgithost.Server, error)

@@ -26,10 +26,11 @@ import (
 type killer struct {
 	mu   sync.Mutex
 	seen []string
-	// at is the number of the change to kill at, 0 for none; late means after the server.
+	// at is the number of the change at which the process is killed, 0 for none; late kills it
+	// after the server has handled the change.
 	at   int
 	late bool
-	// kill kills the process and returns after its exit.
+	// kill kills the process and waits for its exit.
 	kill func()
 }
 
@@ -41,7 +42,7 @@ func (k *killer) arrive(what string) int {
 	return len(k.seen)
 }
 
-// strikes kills the process if number is the change to kill at.
+// strikes kills the process at the selected change.
 func (k *killer) strikes(number int, late bool) bool {
 	k.mu.Lock()
 	hit := number == k.at && late == k.late

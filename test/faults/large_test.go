@@ -16,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
-// TestLargeInput sends SIGTERM to commands in the middle of large files, and of a standard input
-// that does not end. They would read longer than testlimit.Wait, exit because of the signal, and leave no file.
+// TestLargeInput sends SIGTERM to commands that are reading large files, or an endless standard input. Without
+// the signal, they would read for longer than testlimit.Wait. They must leave no files.
 func TestLargeInput(t *testing.T) {
 	t.Parallel()
 	flux := filepath.Join(testcluster.Programs(t), "flux")
@@ -29,7 +29,7 @@ func TestLargeInput(t *testing.T) {
 	check(t, os.Mkdir(manifests, 0o700))
 	largest := filepath.Join(manifests, "0.yaml")
 	check(t, os.WriteFile(largest, []byte(strings.Repeat("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n", 500_000)), 0o600))
-	for i := range 4000 { // a minute for each hundred
+	for i := range 4000 { // one minute for each hundred
 		check(t, os.Link(largest, filepath.Join(manifests, fmt.Sprintf("%d.yaml", i+1))))
 	}
 	for name, row := range map[string]struct {

@@ -30,7 +30,7 @@ import (
 // matrixRow is a command that is killed at each of its requests and at each line
 // of its output.
 type matrixRow struct {
-	// args are the arguments in addition to the namespace and the components.
+	// args lists the arguments in addition to the namespace and the components.
 	args func(t *testing.T, w *world, v *killedRun) []string
 	// git means that the command pushes to its own repository.
 	git bool
@@ -64,7 +64,7 @@ func privateKey(t *testing.T) string {
 	return file
 }
 
-// killedRun is a command in its own namespace.
+// killedRun is a command in a separate namespace.
 type killedRun struct {
 	t         *testing.T
 	w         *world

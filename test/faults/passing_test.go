@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// passingFaults are faults that affect a request once.
+// passingFaults lists faults that affect a request once.
 var passingFaults = map[string]func(*world, *testing.T, http.ResponseWriter, *http.Request){
 	"429": status(http.StatusTooManyRequests, "TooManyRequests"),
 	"500": status(http.StatusInternalServerError, "InternalError"),
@@ -35,7 +35,7 @@ func status(code int, reason string) func(*world, *testing.T, http.ResponseWrite
 	}
 }
 
-// reset resets a connection like a process that is killed.
+// reset resets a connection, like the exit of a killed process.
 func reset(t *testing.T, w http.ResponseWriter) {
 	conn, _, err := w.(http.Hijacker).Hijack()
 	if err != nil {
@@ -82,7 +82,7 @@ func half(w *world, t *testing.T, rw http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// enduring are commands on a Kustomization app that must succeed despite a fault of any
+// enduring lists commands on a Kustomization app that must succeed despite a fault of any
 // one of their requests. For those that wait, a controller is simulated.
 var enduring = map[string]struct {
 	args     []string
@@ -199,8 +199,8 @@ func (w *world) permanent(t *testing.T, namespace string) {
 	}
 }
 
-// refusedWatch checks that a failure of the watch after a successful list is reported,
-// and that changes are printed as soon as the watch works.
+// refusedWatch checks that a failed watch after a successful list is reported, and that changes
+// are printed as soon as the watch succeeds.
 func (w *world) refusedWatch(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	proxy := w.proxy(t)
@@ -223,7 +223,8 @@ func (w *world) refusedWatch(t *testing.T, namespace string) {
 	}
 }
 
-// expelled checks that a watch that is interrupted and then rejected with 401 ends with a remedy.
+// expelled checks that a watch that is interrupted and then rejected with 401 ends with an error
+// and a fix.
 func (w *world) expelled(t *testing.T, namespace string) {
 	w.kustomizations(t, namespace, "app")
 	for _, args := range [][]string{{"get", "ks", "--watch"}, {"reconcile", "ks", "app"}} {

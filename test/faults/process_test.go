@@ -27,7 +27,7 @@ type process struct {
 	stderr *transcript
 	ended  chan struct{}
 	err    error
-	// temporary is its temporary folder.
+	// temporary is its temporary directory.
 	temporary string
 }
 
@@ -65,7 +65,7 @@ func (w *world) start(t *testing.T, kubeconfig string, args ...string) *process 
 	return w.startIn(t, "", kubeconfig, args...)
 }
 
-// startIn runs flux in a folder, "" for that of the tests.
+// startIn runs flux in a directory, or in the test directory if it is "".
 func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, line: "flux " + strings.Join(args, " "), stdout: newTranscript(), stderr: newTranscript(), ended: make(chan struct{}), temporary: t.TempDir()}
@@ -89,7 +89,7 @@ func (w *world) startIn(t *testing.T, folder, kubeconfig string, args ...string)
 	return p
 }
 
-// environment returns the environment of a process. Its home and its temporary folder are folders of
+// environment returns the environment of a process. Its home and its temporary directory are directories of
 // the test, because a killed process leaves files.
 func environment(t *testing.T, kubeconfig string, more ...string) []string {
 	t.Helper()
@@ -143,7 +143,7 @@ func (p *process) exits(code int) {
 	}
 }
 
-// endsItsChildren waits until no process has the environment of this one.
+// endsItsChildren waits until no child process is left.
 func (p *process) endsItsChildren() {
 	p.t.Helper()
 	late := time.After(testlimit.Wait)
@@ -164,7 +164,7 @@ func (p *process) endsItsChildren() {
 	}
 }
 
-// children returns the command lines of processes with the temporary folder of this one.
+// children returns the command lines of processes with the temporary directory of this one.
 func (p *process) children() []string {
 	p.t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -175,7 +175,7 @@ func (p *process) children() []string {
 	for _, file := range files {
 		environment, err := os.ReadFile(file)
 		if err != nil || !strings.Contains(string(environment), "TMPDIR="+p.temporary) {
-			continue // it has ended, or is of another process
+			continue // the process has exited, or was not started by this one
 		}
 		line, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline")) // empty if it has ended meanwhile
 		found = append(found, strings.ReplaceAll(string(line), "\x00", " "))

@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// faultyRegistry is a registry that responds with a fault to requests of one sort.
+// faultyRegistry is a registry that responds with a fault to one kind of request.
 type faultyRegistry struct {
 	handler http.Handler
 	address string
@@ -67,7 +67,7 @@ func (f *faultyRegistry) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault(w, r, f.handler)
 }
 
-// set injects a fault from now on, "" for none, and forgets the sorts of requests.
+// set injects a fault, or none if it is "", and clears the recorded kinds of requests.
 func (f *faultyRegistry) set(at string, fault func(http.ResponseWriter, *http.Request, http.Handler)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,8 +128,9 @@ func drop(w http.ResponseWriter, r *http.Request, from http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
-// TestRegistryFaults lets the registry send every sort of response at a byte a second, and break off
-// in the middle of it. Each command ends by --timeout or with an error, and leaves nothing half written.
+// TestRegistryFaults makes the registry send every kind of response at one byte per second, and close
+// the connection in the middle of it. Each command ends with an error, or after --timeout, and leaves no
+// incomplete files.
 func TestRegistryFaults(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.Programs(t)}

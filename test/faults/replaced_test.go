@@ -10,9 +10,9 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// replaced restarts the API server with the same port and data during a watch and
-// reconciliations. Their connections stay cut for so long that they miss the changes
-// made meanwhile.
+// replaced restarts the API server with the same port and data during a watch and reconciliations.
+// Their connections stay interrupted until other changes have been made, so they miss these
+// changes.
 func (w *world) replaced(t *testing.T) {
 	const namespace, together = "replaced", "together"
 	w.seed(t, "", "apiVersion: v1\nkind: Namespace\nmetadata: {name: "+namespace+"}\n")
@@ -65,7 +65,8 @@ func (w *world) replaced(t *testing.T) {
 	if !strings.Contains(several.stderr.String(), "main@sha1:2") {
 		several.fatalf("the new revision is not reported")
 	}
-	// Whether the response to its request for a reconciliation arrived before the cut is not known.
+	// It is unknown whether the response to its reconciliation request arrived before the
+	// interruption.
 	if !regexp.MustCompile("doomed.*(deleted|not found)").MatchString(several.stderr.String()) {
 		several.fatalf("the deletion is not reported")
 	}

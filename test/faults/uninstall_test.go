@@ -10,14 +10,14 @@ import (
 	"github.com/fluxkit/flux/test/support/tier"
 )
 
-// TestKilledUninstall kills uninstall at its requests and lines. Uninstall removes the
-// CustomResourceDefinitions, too, so the runs on a server are sequential.
+// TestKilledUninstall kills uninstall at its requests and output lines. The runs on one
+// server are sequential, because uninstall also removes the CustomResourceDefinitions.
 func TestKilledUninstall(t *testing.T) {
 	t.Parallel()
 	w := &world{bin: testcluster.Programs(t), cluster: sandboxes.Acquire(t, testcluster.Whole)}
 	install := matrixRow{args: func(*testing.T, *world, *killedRun) []string { return []string{"install"} }}
 	w.countKills(t, 50)
-	// again installs Flux, and returns the uninstallation of it.
+	// again installs Flux, and returns the next uninstallation.
 	again := func(t *testing.T, id string) *killedRun {
 		v := w.newKilledRun(t, install, id)
 		if out, _, err := v.run(0, false, 0); err != nil {

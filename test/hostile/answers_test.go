@@ -12,16 +12,16 @@ import (
 	"testing"
 )
 
-// answer is a response of an API server that does not end: a text, and one that is repeated.
+// answer is an endless response of an API server: a text, and one that is repeated.
 type answer struct {
 	path        string
 	status      int
 	begin, more string
-	// zipped compresses the response, so that little of it is sent.
+	// zipped compresses the response, so that little data is sent.
 	zipped bool
 }
 
-// hostileServer is an API server of which one response does not end.
+// hostileServer is an API server with one endless response.
 type hostileServer struct {
 	rest apiServer
 	answer
@@ -70,7 +70,7 @@ func (a answer) kubeconfig(t *testing.T) string {
 	return file
 }
 
-// answers are commands on API servers of which one response does not end.
+// answers lists commands on API servers with one endless response.
 func answers() []other {
 	const (
 		object    = `{"metadata":{"namespace":"apps","name":"a"},"spec":{"a":"`
@@ -87,20 +87,20 @@ func answers() []other {
 	}
 	record := "record -o $FOLDER/recording"
 	return []other{
-		row("record, a /version without end", record, "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text}),
-		row("record, a /version of 1 MB that unpacks without end", record, "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
-		row("record, discovery without end", record, "/apis: the response "+large, 1, answer{path: "/apis", begin: groups, more: group}),
-		row("record, compressed discovery without end", record, "/api: the response "+large, 1, answer{path: "/api", begin: groups, more: group, zipped: true}),
-		nightly(row("record, a list without end", record, "the recording has more than 2000000 lines", 1, answer{path: "/pods", begin: items, more: small})),
-		nightly(row("record, a compressed list without end", record, "the recording has more than 2000000 lines", 1, answer{path: "/pods", begin: items, more: small, zipped: true})),
-		row("record, an object without end", record, "pods: an object in the list "+large, 1, answer{path: "/pods", begin: items + object, more: text, zipped: true}),
-		row("record, an object with values without end", record, "pods: an object in the list "+large, 1, answer{path: "/pods", begin: items + `{"spec":[`, more: "[],"}),
-		row("record, an error without end", record, "/pods: the error response is larger than 1 MiB", 1, answer{path: "/pods", status: http.StatusForbidden, begin: `{"kind":"Status","message":"`, more: text}),
-		nightly(row("get, a compressed list without end", "get ks", memory, 1, answer{path: resources, begin: items, more: small, zipped: true})),
-		nightly(row("get -o json, a list of values without end", "get ks -o json", "kustomizations: ", 1, answer{path: resources, begin: items + `{"spec":[`, more: `{"a":1},`, zipped: true})),
-		row("why, an object without end", "why ks/app", large, 2, answer{path: resources + "/app", begin: object, more: text}),
-		row("why, a compressed list without end", "why", memory, 2, answer{path: resources, begin: items, more: small, zipped: true}),
-		row("check, a /version without end", "check --pre", "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
-		nightly(row("version, a list without end", "version", "is larger than", 1, answer{path: "/deployments", begin: items, more: small, zipped: true})),
+		row("record, an endless /version response", record, "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text}),
+		row("record, a /version response of 1 MB that decompresses endlessly", record, "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
+		row("record, endless discovery", record, "/apis: the response "+large, 1, answer{path: "/apis", begin: groups, more: group}),
+		row("record, endless compressed discovery", record, "/api: the response "+large, 1, answer{path: "/api", begin: groups, more: group, zipped: true}),
+		nightly(row("record, an endless list", record, "the recording has more than 2000000 lines", 1, answer{path: "/pods", begin: items, more: small})),
+		nightly(row("record, an endless compressed list", record, "the recording has more than 2000000 lines", 1, answer{path: "/pods", begin: items, more: small, zipped: true})),
+		row("record, an endless object", record, "pods: an object in the list "+large, 1, answer{path: "/pods", begin: items + object, more: text, zipped: true}),
+		row("record, an object with endless values", record, "pods: an object in the list "+large, 1, answer{path: "/pods", begin: items + `{"spec":[`, more: "[],"}),
+		row("record, an endless error response", record, "/pods: the error response is larger than 1 MiB", 1, answer{path: "/pods", status: http.StatusForbidden, begin: `{"kind":"Status","message":"`, more: text}),
+		nightly(row("get, an endless compressed list", "get ks", memory, 1, answer{path: resources, begin: items, more: small, zipped: true})),
+		nightly(row("get -o json, an endless list of values", "get ks -o json", "kustomizations: ", 1, answer{path: resources, begin: items + `{"spec":[`, more: `{"a":1},`, zipped: true})),
+		row("why, an endless object", "why ks/app", large, 2, answer{path: resources + "/app", begin: object, more: text}),
+		row("why, an endless compressed list", "why", memory, 2, answer{path: resources, begin: items, more: small, zipped: true}),
+		row("check, an endless /version response", "check --pre", "/version: the response "+large, 1, answer{path: "/version", begin: `{"gitVersion":"`, more: text, zipped: true}),
+		nightly(row("version, an endless list", "version", "is larger than", 1, answer{path: "/deployments", begin: items, more: small, zipped: true})),
 	}
 }

@@ -48,12 +48,12 @@ func archives() []archive {
 			return nil
 		}, nil},
 		{row{name: "an archive of 2 MB that unpacks to 2 GB", want: "the file is larger than 1024 MiB"}, func(w *tar.Writer) error { return file(w, "big", 2<<30) }, nil},
-		{row{name: "an archive with a file above its folder", want: "would be written outside of the directory"}, func(w *tar.Writer) error { return file(w, "../out", 1) }, nil},
+		{row{name: "an archive with a file above its directory", want: "would be written outside of the directory"}, func(w *tar.Writer) error { return file(w, "../out", 1) }, nil},
 		{row{name: "an archive with an absolute path", want: "would be written outside of the directory"}, func(w *tar.Writer) error { return file(w, "/out", 1) }, nil},
 		{row{name: "an archive with a name of 5 KB", want: "the name of the entry is longer than 4096 bytes"}, func(w *tar.Writer) error { return file(w, strings.Repeat("x", 5<<10), 1) }, nil},
-		{row{name: "an archive with a device, which is left out"}, one(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}), nil},
+		{row{name: "an archive with a device, which is skipped"}, one(tar.Header{Typeflag: tar.TypeChar, Name: "zero", Devmajor: 1, Devminor: 5}), nil},
 		{row{name: "an archive that is not gzipped", want: "unzipping the archive"}, nil, []byte("kind: ConfigMap\n")},
-		{row{name: "an archive that breaks off", want: "unpacking the archive"}, nil, nil},
+		{row{name: "a truncated archive", want: "unpacking the archive"}, nil, nil},
 	}
 }
 
@@ -93,7 +93,7 @@ func (a archive) content(t *testing.T) []byte {
 	return packed.Bytes()
 }
 
-// pull runs flux pull artifact, and checks that a failed one leaves no files.
+// pull runs flux pull artifact, and checks that it leaves no files if it fails.
 func (a archive) pull(t *testing.T, bin string) outcome {
 	t.Helper()
 	server := httptest.NewServer(registry.New(registry.Logger(log.New(io.Discard, "", 0))))

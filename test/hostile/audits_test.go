@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// audits are repositories for audit.
+// audits lists repositories for audit.
 func audits() []other {
 	const sync = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: flux-system, namespace: flux-system}\n" +
 		"spec: {interval: 10m, prune: true, path: ./cluster, sourceRef: {kind: GitRepository, name: flux-system}}\n"
@@ -35,7 +35,7 @@ func audits() []other {
 			}
 		}),
 		row("exceptions of YAML aliases", bomb(9), ".flux-audit.yaml: the YAML aliases expand to more than 1000000 nodes", "", 2, nil),
-		row("exceptions that are a link to a file outside", "", "", `"objects": 2`, 0, func(t *testing.T, folder string) {
+		row("an exceptions file that links to an outside file", "", "", `"objects": 2`, 0, func(t *testing.T, folder string) {
 			t.Helper()
 			outside := filepath.Join(t.TempDir(), "exceptions.yaml")
 			write(t, outside, "allow: [{rule: no-such-rule}]\n")

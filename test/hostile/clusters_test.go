@@ -14,13 +14,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// cluster has objects that a real API server does not store because of their size, by collection.
+// cluster contains objects that a real API server does not store because of their size, by collection.
 type cluster map[string][]map[string]any
 
 // apiServer serves lists and objects of a cluster, and no watches; other requests are not found.
 type apiServer map[string][]encoded
 
-// encoded is an object as it is sent: it needs less memory than the object.
+// encoded is an object in JSON, which requires less memory than the object.
 type encoded struct {
 	name, namespace string
 	text            json.RawMessage
@@ -80,8 +80,8 @@ func (s apiServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// kubeconfig serves the cluster to the test, and returns a kubeconfig for it. The cluster has the
-// collections that a diagnosis reads, too.
+// kubeconfig serves the cluster until the end of the test, and returns a kubeconfig for it. The
+// cluster also has the collections that a diagnosis reads.
 func (c cluster) kubeconfig(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(c.served(t))
@@ -177,7 +177,7 @@ const (
 	gitRepositories = "/apis/source.toolkit.fluxcd.io/v1/gitrepositories"
 )
 
-// clusters are commands on objects of a cluster.
+// clusters lists commands on objects of a cluster.
 func clusters() []other {
 	with := func(status, message string, more func() map[string]any) func() cluster {
 		return func() cluster {
@@ -215,9 +215,9 @@ func clusters() []other {
 		row("why, an inventory of 10^5 entries", with("True", "ok", objects), "why ks/app", "", "its inventory missing", 1),
 		row("why, an inventory of 10^5 kinds", with("True", "ok", kinds), "why ks/app", "", "99988 more kinds in the inventory", 2),
 		row("why, a message of one MiB", with("False", large("failed to x: "), none), "why ks/app", "", "failed to x", 1),
-		row("the same of quotes", with("False", large(`"`), none), "why ks/app", "", `"`, 1),
-		row("the same of escapes", with("False", large("\x1b[2J"), none), "why ks/app", "", `\x1b[2J`, 1),
-		row("the same of lines", with("False", large("dry-run failed: x\n"), none), "why ks/app", "", "dry-run failed", 1),
+		row("the same with quotes", with("False", large(`"`), none), "why ks/app", "", `"`, 1),
+		row("the same with escape sequences", with("False", large("\x1b[2J"), none), "why ks/app", "", `\x1b[2J`, 1),
+		row("the same with many lines", with("False", large("dry-run failed: x\n"), none), "why ks/app", "", "dry-run failed", 1),
 		row("status, 10^5 conditions", with("True", "ok", conditions), "status ks/app", "", "", 1),
 		row("debug, 10^5 entries of history", with("True", "ok", history), "debug ks app --show-history", "", "sha256:99999", 0),
 		row("why, 10^5 dependencies", with("False", "x", needs), "why ks/app", "", "ReconciliationFailed: x", 1),

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
-// other is hostile input of another command than build kustomization and pull artifact.
+// other is hostile input of commands other than build kustomization and pull artifact.
 type other struct {
 	row
 	args []string
@@ -54,13 +54,13 @@ func others() []other {
 	generated := []string{"build", "artifact-generator", "app", "-n", "apps", "--dry-run", "--generator-file", "$FOLDER/generator.yaml", "--local-sources", "GitRepository/apps/app=$FOLDER/source", "--output", "$FOLDER/out"}
 	keyed := []string{"build", "kustomization", "app", "--dry-run", "--kustomization-file", "$FOLDER/ks", "--path", "$FOLDER/app"}
 	return []other{
-		{row{name: "a chart that renders without end, with --timeout 1s", files: chart(endless("")), want: "timed out after 1s"}, limited},
+		{row{name: "a chart that renders endlessly, with --timeout 1s", files: chart(endless("")), want: "timed out after 1s"}, limited},
 		{row{name: "the same, ended by SIGTERM", files: chart(endless("")), interrupt: true, exit: 130, want: "interrupted"}, release},
-		{row{name: "a chart with output without end", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "requires more than 512 MiB of memory"}, release},
+		{row{name: "a chart with endless output", files: chart(endless("xxxxxxxxxxxxxxxx")), want: "requires more than 512 MiB of memory"}, release},
 		{row{name: "a manifest with 900,000 keys, with --timeout 500ms", make: keys, want: "timed out after 500ms"}, append(keyed[:len(keyed):len(keyed)], "--timeout", "500ms")},
 		{row{name: "the same, ended by SIGTERM", make: keys, read: 10 << 20, exit: 130, want: "interrupted"}, keyed},
 		{row{name: "build artifact-generator, an artifact with the name ../../out", files: artifactGenerator("", "../../out", 1), want: "invalid name"}, generated},
-		{row{name: "the same, a pattern that makes 20,000 artifacts", files: artifactGenerator("@app/x/{a}", "{a}", 1), make: directories(20_000), want: "the generator has more than 10000 artifacts"}, generated},
+		{row{name: "the same, a pattern that creates 20,000 artifacts", files: artifactGenerator("@app/x/{a}", "{a}", 1), make: directories(20_000), want: "the generator has more than 10000 artifacts"}, generated},
 		{row{name: "the same, an artifact with 20,000 copies of 100 files", files: artifactGenerator("", "app", 20_000), make: directories(100), want: "the artifacts have more than 200000 files"}, generated},
 		{row{name: "diff --base, 2,000 Kustomizations that include each other", make: circular(2000), dir: true, exit: 2, want: "the Kustomizations of one revision have more than 100000 objects"}, []string{"diff", "--base", "HEAD~1", "--path", "a"}},
 		{row{name: "diff --base, a chart that installs itself under other names", files: recursiveChart(), make: commit, dir: true, exit: 2, want: "charts install HelmReleases more than 100 levels deep"}, []string{"diff", "--base", "HEAD", "--path", "cluster"}},
@@ -98,8 +98,7 @@ func recursiveChart() map[string]string {
 	return files
 }
 
-// circular commits two folders with a number of Kustomizations that build each other, and changes
-// one of them.
+// circular commits two directories with many Kustomizations that build each other, and changes one of them.
 func circular(number int) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()
@@ -118,7 +117,7 @@ func circular(number int) func(t *testing.T, folder string) {
 	}
 }
 
-// commit commits the files of a folder.
+// commit commits the files of a directory.
 func commit(t *testing.T, folder string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q", "-b", "main"}, {"add", "-A"}, {"commit", "-qm", "change"}} {
@@ -129,7 +128,7 @@ func commit(t *testing.T, folder string) {
 	}
 }
 
-// command runs the command in or on a folder with the input.
+// command runs the command in or on a directory with the input.
 func (o other) command(t *testing.T, bin string) outcome {
 	t.Helper()
 	folder := t.TempDir()

@@ -1,5 +1,5 @@
-// Package hostile_test runs flux on repositories and archives that are made to exhaust
-// its memory, to read files outside of them, or to send requests to other hosts.
+// Package hostile_test runs flux on repositories and archives that try to exhaust its memory, to
+// read files outside of them, or to send requests to other hosts.
 package hostile_test
 
 import (
@@ -41,7 +41,7 @@ const (
 // row is a hostile input and the expected result.
 type row struct {
 	name string
-	// files are written to the folder, unless make writes it.
+	// files are written to the directory, unless make writes it.
 	files map[string]string
 	make  func(t *testing.T, folder string)
 	flags []string
@@ -49,15 +49,15 @@ type row struct {
 	want string
 	// stdout is expected in stdout.
 	stdout string
-	// cluster is the cluster of the command, nil for none.
+	// cluster is the cluster of the command, or nil.
 	cluster func() cluster
-	// answer is a response without end of the API server of the command, nil for none.
+	// answer is an endless response of the command's API server, or nil.
 	answer *answer
-	// interrupt sends SIGTERM when the helper process runs.
+	// interrupt sends SIGTERM when the helper process is running.
 	interrupt bool
 	// read sends SIGTERM when the process has read this number of bytes.
 	read int64
-	// dir runs the command in the folder.
+	// dir runs the command in the directory.
 	dir  bool
 	exit int
 	// nightly rows run only with TIER=nightly: a faster row tests the same limit.
@@ -123,7 +123,7 @@ func (l *listener) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 
 const kustomization = "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: {name: app, namespace: flux-system}\nspec: {path: ./}\n"
 
-// build runs flux build kustomization on a row's folder.
+// build runs flux build kustomization on a row's directory.
 func (r row) build(t *testing.T, bin string) outcome {
 	t.Helper()
 	folder, file := t.TempDir(), filepath.Join(t.TempDir(), "ks.yaml")
@@ -146,7 +146,7 @@ func (r row) run(t *testing.T, bin string, args []string) outcome {
 	return r.runIn(t, "", bin, args)
 }
 
-// runIn runs flux in a directory, "" for that of the test.
+// runIn runs flux in a directory, or in the test directory if it is "".
 func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testlimit.Wait)
@@ -199,13 +199,13 @@ func (r row) runIn(t *testing.T, dir, bin string, args []string) outcome {
 		t.Errorf("what is not of the repository is printed:\n%.2000s", all)
 	}
 	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
-		t.Errorf("left in the temporary folder: %v, %v", left, err)
+		t.Errorf("left in the temporary directory: %v, %v", left, err)
 	}
 	return outcome{r.name, r.want, r.stdout, took, usage.Maxrss}
 }
 
-// forgetPeak frees memory of this process and resets its peak, which counts as that of a command
-// until it begins.
+// forgetPeak frees memory of this process and resets its peak, which is attributed to a command
+// until the command starts.
 func forgetPeak(t *testing.T) {
 	t.Helper()
 	debug.FreeOSMemory()

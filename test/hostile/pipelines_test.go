@@ -13,7 +13,7 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// pipelines are the variables of CI systems.
+// pipelines lists the variables of CI systems.
 func pipelines() []string {
 	return []string{
 		"GITHUB_ACTIONS=true", "GITEA_ACTIONS=true", "FORGEJO_ACTIONS=true", "GITLAB_CI=true", "TF_BUILD=True", "BITBUCKET_BUILD_NUMBER=1",
@@ -22,14 +22,14 @@ func pipelines() []string {
 }
 
 const (
-	// injected are commands of CI systems as lines of a text.
+	// injected lists CI workflow commands as lines of a text.
 	injected = "::error file=a::x\n  ::set-output name=a::b\n::stop-commands::a\nx ##[add-path]/x\ny ##vso[task.setvariable variable=a]b\n##teamcity[buildStatus status='SUCCESS']\nz \x1b[0Ksection_start:1:a\r\x1b[0Kb"
 	// harmless is text that looks like them.
 	harmless = "a::b std::string\n::1\n::ffff:10.0.0.1\n## [a] #[b]"
 )
 
-// injections commits a cluster with commands in a chart that fails, in lines of a diff and their
-// context, and in a name of a file.
+// injections commits a cluster with workflow commands in a failing chart, in lines of a diff and their
+// context, and in a file name.
 func injections(t *testing.T, folder string) {
 	t.Helper()
 	lines := func(last string) string {
@@ -78,9 +78,9 @@ func executed(output string) []string {
 // notCompared matches the annotation of an owner that is not compared.
 var notCompared = regexp.MustCompile(`(?m)^::notice (file=[^,]*,line=\d+,)?title=not-compared::`)
 
-// TestPipelines runs commands on a repository with commands of CI systems under the variables of each
-// system: none of them is in text for people, text that looks like them is unchanged, and so are
-// formats for programs.
+// TestPipelines runs commands on a repository with workflow commands, with the variables of each CI
+// system: human-readable text must not contain them, while similar text and machine-readable formats
+// must be unchanged.
 func TestPipelines(t *testing.T) {
 	t.Parallel()
 	bin := testcluster.Programs(t)

@@ -63,8 +63,8 @@ spec: {ports: `+large+`}
 	return folder
 }
 
-// TestReports checks that reports for programs are valid and bounded if a message about an object has one MiB, as that of a
-// schema or of the API server.
+// TestReports checks that machine-readable reports are valid and limited in size if a message about an object has one MiB,
+// such as a message of a schema or of the API server.
 func TestReports(t *testing.T) {
 	t.Parallel()
 	folder := invalid(t)

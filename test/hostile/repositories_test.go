@@ -21,7 +21,7 @@ func bomb(levels int) string {
 	return b.String()
 }
 
-// with returns a folder with a ConfigMap, and a kustomization that lists it.
+// with returns a directory with a ConfigMap, and a kustomization that lists it.
 func with(kustomization string, more ...string) map[string]string {
 	files := map[string]string{"config.yaml": configMap, "kustomization.yaml": "resources: [config.yaml]\n" + kustomization}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -129,8 +129,8 @@ func repositories() []row {
 		{name: "a generator of 50 MB", files: with(generator), make: sparse("data", 50<<20), want: "data: the file is larger than 32 MiB"},
 		{name: "a generator of 1 TB", files: with(generator), make: sparse("data", 1<<40), want: "data: the file is larger than 32 MiB"},
 		{name: "a manifest of 1 GB", files: with("resources: [big.yaml]\n", "kustomization.yaml", "resources: [big.yaml]\n"), make: sparse("big.yaml", 1<<30), want: "big.yaml: the file is larger than 32 MiB"},
-		{name: "a generator of a link to /dev/zero", files: with(generator), make: link("/dev/zero", "data"), want: "data is a symbolic link"},
-		{name: "a generator of a link to /proc/self/environ", files: with(generator), make: link("/proc/self/environ", "data"), want: "data is a symbolic link"},
+		{name: "a generator with a link to /dev/zero", files: with(generator), make: link("/dev/zero", "data"), want: "data is a symbolic link"},
+		{name: "a generator with a link to /proc/self/environ", files: with(generator), make: link("/proc/self/environ", "data"), want: "data is a symbolic link"},
 		{name: "a resource that is a named pipe", files: with("", "kustomization.yaml", "resources: [pipe]\n"), make: fifo, want: "pipe is a named pipe"},
 		{name: "a kustomization that includes itself", files: with("", "kustomization.yaml", "resources: [.]\n"), want: "cycle detected"},
 		{name: "two kustomizations that include each other", files: map[string]string{"kustomization.yaml": "resources: [a]\n", "a/kustomization.yaml": "resources: [../b]\n", "b/kustomization.yaml": "resources: [../a]\n"}, want: "cycle detected"},
@@ -149,9 +149,9 @@ func repositories() []row {
 		{name: "the copies, ended by SIGTERM", files: with("patches: [{path: patch.yaml, target: {kind: ConfigMap}}]\n", "patch.yaml", copies()), interrupt: true, exit: 130, want: "interrupted"},
 		{name: "a variable of one MiB, 1000 times", files: with("", "config.yaml", strings.Replace(configMap, "x,", `"`+strings.Repeat("${BIG}", 1000)+`",`, 1)), make: variables, flags: []string{"--vars-file", "$FOLDER/vars.env"}, want: "the substituted object is larger than 64 MiB"},
 		{name: "a plugin that is a program", files: with("generators: [g.yaml]\n", "g.yaml", "apiVersion: v1\nkind: Exec\nmetadata:\n  name: x\n  annotations: {config.kubernetes.io/function: 'exec: {path: /bin/sh}'}\n"), want: "external plugins disabled"},
-		{name: "a chart that kustomize is to fetch", files: with("helmCharts: [{name: x, repo: 'https://charts.example.com'}]\n"), want: "kustomization.yaml refers to https://charts.example.com: remote bases are not allowed"},
-		{name: "a few aliases, which is fine", files: with(images, "config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config, labels: &l {a: b}, annotations: *l}\n")},
-		{name: "replacements, which are fine", files: with("replacements: [{source: {kind: ConfigMap, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.b]}]}]\n")},
+		{name: "a chart that kustomize would fetch", files: with("helmCharts: [{name: x, repo: 'https://charts.example.com'}]\n"), want: "kustomization.yaml refers to https://charts.example.com: remote bases are not allowed"},
+		{name: "a few aliases (valid)", files: with(images, "config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: config, labels: &l {a: b}, annotations: *l}\n")},
+		{name: "replacements (valid)", files: with("replacements: [{source: {kind: ConfigMap, fieldPath: data.a}, targets: [{select: {kind: ConfigMap}, fieldPaths: [data.b]}]}]\n")},
 	}
 }
 
@@ -168,11 +168,11 @@ func many(n int) string {
 	return b.String()
 }
 
-// allowed are bases on allowed hosts; only the first exists.
+// allowed lists bases on allowed hosts; only the first exists.
 func allowed(server string) []row {
 	flags := func() []string { return []string{"--allow-remote-bases", "127.0.0.1"} }
 	return []row{
-		{name: "a resource on a host that is allowed", files: with("", "kustomization.yaml", "resources: ['"+server+"/x.yaml']\n"), flags: flags()},
+		{name: "a resource on an allowed host", files: with("", "kustomization.yaml", "resources: ['"+server+"/x.yaml']\n"), flags: flags()},
 		{name: "a host that does not listen", files: with("", "kustomization.yaml", "resources: ['http://127.0.0.1:1/x.yaml']\n"), flags: flags(), want: "building Kustomization/flux-system/app: "},
 	}
 }
@@ -191,12 +191,12 @@ func remotes(server string) []row {
 		entry("a generator's file on another host", "configMapGenerator: [{name: g, files: ['k="+server+"/x']}]\n", refused),
 		entry("an OpenAPI schema on another host", "openapi: {path: '"+server+"/x'}\n", refused),
 		entry("CRDs on another host", "crds: ['"+server+"/x']\n", refused),
-		{name: "a file of a plugin on another host", files: with("generators: [g.yaml]\n", "g.yaml", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['k="+server+"/x']\n"), want: refused},
+		{name: "a plugin file on another host", files: with("generators: [g.yaml]\n", "g.yaml", "apiVersion: builtin\nkind: ConfigMapGenerator\nmetadata: {name: g}\nfiles: ['k="+server+"/x']\n"), want: refused},
 		{name: "a repository on another host", files: with("", "kustomization.yaml", "resources: ['git::"+server+"/org/repo//base?ref=main']\n"), want: refused},
 		entry("a repository on GitHub", "bases: ['github.com/org/repo//base']\n", "--allow-remote-bases github.com"),
 		entry("a repository over SSH", "bases: ['git@github.example:org/repo']\n", never),
 		entry("another repository on this machine", "bases: ['file:///etc']\n", never),
 		entry("the metadata service", "bases: ['http://169.254.169.254/latest/meta-data']\n", refused),
-		{name: "the metadata service, where another host is allowed", files: with("bases: ['http://169.254.169.254/latest']\n"), flags: []string{"--allow-remote-bases", "github.com"}, want: refused},
+		{name: "the metadata service, with another allowed host", files: with("bases: ['http://169.254.169.254/latest']\n"), flags: []string{"--allow-remote-bases", "github.com"}, want: refused},
 	}
 }

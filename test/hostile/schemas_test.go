@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// schemas are schema locations of validate.
+// schemas lists schema locations of validate.
 func schemas() []other {
 	row := func(name, file, text string, printed string) other {
 		files := map[string]string{

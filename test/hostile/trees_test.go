@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// imported commits a folder of a cluster, and then files in it, by name. Git does not check them
-// out, since some cannot be files.
+// imported commits a cluster's directory, and then files in it, by name. Git does not check them out,
+// because some cannot be files.
 func imported(number int, name func(i int) string, content string) func(t *testing.T, folder string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()
@@ -26,10 +26,10 @@ func imported(number int, name func(i int) string, content string) func(t *testi
 	}
 }
 
-// trees are comparisons of two revisions of which one has a hostile tree.
+// trees lists comparisons in which one revision has a hostile tree.
 func trees() []other {
 	base := words("diff --base HEAD~1 --head HEAD --path cluster")
-	// Git inserts a file of a large folder slowly.
+	// Git adds files to a large directory slowly.
 	named := func(format string) func(i int) string {
 		return func(i int) string { return fmt.Sprintf(format, i/1000, i) }
 	}
@@ -41,7 +41,7 @@ func trees() []other {
 	return []other{
 		row("diff --base, 10^5 files of text", imported(100_000, named("cluster/docs%d/f%d.txt"), "x\n"), 0, "", ""),
 		row("diff --base, 10^5 manifests", imported(100_001, named("cluster/d%d/f%d.yaml"), manifest), 2, "more than 100000 objects", ""),
-		row("diff --base, a folder 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
+		row("diff --base, a directory 2,000 levels deep", imported(1, text("cluster/"+strings.Repeat("a/", 2000)+"x.yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, a name of 50 KB", imported(1, text("cluster/"+strings.Repeat("a", 50_000)+".yaml"), manifest), 1, "", "ConfigMap/other created"),
 		row("diff --base, names with control characters", imported(1, text(`cluster/\033[2J\n.yaml`), "x: [\n"), 2, `\x1b[2J`, ""),
 	}
@@ -89,7 +89,7 @@ func imports(t *testing.T, folder string, stream io.Reader) {
 	}
 }
 
-// blobs are commands on revisions with a file of 1.5 GiB of zeros.
+// blobs lists commands on revisions with a file of 1.5 GiB of zeros.
 func blobs(repository string) []other {
 	row := func(name, branch string, checkOut bool, line string, exit int, want, prints string) other {
 		return other{row{name: name, make: cloned(repository, branch, checkOut), dir: true, exit: exit, want: want, stdout: prints}, words(line)}
@@ -102,17 +102,17 @@ func blobs(repository string) []other {
 	)
 	return []other{
 		row("diff --base, a manifest of 1.5 GiB", "yaml", false, commits, 2, large, ""),
-		row("diff --base, 1.5 GiB that no build reads", "bin", false, commits, 1, "", "ConfigMap/other created"),
+		row("diff --base, an unused file of 1.5 GiB", "bin", false, commits, 1, "", "ConfigMap/other created"),
 		nightly(row("the same in the work tree", "bin", true, workTree, 1, "", "ConfigMap/other created")),
 		nightly(row("a manifest of 1.5 GiB in the work tree", "yaml", true, workTree, 2, large, "")),
 		row("validate, a manifest of 1.5 GiB", "yaml", true, validate, 2, "1 result could not be determined", large),
-		nightly(row("validate, 1.5 GiB that no build reads", "bin", true, validate, 1, "1 of 1 objects validated", "")),
+		nightly(row("validate, an unused file of 1.5 GiB", "bin", true, validate, 1, "1 of 1 objects validated", "")),
 	}
 }
 
 const catalogHead = "apiVersion: cli.fluxcd.io/v1beta1\nkind: PluginCatalog\n"
 
-// catalogs are catalogs of plugins.
+// catalogs lists catalogs of plugins.
 func catalogs() []other {
 	row := func(name, text, want string) other {
 		return other{row{name: name, files: map[string]string{"catalog.yaml": text}, make: commit, dir: true, want: want}, words("plugin search")}

@@ -26,7 +26,7 @@ type comparison struct {
 	*tools
 	repository
 	clone, path string
-	// rendered has the renderings by commit.
+	// rendered maps commits to renderings.
 	rendered map[string]rendering
 
 	commit                           string
@@ -35,7 +35,7 @@ type comparison struct {
 	differences                      []string
 }
 
-// rendering has the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
+// rendering contains the objects of each Kustomization as JSON, by "NAMESPACE/NAME" of
 // the Kustomization and "GROUP KIND NAMESPACE/NAME" of the object. The
 // objects of a Kustomization with another source are nil.
 type rendering map[string]map[string]string
@@ -107,8 +107,8 @@ func (c *comparison) compareBuild(ctx context.Context) error {
 	return nil
 }
 
-// build returns what flux build prints. It fails for the Kustomizations whose
-// sources are elsewhere, and prints the others.
+// build returns the output of flux build. It fails for Kustomizations with external
+// sources, and prints the others.
 func (c *comparison) build(ctx context.Context) (got rendering, err error) {
 	tree, err := c.checkout(ctx, c.commit)
 	if err != nil {
@@ -132,7 +132,7 @@ func (c *comparison) build(ctx context.Context) (got rendering, err error) {
 	}
 	var list unstructured.UnstructuredList
 	if err := list.UnmarshalJSON(out); err != nil {
-		return nil, fmt.Errorf("the output of flux build: %w", err)
+		return nil, fmt.Errorf("decoding the output of flux build: %w", err)
 	}
 	got = rendering{}
 	for i := range list.Items {
@@ -221,7 +221,7 @@ func (c *comparison) diff(ctx context.Context, base, head string) (map[string]st
 		} `json:"kustomizations"`
 	}
 	if err := json.Unmarshal(out, &report); err != nil {
-		return nil, fmt.Errorf("the output of flux diff: %w", err)
+		return nil, fmt.Errorf("decoding the output of flux diff: %w", err)
 	}
 	actions := map[string]string{}
 	for _, k := range report.Kustomizations {
@@ -298,8 +298,8 @@ func (c *comparison) render(ctx context.Context, commit string) (r rendering, er
 	return r, nil
 }
 
-// normal returns the key of an object, and the object as JSON without what flux
-// build adds or masks: the labels of the owner, and the values of Secrets.
+// normal returns the key of an object, and the object as JSON without the fields that
+// flux build adds or masks: the labels of the owner, and the values of Secrets.
 func normal(o *unstructured.Unstructured) (key, text string, err error) {
 	o = o.DeepCopy()
 	labels := o.GetLabels()

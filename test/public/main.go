@@ -3,11 +3,11 @@
 //
 //	go run ./test/public -commits 30 [-clone] DIRECTORY
 //
-// DIRECTORY has the clones by the names in the table of repositories; those that
-// it does not have are cloned with -clone, else listed as missing, which fails the run. The objects of flux
-// build and the changes that flux diff --base finds in each of the last commits
-// have to be those of the renderer in test/outside/render. Charts are left out:
-// they come from other hosts.
+// DIRECTORY contains the clones, with the names in the table of repositories. With
+// -clone, missing repositories are cloned; otherwise, they are listed and the run fails.
+// The objects of flux build and the changes that flux diff --base finds in each of the
+// last commits must be equal to the output of the renderer in test/outside/render.
+// Charts are not rendered, because they are stored on other hosts.
 package main
 
 import (
@@ -54,7 +54,7 @@ func main() {
 func run(ctx context.Context) (err error) {
 	commits := flag.Int("commits", 10, "number of commits of each cluster whose changes are compared")
 	only := flag.String("only", "", "name of the only repository to compare")
-	fetch := flag.Bool("clone", false, "clone the repositories that DIRECTORY does not have")
+	fetch := flag.Bool("clone", false, "clone the repositories that are missing in DIRECTORY")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		return errors.New("usage: go run ./test/public [-commits N] [-only NAME] [-clone] DIRECTORY")
@@ -104,7 +104,7 @@ func run(ctx context.Context) (err error) {
 	return nil
 }
 
-// tools are the two programs that are compared.
+// tools lists the two programs that are compared.
 type tools struct{ work, flux, render string }
 
 func (t *tools) build(ctx context.Context) error {
@@ -119,8 +119,7 @@ func (t *tools) build(ctx context.Context) error {
 	return nil
 }
 
-// output runs a command and returns its standard output. An error has what the
-// command printed to standard error.
+// output runs a command and returns its standard output. Errors contain its standard error.
 func output(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir

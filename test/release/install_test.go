@@ -1,4 +1,4 @@
-// Package release_test tests what a release contains, and the script that installs it.
+// Package release_test tests the contents of releases and the install script.
 package release_test
 
 import (
@@ -20,7 +20,7 @@ import (
 // releases serves two releases, of which 1.1.0 is the latest.
 type releases struct {
 	*httptest.Server
-	// files are the contents by path below /releases/download.
+	// files lists the contents by path below /releases/download.
 	files map[string][]byte
 }
 
@@ -122,7 +122,7 @@ func TestInstall(t *testing.T) {
 	if entries, err := os.ReadDir(directory); err != nil || len(entries) != 3 {
 		t.Errorf("%v %v", entries, err)
 	}
-	// Another version replaces it, and the sandbox is added.
+	// Another version replaces it and adds the sandbox.
 	for range 2 {
 		out, err = r.install(t, "FLUX_DIR="+directory, "FLUX_VERSION=v1.0.0", "FLUX_SANDBOX=1")
 		if err != nil {
@@ -136,8 +136,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// Without FLUX_DIR, a copy of the script that has another folder than /usr/local/bin installs there if
-// the folder exists, else in the home directory.
+// Without FLUX_DIR, a copy of the script with another default than /usr/local/bin installs there if the
+// directory exists, and otherwise in the home directory.
 func TestInstallWithoutDirectory(t *testing.T) {
 	t.Parallel()
 	r := serveReleases(t)
@@ -165,7 +165,7 @@ func TestInstallWithoutDirectory(t *testing.T) {
 	}
 }
 
-// What cannot be verified or downloaded is not installed, and the installed programs are kept.
+// Files that cannot be verified or downloaded are not installed, and the installed programs are kept.
 func TestInstallFails(t *testing.T) {
 	t.Parallel()
 	r := serveReleases(t)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestReproducible builds flux and its helper from two copies of the sources in different folders, and
+// TestReproducible builds flux and its helper from two copies of the sources in different directories, and
 // compares the programs. make reproducible does so for all programs, and compiles everything again.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestReproducible(t *testing.T) {
 	}
 	for name, content := range built[0] {
 		if !bytes.Equal(content, built[1][name]) {
-			t.Errorf("%s depends on the folder that it is built in", name)
+			t.Errorf("%s depends on the directory that it is built in", name)
 		}
 	}
 }

@@ -11,15 +11,15 @@ import (
 	"strings"
 )
 
-// function is a function or method, or the value of a package variable.
+// function is a function, a method, or the value of a package variable.
 type function struct {
 	pkg  string
 	file *ast.File
 	node ast.Node
 }
 
-// program holds the functions of the packages by their names. A method is looked up in all packages, because the
-// types are not known, so more is found than can be reached, never less.
+// program maps names to the functions of all packages. Types are not resolved: a method is looked up in all
+// packages, so the result can contain unreachable functions, but never misses one.
 type program struct {
 	functions map[string][]function // by PACKAGE.NAME
 	methods   map[string][]function // by name
@@ -28,7 +28,7 @@ type program struct {
 	queue     []function
 }
 
-// entryPoints are the methods that controller-runtime calls.
+// entryPoints lists the methods that controller-runtime calls.
 var entryPoints = []string{"Reconcile"}
 
 // extract returns the entries of a program: PACKAGE, a tab, and a reason or a text.
@@ -37,7 +37,7 @@ func extract(packages []listed) []string {
 	files := token.NewFileSet()
 	for _, l := range packages {
 		for _, name := range l.GoFiles {
-			// A file that does not parse would not build either.
+			// Files that do not parse are not part of the build.
 			if f, err := parser.ParseFile(files, filepath.Join(l.Dir, name), nil, parser.SkipObjectResolution); err == nil {
 				p.declare(l.ImportPath, f)
 			}
@@ -99,7 +99,7 @@ func (p *program) reach(f function) {
 	}
 }
 
-// visit collects the texts of a function, and what it refers to.
+// visit collects the texts of a function, and the functions that it refers to.
 func (p *program) visit(f function) {
 	imports := map[string]string{}
 	for _, i := range f.file.Imports {
@@ -137,11 +137,11 @@ func (p *program) visit(f function) {
 	})
 }
 
-// speakers matches the functions whose text can end in a condition or an event.
+// speakers matches functions whose text can become part of a condition or an event.
 var speakers = regexp.MustCompile(`^(Errorf|New|Wrapf?|NewStalling|NewGeneric|NewWaiting|NewStallingError|NewGenericError|Mark(True|False|Unknown|Stalled|Reconciling)|` +
 	`(?i:annotated)?[eE]vent(f|Logf)?|AnnotatedEventf|TrueCondition|FalseCondition|UnknownCondition|Sprintf|failure|[a-z]+Error)$`)
 
-// call collects the text of a call: the first literal among its arguments that reads like a message.
+// call collects the text of a call: the first literal argument that looks like a message.
 func (p *program) call(f function, call *ast.CallExpr) {
 	var name string
 	switch fun := call.Fun.(type) {
@@ -164,7 +164,7 @@ func (p *program) call(f function, call *ast.CallExpr) {
 	}
 }
 
-// literal returns the value of a string literal or of a sum of them.
+// literal returns the value of a string literal or of a concatenation of literals.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

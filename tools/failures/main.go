@@ -1,7 +1,6 @@
-// Command failures lists what the Flux controllers can report about an object: the reasons of conditions, and the
-// texts of errors, conditions and events in the functions that a reconciliation can reach. It reads the sources at
-// the versions in sandbox/controllers/go.mod, those of the controllers, of their libraries and of Helm, from the
-// module cache:
+// Command failures lists the reasons of conditions, and the texts of errors, conditions and events, that the Flux
+// controllers can report about an object. It reads the functions that a reconciliation can reach in the sources of the
+// controllers, their libraries and Helm, at the versions in sandbox/controllers/go.mod, from the module cache:
 //
 //	go run ./tools/failures
 //
@@ -36,7 +35,7 @@ var programs = []string{
 	"github.com/fluxcd/source-watcher/v2/cmd",
 }
 
-// modules lists the prefixes of the modules whose texts count.
+// modules lists the prefixes of the modules whose texts are collected.
 var modules = []string{"github.com/fluxcd/", "helm.sh/helm/"}
 
 const list = "pkg/diagnose/rules/testdata/failures.txt"
@@ -51,7 +50,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	found := map[string]map[string]bool{} // from entries to controllers
+	found := map[string]map[string]bool{} // maps entries to controllers
 	for _, program := range programs {
 		packages, err := load(ctx, program)
 		if err != nil {
@@ -77,7 +76,7 @@ func run(ctx context.Context) error {
 	return os.WriteFile(list, b.Bytes(), 0o644) //nolint:gosec // a file of the project
 }
 
-// marked returns the marks of the entries in the existing list.
+// marked returns the marks of entries in the existing list.
 func marked() (map[string]string, error) {
 	marks := map[string]string{}
 	content, err := os.ReadFile(list)
@@ -109,13 +108,13 @@ func sorted[V any](set map[string]V) []string {
 	return keys
 }
 
-// listed is a package as go list describes it.
+// listed is a package in the output of go list.
 type listed struct {
 	ImportPath, Dir string
 	GoFiles         []string
 }
 
-// load lists the packages that a program is built from and whose texts count.
+// load lists the packages of a program whose texts are collected.
 func load(ctx context.Context, program string) ([]listed, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,GoFiles", program)
 	cmd.Dir = "sandbox/controllers"

@@ -1,4 +1,5 @@
-// Package graphviz pins the module from which flux-helper takes Graphviz as WebAssembly.
+// Package graphviz pins the module with the WebAssembly build of Graphviz that
+// flux-helper embeds.
 package graphviz
 
 import (

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// files are the entries of a layer in their order, directories before their files.
+// files contains the entries of a layer in order: directories precede their files.
 type files struct {
 	date    time.Time
 	entries []entry
@@ -35,7 +35,7 @@ func (f *files) folder(name string, mode int64, owner int) {
 	}})
 }
 
-// file adds a file of root, and its directories that are missing.
+// file adds a file owned by root, and its missing directories.
 func (f *files) file(name string, mode int64, content []byte) {
 	parts := strings.Split(path.Dir(name), "/")
 	for i := range parts {
@@ -49,7 +49,7 @@ func (f *files) file(name string, mode int64, content []byte) {
 	}, content: content})
 }
 
-// open returns the archive of the files.
+// open returns a reader of the archive.
 func (f *files) open() (io.ReadCloser, error) {
 	var buffer bytes.Buffer
 	w := tar.NewWriter(&buffer)
@@ -64,8 +64,8 @@ func (f *files) open() (io.ReadCloser, error) {
 	return io.NopCloser(&buffer), w.Close()
 }
 
-// systemFiles returns what programs expect of a system: a user with a home, a directory for temporary files,
-// and certificate authorities.
+// systemFiles returns the files that programs expect on every system: a user with a home directory, a
+// directory for temporary files, and certificate authorities.
 func (r release) systemFiles() (files, error) {
 	f := files{date: r.date}
 	f.file("etc/passwd", 0o644, fmt.Appendf(nil, "root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:%d:%d:nonroot:/%s:/sbin/nologin\n", user, user, home))
@@ -77,8 +77,8 @@ func (r release) systemFiles() (files, error) {
 	return f, nil
 }
 
-// authorities returns Mozilla's certificate authorities as PEM. Those that it trusts with a constraint only,
-// such as the time of issue, are left out, because a file of certificates cannot express it.
+// authorities returns Mozilla's certificate authorities as PEM. Certificate authorities with constraints,
+// such as the time of issue, are excluded, because the format cannot express them.
 func authorities() []byte {
 	var text bytes.Buffer
 	for root := range bundle.Roots() {
@@ -89,7 +89,7 @@ func authorities() []byte {
 	return text.Bytes()
 }
 
-// releaseFiles returns the programs of an archive of a release and all licenses.
+// releaseFiles returns the programs in a release archive and all licenses.
 func (r release) releaseFiles(archive string) (files, error) {
 	content, err := unpack(archive)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r release) releaseFiles(archive string) (files, error) {
 	return f, nil
 }
 
-// unpack returns the contents of the files of an archive by name.
+// unpack returns the contents of the files in an archive by name.
 func unpack(archive string) (map[string][]byte, error) {
 	compressed, err := os.Open(archive)
 	if err != nil {

@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// user is the ID of the user and the group that the programs run as, like nonroot of distroless images.
+	// user is the user ID and group ID of the programs, the same as nonroot in distroless images.
 	user = 65532
 	home = "home/nonroot"
-	// programs is the directory of flux and its helper, which flux looks for beside itself.
+	// programs is the directory of flux and its helper programs, which must be in the same directory.
 	programs = "usr/local/bin"
 )
 
-// release is what the images have in common.
+// release contains the properties that all images share.
 type release struct {
 	version, commit string
-	// date is the time of the commit, not of the build, so that images are reproducible.
+	// date is the time of the commit instead of the build, so that images are reproducible.
 	date time.Time
 }
 
-// archiveName matches the name of an archive: the version, the operating system and the architecture.
+// archiveName matches the name of an archive: version, operating system and architecture.
 var archiveName = regexp.MustCompile(`^flux_([^_]+)_(linux)_([a-z0-9]+)\.tar\.gz$`)
 
-// index returns an index with the image of each archive.
+// index returns an index with one image for each archive.
 func (r release) index(archives []string) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, archive := range archives {
 		found := archiveName.FindStringSubmatch(filepath.Base(archive))
 		if found == nil {
-			return nil, fmt.Errorf("%s: the name is not flux_VERSION_linux_ARCH.tar.gz", filepath.Base(archive))
+			return nil, fmt.Errorf("%s: the name must be flux_VERSION_linux_ARCH.tar.gz", filepath.Base(archive))
 		}
 		if r.version = cmp.Or(r.version, found[1]); r.version != found[1] {
-			return nil, fmt.Errorf("%s: the version of another archive is %s", filepath.Base(archive), r.version)
+			return nil, fmt.Errorf("%s: another archive has version %s", filepath.Base(archive), r.version)
 		}
 		target := v1.Platform{OS: found[2], Architecture: found[3]}
 		image, err := r.image(archive, target)
@@ -53,7 +53,7 @@ func (r release) index(archives []string) (v1.ImageIndex, error) {
 	return mutate.Annotations(index, r.labels()).(v1.ImageIndex), nil
 }
 
-// image returns the image with the programs of an archive.
+// image returns an image with the programs in an archive.
 func (r release) image(archive string, target v1.Platform) (v1.Image, error) {
 	system, err := r.systemFiles()
 	if err != nil {
@@ -83,7 +83,7 @@ func (r release) image(archive string, target v1.Platform) (v1.Image, error) {
 	return r.configure(image, target)
 }
 
-// configure sets the platform of an image, and how it is run.
+// configure sets the platform, user and entrypoint of an image.
 func (r release) configure(image v1.Image, target v1.Platform) (v1.Image, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -106,7 +106,7 @@ func (r release) configure(image v1.Image, target v1.Platform) (v1.Image, error)
 	return mutate.Annotations(image, r.labels()).(v1.Image), nil
 }
 
-// labels describe an image to registries and scanners.
+// labels returns the labels that describe an image to registries and scanners.
 func (r release) labels() map[string]string {
 	return map[string]string{
 		"org.opencontainers.image.title":       "flux",

@@ -197,7 +197,7 @@ func owner(header *tar.Header) string {
 	return "other"
 }
 
-// checkAuthorities checks that a file has certificate authorities only.
+// checkAuthorities checks that a file contains only certificate authorities.
 func checkAuthorities(t *testing.T, text []byte) {
 	t.Helper()
 	count := 0
@@ -213,7 +213,7 @@ func checkAuthorities(t *testing.T, text []byte) {
 	}
 }
 
-// The same archives in another folder produce the same bytes.
+// The same archives in another directory produce the same bytes.
 func TestReproducible(t *testing.T) {
 	t.Parallel()
 	var digests [2]v1.Hash
@@ -251,7 +251,7 @@ func TestPush(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A machine gets the image of its platform by the tag.
+	// A machine pulls the image of its platform by the tag.
 	image, err := remote.Image(reference, remote.WithPlatform(v1.Platform{OS: "linux", Architecture: "arm64"}))
 	if err != nil {
 		t.Fatal(err)
@@ -273,12 +273,12 @@ func TestErrors(t *testing.T) {
 	}{
 		{nil, "usage: images build"},
 		{[]string{"build", "layout"}, "usage: images build"},
-		{[]string{"build", "layout", commit, "today", "a"}, "the date of the commit"},
+		{[]string{"build", "layout", commit, "today", "a"}, "parsing the commit date"},
 		{[]string{"build", folder, commit, date, "flux_1_linux_amd64.tar.gz"}, "exists: remove it first"},
-		{[]string{"build", "layout", commit, date, "flux_1_darwin_amd64.tar.gz"}, "the name is not flux_VERSION_linux_ARCH.tar.gz"},
+		{[]string{"build", "layout", commit, date, "flux_1_darwin_amd64.tar.gz"}, "the name must be flux_VERSION_linux_ARCH.tar.gz"},
 		{[]string{"build", "layout", commit, date, archive("flux_1_linux_amd64.tar.gz", "flux", "LICENSE")}, "flux-helper is missing"},
 		{[]string{"build", "layout", commit, date, archive("flux_2_linux_amd64.tar.gz", "flux", "flux-helper", "flux-ui")}, "the licenses are missing"},
-		{[]string{"build", "layout", commit, date, complete, archive("flux_4_linux_arm64.tar.gz", "flux")}, "the version of another archive is 3"},
+		{[]string{"build", "layout", commit, date, complete, archive("flux_4_linux_arm64.tar.gz", "flux")}, "another archive has version 3"},
 		{[]string{"push", folder, "example.com/flux:1"}, "index.json"},
 	} {
 		if err := run(t.Context(), io.Discard, c.words); err == nil || !strings.Contains(err.Error(), c.want) {

@@ -7,8 +7,8 @@
 //	go run ./tools/images push LAYOUT REFERENCE…
 //
 // build writes LAYOUT, a directory in OCI image layout with an index of one image for each ARCHIVE, whose name
-// is flux_VERSION_linux_ARCH.tar.gz. The same archives produce the same bytes. push writes the index to registries,
-// with the credentials of the configuration of Docker, and prints the references by digest.
+// is flux_VERSION_linux_ARCH.tar.gz. The output is reproducible. push pushes the index to registries, with the
+// credentials in the Docker configuration, and prints the references by digest.
 package main
 
 import (
@@ -43,7 +43,7 @@ func run(ctx context.Context, out io.Writer, words []string) error {
 	case len(words) >= 5 && words[0] == "build":
 		date, err := time.Parse(time.RFC3339, words[3])
 		if err != nil {
-			return fmt.Errorf("the date of the commit: %w", err)
+			return fmt.Errorf("parsing the commit date: %w", err)
 		}
 		return build(words[1], release{commit: words[2], date: date.UTC()}, words[4:])
 	case len(words) >= 3 && words[0] == "push":
@@ -52,7 +52,7 @@ func run(ctx context.Context, out io.Writer, words []string) error {
 	return errors.New(usage)
 }
 
-// build writes the images of archives to a new layout.
+// build writes the images of archives to a new OCI layout.
 func build(folder string, r release, archives []string) error {
 	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("%s exists: remove it first", folder)
@@ -65,7 +65,7 @@ func build(folder string, r release, archives []string) error {
 	return err
 }
 
-// push writes the index of a layout to references and prints these by digest.
+// push pushes the index of a layout to references and prints the references by digest.
 func push(ctx context.Context, out io.Writer, folder string, references []string) error {
 	index, err := layout.ImageIndexFromPath(folder)
 	if err != nil {

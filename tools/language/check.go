@@ -16,7 +16,7 @@ import (
 //go:embed words.txt
 var wordList string
 
-// word is an expression that the project does not use.
+// word is an expression that is not used in this project.
 type word struct {
 	pattern *regexp.Regexp
 	instead string
@@ -34,8 +34,8 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s:%d: %q: write %s", f.file, f.line, f.text, f.instead)
 }
 
-// readWords parses a list of words: a pattern, a tab and the replacement on each
-// line. Empty lines and lines that begin with # are ignored.
+// readWords parses a list of words: each line consists of a pattern, a tab and the replacement. Empty lines and lines that
+// begin with # are ignored.
 func readWords(list string) ([]word, error) {
 	var words []word
 	lines := bufio.NewScanner(strings.NewReader(list))
@@ -56,8 +56,8 @@ func readWords(list string) ([]word, error) {
 	return words, lines.Err()
 }
 
-// check searches the Go files, Markdown documents and test scripts in root, except for
-// generated and recorded files and those that list the words themselves.
+// check searches the Go files, Markdown documents and test scripts in root, except for generated files, recorded files, and
+// files that list the words themselves.
 func check(root fs.FS, words []word) ([]finding, error) {
 	var found []finding
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -101,7 +101,7 @@ func check(root fs.FS, words []word) ([]finding, error) {
 	return found, err
 }
 
-// skipped are the directories and files that are not searched: build output, the reference that is generated from the strings of commands, and the two
+// skipped lists the directories and files that are not searched: build output, the generated command reference, and the two
 // documents that list the words.
 var skipped = map[string]bool{
 	"bin": true, "dist": true, "tools/language": true, "docs/cmd": true, "docs/glossary.md": true,
@@ -109,7 +109,7 @@ var skipped = map[string]bool{
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// passage is a part of a file: a string, or comments on consecutive lines.
+// passage is a section of a file: a string, or comments on consecutive lines.
 type passage struct {
 	line int
 	text string
@@ -117,8 +117,8 @@ type passage struct {
 
 func wholePassage(content string) []passage { return []passage{{1, content}} }
 
-// scriptPassages returns the comments of a test script, without those of its files. Comments on
-// consecutive lines are one passage.
+// scriptPassages returns the comments of a test script, except for comments in its embedded files. Comments on consecutive
+// lines are one passage.
 func scriptPassages(source string) []passage {
 	var passages []passage
 	last := -1
@@ -140,8 +140,8 @@ func scriptPassages(source string) []passage {
 	return passages
 }
 
-// goPassages returns the strings and comments of a Go file. Comments on consecutive
-// lines are one passage, since a sentence may span several lines.
+// goPassages returns the strings and comments of a Go file. Comments on consecutive lines are one passage, because a
+// sentence can span several lines.
 func goPassages(source string) []passage {
 	files := token.NewFileSet()
 	file := files.AddFile("", -1, len(source))

@@ -1,9 +1,9 @@
-// Language reports expressions in comments, strings and documents that the project
-// does not use, and their replacements. The expressions are in words.txt.
+// Language reports expressions in comments, strings and documents that words.txt
+// rejects, with their replacements.
 //
 // Usage:
 //
-//	go run ./tools/language [FOLDER]
+//	go run ./tools/language [DIRECTORY]
 //
 // It prints one line for each finding and exits 1 if there are findings.
 package main

@@ -1,11 +1,11 @@
-// Licenses collects the license texts of every module that is compiled into the
-// given packages, for the archives of a release.
+// Licenses collects the license texts of all modules that are linked into the
+// given packages, for release archives.
 //
 // Usage:
 //
-//	go run ./tools/licenses FOLDER PACKAGE…
+//	go run ./tools/licenses DIRECTORY PACKAGE…
 //
-// It writes FOLDER/MODULE@VERSION/LICENSE and similar files, and fails for a module
+// It writes DIRECTORY/MODULE@VERSION/LICENSE and similar files, and fails for a module
 // without a license, which must not be distributed.
 package main
 
@@ -32,15 +32,15 @@ type module struct {
 	Replace *module
 }
 
-// named matches the names of files with license terms.
+// named matches the names of license files.
 var named = regexp.MustCompile(`(?i)^((un)?licen[cs]e|copying|notice|patents)([.-].*)?$`)
 
-// section matches the heading of a section with the license in a readme.
+// section matches the heading of the license section in a readme.
 var section = regexp.MustCompile(`(?im)^#+\s*licen[cs]e\s*$`)
 
 func main() {
 	if len(os.Args) < 3 {
-		fmt.Fprintln(os.Stderr, "usage: licenses FOLDER PACKAGE…")
+		fmt.Fprintln(os.Stderr, "usage: licenses DIRECTORY PACKAGE…")
 		os.Exit(1)
 	}
 	if err := collect(os.Args[1], os.Args[2:]); err != nil {
@@ -49,7 +49,7 @@ func main() {
 	}
 }
 
-// collect copies the license files of all modules that packages need into directory.
+// collect copies the license files of all modules that packages import into directory.
 func collect(folder string, packages []string) error {
 	modules, err := dependencies(packages)
 	if err != nil {
@@ -99,7 +99,7 @@ func copyTerms(m module, folder string) error {
 	terms := slices.DeleteFunc(slices.Clone(entries), func(e os.DirEntry) bool {
 		return !e.Type().IsRegular() || !named.MatchString(e.Name()) || filepath.Ext(e.Name()) == ".go"
 	})
-	// Without a file of its own, the license is a section of the readme.
+	// If there is no license file, the license is a section of the readme.
 	inReadme := len(terms) == 0
 	if inReadme {
 		terms = slices.DeleteFunc(entries, func(e os.DirEntry) bool { return e.Name() != "README.md" })

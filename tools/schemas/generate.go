@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/schema"
 )
 
-// document is the part of an OpenAPI document that is read.
+// document contains the relevant fields of an OpenAPI document.
 type document struct {
 	Paths map[string]struct {
 		Post *struct {
@@ -37,7 +37,7 @@ type reference struct {
 
 func (r reference) name() string { return strings.TrimPrefix(r.Ref, "#/components/schemas/") }
 
-// published is a schema as the API server publishes it.
+// published is a schema published by the API server.
 type published struct {
 	reference
 	Type       string               `json:"type"`
@@ -84,7 +84,7 @@ func generate(ctx context.Context, client *kube.Client) (version string, content
 	return server.Major + "." + strings.TrimSuffix(server.Minor, "+"), content, err
 }
 
-// add adds the kinds of a document that can be created, and the schemas that they consist of.
+// add adds the kinds in a document that can be created, and the schemas that they refer to.
 func add(set *schema.Set, d document) {
 	for path, item := range d.Paths {
 		if item.Post == nil || item.Post.Action != "post" || strings.Contains(path, "{name}") {
@@ -103,12 +103,12 @@ func addSchema(set *schema.Set, all map[string]published, name string) {
 	if set.Schemas[name] != nil {
 		return
 	}
-	set.Schemas[name] = &schema.Schema{} // a schema may contain itself
+	set.Schemas[name] = &schema.Schema{} // a schema can contain itself
 	*set.Schemas[name] = *all[name].compact(func(name string) { addSchema(set, all, name) })
 }
 
-// compact returns the schema without what is not validated, and calls refer for each schema that it
-// refers to.
+// compact returns the schema without fields that are not validated, and calls refer for each
+// referenced schema.
 func (p published) compact(refer func(name string)) *schema.Schema {
 	ref := p.name()
 	if len(p.AllOf) == 1 {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestFilesAreGenerated compares the embedded file with the schemas that the API server of the
-// sandbox publishes. Run "go run ./tools/schemas" to generate it.
+// sandbox publishes. Run "go run ./tools/schemas" to update the file.
 func TestFilesAreGenerated(t *testing.T) {
 	t.Parallel()
 	version, content, err := generate(t.Context(), sandboxes.Acquire(t, testcluster.Whole).Client)

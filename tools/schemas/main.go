@@ -1,5 +1,5 @@
-// Command schemas writes the schemas of the kinds of Kubernetes, as the API server of the sandbox
-// publishes them, to the file that flux-helper embeds for "flux validate".
+// Command schemas writes the schemas of Kubernetes kinds, as published by the API server of the
+// sandbox, to the file that flux-helper embeds for "flux validate".
 package main
 
 import (
@@ -33,5 +33,5 @@ func run(ctx context.Context) (err error) {
 	return os.WriteFile(filepath.Join(testcluster.Root(), folder, version+".json.gz"), content, readable)
 }
 
-// folder has the generated files.
+// folder is the directory of the generated files.
 const folder = "pkg/validate/schema/kubernetes"

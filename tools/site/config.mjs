@@ -54,9 +54,9 @@ const title = (file) => fs.readFileSync(path.join(root, file), 'utf8').match(/^#
 
 const item = (file) => ({ text: title(file), link: '/' + address(file).replace(/(index)?\.md$/, '') })
 
-// documents lists the documents of a folder.
-const documents = (folder) =>
-  fs.readdirSync(path.join(root, folder)).filter((name) => name.endsWith('.md')).sort().map((name) => `${folder}/${name}`)
+// documents lists the documents of a directory.
+const documents = (directory) =>
+  fs.readdirSync(path.join(root, directory)).filter((name) => name.endsWith('.md')).sort().map((name) => `${directory}/${name}`)
 
 const guide = [
   { text: 'Guide', items: documents('docs/guide').sort((a, b) => b.endsWith('README.md') - a.endsWith('README.md')).map(item) },

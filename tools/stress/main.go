@@ -1,10 +1,10 @@
-// Command stress runs a tier of tests several times, on fresh clones of HEAD and on busy processors, and
-// reports how often each test failed and how long it took:
+// Command stress runs a test tier several times, on fresh clones of HEAD and under load, and reports how
+// often each test failed and how long it took:
 //
 //	go run ./tools/stress [-runs N] [-load N] TARGET
 //
-// TARGET is a target of the Makefile: test, e2e or nightly. Run it twice, without and with -load, to
-// prove that a change makes no test flaky. The exit code is 1 if a run failed.
+// TARGET is a make target: test, e2e or nightly. Run it twice, without and with -load, to check that a
+// change does not make any test flaky. The exit code is 1 if a run failed.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 
 func run(ctx context.Context) error {
 	runs := flag.Int("runs", 3, "number of runs, each on a fresh clone of HEAD")
-	load := flag.Int("load", 0, "number of busy loops that run at the same time, for example the number of processors")
+	load := flag.Int("load", 0, "number of concurrent busy loops, for example the number of CPUs")
 	slowest := flag.Int("slowest", 20, "number of the slowest tests to list")
 	flag.Parse()
 	if flag.NArg() != 1 || *runs < 1 {
@@ -67,8 +67,8 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// once clones HEAD, runs a target in the clone and adds its results. The complete output of a run that
-// fails is kept in a file.
+// once clones HEAD, runs a target in the clone and adds its results. The complete output of a failed run
+// is kept in a file.
 func once(ctx context.Context, root, target string, r *results) (err error) {
 	work, err := os.MkdirTemp("", "flux-stress-")
 	if err != nil {
@@ -108,7 +108,7 @@ func spin(loops int) (stop func()) {
 	var stopped atomic.Bool
 	for range loops {
 		go func() {
-			for turns := 0; !stopped.Load(); { // runtime.Gosched would wake more threads than loops
+			for turns := 0; !stopped.Load(); { // runtime.Gosched would wake up more threads than there are loops
 				turns++
 			}
 		}()

@@ -21,20 +21,20 @@ type event struct {
 	Elapsed                       float64
 }
 
-// result has the outcomes of one test in all runs.
+// result contains the outcomes of one test in all runs.
 type result struct {
 	name string
-	// failures is the number of runs in which the test failed, and output what it printed in the last one.
+	// failures is the number of runs in which the test failed, and output is its output in the last one.
 	failures int
 	output   string
-	// seconds are the durations of all runs.
+	// seconds contains the durations of all runs.
 	seconds []float64
 }
 
-// results has the outcome of each test by its name.
+// results maps the names of tests to their results.
 type results map[string]*result
 
-// read adds the events in the output of make. Lines that are not JSON are from other programs.
+// read adds the events in the output of make. Lines that are not JSON are written by other programs.
 func (r results) read(output io.Reader) error {
 	printed := map[string]*strings.Builder{}
 	lines := bufio.NewScanner(output)
@@ -82,7 +82,7 @@ func (r *result) percentile(percent int) float64 {
 	return sorted[min(len(sorted)*percent/100, len(sorted)-1)]
 }
 
-// report returns a table of the tests that failed and of the slowest ones, and what the former printed.
+// report returns a table of the failed and the slowest tests, followed by the output of the failed ones.
 func (r results) report(slowest int) string {
 	all := slices.SortedFunc(maps.Values(r), func(a, b *result) int {
 		return cmp.Or(cmp.Compare(b.failures, a.failures), cmp.Compare(b.percentile(95), a.percentile(95)), strings.Compare(a.name, b.name))

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestReport checks what is counted as a failure of which test.
+// TestReport checks which results count as failures of which test.
 func TestReport(t *testing.T) {
 	t.Parallel()
 	const first = `go: downloading something

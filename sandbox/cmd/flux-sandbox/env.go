@@ -29,7 +29,7 @@ sandbox's Git server and OCI registry.`,
 				return err
 			}
 			if !f.Exists() {
-				return fmt.Errorf("there is no sandbox in %s: start one with flux-sandbox up", f)
+				return fmt.Errorf("no sandbox in %s: start one with flux-sandbox up", f)
 			}
 			config, err := f.LoadConfig()
 			if err != nil {
@@ -77,5 +77,5 @@ func environment(f state.Folder, config state.Config, bin string) ([]string, err
 	return lines, nil
 }
 
-// quote quotes s as one word for a POSIX shell.
+// quote returns s quoted as one word of a POSIX shell.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }

@@ -20,14 +20,14 @@ func newFaultCommand(folder func() (state.Folder, error)) *cobra.Command {
 		Short: "Make the Git server or the registry fail",
 		Long: `Make requests to the Git server over HTTP and HTTPS, or to the registry, fail.
 Pushes to the Git server are not affected. Changes take effect immediately.`,
-		Example: `  # Let the registry answer 429 for 20 seconds
+		Example: `  # Make the registry respond with 429 for 20 seconds
   flux-sandbox fault set registry --status=429 --for=20s`,
 	}
 	cmd.AddCommand(newFaultSetCommand(folder), newFaultClearCommand(folder))
 	return cmd
 }
 
-// rootOf returns the root folder of a server.
+// rootOf returns the root directory of a server.
 func rootOf(folder func() (state.Folder, error), server string) (string, error) {
 	f, err := folder()
 	if err != nil {
@@ -48,8 +48,8 @@ func newFaultSetCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set git|registry",
 		Short: "Start a fault",
-		Long:  "Start a fault of a server. It replaces the current fault.",
-		Example: `  # Close all connections of the Git server
+		Long:  "Start a fault for a server, replacing its current fault.",
+		Example: `  # Close all connections to the Git server
   flux-sandbox fault set git --down
 
   # Reject all credentials
@@ -82,8 +82,8 @@ func newFaultClearCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "clear git|registry",
 		Short:   "End a fault",
-		Long:    "End the fault of a server, if there is one.",
-		Example: "  # Let the Git server answer again\n  flux-sandbox fault clear git",
+		Long:    "End the current fault of a server, if any.",
+		Example: "  # Make the Git server respond normally again\n  flux-sandbox fault clear git",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
 			root, err := rootOf(folder, args[0])
@@ -99,7 +99,7 @@ func newRestartCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     "restart kube-apiserver",
 		Short:   "Restart the API server",
-		Long:    "Stop the API server, start it again, and wait until it is ready. Its clients lose their connections.",
+		Long:    "Stop the API server, start it again, and wait until it is ready. Clients are disconnected.",
 		Example: "  # Restart the API server\n  flux-sandbox restart kube-apiserver",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -118,10 +118,11 @@ func newRestartCommand(folder func() (state.Folder, error)) *cobra.Command {
 func newReachCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reach 127.0.0.1:PORT",
-		Short: "Make a program of this machine available in an isolated sandbox",
-		Long: `Allow the parts of a sandbox with --untrusted to connect to an address of this
-machine, and wait until they can. Other addresses remain unreachable.`,
-		Example: "  # Let the controllers fetch charts from a server on this machine\n  flux-sandbox reach 127.0.0.1:8879",
+		Short: "Make a local server available in an isolated sandbox",
+		Long: `Allow the components of a sandbox started with --untrusted to connect to a
+loopback address of this machine, and wait until it is reachable. Other addresses
+remain unreachable.`,
+		Example: "  # Allow the controllers to fetch charts from a local server\n  flux-sandbox reach 127.0.0.1:8879",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f, err := folder()

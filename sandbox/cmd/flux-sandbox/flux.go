@@ -19,10 +19,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// listTime is the maximum time in which flux lists its embedded versions.
+// listTime limits how long flux takes to list its embedded versions.
 const listTime = 10 * time.Second
 
-// distribution is a version of Flux, as listed by flux version --embedded.
+// distribution is an embedded Flux version, as listed by flux version --embedded.
 type distribution struct {
 	Version     string            `json:"version"`
 	Controllers map[string]string `json:"controllers"`
@@ -31,7 +31,7 @@ type distribution struct {
 // name returns the version without a leading "v".
 func (d distribution) name() string { return strings.TrimPrefix(d.Version, "v") }
 
-// flux is the program that installs Flux: the one beside this program, or on PATH.
+// flux is the path of the program that installs Flux: next to this program, or on PATH.
 type flux struct{ path string }
 
 func findFlux(binary string) (flux, error) {
@@ -40,7 +40,7 @@ func findFlux(binary string) (flux, error) {
 			return flux{found}, nil
 		}
 	}
-	return flux{}, errors.New("flux not found beside flux-sandbox or on PATH: build it with make build, or run up without --flux")
+	return flux{}, errors.New("flux not found in the directory of flux-sandbox or on PATH: build it with make build, or run up without --flux")
 }
 
 // embedded lists the versions of Flux that can be installed without a download.
@@ -53,12 +53,12 @@ func (f flux) embedded(ctx context.Context) ([]distribution, error) {
 		err = json.Unmarshal(out, &all)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("listing the versions of Flux in %s: %w", f.path, err)
+		return nil, fmt.Errorf("listing the Flux versions in %s: %w", f.path, err)
 	}
 	return all, nil
 }
 
-// distribution returns the embedded version that is selected by 2.10.0, v2.10.0 or 2.10.
+// distribution returns the embedded version for a name such as 2.10.0, v2.10.0 or 2.10.
 func (f flux) distribution(ctx context.Context, version string) (distribution, error) {
 	all, err := f.embedded(ctx)
 	if err != nil {
@@ -72,10 +72,10 @@ func (f flux) distribution(ctx context.Context, version string) (distribution, e
 			return d, nil
 		}
 	}
-	return distribution{}, fmt.Errorf("unknown version of Flux %q: must be one of %s", version, strings.Join(names, ", "))
+	return distribution{}, fmt.Errorf("unknown Flux version %q: must be one of %s", version, strings.Join(names, ", "))
 }
 
-// install installs a version with all controllers, and reports the controllers that run in another version.
+// install installs a version with all controllers, and reports controllers that run at another version.
 func (f flux) install(ctx context.Context, d distribution, folder state.Folder, timeout time.Duration, progress io.Writer) error {
 	cmd := exec.CommandContext(ctx, f.path, "install", "--version="+d.Version, "--components="+strings.Join(controller.Names(), ","),
 		"--kubeconfig="+folder.Kubeconfig(), "--timeout="+timeout.String())
@@ -83,13 +83,13 @@ func (f flux) install(ctx context.Context, d distribution, folder state.Folder, 
 	cmd.Stdout, cmd.Stderr = progress, progress
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("installing Flux %s in the sandbox, which stays up: %w", d.name(), err)
+		return fmt.Errorf("installing Flux %s (the sandbox keeps running): %w", d.name(), err)
 	}
 	return reportVersions(d, folder, progress)
 }
 
-// reportVersions reports the controllers whose version is not that of the
-// distribution, because the module proxy does not serve it.
+// reportVersions reports the controllers that run at another version than in the distribution, because the
+// module proxy does not serve that version.
 func reportVersions(d distribution, folder state.Folder, progress io.Writer) error {
 	config, err := folder.LoadConfig()
 	if err != nil {
@@ -108,11 +108,11 @@ func reportVersions(d distribution, folder state.Folder, progress io.Writer) err
 	if len(others) == 0 {
 		return nil
 	}
-	_, err = fmt.Fprintf(progress, "⚠️ not every controller runs in the version of Flux %s: %s\n", d.name(), strings.Join(others, ", "))
+	_, err = fmt.Fprintf(progress, "⚠️ some controllers run at another version than in Flux %s: %s\n", d.name(), strings.Join(others, ", "))
 	return err
 }
 
-// completeVersions completes the embedded versions of Flux.
+// completeVersions returns the embedded Flux versions for shell completion.
 func completeVersions(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	binary, err := executable()
 	if err != nil {

@@ -30,7 +30,7 @@ import (
 )
 
 // TestMain makes the test binary run as flux-sandbox unless it is called with the flags of go test, so that the tests
-// cover the code just compiled. It does not depend on the environment, because parts do not inherit it.
+// cover the code just compiled. It does not depend on the environment, because components do not inherit it.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
 		os.Exit(run(os.Args[1:]))
@@ -70,7 +70,7 @@ func (s *sandbox) up() {
 	if code != 0 || !strings.Contains(stderr, "✔ the sandbox is ready after") {
 		s.t.Fatalf("up exits %d and prints:\n%s", code, stderr)
 	}
-	s.connect() // after a restart the port may be another
+	s.connect() // after a restart, the port can be different
 }
 
 func (s *sandbox) report() lifecycle.Report {
@@ -83,7 +83,7 @@ func (s *sandbox) report() lifecycle.Report {
 	return report
 }
 
-// identities returns the processes that run now.
+// identities returns the identities of the running processes.
 func (s *sandbox) identities() map[string]process.Identity {
 	s.t.Helper()
 	ids := map[string]process.Identity{}

@@ -11,10 +11,10 @@ func newLogsCommand(folder func() (state.Folder, error)) *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "logs [PART|CONTROLLER]",
-		Short: "Show the logs of a part or a controller",
-		Long: `Print the output of a part of the sandbox, or of the newest pod of a controller.
-Without a name, print the log of the supervisor. The names are listed by
-"flux-sandbox status".`,
+		Short: "Show the logs of a component or controller",
+		Long: `Print the output of a sandbox component, or of the newest pod of a controller.
+Without a name, print the log of the supervisor. "flux-sandbox status" lists the
+names.`,
 		Example: `  # Show the logs of the API server
   flux-sandbox logs kube-apiserver
 

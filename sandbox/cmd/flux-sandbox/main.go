@@ -22,10 +22,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
 )
 
-// exitNotIsolated is the exit code of up if this machine has no network namespaces for the sandbox.
+// exitNotIsolated is the exit code of up if this machine does not support network namespaces.
 const exitNotIsolated = 4
 
-// exitInterrupted is the exit code that a shell shows for a program ended by SIGINT.
+// exitInterrupted is the exit code that shells use for a program terminated by SIGINT.
 const exitInterrupted = 130
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -58,7 +58,7 @@ func run(args []string) int {
 	return 1
 }
 
-// notIsolated is the error of a machine that has no network namespaces for the sandbox.
+// notIsolated is the error if this machine does not support network namespaces.
 type notIsolated struct{ error }
 
 // silent is an error that the output of the command has already reported.
@@ -71,8 +71,8 @@ func newRootCommand() *cobra.Command {
 		Short: "A real Kubernetes API and the real Flux controllers, without containers",
 		Long: `Run etcd, the Kubernetes API server, its controller manager and scheduler, a
 fake kubelet, a Git server, an OCI registry and the Flux controllers as plain
-processes on this machine. Everything listens on loopback only. All state is in
-one directory, so that several sandboxes can run at the same time.`,
+processes on this machine. All servers listen on loopback addresses only. The
+state is stored in one directory, so several sandboxes can run at the same time.`,
 		Example: `  # Start a sandbox and use it
   flux-sandbox up
   eval "$(flux-sandbox env)"
@@ -98,7 +98,7 @@ one directory, so that several sandboxes can run at the same time.`,
 	return root
 }
 
-// defaultDir returns $FLUX_SANDBOX_DIR, or the default folder for state of the XDG specification.
+// defaultDir returns $FLUX_SANDBOX_DIR, or the default state directory of the XDG specification.
 func defaultDir() string {
 	if dir := os.Getenv("FLUX_SANDBOX_DIR"); dir != "" {
 		return dir
@@ -124,13 +124,13 @@ func executable() (string, error) {
 	return path, nil
 }
 
-// newPartCommand returns the command by which the supervisor runs this program as one of the parts.
+// newPartCommand returns the command with which the supervisor runs this program as a component.
 func newPartCommand(folder func() (state.Folder, error)) *cobra.Command {
 	parent := 0
 	cmd := &cobra.Command{
 		Use:     "part NAME",
-		Short:   "Run one part of the sandbox",
-		Long:    "Run one process of a sandbox. The supervisor calls this command; users do not need it.",
+		Short:   "Run a sandbox component",
+		Long:    "Run a single process of a sandbox. Only the supervisor uses this command.",
 		Example: "  flux-sandbox part etcd --dir DIR",
 		Hidden:  true,
 		Args:    cobra.ExactArgs(1),
@@ -156,9 +156,9 @@ func newPartCommand(folder func() (state.Folder, error)) *cobra.Command {
 	return cmd
 }
 
-const parentUsage = "number of an inherited file; when it is at its end, the sandbox stops and is removed"
+const parentUsage = "inherited file descriptor: the sandbox is stopped and removed when it reaches EOF"
 
-// inherited returns an inherited file, nil for 0. The parts do not inherit it.
+// inherited returns the file of an inherited descriptor, or nil for 0. Components do not inherit it.
 func inherited(number int) io.Reader {
 	if number == 0 {
 		return nil

@@ -24,7 +24,7 @@ import (
 
 func TestControlPlane(t *testing.T) {
 	s := &sandbox{t: t, dir: t.TempDir()}
-	if _, stderr, code := s.run("status"); code != 1 || !strings.Contains(stderr, "is not up: start it with flux-sandbox up") {
+	if _, stderr, code := s.run("status"); code != 1 || !strings.Contains(stderr, "is not running: start it with flux-sandbox up") {
 		t.Errorf("status without a sandbox exits %d and prints %s", code, stderr)
 	}
 	if _, stderr, code := s.run("down"); code != 0 {
@@ -68,12 +68,12 @@ func (s *sandbox) testReady(t *testing.T) {
 	if _, err := stranger.CoreV1().Secrets("default").List(t.Context(), metav1.ListOptions{}); err == nil {
 		t.Error("an anonymous user may read Secrets")
 	}
-	if _, stderr, code := s.run("up", "--controllers=none"); code != 0 || !strings.Contains(stderr, "is already up") {
+	if _, stderr, code := s.run("up", "--controllers=none"); code != 0 || !strings.Contains(stderr, "is already running") {
 		t.Errorf("a second up exits %d and prints %s", code, stderr)
 	}
 	info, err := os.Stat(s.dir)
 	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("the mode of the folder is %v, %v", info.Mode(), err)
+		t.Errorf("the mode of the directory is %v, %v", info.Mode(), err)
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *sandbox) testDown(t *testing.T) {
 		t.Errorf("down --purge exits %d and prints %s", code, stderr)
 	}
 	if _, err := os.Stat(s.dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the folder still exists: %v", err)
+		t.Errorf("the directory still exists: %v", err)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestInterruptedUpLeavesNoProcesses(t *testing.T) {
 	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != exitInterrupted {
 		t.Errorf("up returns %v:\n%s", err, &seen)
 	}
-	if len(ids) == 0 || !strings.Contains(seen.String(), "stopping what was started") {
+	if len(ids) == 0 || !strings.Contains(seen.String(), "stopping its processes") {
 		t.Errorf("up prints:\n%s", &seen)
 	}
 	for name, id := range ids {
@@ -222,8 +222,8 @@ func TestInterruptedUpLeavesNoProcesses(t *testing.T) {
 	}
 }
 
-// TestDamagedData checks that up names the removal of the data with which a sandbox does not start, and
-// that it works.
+// TestDamagedData checks that up suggests to remove the data with which a sandbox does not start, and
+// that the suggestion works.
 func TestDamagedData(t *testing.T) {
 	t.Parallel()
 	s := &sandbox{t: t, dir: filepath.Join(t.TempDir(), "it's")}
@@ -234,13 +234,13 @@ func TestDamagedData(t *testing.T) {
 	if err := errors.Join(folder.Create(), os.WriteFile(folder.Path("sandbox.json"), []byte("{"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	remedy := "\n  if the data of the earlier run is damaged, remove it and start the sandbox again: flux sandbox down --purge --dir " + quote(s.dir) + "\n"
+	remedy := "\n  if the data of the previous run is damaged, remove it and start the sandbox again: flux sandbox down --purge --dir " + quote(s.dir) + "\n"
 	if _, stderr, code := s.run("up", "--controllers=none"); code != 1 || !strings.HasSuffix(stderr, remedy) {
 		t.Errorf("up exits %d and prints:\n%s", code, stderr)
 	}
 	_, stderr, code := s.run("down", "--purge")
 	if _, err := os.Stat(s.dir); code != 0 || !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("down exits %d, the folder: %v\n%s", code, err, stderr)
+		t.Errorf("down exits %d, the directory: %v\n%s", code, err, stderr)
 	}
 }
 

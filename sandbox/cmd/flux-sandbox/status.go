@@ -22,10 +22,10 @@ func newStatusCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show the status of the sandbox",
-		Long: `List the parts of the sandbox and the controllers that run as processes, with
+		Long: `List the sandbox components and the controllers that run as processes, with
 process IDs, ports and resident memory. The exit code is 1 if the sandbox is not
-running or a part has exited; the last output of that part is printed.`,
-		Example: `  # Show the parts
+running or a component has exited. The end of the component's log is printed.`,
+		Example: `  # List all components and controllers
   flux-sandbox status
 
   # Print the status as JSON for a script
@@ -67,7 +67,7 @@ func statusJSON(w io.Writer, report lifecycle.Report) error {
 
 func statusTable(cmd *cobra.Command, f state.Folder, report lifecycle.Report) error {
 	if !report.Up {
-		return fmt.Errorf("the sandbox in %s is not up: start it with flux-sandbox up", f)
+		return fmt.Errorf("the sandbox in %s is not running: start it with flux-sandbox up", f)
 	}
 	w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 8, 2, ' ', 0)
 	var total int64

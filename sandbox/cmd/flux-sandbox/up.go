@@ -16,15 +16,16 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// upOptions are the flags of up.
+// upOptions contains the flags of up.
 type upOptions struct {
 	controllers string
 	flux        string
 	timeout     time.Duration
-	// untrusted and allowNetwork select how this machine is protected from the objects; namespace is that of Flux.
+	// untrusted and allowNetwork determine how this machine is isolated from the objects; namespace is the
+	// namespace of Flux.
 	untrusted, allowNetwork bool
 	namespace               string
-	// featureGates are those of the API server.
+	// featureGates lists the feature gates of the API server, e.g. Name=true.
 	featureGates string
 	parent       int
 }
@@ -34,31 +35,30 @@ func newUpCommand(folder func() (state.Folder, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "up",
 		Short: "Start the sandbox",
-		Long: `Start the sandbox and wait until it is ready. Objects, repositories and ports of
-an earlier run are kept, also after a crash. Ctrl-C before the sandbox is ready
-stops all processes.
+		Long: `Start the sandbox and wait until it is ready. Objects, repositories and ports are
+kept between runs, even after a crash. Pressing Ctrl-C before the sandbox is
+ready stops all processes.
 
 Controllers:
-  A Flux controller selected by --controllers runs as a real process while a pod
-  with its image is in the cluster. The pods of other controllers are simulated
-  like any other pod.
+  A Flux controller selected with --controllers runs as a real process while the
+  cluster contains a pod with its image. All other pods are simulated.
 
-  --flux installs an embedded version of Flux with flux, which must be in the
-  directory of flux-sandbox or on PATH: its CRDs, RBAC, arguments and network
-  policies. Controllers of another version are reported.
+  --flux installs the CRDs, RBAC, arguments and network policies of an embedded
+  Flux version. It runs flux, which must be in the directory of flux-sandbox or
+  on PATH. Controllers that run at another version are reported.
 
 Isolation:
-  With --untrusted, the author of the objects in the sandbox is not trusted: all
-  parts run in a network namespace without connections to other machines or to
-  other programs of this machine, and the Git server and the registry require
-  the credentials that "flux-sandbox env" prints.`,
+  With --untrusted, the objects in the sandbox are untrusted: all components run
+  in a network namespace without connections to other machines or to other
+  programs on this machine, and the Git server and the registry require the
+  credentials that "flux-sandbox env" prints.`,
 		Example: `  # Start a sandbox with all Flux controllers
   flux-sandbox up
 
   # Start a sandbox with Flux 2.10 installed
   flux-sandbox up --flux=2.10
 
-  # Start only a control plane, in a separate folder
+  # Start only a control plane, in a separate directory
   flux-sandbox up --dir /tmp/try --controllers=none`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,8 +72,8 @@ Isolation:
 	cmd.Flags().StringVar(&o.controllers, "controllers", o.controllers, "controllers that run as real processes: all, none, or a comma-separated list of names")
 	cmd.Flags().StringVar(&o.flux, "flux", "", "Flux version to install, e.g. 2.10.0 or 2.10 (default: none)")
 	cmd.Flags().DurationVar(&o.timeout, "timeout", o.timeout, "maximum time to wait until the sandbox is ready, and then until Flux is installed")
-	cmd.Flags().BoolVar(&o.untrusted, "untrusted", false, "protect this machine from the objects in the sandbox")
-	cmd.Flags().BoolVar(&o.allowNetwork, "allow-network", false, "with --untrusted: allow the controllers to connect to other machines and to all programs of this machine")
+	cmd.Flags().BoolVar(&o.untrusted, "untrusted", false, "treat the objects in the sandbox as untrusted, and isolate the sandbox from this machine")
+	cmd.Flags().BoolVar(&o.allowNetwork, "allow-network", false, "with --untrusted: allow the controllers to connect to other machines and to all programs on this machine")
 	cmd.Flags().StringVar(&o.namespace, "namespace", "", "namespace of the controllers that run as processes (default: any)")
 	cmd.Flags().StringVar(&o.featureGates, "feature-gates", "", "feature gates of the API server, e.g. Name=true,Other=false")
 	cmd.Flags().IntVar(&o.parent, "parent", 0, parentUsage)
@@ -129,13 +129,13 @@ func (o upOptions) run(cmd *cobra.Command, folder state.Folder) error {
 	return f.install(cmd.Context(), d, folder, o.timeout, cmd.ErrOrStderr())
 }
 
-// withPurge adds the remedy to the error of a sandbox that does not start with its data.
+// withPurge adds the fix to the error of a sandbox that does not start with its existing data.
 func withPurge(err error, folder state.Folder) error {
 	var damaged *lifecycle.DataError
 	if !errors.As(err, &damaged) {
 		return err
 	}
-	return fmt.Errorf("%w\n  if the data of the earlier run is damaged, remove it and start the sandbox again: flux sandbox down --purge --dir %s", err, quote(string(folder)))
+	return fmt.Errorf("%w\n  if the data of the previous run is damaged, remove it and start the sandbox again: flux sandbox down --purge --dir %s", err, quote(string(folder)))
 }
 
 func newDownCommand(folder func() (state.Folder, error)) *cobra.Command {
@@ -149,7 +149,7 @@ sandbox is not running.`,
 		Example: `  # Stop the sandbox and keep its data
   flux-sandbox down
 
-  # Stop it and remove its folder
+  # Stop it and remove its directory
   flux-sandbox down --purge`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -20,26 +20,25 @@ import (
 // Admin is the name of the identity for users.
 const Admin = "admin"
 
-// Guard is the identity that may change the policies which isolate an untrusted sandbox, and GuardUser its user.
+// Guard is the identity that is allowed to change the policies that isolate an untrusted sandbox. GuardUser is its user.
 const (
 	Guard     = "guard"
 	GuardUser = "sandbox-guard"
 )
 
-// ServerUser is the user of the Git server and of the registry of an untrusted sandbox.
+// ServerUser is the username for the Git server and the registry of an untrusted sandbox.
 const ServerUser = "flux"
 
 // identity is a row of the API server's token file.
 type identity struct {
-	name   string // the part that uses it
+	name   string // the component that uses it
 	user   string
 	groups string
 }
 
-// identities maps each part to the user that the RBAC bootstrap policy of the API
-// server defines, so that parts have the same permissions as in a real cluster.
-// The fake kubelet and the agent create tokens and nodes and write the status of
-// any pod, so they are in system:masters like the admin.
+// identities maps each component to the user that the RBAC bootstrap policy of the API server defines, so that components
+// have the same permissions as in a real cluster. The fake kubelet and the agent create tokens and nodes and write the
+// status of all pods, so they are in system:masters like the admin.
 var identities = []identity{
 	{Admin, "sandbox-admin", "system:masters"},
 	{"controller-manager", "system:kube-controller-manager", ""},
@@ -58,8 +57,8 @@ var Certificates = map[string]pki.Usage{
 	"kubelet":           {CommonName: "kubelet", Server: true},
 }
 
-// Prepare creates the keys, tokens and kubeconfigs of the folder. Existing keys
-// and tokens are kept; the kubeconfigs are rewritten with the current addresses.
+// Prepare creates the keys, tokens and kubeconfigs of the sandbox. Existing keys and tokens are kept; the kubeconfigs are
+// rewritten with the current addresses.
 func Prepare(folder state.Folder, config state.Config) error {
 	dir := pki.Dir(folder.Path("pki"))
 	if err := dir.Ensure(Certificates); err != nil {
@@ -88,8 +87,9 @@ func Prepare(folder state.Folder, config state.Config) error {
 	return prepareServers(folder, config)
 }
 
-// prepareServers creates the token for the Git server and the registry. In a network of their own, the supervisor compares
-// it. Else the servers do, and controllers, which have no credentials for the registry, may read it.
+// prepareServers creates the token for the Git server and the registry. In an isolated sandbox, the supervisor verifies
+// it. Otherwise, the servers verify it, and the registry allows anonymous reads, because the controllers have no
+// credentials for it.
 func prepareServers(folder state.Folder, config state.Config) error {
 	token, err := ServerToken(folder)
 	if errors.Is(err, os.ErrNotExist) {
@@ -115,8 +115,7 @@ func ServerToken(folder state.Folder) (string, error) {
 	return string(token), nil
 }
 
-// WriteKubeconfig writes a kubeconfig for server. The certificate authority is
-// embedded, so that TLS is verified wherever the file is copied.
+// WriteKubeconfig writes a kubeconfig for server. The certificate authority is embedded, so that the file can be copied.
 func WriteKubeconfig(path, server, caFile, user, token, namespace string) error {
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -138,7 +137,7 @@ func WriteKubeconfig(path, server, caFile, user, token, namespace string) error 
 // TokenFile returns the path of the API server's token file.
 func TokenFile(folder state.Folder) string { return folder.PKI("tokens.csv") }
 
-// ensureTokens returns the token of each user and creates the missing ones.
+// ensureTokens returns the token of each user, and creates missing tokens.
 func ensureTokens(folder state.Folder) (map[string]string, error) {
 	tokens, err := readTokens(TokenFile(folder))
 	if err != nil {

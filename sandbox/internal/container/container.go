@@ -1,6 +1,6 @@
-// Package container turns the container of a controller's pod into a command line for this machine. The pod is not
-// trusted: the command has only those of its arguments that are harmless, with Service names and ports replaced by
-// loopback addresses, and nothing of its environment and volumes.
+// Package container converts the container of a controller's pod into a command line for this machine. The pod is
+// untrusted: only harmless arguments are passed, with Service names and ports replaced by loopback addresses.
+// Environment variables and volumes are ignored.
 package container
 
 import (
@@ -17,24 +17,24 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// Host returns the resources of this machine that replace those of a container.
+// Host provides the resources of this machine that replace those of a container.
 type Host struct {
 	// Listen returns the loopback address for a port of the container.
 	Listen func(containerPort int32) (string, error)
 	// Service returns the loopback address for a port of a Service.
 	Service func(namespace, name string, port int32) (string, error)
-	// Folder returns a private folder for a path in the container.
+	// Folder returns a private directory for a path in the container.
 	Folder func(path string) string
-	// Untrusted is set if the author of the pod is not trusted: arguments that no controller has are ignored, too.
+	// Untrusted is set if the pod is untrusted: arguments that no controller supports are then ignored as well.
 	Untrusted bool
 }
 
-// Command is the command line of a controller. It has no environment and no paths of the pod: those are the sandbox's.
+// Command is the command line of a controller. Its environment and paths are set by the sandbox, not by the pod.
 type Command struct {
 	Args []string
 	// Ports maps the ports of the container to the addresses that replace them.
 	Ports map[int32]string
-	// Ignored are the arguments of the pod that the controller does not get, with the reasons.
+	// Ignored lists the arguments of the pod that are not passed to the controller, with the reasons.
 	Ignored []string
 }
 
@@ -73,7 +73,7 @@ type translator struct {
 	host      Host
 	namespace string
 	command   Command
-	// listens are the values of the flags with addresses to listen on.
+	// listens contains the values of flags with listen addresses.
 	listens map[string]string
 }
 
@@ -85,11 +85,11 @@ func (t *translator) ignore(arg, reason string) {
 	t.command.Ignored = append(t.command.Ignored, fmt.Sprintf("%s of %s is ignored: %s", arg, t.program.Name, reason))
 }
 
-// argument translates the first of args, and returns how many of them it has used.
+// argument translates the first argument, and returns how many arguments it has consumed.
 func (t *translator) argument(args []string) (taken int, err error) {
 	name, value, joined := strings.Cut(strings.TrimPrefix(args[0], "--"), "=")
 	if !strings.HasPrefix(args[0], "--") || !flagName.MatchString(name) {
-		t.ignore(fmt.Sprintf("argument %q", args[0]), "it is not a flag")
+		t.ignore(fmt.Sprintf("argument %q", args[0]), "not a flag")
 		return 1, nil
 	}
 	flag, taken := controller.FindFlag(name), 1
@@ -103,7 +103,7 @@ func (t *translator) argument(args []string) (taken int, err error) {
 		t.own(name, value)
 		return taken, nil
 	case !flag.Known && !t.host.Untrusted:
-		// The controller fails as it does in a cluster. Without a value, it cannot do anything else.
+		// The controller fails as in a cluster. Without a value, the flag has no other effect.
 		t.command.Args = append(t.command.Args, "--"+name)
 		return taken, nil
 	}
@@ -126,11 +126,11 @@ func (t *translator) isOwn(name string) bool {
 		slices.ContainsFunc(t.program.Listens, func(l controller.Listen) bool { return l.Flag == name })
 }
 
-// own handles a flag that the sandbox sets. Of the value, only the port counts.
+// own handles a flag that the sandbox sets. Only the port of the value is used.
 func (t *translator) own(name, value string) {
 	for _, store := range t.program.Stores {
 		if store.Flag == name && value != store.Path {
-			t.ignore("argument --"+name, "the sandbox sets it")
+			t.ignore("argument --"+name, "set by the sandbox")
 		}
 	}
 	t.listens[name] = value
@@ -155,7 +155,7 @@ func portOf(addr string, otherwise int32) int32 {
 // domain, a trailing dot and a port.
 var serviceName = regexp.MustCompile(`([a-z0-9][-a-z0-9]*)\.([a-z0-9][-a-z0-9]*)\.svc\b(?:\.[a-z0-9][-a-z0-9]*)*\.?(?::([0-9]+))?`)
 
-// servicePort is the port of an address that names none.
+// servicePort is the default port of a Service address.
 const servicePort = 80
 
 // services replaces Service names in text.

@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// translate returns the command of a container of a controller in flux-system. The host returns addresses that show the
+// translate returns the command of a controller container in flux-system. The host returns addresses that contain the
 // arguments of the call.
 func translate(t *testing.T, name string, untrusted bool, c corev1.Container) Command {
 	t.Helper()
@@ -57,30 +57,30 @@ func TestTranslateFluxContainer(t *testing.T) {
 	}
 }
 
-// TestHostileArguments passes what reads, writes, runs or reaches something on this machine. None of it, and nothing of
-// the environment, gets to the controller.
+// TestHostileArguments passes arguments that read, write, execute or connect to something on this machine. None of
+// them, and no environment variables, may be passed to the controller.
 func TestHostileArguments(t *testing.T) {
 	t.Parallel()
-	const bySandbox = " is ignored: the sandbox sets it"
+	const bySandbox = " is ignored: set by the sandbox"
 	for arg, ignored := range map[string]string{
 		"--storage-path=/root":                    "argument --storage-path of source-controller" + bySandbox,
 		"--storage-path=/data/../root":            "argument --storage-path of source-controller" + bySandbox,
 		"--storage-addr=0.0.0.0:9090":             "",
-		"--storage-adv-addr=evil.example:80":      `argument --storage-adv-addr of source-controller is ignored: the sandbox does not accept its value "evil.example:80"`,
-		"--events-addr=http://169.254.169.254/":   `argument --events-addr of source-controller is ignored: the sandbox does not accept its value "http://169.254.169.254/"`,
+		"--storage-adv-addr=evil.example:80":      `argument --storage-adv-addr of source-controller is ignored: the sandbox does not support the value "evil.example:80"`,
+		"--events-addr=http://169.254.169.254/":   `argument --events-addr of source-controller is ignored: the sandbox does not support the value "http://169.254.169.254/"`,
 		"--insecure-kubeconfig-exec":              "argument --insecure-kubeconfig-exec of source-controller is ignored: it runs programs on this machine",
 		"--insecure-kubeconfig-exec=true":         "argument --insecure-kubeconfig-exec of source-controller is ignored: it runs programs on this machine",
 		"--oom-watch-max-memory-path=/etc/passwd": "argument --oom-watch-max-memory-path of source-controller is ignored: it reads a file on this machine",
 		"--kubeconfig=/root/.kube/config":         "argument --kubeconfig of source-controller is ignored: the sandbox does not support it",
 		"--no-such-flag":                          "argument --no-such-flag of source-controller is ignored: the sandbox does not support it",
-		"--concurrent=$(HOME)":                    `argument --concurrent of source-controller is ignored: the sandbox does not accept its value "$(HOME)"`,
-		"--concurrent=1\n":                        `argument --concurrent of source-controller is ignored: the sandbox does not accept its value "1\n"`,
-		"-v=9":                                    `argument "-v=9" of source-controller is ignored: it is not a flag`,
-		"/etc/passwd":                             `argument "/etc/passwd" of source-controller is ignored: it is not a flag`,
-		"--":                                      `argument "--" of source-controller is ignored: it is not a flag`,
-		"--a b=c":                                 `argument "--a b=c" of source-controller is ignored: it is not a flag`,
-		"--default-service-account=../x":          `argument --default-service-account of source-controller is ignored: the sandbox does not accept its value "../x"`,
-		"--watch-label-selector=a=b;touch /tmp/x": `argument --watch-label-selector of source-controller is ignored: the sandbox does not accept its value "a=b;touch /tmp/x"`,
+		"--concurrent=$(HOME)":                    `argument --concurrent of source-controller is ignored: the sandbox does not support the value "$(HOME)"`,
+		"--concurrent=1\n":                        `argument --concurrent of source-controller is ignored: the sandbox does not support the value "1\n"`,
+		"-v=9":                                    `argument "-v=9" of source-controller is ignored: not a flag`,
+		"/etc/passwd":                             `argument "/etc/passwd" of source-controller is ignored: not a flag`,
+		"--":                                      `argument "--" of source-controller is ignored: not a flag`,
+		"--a b=c":                                 `argument "--a b=c" of source-controller is ignored: not a flag`,
+		"--default-service-account=../x":          `argument --default-service-account of source-controller is ignored: the sandbox does not support the value "../x"`,
+		"--watch-label-selector=a=b;touch /tmp/x": `argument --watch-label-selector of source-controller is ignored: the sandbox does not support the value "a=b;touch /tmp/x"`,
 	} {
 		got := translate(t, "source-controller", true, corev1.Container{Args: []string{arg}, Env: []corev1.EnvVar{{Name: "GIT_SSH_COMMAND", Value: "touch /tmp/x"}}})
 		want := []string{
@@ -99,8 +99,8 @@ func TestHostileArguments(t *testing.T) {
 	}
 }
 
-// TestUnknownArguments checks that a controller fails because of an argument that it does not have, as in a cluster, in
-// the sandbox of an administrator. It gets no value, so it cannot do anything else.
+// TestUnknownArguments checks that in a trusted sandbox, unknown arguments make a controller fail, as in a cluster.
+// They are passed without a value, so they have no other effect.
 func TestUnknownArguments(t *testing.T) {
 	t.Parallel()
 	got := translate(t, "helm-controller", false, corev1.Container{Args: []string{"--no-such-flag=/etc/passwd", "--insecure-kubeconfig-exec=true"}})

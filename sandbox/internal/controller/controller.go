@@ -1,5 +1,5 @@
 // Package controller describes the Flux controllers as programs: their names, the
-// folders of their binaries, and the flags that take addresses to listen on.
+// directories of their binaries, and the flags for listen addresses.
 package controller
 
 import (
@@ -11,15 +11,13 @@ import (
 	"strings"
 )
 
-// Listen is a flag that takes an address to listen on, with the default port of
-// the controller.
+// Listen is a flag for a listen address, with the default port of the controller.
 type Listen struct {
 	Flag string
 	Port int32
 }
 
-// Store is a flag that takes a folder, with the default folder of the
-// controller.
+// Store is a flag for a directory, with the default of the controller.
 type Store struct {
 	Flag string
 	Path string
@@ -74,14 +72,15 @@ func Parse(choice string) ([]string, error) {
 	asked := strings.Split(choice, ",")
 	for _, name := range asked {
 		if _, ok := Get(name); !ok {
-			return nil, fmt.Errorf("unknown controller %q: must be all, none, or some of %s", name, strings.Join(Names(), ","))
+			return nil, fmt.Errorf("unknown controller %q: must be all, none, or a list of names from %s", name, strings.Join(Names(), ","))
 		}
 	}
-	// In the order of All and without duplicates, so that equal lists compare equal.
+	// The names are in the order of All and without duplicates, so that equal lists
+	// compare equal.
 	return slices.DeleteFunc(Names(), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
-// Format formats names as Parse reads them.
+// Format formats names for Parse.
 func Format(names []string) string {
 	switch len(names) {
 	case 0:
@@ -92,8 +91,8 @@ func Format(names []string) string {
 	return strings.Join(names, ",")
 }
 
-// Find returns the folder with the binaries of the named controllers: beside, or
-// the folder "controllers" in it.
+// Find returns the directory with the binaries of the named controllers: beside, or its
+// subdirectory "controllers".
 func Find(beside string, names []string) (string, error) {
 	if len(names) == 0 {
 		return "", nil

@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 	t.Parallel()
 	beside := t.TempDir()
 	if dir, err := Find(beside, nil); dir != "" || err != nil {
-		t.Errorf("no controller needs no folder: %q, %v", dir, err)
+		t.Errorf("no controller needs no directory: %q, %v", dir, err)
 	}
 	names := []string{"source-controller", "helm-controller"}
 	if _, err := Find(beside, names); err == nil || !strings.Contains(err.Error(), "no binary of source-controller, helm-controller") {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The forms of the values that a pod may set, as regular expressions. None of them matches a path, an address or a
-// command: the sandbox sets those itself.
+// The allowed values of flags, as regular expressions. None of them matches a path, an address or a command, which only
+// the sandbox sets.
 const (
 	boolean    = `(true|false)?`
 	number     = `[0-9]{1,9}(\.[0-9]{1,6})?`
@@ -20,7 +20,8 @@ const (
 	service    = `[a-z0-9][-a-z0-9]*\.[a-z0-9][-a-z0-9]*\.svc(\.[a-z0-9][-a-z0-9]*)*\.?(:[0-9]{1,5})?`
 )
 
-// allowed lists the flags that a pod may set, by the form of their values. A flag has the same meaning in all controllers.
+// allowed lists the flags that a pod may set, by the format of their values. A flag has the same meaning in all
+// controllers.
 var allowed = []struct{ form, flags string }{
 	{boolean, `enable-leader-election leader-election-release-on-cancel watch-all-namespaces no-cross-namespace-refs
 		no-remote-bases export-http-path-metrics`},
@@ -42,21 +43,21 @@ var allowed = []struct{ form, flags string }{
 	{service, `storage-adv-addr`},
 }
 
-// refused maps the other flags of the controllers to the reason why a pod may not set them.
-var refused = map[string]string{
+// rejected maps the other flags of the controllers to the reason why a pod may not set them.
+var rejected = map[string]string{
 	"insecure-kubeconfig-exec":      "it runs programs on this machine",
-	"insecure-kubeconfig-tls":       "it is for other clusters",
+	"insecure-kubeconfig-tls":       "it applies to other clusters only",
 	"oom-watch-current-memory-path": "it reads a file on this machine",
 	"oom-watch-max-memory-path":     "it reads a file on this machine",
 }
 
 // Flag is a flag of a controller.
 type Flag struct {
-	// Known is set for the flags of the controllers.
+	// Known is set if a controller has the flag.
 	Known bool
-	// Boolean is set if the next argument is not the value.
+	// Boolean is set if the flag has no separate value argument.
 	Boolean bool
-	// Refused is why a pod may not set the flag, "" if it may.
+	// Refused is the reason why a pod may not set the flag, or empty.
 	Refused string
 
 	form string
@@ -71,11 +72,11 @@ func FindFlag(name string) Flag {
 			}
 		}
 	}
-	reason, known := refused[name]
+	reason, known := rejected[name]
 	return Flag{Known: known, Boolean: strings.HasPrefix(name, "insecure-"), Refused: reason}
 }
 
-// Check returns why a pod may not set the flag to a value, or "" if it may.
+// Check returns the reason why a pod may not set the flag to a value, or "" if it may.
 func (f Flag) Check(value string) string {
 	switch {
 	case f.Refused != "":
@@ -83,7 +84,7 @@ func (f Flag) Check(value string) string {
 	case !f.Known:
 		return "the sandbox does not support it"
 	case !regexp.MustCompile(`\A(?:` + f.form + `)\z`).MatchString(value):
-		return fmt.Sprintf("the sandbox does not accept its value %q", value)
+		return fmt.Sprintf("the sandbox does not support the value %q", value)
 	}
 	return ""
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFlagsOfBinaries compares the flags with those that the controllers print. A flag that is missing here would pass to
-// a controller as unknown in the sandbox of an administrator.
+// TestFlagsOfBinaries compares the flags with the flags in the help of the controllers. In a trusted sandbox, a missing
+// flag would be passed to the controller as unknown.
 func TestFlagsOfBinaries(t *testing.T) {
 	t.Parallel()
 	dir := os.Getenv("FLUX_SANDBOX_BIN")

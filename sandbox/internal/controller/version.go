@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Version returns the version of the binary of a controller in a folder, as the
-// linker recorded it. The tag of an image can be that of another version.
+// Version returns the version of a controller binary in a directory, as recorded by the
+// linker. The image tag in the pod can differ.
 func Version(dir, name string) (string, error) {
 	info, err := buildinfo.ReadFile(filepath.Join(dir, name))
 	if err != nil {

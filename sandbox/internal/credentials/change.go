@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
-// SetPassword adds a user, or replaces the user with this name.
+// SetPassword adds a user, or replaces an existing user with this name.
 func (f File) SetPassword(name, password string, readOnly bool) error {
 	if name == "" || strings.ContainsAny(name, ":\r\n") {
 		return fmt.Errorf("invalid username %q: must not be empty or contain a colon or a line break", name)
@@ -29,7 +29,8 @@ func (f File) SetPassword(name, password string, readOnly bool) error {
 	})
 }
 
-// SetToken sets the bearer token for read-only or read-write access. There is one token per access, as tokens have no name.
+// SetToken sets the bearer token for read-only or read-write access. There is one token for each, because tokens have no
+// names.
 func (f File) SetToken(token string, readOnly bool) error {
 	if token == "" || strings.ContainsAny(token, " \t\r\n") {
 		return errors.New("invalid bearer token: must not be empty or contain whitespace")
@@ -40,7 +41,7 @@ func (f File) SetToken(token string, readOnly bool) error {
 	})
 }
 
-// SetPublic lets clients without credentials read.
+// SetPublic allows reads without credentials.
 func (f File) SetPublic() error { return f.change(func(set *Set) { set.Public = true }) }
 
 // Clear removes all passwords and tokens. SSH keys are kept.
@@ -80,7 +81,7 @@ func ParseKeys(data []byte) ([]ssh.PublicKey, []string, error) {
 	return keys, comments, nil
 }
 
-// abbreviated shortens a line, which may be a secret from a wrong file.
+// abbreviated shortens a line, which can contain a secret if the wrong file was passed.
 func abbreviated(line string) string {
 	const shown = 16
 	if letters := []rune(line); len(letters) > shown {
@@ -138,11 +139,11 @@ func (k key) fingerprint() string {
 	return ssh.FingerprintSHA256(public)
 }
 
-// change edits the file under a lock, so that concurrent commands lose nothing, and replaces it by a rename, so that a
-// running server reads either the old or the new file.
+// change edits the file under a lock, so that concurrent commands do not lose changes, and replaces it with a rename, so
+// that a running server reads either the old or the new file.
 func (f File) change(edit func(*Set)) error {
 	if err := os.MkdirAll(filepath.Dir(f.path), 0o700); err != nil {
-		return fmt.Errorf("creating the credentials folder: %w", err)
+		return fmt.Errorf("creating the credentials directory: %w", err)
 	}
 	lock, err := file.Lock(context.Background(), f.path+".lock")
 	if err != nil {

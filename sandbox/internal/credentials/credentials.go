@@ -1,5 +1,5 @@
-// Package credentials stores the users, tokens and SSH keys of the sandbox's Git server and registry, in a file that can
-// change while they run.
+// Package credentials stores the users, tokens and SSH keys of the sandbox's Git server and registry, in a file that can be
+// changed while the servers run.
 package credentials
 
 import (
@@ -27,7 +27,7 @@ const (
 	Write
 )
 
-// String returns the name of the access for output.
+// String returns the printed name of the access.
 func (a Access) String() string {
 	switch a {
 	case Read:
@@ -79,21 +79,22 @@ type key struct {
 	ReadOnly   bool   `json:"readOnly,omitempty"`
 }
 
-// Set is the content of the file at one moment.
+// Set contains the credentials in the file.
 type Set struct {
 	Users  []user   `json:"users,omitempty"`
 	Tokens []secret `json:"tokens,omitempty"`
 	Keys   []key    `json:"keys,omitempty"`
-	// Public is set if clients without credentials may read.
+	// Public is set if reads require no credentials.
 	Public bool `json:"public,omitempty"`
 }
 
-// Open reports whether nothing is configured, so that every client has full access.
+// Open reports whether no credentials are configured, so that every client has full access.
 func (s Set) Open() bool {
 	return len(s.Users) == 0 && len(s.Tokens) == 0 && len(s.Keys) == 0
 }
 
-// Password returns the access of a username and password. It compares with every user, so that its duration reveals no name.
+// Password returns the access of a username and password. It compares with every user, so that the duration does not
+// disclose usernames.
 func (s Set) Password(name, password string) Access {
 	access := None
 	for _, u := range s.Users {
@@ -134,10 +135,10 @@ func (s Set) Key(offered ssh.PublicKey) Access {
 // File is the credentials file of a server.
 type File struct{ path string }
 
-// In returns the credentials file in the root folder of a server.
+// In returns the credentials file in the root directory of a server.
 func In(root string) File { return File{path: filepath.Join(root, "credentials.json")} }
 
-// Load reads the file. A missing file is an empty set; a damaged file is an error, never open access.
+// Load reads the file. A missing file is an empty set; an invalid file is an error and does not grant access.
 func (f File) Load() (Set, error) {
 	var set Set
 	data, err := os.ReadFile(f.path)

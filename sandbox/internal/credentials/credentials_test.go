@@ -222,7 +222,7 @@ func TestDamagedFileIsAnError(t *testing.T) {
 	}
 }
 
-// TestPublic lets clients without credentials read, and no others.
+// TestPublic allows reads without credentials, and no other access.
 func TestPublic(t *testing.T) {
 	t.Parallel()
 	file := In(t.TempDir())

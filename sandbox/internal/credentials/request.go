@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Request returns the access of the Basic or Bearer authorization of an HTTP request.
+// Request returns the access of an HTTP request with Basic or Bearer authorization.
 func (s Set) Request(r *http.Request) Access {
 	if s.Open() {
 		return Write
@@ -26,7 +26,7 @@ func (s Set) Request(r *http.Request) Access {
 // Basic is the challenge for a username and password.
 const Basic = `Basic realm="flux-sandbox", charset="UTF-8"`
 
-// Challenge adds the headers that name the accepted authorization schemes.
+// Challenge adds the headers with the accepted authorization schemes.
 func Challenge(w http.ResponseWriter) {
 	w.Header().Add("WWW-Authenticate", Basic)
 	w.Header().Add("WWW-Authenticate", `Bearer realm="flux-sandbox"`)

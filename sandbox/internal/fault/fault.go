@@ -1,4 +1,5 @@
-// Package fault makes the servers of the sandbox fail on request, by a file that can change while they run.
+// Package fault injects faults into the servers of the sandbox, configured in a file that can be changed
+// while they run.
 package fault
 
 import (
@@ -15,20 +16,20 @@ import (
 
 // Fault is a fault of a server: one of Down, Status and Delay is set.
 type Fault struct {
-	// Down closes connections without an answer.
+	// Down closes connections without a response.
 	Down bool `json:"down,omitempty"`
-	// Status is the HTTP status of all answers.
+	// Status is the HTTP status of all responses.
 	Status int `json:"status,omitempty"`
-	// Delay is the time before each answer.
+	// Delay is the delay of each response.
 	Delay time.Duration `json:"delay,omitempty"`
-	// Until is the end of the fault, zero for none.
+	// Until is the end of the fault, or zero if it has none.
 	Until time.Time `json:"until,omitzero"`
 }
 
-// file returns the file in the root folder of a server.
+// file returns the path of the fault in the root directory of a server.
 func file(root string) string { return filepath.Join(root, "fault.json") }
 
-// Set makes a server fail.
+// Set starts the fault of a server.
 func Set(root string, f Fault) error {
 	data, err := json.Marshal(f)
 	if err != nil {
@@ -45,7 +46,7 @@ func Clear(root string) error {
 	return nil
 }
 
-// load returns the present fault.
+// load returns the current fault.
 func load(root string) (Fault, error) {
 	var f Fault
 	data, err := os.ReadFile(file(root))
@@ -64,7 +65,7 @@ func load(root string) (Fault, error) {
 	return f, nil
 }
 
-// Handler lets the requests of a server fail that are affected.
+// Handler applies the current fault to the affected requests of a server.
 func Handler(root string, affected func(*http.Request) bool, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !affected(r) {
@@ -79,7 +80,7 @@ func Handler(root string, affected func(*http.Request) bool, next http.Handler) 
 		case f.Down:
 			panic(http.ErrAbortHandler)
 		case f.Status != 0:
-			answer(w, f.Status)
+			respond(w, f.Status)
 			return
 		}
 		if f.Delay > 0 && !wait(r, f.Delay) {
@@ -89,7 +90,7 @@ func Handler(root string, affected func(*http.Request) bool, next http.Handler) 
 	})
 }
 
-// wait waits for a duration, and reports whether the client is still there.
+// wait waits for a duration, and reports whether the client is still connected.
 func wait(r *http.Request, delay time.Duration) bool {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
@@ -101,8 +102,8 @@ func wait(r *http.Request, delay time.Duration) bool {
 	}
 }
 
-// answer sends an error in a form that both Git clients and clients of registries understand.
-func answer(w http.ResponseWriter, status int) {
+// respond sends an error in a format that both Git clients and registry clients support.
+func respond(w http.ResponseWriter, status int) {
 	code, message := "UNAVAILABLE", "the server is not available"
 	switch status {
 	case http.StatusUnauthorized:

@@ -53,7 +53,8 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// get returns the status, 0 for a connection that is closed without an answer, and a header.
+// get returns the status, or 0 for a connection that is closed without a response, and a
+// header.
 func get(t *testing.T, url, header string) (status int, value string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)

@@ -32,8 +32,8 @@ func Replace(path string, data []byte, mode fs.FileMode) error {
 // ErrLocked is returned when another process holds the lock.
 var ErrLocked = errors.New("locked by another process")
 
-// TryLock takes the lock of a file, or returns ErrLocked. To close the file releases it; the kernel releases it when the
-// process exits, so that a killed process leaves no lock behind.
+// TryLock acquires the lock of a file, or returns ErrLocked. Closing the file releases the lock. The kernel releases the
+// lock of a process that was killed.
 func TryLock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -49,7 +49,7 @@ func TryLock(path string) (*os.File, error) {
 	return nil, errors.Join(fmt.Errorf("taking lock %s: %w", path, err), lock.Close())
 }
 
-// Lock takes the lock of a file when its holder releases it.
+// Lock waits until the lock of a file is released, and acquires it.
 func Lock(ctx context.Context, path string) (*os.File, error) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -91,13 +91,14 @@ func (g command) credentialsClear() *cobra.Command {
 			if err := g.file().Clear(); err != nil {
 				return err
 			}
-			return g.sayState(cmd, "passwords and tokens cleared")
+			return g.printState(cmd, "passwords and tokens cleared")
 		},
 	}
 }
 
-// sayState prints what was done and which credentials the server requires now, because one kind applies to all protocols.
-func (g command) sayState(cmd *cobra.Command, done string) error {
+// printState prints the change and the credentials that the server now requires, because one kind of credentials applies to
+// all protocols.
+func (g command) printState(cmd *cobra.Command, done string) error {
 	set, err := g.file().Load()
 	if err != nil {
 		return err
@@ -198,7 +199,7 @@ func (g command) keysRemove() *cobra.Command {
   flux-sandbox git keys remove --all`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if all == (len(args) > 0) {
-				return errors.New("no keys given: name fingerprints or files of public keys, or use --all alone")
+				return errors.New("no keys given: specify fingerprints or public key files, or only --all")
 			}
 			fingerprints, err := g.fingerprints(cmd, args)
 			if err != nil {
@@ -219,7 +220,7 @@ func (g command) keysRemove() *cobra.Command {
 			if len(missing) > 0 {
 				return errors.Join(missing...)
 			}
-			return g.sayState(cmd, "done")
+			return g.printState(cmd, "done")
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "remove every key")
@@ -273,8 +274,7 @@ func readKeys(cmd *cobra.Command, file string) ([]ssh.PublicKey, []string, error
 	return keys, comments, nil
 }
 
-// readAll reads a small input and stops when ctx is canceled. The goroutine that reads cannot be interrupted; the
-// process exits soon after.
+// readAll reads a small input until ctx is canceled. Its goroutine cannot be interrupted; the process exits soon after.
 func readAll(ctx context.Context, input io.Reader) ([]byte, error) {
 	const bound = 64 << 10
 	type result struct {

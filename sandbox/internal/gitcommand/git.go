@@ -16,12 +16,13 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/gitserver"
 )
 
-// command has what the subcommands share. They work on the server's folder, so most do not need a running sandbox.
+// command contains the state shared by the subcommands. They work on the server's directory, so most do not require a
+// running sandbox.
 type command struct {
-	dir func() string // the state folder of the sandbox, known after the flags are parsed
+	dir func() string // the state directory of the sandbox, available after the flags are parsed
 }
 
-// New returns the git command. dir returns the state folder of the sandbox when a command runs.
+// New returns the git command. Subcommands call dir to get the state directory of the sandbox.
 func New(dir func() string) *cobra.Command {
 	g := command{dir: dir}
 	cmd := &cobra.Command{
@@ -41,7 +42,7 @@ three protocols. Changes take effect immediately.`,
 	return cmd
 }
 
-// root returns an absolute path, because the paths printed from it are used in other folders.
+// root returns an absolute path, because the paths printed from it are used in other directories.
 func (g command) root() string {
 	root := filepath.Join(g.dir(), "git")
 	if absolute, err := filepath.Abs(root); err == nil {
@@ -56,7 +57,7 @@ func (g command) repositories() (gitserver.Repositories, error) { return gitserv
 func (g command) running() (gitserver.Addresses, error) {
 	addresses, err := gitserver.Running(g.root())
 	if errors.Is(err, gitserver.ErrNotRunning) {
-		return addresses, fmt.Errorf("%w in %s, so it has no address: start it with flux-sandbox up", err, g.dir())
+		return addresses, fmt.Errorf("%w in %s and has no address: start it with flux-sandbox up", err, g.dir())
 	}
 	return addresses, err
 }
@@ -183,7 +184,7 @@ func (g command) unprotect() *cobra.Command {
 	}
 }
 
-// reportBranches prints for each branch in NAME BRANCH... whether it changed.
+// reportBranches prints whether each branch in NAME BRANCH... has changed.
 func reportBranches(cmd *cobra.Command, args, changed []string, err error, did, nothing string) error {
 	if err != nil {
 		return withHint(err)
@@ -301,7 +302,7 @@ names.`,
 	return cmd
 }
 
-// say prints what was done to stderr.
+// say prints a message to stderr.
 func say(cmd *cobra.Command, format string, args ...any) {
 	_, _ = fmt.Fprintf(cmd.ErrOrStderr(), "✔ "+format+"\n", args...)
 }

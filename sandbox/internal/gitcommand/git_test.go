@@ -40,7 +40,7 @@ func run(t *testing.T, dir, stdin string, args ...string) (stdout, stderr string
 	return out.String(), conversation.String(), err
 }
 
-// step is a command with its expected output. $DIR, $KEY and $PRIVATE are replaced by the folder and keys of the test.
+// step is a command with its expected output. $DIR, $KEY and $PRIVATE are replaced by the directory and keys of the test.
 type step struct {
 	args, stdin    string
 	stdout, stderr string
@@ -99,8 +99,8 @@ func TestRepositories(t *testing.T) {
 		{args: "protect nope main", fails: unknown},
 		{args: "unprotect nope main", fails: unknown},
 		{args: "url nope", fails: unknown},
-		{args: "url demo", fails: "the git server is not running in $DIR, so it has no address: start it with flux-sandbox up"},
-		{args: "known-hosts", fails: "the git server is not running in $DIR, so it has no address: start it with flux-sandbox up"},
+		{args: "url demo", fails: "the git server is not running in $DIR and has no address: start it with flux-sandbox up"},
+		{args: "known-hosts", fails: "the git server is not running in $DIR and has no address: start it with flux-sandbox up"},
 		{args: "list", stdout: "NAME        BRANCH  EMPTY  PROTECTED\nacme/fleet  trunk   True   \ndemo        main    True   main,release/*\n"},
 		{args: "list -o json", stdout: `[
   {
@@ -172,8 +172,8 @@ func TestKeys(t *testing.T) {
 ]
 `},
 		{args: "credentials clear", stderr: "✔ passwords and tokens cleared; the server accepts SSH keys only, not HTTP (allow HTTP with flux-sandbox git keys remove --all)\n"},
-		{args: "keys remove", fails: "no keys given: name fingerprints or files of public keys, or use --all alone"},
-		{args: "keys remove --all $KEY", fails: "no keys given: name fingerprints or files of public keys, or use --all alone"},
+		{args: "keys remove", fails: "no keys given: specify fingerprints or public key files, or only --all"},
+		{args: "keys remove --all $KEY", fails: "no keys given: specify fingerprints or public key files, or only --all"},
 		{args: "keys remove $KEY", stderr: "✔ key $KEY removed\n✔ done; the server requires no credentials\n"},
 		{args: "keys remove $DIR/key.pub", fails: "key $KEY is not authorized: see flux-sandbox git keys list"},
 		{args: "keys add $DIR/key.pub", stderr: "✔ key $KEY authorized\n"},

@@ -13,10 +13,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
-// ErrNotRunning is returned when no server serves the root folder.
+// ErrNotRunning is returned if no server is running for the root directory.
 var ErrNotRunning = errors.New("the git server is not running")
 
-// Addresses has the base URLs of a running server.
+// Addresses contains the base URLs of a running server.
 type Addresses struct {
 	HTTP       string `json:"http,omitempty"`
 	HTTPS      string `json:"https,omitempty"`
@@ -66,8 +66,8 @@ func (a Addresses) write(root string) error {
 
 func forgetAddresses(root string) { _ = os.Remove(addressesFile(root)) }
 
-// Running returns the addresses of the server of this root folder, or ErrNotRunning. It checks the server's lock too,
-// because a server that was killed leaves the file behind.
+// Running returns the addresses of the server for this root directory, or ErrNotRunning. It also checks the server's
+// lock, because a killed server leaves the file behind.
 func Running(root string) (Addresses, error) {
 	var a Addresses
 	data, err := os.ReadFile(addressesFile(root))

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// host is a running server with its folder.
+// host is a running server with its directory.
 type host struct {
 	Addresses
 	root         string
@@ -134,7 +134,7 @@ func (l *logbook) await(t *testing.T, text string) {
 	}
 }
 
-// client is a user with a home folder, so that Git does not read the configuration of this machine.
+// client is a user with a home directory, so that Git does not read the configuration of this machine.
 type client struct {
 	home string
 	env  []string
@@ -155,7 +155,7 @@ func newClient(t *testing.T, env ...string) *client {
 	}, env...)}
 }
 
-// git runs Git in the user's home folder and returns its output.
+// git runs Git in the user's home directory and returns its output.
 func (c *client) git(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), bound)
@@ -175,7 +175,7 @@ func (c *client) must(t *testing.T, args ...string) string {
 	return output
 }
 
-// worktree creates a repository with one commit on main and returns the name of its folder.
+// worktree creates a repository with one commit on main and returns the name of its directory.
 func (c *client) worktree(t *testing.T) string {
 	t.Helper()
 	c.must(t, "init", "--quiet", "--initial-branch=main", "work")

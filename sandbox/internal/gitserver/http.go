@@ -44,30 +44,30 @@ func parseCall(r *http.Request) (call, bool) {
 	return call{}, false
 }
 
-// fetches reports whether a request is part of a fetch. Faults of the server do not affect pushes.
+// fetches reports whether a request is part of a fetch. Server faults do not affect pushes.
 func fetches(r *http.Request) bool {
 	asked, _ := parseCall(r)
 	return asked.service != receivePack
 }
 
-// ServeHTTP serves a request of a Git client. It authenticates first, so that an unauthenticated client cannot find out
-// which repositories exist.
+// ServeHTTP serves a request of a Git client. It authenticates first, so that unauthenticated clients cannot detect which
+// repositories exist.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set, err := s.credentials.Load()
 	if err != nil {
 		s.log.Print(err)
-		s.refuse(w, r, http.StatusInternalServerError, "the server's credentials cannot be read: see its log")
+		s.reject(w, r, http.StatusInternalServerError, "the server's credentials cannot be read: see its log")
 		return
 	}
 	access := set.Request(r)
 	if access == credentials.None {
 		credentials.Challenge(w)
-		s.refuse(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is required")
+		s.reject(w, r, http.StatusUnauthorized, "authentication failed: a valid username and password, or a bearer token, is required")
 		return
 	}
 	asked, ok := parseCall(r)
 	if !ok {
-		s.refuse(w, r, http.StatusNotFound, "not found: only Git's smart HTTP protocol is served")
+		s.reject(w, r, http.StatusNotFound, "not found: only Git's smart HTTP protocol is served")
 		return
 	}
 	name, _, err := s.repositories.Find(asked.repository)
@@ -76,7 +76,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if asked.service == receivePack && access < credentials.Write {
-		s.refuse(w, r, http.StatusForbidden, fmt.Sprintf("these credentials may read %s but not push to it", name))
+		s.reject(w, r, http.StatusForbidden, fmt.Sprintf("these credentials may read %s but not push to it", name))
 		return
 	}
 	s.log.Printf("%s %s %s", r.Method, name, asked.endpoint+"?"+asked.service)
@@ -85,16 +85,16 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 func (s *server) refuseRepository(w http.ResponseWriter, r *http.Request, err error) {
 	if errors.Is(err, ErrNotFound) {
-		s.refuse(w, r, http.StatusNotFound, err.Error())
+		s.reject(w, r, http.StatusNotFound, err.Error())
 		return
 	}
 	s.log.Print(err)
-	s.refuse(w, r, http.StatusInternalServerError, "the repository cannot be opened: see the server's log")
+	s.reject(w, r, http.StatusInternalServerError, "the repository cannot be opened: see the server's log")
 }
 
-// refuse responds in plain text, which Git prints after "remote:".
-func (s *server) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
-	s.log.Printf("%s %q refused with %d: %s", r.Method, r.URL.Path, status, reason)
+// reject responds in plain text, which Git prints after "remote:".
+func (s *server) reject(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	s.log.Printf("%s %q rejected with %d: %s", r.Method, r.URL.Path, status, reason)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintln(w, reason)
@@ -105,7 +105,7 @@ func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, as
 	program, err := exec.LookPath("git")
 	if err != nil {
 		s.log.Print(err)
-		s.refuse(w, r, http.StatusInternalServerError, "git is not installed on the machine of the server")
+		s.reject(w, r, http.StatusInternalServerError, "git is not installed on the server")
 		return
 	}
 	request := r.Clone(r.Context())
@@ -115,10 +115,10 @@ func (s *server) backend(w http.ResponseWriter, r *http.Request, name string, as
 	}
 	request.Header.Del("Authorization") // would be in the environment of Git and of the hooks
 	// Git sends a large push chunked, without a length. Package cgi rejects requests with this field; the body is already
-	// decoded, and without a length the backend reads it to EOF.
+	// decoded, and without a length, the backend reads to EOF.
 	request.TransferEncoding = nil
-	// With a length, the backend waits for that many bytes and does not notice EOF: it would loop forever after a client
-	// disconnects during a push.
+	// With a length, the backend waits for that many bytes and does not detect EOF: after a client disconnects during a
+	// push, it would loop forever.
 	request.ContentLength = -1
 
 	env := append(environment(s.repositories.root), "GIT_PROJECT_ROOT="+s.repositories.root, "GIT_HTTP_EXPORT_ALL=1")

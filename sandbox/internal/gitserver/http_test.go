@@ -31,7 +31,7 @@ func TestHTTPLogins(t *testing.T) {
 		name        string
 		configured  bool
 		login       func(*testing.T, *client, *host)
-		clone, push string // expected in the output of a refusal
+		clone, push string // expected in the output of a rejected request
 	}{
 		{"open server", false, anonymous, "", ""},
 		{"no credentials", true, anonymous, prompts, prompts},
@@ -75,7 +75,7 @@ func TestHTTPLogins(t *testing.T) {
 	}
 }
 
-// configure adds ada, who may push, bob, who may not, and a token of each kind.
+// configure adds ada, who can push, bob, who cannot, and a token of each kind.
 func configure(t *testing.T, file credentials.File) {
 	t.Helper()
 	check(t, file.SetPassword("ada", "correct-horse", false))
@@ -146,7 +146,7 @@ func TestHTTPStatus(t *testing.T) {
 	}
 }
 
-// outside creates a repository beside the root, and links to it from within.
+// outside creates a repository outside of the root, and a link to it inside.
 func outside(t *testing.T, h *host) {
 	t.Helper()
 	beside, err := Open(filepath.Dir(h.root))
@@ -251,7 +251,8 @@ func TestSecretsStayOutOfHooks(t *testing.T) {
 	}
 }
 
-// TestClientGoesAway checks that the process that serves a push ends when the client disconnects.
+// TestClientGoesAway checks that the process that serves a push exits when the client
+// disconnects.
 func TestClientGoesAway(t *testing.T) {
 	t.Parallel()
 	h := startHost(t, "demo")

@@ -21,11 +21,10 @@ import (
 // CAFile returns the path of the CA certificate for clients of the server.
 func CAFile(root string) string { return pki.Dir(root).CA() }
 
-// EnsureCA creates the server's CA if it is missing. It is constrained to the loopback names of this machine, so that
-// trusting it is safe.
+// EnsureCA creates the server's CA if it is missing. The CA is constrained to loopback names, so it is safe to trust.
 func EnsureCA(root string) error {
 	if err := os.MkdirAll(root, 0o700); err != nil {
-		return fmt.Errorf("creating the git server's folder: %w", err)
+		return fmt.Errorf("creating the git server's directory: %w", err)
 	}
 	return changing(root, func() error { return pki.Dir(root).Ensure(nil) })
 }

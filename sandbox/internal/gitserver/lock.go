@@ -11,14 +11,14 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
-// takeTime is the time for which the lock of a server is awaited.
+// takeTime is the maximum time to wait for the lock of a server.
 const takeTime = time.Second
 
-// serverLock is the file whose lock a running server holds.
+// serverLock is the name of the file that a running server locks.
 func serverLock(root string) string { return filepath.Join(root, "server.lock") }
 
-// takeRoot locks the folder against a second server. It waits for a moment, because a command that checks whether a
-// server runs holds the lock for an instant, as does a child between fork and exec.
+// takeRoot locks the directory against a second server. It waits briefly, because a command that checks whether a
+// server is running holds the lock for a moment, as does a child process between fork and exec.
 func takeRoot(ctx context.Context, root string) (*os.File, error) {
 	bounded, cancel := context.WithTimeout(ctx, takeTime)
 	defer cancel()
@@ -29,7 +29,7 @@ func takeRoot(ctx context.Context, root string) (*os.File, error) {
 	return lock, err
 }
 
-// changing runs a change of the folder's files under a lock shared by all processes.
+// changing changes files in the directory while it holds a lock shared by all processes.
 func changing(root string, change func() error) error {
 	lock, err := file.Lock(context.Background(), filepath.Join(root, "change.lock"))
 	if err != nil {

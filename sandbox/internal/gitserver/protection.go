@@ -21,8 +21,8 @@ var updateHook []byte
 
 const protectedFile = "protected-branches"
 
-// Protect rejects pushes to these branches, which need not exist yet; a * matches any text. It returns the branches
-// that were not protected before.
+// Protect rejects pushes to these branches, which do not have to exist; a * matches any text. It returns the
+// branches that were not protected before.
 func (r Repositories) Protect(ctx context.Context, written string, branches ...string) ([]string, error) {
 	return r.changeProtected(ctx, written, branches, func(listed []string, branch string) ([]string, bool) {
 		if slices.Contains(listed, branch) {
@@ -32,7 +32,7 @@ func (r Repositories) Protect(ctx context.Context, written string, branches ...s
 	})
 }
 
-// Unprotect allows pushes to these branches again and returns the branches that were protected.
+// Unprotect allows pushes to these branches again and returns the previously protected branches.
 func (r Repositories) Unprotect(ctx context.Context, written string, branches ...string) ([]string, error) {
 	return r.changeProtected(ctx, written, branches, func(listed []string, branch string) ([]string, bool) {
 		at := slices.Index(listed, branch)

@@ -18,13 +18,13 @@ import (
 // ErrNotFound is returned when a repository does not exist or its name is invalid.
 var ErrNotFound = errors.New("repository not found")
 
-// segment excludes leading dots, and so ".." and hidden folders, and leading dashes, and so options.
+// segment excludes leading dots (".." and hidden directories) and leading dashes (options).
 var segment = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 
-// Repositories is the folder of bare repositories of a server. It works with and without a running server.
+// Repositories is the directory of bare repositories of a server. It works with and without a running server.
 type Repositories struct{ root string }
 
-// Repository is a repository in a listing.
+// Repository is a listed repository.
 type Repository struct {
 	Name              string   `json:"name"`
 	Branch            string   `json:"branch"`
@@ -32,11 +32,11 @@ type Repository struct {
 	ProtectedBranches []string `json:"protectedBranches,omitempty"`
 }
 
-// Open returns the folder of repositories; it need not exist yet.
+// Open returns the directory of repositories, which does not have to exist.
 func Open(root string) (Repositories, error) {
 	absolute, err := filepath.Abs(root)
 	if err != nil {
-		return Repositories{}, fmt.Errorf("locating the git server's folder: %w", err)
+		return Repositories{}, fmt.Errorf("locating the git server's directory: %w", err)
 	}
 	return Repositories{root: absolute}, nil
 }
@@ -46,7 +46,7 @@ func canonical(written string) (string, error) {
 	name := strings.TrimSuffix(strings.Trim(written, "/"), ".git")
 	parts := strings.Split(name, "/")
 	for _, part := range parts {
-		// An inner folder x.git would put one repository inside another.
+		// An inner directory x.git would put one repository inside another.
 		if !segment.MatchString(part) || strings.HasSuffix(part, ".git") {
 			return "", fmt.Errorf("invalid repository name %q: must consist of letters, digits, '.', '_' and '-', as in demo or org/demo", written)
 		}
@@ -58,8 +58,8 @@ func (r Repositories) folder(name string) string {
 	return filepath.Join(r.root, filepath.FromSlash(name)+".git")
 }
 
-// Find returns the canonical name and the folder of a repository. It uses os.Root, which does not follow
-// symbolic links that leave the folder.
+// Find returns the canonical name and the directory of a repository. It uses os.Root, which does not follow symbolic
+// links out of the directory.
 func (r Repositories) Find(written string) (name, folder string, err error) {
 	name, err = canonical(written)
 	if err != nil {
@@ -70,7 +70,7 @@ func (r Repositories) Find(written string) (name, folder string, err error) {
 		return "", "", fmt.Errorf("%w: %q", ErrNotFound, name)
 	}
 	if err != nil {
-		return "", "", fmt.Errorf("opening the git server's folder: %w", err)
+		return "", "", fmt.Errorf("opening the git server's directory: %w", err)
 	}
 	defer func() { _ = root.Close() }()
 	if info, err := root.Stat(filepath.FromSlash(name) + ".git/HEAD"); err != nil || !info.Mode().IsRegular() {
@@ -79,8 +79,8 @@ func (r Repositories) Find(written string) (name, folder string, err error) {
 	return name, r.folder(name), nil
 }
 
-// Create creates a bare repository whose HEAD is branch (main when empty) and reports whether it is new. An existing
-// repository is kept, except that an empty one gets the requested branch.
+// Create creates a bare repository with the default branch (main if empty) and reports whether it is new. An existing
+// repository is kept, but an empty one gets the requested branch.
 func (r Repositories) Create(ctx context.Context, written, branch string) (created bool, err error) {
 	name, err := canonical(written)
 	if err != nil {
@@ -99,9 +99,9 @@ func (r Repositories) Create(ctx context.Context, written, branch string) (creat
 	}
 	parent := filepath.Dir(r.folder(name))
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return false, fmt.Errorf("creating the folder of repository %q: %w", name, err)
+		return false, fmt.Errorf("creating the directory of repository %q: %w", name, err)
 	}
-	// Created under a temporary name and renamed, so that no client sees an incomplete repository.
+	// The repository is created under a temporary name and renamed, so that no client sees an incomplete repository.
 	building, err := os.MkdirTemp(parent, ".new-*")
 	if err != nil {
 		return false, fmt.Errorf("creating repository %q: %w", name, err)
@@ -114,7 +114,7 @@ func (r Repositories) Create(ctx context.Context, written, branch string) (creat
 		return false, fmt.Errorf("creating repository %q: %w", name, err)
 	}
 	if err := os.Rename(building, r.folder(name)); err != nil {
-		if _, _, found := r.Find(name); found == nil { // created by another process meanwhile
+		if _, _, found := r.Find(name); found == nil { // another process has created it
 			return false, nil
 		}
 		return false, fmt.Errorf("creating repository %q: %w", name, err)
@@ -122,7 +122,7 @@ func (r Repositories) Create(ctx context.Context, written, branch string) (creat
 	return true, nil
 }
 
-// point sets HEAD of an empty repository; commits of another one would lose their default branch.
+// point sets HEAD of an empty repository. A repository with commits would lose its default branch.
 func (r Repositories) point(ctx context.Context, name, branch string) error {
 	if branch == "" {
 		return nil
@@ -190,7 +190,7 @@ func (r Repositories) describe(ctx context.Context, name string) (Repository, er
 	return Repository{Name: name, Branch: branch, Empty: empty, ProtectedBranches: protected}, err
 }
 
-// git runs an administrative command in a folder and returns its output.
+// git runs an administrative command in a directory and returns its output.
 func git(ctx context.Context, folder string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, "git", args...)
 	cmd.Dir = folder
@@ -212,12 +212,13 @@ func environment(home string) []string {
 	return append(process.Environment(home), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "LC_ALL=C")
 }
 
-// settings returns the configuration of a Git host as options of each child, so that no repository has to contain it.
+// settings returns the Git configuration of a Git host as options for each child process, so that repositories do not
+// have to contain it.
 func settings() []string {
 	return []string{
 		"-c", "http.receivepack=true", // the server decides who may push
 		"-c", "uploadpack.allowFilter=true",
-		"-c", "uploadpack.allowAnySHA1InWant=true", // shallow fetch of a commit, as hosts allow it
+		"-c", "uploadpack.allowAnySHA1InWant=true", // allows shallow fetches of a commit, like Git hosts
 		"-c", "receive.autogc=false", // would continue in the background after the push
 	}
 }

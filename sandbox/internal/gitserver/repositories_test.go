@@ -185,7 +185,8 @@ func TestProtectAndUnprotectOverSSH(t *testing.T) {
 	wantOutcome(t, "delete", output, err, "is protected")
 }
 
-// A repository can be moved to another folder or machine: its hook depends on nothing outside.
+// A repository can be moved to another directory or machine, because its hook has no external
+// dependencies.
 func TestProtectionMovesWithTheRepository(t *testing.T) {
 	t.Parallel()
 	r, err := Open(t.TempDir())

@@ -1,4 +1,4 @@
-// Package gitserver serves bare Git repositories on this machine over HTTP, HTTPS and SSH, like a Git host.
+// Package gitserver serves bare Git repositories on loopback addresses over HTTP, HTTPS and SSH, like a Git host.
 package gitserver
 
 import (
@@ -19,13 +19,14 @@ import (
 
 // Config configures Run.
 type Config struct {
-	// Root is the folder with the repositories, keys and credentials. It is created when missing.
+	// Root is the directory with the repositories, keys and credentials. It is created if it is missing.
 	Root string
-	// HTTPAddr, HTTPSAddr and SSHAddr are loopback addresses such as 127.0.0.1:0. An empty one is not served.
+	// HTTPAddr, HTTPSAddr and SSHAddr are loopback addresses such as 127.0.0.1:0. Protocols with an empty address are
+	// not served.
 	HTTPAddr, HTTPSAddr, SSHAddr string
 	// Ready is called with the chosen addresses once all listeners are open.
 	Ready func(Addresses)
-	// Log receives one line for each service and refusal. Nil discards them.
+	// Log receives one line for each service and rejected request. Nil discards them.
 	Log io.Writer
 }
 
@@ -44,7 +45,7 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	cfg.Root = repositories.root
 	if err := os.MkdirAll(cfg.Root, 0o700); err != nil {
-		return fmt.Errorf("creating the git server's folder: %w", err)
+		return fmt.Errorf("creating the git server's directory: %w", err)
 	}
 	lock, err := takeRoot(ctx, cfg.Root)
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *server) listen(ctx context.Context, cfg Config) (fronts []front, err er
 	return fronts, nil
 }
 
-// serve runs all fronts until ctx is canceled or one of them fails, which stops the others too.
+// serve runs all fronts until ctx is canceled or one of them fails, which stops all others.
 func (s *server) serve(ctx context.Context, fronts []front) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

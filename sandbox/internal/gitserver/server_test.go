@@ -171,7 +171,7 @@ func connect(t *testing.T, base string) net.Conn {
 	return connection
 }
 
-// processesIn lists the programs whose working folder is in root, on systems with /proc.
+// processesIn lists the programs whose working directory is in root, on systems with /proc.
 func processesIn(t *testing.T, root string) []string {
 	t.Helper()
 	var found []string
@@ -193,7 +193,7 @@ func TestRunRefusesAddresses(t *testing.T) {
 		{"0.0.0.0:0", `git over http: listen address "0.0.0.0:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
 		{"[::]:0", `git over http: listen address "[::]:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
 		{"192.0.2.1:0", `git over http: listen address "192.0.2.1:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
-		{":0", `git over http: listen address ":0" has no host and would listen on all interfaces: write 127.0.0.1, [::1] or localhost before the port`},
+		{":0", `git over http: listen address ":0" has no host and would listen on all interfaces: set the host to 127.0.0.1, [::1] or localhost`},
 		{"127.0.0.1", `git over http: reading listen address "127.0.0.1": address 127.0.0.1: missing port in address`},
 		{"", "no address to listen on: set HTTPAddr, HTTPSAddr or SSHAddr"},
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/credentials"
 )
 
-// handshakeBound is the maximum duration of a handshake.
+// handshakeBound limits the duration of a handshake.
 const handshakeBound = 30 * time.Second
 
 var errNotAuthorized = errors.New("this key is not authorized")
@@ -50,10 +50,10 @@ func (s *server) sshDoor(root string) (func(context.Context, net.Listener) error
 	return func(ctx context.Context, listener net.Listener) error { return s.serveSSH(ctx, listener, config) }, nil
 }
 
-// keyOfClient is the context key of the public key of a connection.
+// keyOfClient is the context key for the public key of a connection.
 type keyOfClient struct{}
 
-// keyAccess is called for every service, so that a removed key is rejected on open connections too.
+// keyAccess is called for every service, so that a removed key is also rejected on open connections.
 func (s *server) keyAccess(marshalled []byte) (credentials.Access, error) {
 	set, err := s.credentials.Load()
 	if err != nil {
@@ -101,7 +101,7 @@ func (s *server) connection(ctx context.Context, raw net.Conn, config *ssh.Serve
 	_ = raw.SetDeadline(time.Now().Add(handshakeBound))
 	connection, channels, requests, err := ssh.NewServerConn(raw, config)
 	if err != nil {
-		s.log.Printf("ssh connection refused: %v", err)
+		s.log.Printf("ssh connection rejected: %v", err)
 		return
 	}
 	_ = raw.SetDeadline(time.Time{})
@@ -126,7 +126,7 @@ func (s *server) connection(ctx context.Context, raw net.Conn, config *ssh.Serve
 	sessions.Wait()
 }
 
-// session waits for the one command of a session and runs it. Requests for a terminal are rejected.
+// session waits for the single command of a session and runs it. Terminal requests are rejected.
 func (s *server) session(ctx context.Context, channel ssh.Channel, requests <-chan *ssh.Request, key []byte) {
 	var running sync.WaitGroup
 	defer running.Wait()
@@ -169,16 +169,16 @@ func (s *server) execute(ctx context.Context, channel ssh.Channel, line, protoco
 		if errors.As(err, &failed) {
 			status = max(failed.ExitCode(), 1) // -1 means a signal
 		} else {
-			s.log.Printf("ssh refused: %v", err)
-			_, _ = fmt.Fprintln(channel.Stderr(), complaint(err))
+			s.log.Printf("ssh request rejected: %v", err)
+			_, _ = fmt.Fprintln(channel.Stderr(), gitError(err))
 		}
 	}
 	_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{uint32(status)}))
 }
 
-// complaint formats an error like the large Git hosts, because client libraries recognize a missing repository by this
-// text: SSH has no status code for it.
-func complaint(err error) string {
+// gitError formats an error like the large Git hosts. SSH has no status codes, so client libraries detect a missing
+// repository by this text.
+func gitError(err error) string {
 	if detail, missing := strings.CutPrefix(err.Error(), ErrNotFound.Error()+": "); missing {
 		return "ERROR: Repository not found. (" + detail + ")"
 	}
@@ -209,8 +209,8 @@ func (s *server) service(ctx context.Context, channel ssh.Channel, line, protoco
 	return s.child(ctx, channel, service, folder, protocol)
 }
 
-// child runs a Git service on the channel. Its input is copied by a goroutine, because os/exec would wait for a client
-// that keeps its side open until it has read the exit status.
+// child runs a Git service on the channel. A goroutine copies the input, because os/exec would wait for clients that
+// keep their side open until they have read the exit status.
 func (s *server) child(ctx context.Context, channel ssh.Channel, service, folder, protocol string) error {
 	args := append(settings(), strings.TrimPrefix(service, "git-"), folder)
 	cmd := exec.CommandContext(ctx, "git", args...)
@@ -230,7 +230,7 @@ func (s *server) child(ctx context.Context, channel ssh.Channel, service, folder
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting %s: %w", service, err)
 	}
-	s.busy.Go(func() { // ends at the latest when the caller of child closes the channel
+	s.busy.Go(func() { // ends at the latest when the caller closes the channel
 		_, _ = io.Copy(input, channel)
 		_ = input.Close()
 	})
@@ -254,7 +254,7 @@ func parseCommand(line string) (service, path string, err error) {
 		if inner, found = strings.CutSuffix(inner, "'"); !found {
 			return "", "", fmt.Errorf("%w: unbalanced quotes in %q", ErrNotFound, path)
 		}
-		path = inner // a quote in the path, written '\'' by Git, is invalid in a name and rejected later
+		path = inner // a quote in the path, which Git writes as '\'', is invalid in a name and rejected later
 	}
 	return service, path, nil
 }

@@ -2,6 +2,6 @@ package isolation
 
 // Access lists the files that a process can access.
 type Access struct {
-	// Run are programs. Read and Write are files, and directories with all files below them. Those in Write can also be read and run.
+	// Run lists programs, Read and Write list files and whole directories. Files in Write can also be read and executed.
 	Run, Read, Write []string
 }

@@ -9,26 +9,26 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The rights of Landlock to read files and to run programs, and all of its rights, by the version of its interface.
+// The Landlock access rights for reading files and executing programs, and all rights of the first ABI version.
 const (
 	reading = unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_READ_DIR
 	running = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE
 	first   = 1<<13 - 1 // up to LANDLOCK_ACCESS_FS_MAKE_SYM
 )
 
-// ofFiles are the rights that a file can have, and not only a folder.
+// ofFiles contains the rights that apply to files, and not only to directories.
 const ofFiles = unix.LANDLOCK_ACCESS_FS_EXECUTE | unix.LANDLOCK_ACCESS_FS_READ_FILE | unix.LANDLOCK_ACCESS_FS_WRITE_FILE |
 	unix.LANDLOCK_ACCESS_FS_TRUNCATE | unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
 
-// Files restricts the calling thread, and the processes that it starts from now on, to the accessible files. Paths that do not
-// exist are ignored, and so is everything on a kernel without Landlock.
+// Files restricts the calling thread, and the processes that it starts afterwards, to the accessible files. Missing paths
+// are ignored. On kernels without Landlock, Files has no effect.
 func Files(a Access) error {
 	version, _, _ := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if int(version) <= 0 {
 		return nil // no Landlock
 	}
 	all := uint64(first)
-	// The rights that each version has added, from version 2.
+	// The rights that each ABI version has added, starting with version 2.
 	added := []uint64{unix.LANDLOCK_ACCESS_FS_REFER, unix.LANDLOCK_ACCESS_FS_TRUNCATE, 0, unix.LANDLOCK_ACCESS_FS_IOCTL_DEV}
 	for _, right := range added[:min(int(version)-1, len(added))] {
 		all |= right

@@ -1,4 +1,4 @@
-// Package isolation gives the parts of a sandbox a network of their own, which has nothing but a loopback interface.
+// Package isolation runs the components of a sandbox in a separate network namespace with only a loopback interface.
 package isolation
 
 import (
@@ -15,7 +15,7 @@ import (
 // Command is the argument of "flux-sandbox part" that runs Try.
 const Command = "isolated"
 
-// Check returns an error if this machine does not allow networks for programs. binary is this program.
+// Check returns an error if users cannot create network namespaces. binary is the path of this program.
 func Check(ctx context.Context, binary string) error {
 	cmd := exec.CommandContext(ctx, binary, "part", Command)
 	cmd.Env, cmd.SysProcAttr = []string{}, Attributes(&syscall.SysProcAttr{})
@@ -25,13 +25,13 @@ func Check(ctx context.Context, binary string) error {
 	return nil
 }
 
-// Try creates a network in a process of Check.
+// Try creates a network namespace. Check runs it in a separate process.
 func Try() error {
 	runtime.LockOSThread()
 	return Enter()
 }
 
-// Attributes starts a process that may create networks: in a user namespace, where it has no other users.
+// Attributes allows a process to create network namespaces, in a user namespace that contains only its user.
 func Attributes(a *syscall.SysProcAttr) *syscall.SysProcAttr {
 	a.Cloneflags |= syscall.CLONE_NEWUSER
 	a.UidMappings = []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}}
@@ -39,13 +39,13 @@ func Attributes(a *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return a
 }
 
-// Enter moves the calling thread, and the processes that it starts from now on, to a new network.
+// Enter moves the calling thread, and the processes that it starts afterwards, to a new network namespace.
 func Enter() error {
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		return fmt.Errorf("creating a network namespace: %w", err)
 	}
-	// Ports that the kernel chooses here are not those that it chooses for servers of this machine, or that the sandbox
-	// chooses, so that the addresses of both can be used in both networks. If /proc is read-only, they rarely conflict.
+	// The kernel must not choose the same ports here as for servers on this machine or as the sandbox, so that all
+	// addresses can be used in both networks. If /proc is read-only, conflicts are rare.
 	_ = os.WriteFile("/proc/sys/net/ipv4/ip_local_port_range", []byte("1024 19999"), 0)
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// onThread calls f on a thread of its own, which ends afterwards.
+// onThread calls f on a separate thread, which ends afterwards.
 func onThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -47,7 +47,7 @@ func TestFiles(t *testing.T) {
 			{"write", func() error { return os.WriteFile(filepath.Join(write, "new"), []byte("x"), 0o600) }, true},
 			{"write nothing", func() error { return os.WriteFile(os.DevNull, []byte("x"), 0o600) }, true},
 			{"read another file", func() error { _, err := os.ReadFile(filepath.Join(other, "file")); return err }, false},
-			{"list another folder", func() error { _, err := os.ReadDir(other); return err }, false},
+			{"list another directory", func() error { _, err := os.ReadDir(other); return err }, false},
 			{"read the environment of a process", func() error { _, err := os.ReadFile("/proc/self/environ"); return err }, false},
 			{"link another file", func() error { return os.Link(filepath.Join(other, "file"), filepath.Join(write, "link")) }, false},
 		} {
@@ -62,11 +62,11 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// entered is a variable of the process that TestEnter starts.
+// entered is an environment variable of the process that TestEnter starts.
 const entered = "ISOLATION_TEST_ENTERED"
 
-// TestEnter opens a port in a network of its own, in a process that may create one. The port is that of a server of this
-// machine, which cannot be reached.
+// TestEnter opens a port in a network namespace, in a process that is allowed to create one. A server on this machine
+// uses the same port and must not be reachable.
 func TestEnter(t *testing.T) {
 	t.Parallel()
 	if address := os.Getenv(entered); address != "" {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package isolation gives the parts of a sandbox a network of their own, which only Linux can.
+// Package isolation runs sandbox components in a network namespace, which only Linux supports.
 package isolation
 
 import (
@@ -14,7 +14,7 @@ const Command = "isolated"
 
 var errSystem = errors.New("only Linux has network namespaces")
 
-// Check returns an error: this system has no networks for programs.
+// Check returns an error, because this system has no network namespaces.
 func Check(context.Context, string) error { return errSystem }
 
 // Try returns the error of Check.
@@ -26,5 +26,5 @@ func Attributes(a *syscall.SysProcAttr) *syscall.SysProcAttr { return a }
 // Enter returns the error of Check.
 func Enter() error { return errSystem }
 
-// Files restricts nothing: only Linux has Landlock.
+// Files has no effect, because only Linux has Landlock.
 func Files(Access) error { return nil }

@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/isolation"
 )
 
-// allowGnuPG lets a process run gpg, which is linked in the folder with programs, and its agent. Both read the libraries of the
-// system, and their keys are in temporary directories.
+// allowGnuPG allows a process to run gpg, which is linked in the directory with programs, and its agent. Both read system
+// libraries, and their keys are in temporary directories.
 func allowGnuPG(a *isolation.Access, programs string) {
 	gpg, err := filepath.EvalSymlinks(filepath.Join(programs, "gpg"))
 	if err != nil {
@@ -30,7 +30,7 @@ const (
 	gpgSocket  = "/sops-gnupghome-4294967295/S.gpg-agent.browser"
 )
 
-// temporary returns the directory for temporary files of a process: dir, or a link to it if the paths of sockets in dir are too
+// temporary returns the directory for temporary files of a process: dir, or a link to dir if the socket paths in dir are too
 // long. remove removes the link after the process has exited.
 func temporary(dir string) (path string, remove func() error) {
 	remove = func() error { return nil }

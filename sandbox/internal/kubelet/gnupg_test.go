@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/process"
 )
 
-// TestNightlyGnuPG generates a key and decrypts with it as kustomize-controller does: with the access to files of a controller, in a
-// directory whose path is too long for the sockets of gpg-agent.
+// TestNightlyGnuPG generates a key and decrypts with it like kustomize-controller: with the file access of a controller, in
+// a directory whose path is too long for the sockets of gpg-agent.
 func TestNightlyGnuPG(t *testing.T) {
 	t.Parallel()
 	program, err := exec.LookPath("gpg")

@@ -21,11 +21,11 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// tokenLife is long, because a controller reads its token once. The token is bound
-// to the pod and becomes invalid with it.
+// tokenLife is long, because a controller reads its token only once. The token is bound to the pod and becomes invalid when
+// the pod is deleted.
 const tokenLife = 365 * 24 * time.Hour
 
-// command translates the pod's container into a command for this machine.
+// command translates the pod's container into a command line for this machine.
 func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 	for i := range pod.Spec.Containers {
 		c := &pod.Spec.Containers[i]
@@ -40,11 +40,11 @@ func (w *worker) command(pod *corev1.Pod) (container.Command, error) {
 	return container.Command{}, fmt.Errorf("pod %s has no container %s", pod.Name, w.container)
 }
 
-// volume returns the folder for a path of a controller, below the folder of its pod.
+// volume returns the directory for a path of a controller, below the directory of its pod.
 func volume(dir, path string) string { return filepath.Join(dir, "volumes", filepath.Base(path)) }
 
-// environment returns the environment of the controller. None of it comes from the pod, and of this machine's it has
-// nothing but the paths of git and gpg, see Programs.
+// environment returns the environment of the controller. It contains no variables of the pod, and only the paths of git and
+// gpg from this machine: see Programs.
 func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace, temporary string) []string {
 	return []string{
 		"PATH=" + w.k.folder.Programs(), "HOME=" + filepath.Join(w.dir, "home"), "TMPDIR=" + temporary,
@@ -54,8 +54,8 @@ func (w *worker) environment(pod *corev1.Pod, kubeconfig, namespace, temporary s
 	}
 }
 
-// restrict lets a controller run its own program, read the settings of the network, and use the folder of its pod. It has
-// no network and no git for bases in other repositories, so kustomize rejects them.
+// restrict allows a controller only to run its own program, read network settings, and use the directory of its pod. Git is
+// not accessible, so kustomize rejects bases in other repositories.
 func (w *worker) restrict(program *process.Command) {
 	access := isolation.Access{
 		Run:   []string{program.Path},
@@ -69,8 +69,8 @@ func (w *worker) restrict(program *process.Command) {
 	program.Restrict = func() error { return isolation.Files(access) }
 }
 
-// writeNamespace writes the pod's namespace to the file that the patched
-// controllers read instead of the service account's folder of a container.
+// writeNamespace writes the pod's namespace to the file that the patched controllers read instead of the ServiceAccount
+// directory of a container.
 func (w *worker) writeNamespace(pod *corev1.Pod) (path string, err error) {
 	path = filepath.Join(w.dir, "namespace")
 	return path, state.WriteFile(path, []byte(pod.Namespace))

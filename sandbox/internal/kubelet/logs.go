@@ -85,7 +85,7 @@ func (p *pods) readLogs(ctx context.Context, pod *corev1.Pod, container string, 
 	return logs.ReadLogs(ctx, path, path, logOptions(o, time.Now()), runtime, out, out)
 }
 
-// attempt reports to the log reader whether the process is running.
+// attempt tells the log reader whether the process is running.
 type attempt struct {
 	internalapi.RuntimeService // the other methods are not called
 	running                    func() bool

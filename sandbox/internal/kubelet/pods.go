@@ -22,8 +22,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/controller"
 )
 
-// pods caches the pods of the node and owns the workers of those that run as
-// processes.
+// pods caches the pods of the node and owns the workers of pods that run as processes.
 type pods struct {
 	k        *Kubelet
 	informer cache.SharedIndexInformer
@@ -61,9 +60,9 @@ func (k *Kubelet) watch(ctx context.Context) error {
 func (p *pods) work(ctx context.Context) {
 	p.sweep()
 	handler := cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(o any) { p.see(ctx, o) },
-		UpdateFunc: func(_, o any) { p.see(ctx, o) },
-		DeleteFunc: p.gone,
+		AddFunc:    func(o any) { p.handle(ctx, o) },
+		UpdateFunc: func(_, o any) { p.handle(ctx, o) },
+		DeleteFunc: p.handleDelete,
 	}
 	registration, err := p.informer.AddEventHandler(handler)
 	if err != nil {
@@ -77,11 +76,11 @@ func (p *pods) work(ctx context.Context) {
 	p.group.Wait()
 }
 
-// sweep removes the folders of pods that were deleted while the agent was down.
+// sweep removes the directories of pods that were deleted while the agent was not running.
 func (p *pods) sweep() {
 	entries, err := os.ReadDir(p.k.folder.Pods())
 	if err != nil {
-		p.k.log.Error("reading the pods' folder", "error", err)
+		p.k.log.Error("reading the pods' directory", "error", err)
 		return
 	}
 	living := map[string]bool{}
@@ -95,8 +94,8 @@ func (p *pods) sweep() {
 	}
 }
 
-// folderOf returns the name of the folder of a pod. It is the first part of a random UID, because the paths of sockets have a
-// limit.
+// folderOf returns the directory name of a pod. It is the first part of a random UID, because the length of socket paths is
+// limited.
 func folderOf(uid types.UID) string {
 	first, _, _ := strings.Cut(string(uid), "-")
 	return first
@@ -104,12 +103,12 @@ func folderOf(uid types.UID) string {
 
 func (p *pods) removeFolder(name string) {
 	if err := os.RemoveAll(filepath.Join(p.k.folder.Pods(), name)); err != nil {
-		p.k.log.Error("removing a pod's folder", "folder", name, "error", err)
+		p.k.log.Error("removing a pod's directory", "folder", name, "error", err)
 	}
 }
 
-// see handles the creation or an update of a pod.
-func (p *pods) see(ctx context.Context, o any) {
+// handle handles the creation or an update of a pod.
+func (p *pods) handle(ctx context.Context, o any) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok || ctx.Err() != nil {
 		return
@@ -131,8 +130,8 @@ func (p *pods) see(ctx context.Context, o any) {
 	}
 }
 
-// maxProcesses is the maximum number of processes of one controller. Other pods of it are pending until one ends, so that a
-// Deployment with many replicas does not exhaust the memory of this machine.
+// maxProcesses limits the number of processes of one controller. Its other pods stay pending until a process exits, so that
+// a Deployment with many replicas does not exhaust the memory of this machine.
 const maxProcesses = 8
 
 // running returns the number of workers of a controller; the caller holds the lock.
@@ -162,15 +161,15 @@ func (p *pods) start(ctx context.Context, pod *corev1.Pod, name, container strin
 		p.mu.Lock()
 		delete(p.workers, pod.UID)
 		p.mu.Unlock()
-		// A pod may wait for the end of this process.
+		// A pod may be waiting for this process to exit.
 		for _, waiting := range p.informer.GetStore().List() {
-			p.see(ctx, waiting)
+			p.handle(ctx, waiting)
 		}
 	})
 }
 
-// gone handles the deletion of a pod that did not wait for the agent.
-func (p *pods) gone(o any) {
+// handleDelete handles the deletion of a pod that did not wait for the agent.
+func (p *pods) handleDelete(o any) {
 	if tombstone, ok := o.(cache.DeletedFinalStateUnknown); ok {
 		o = tombstone.Obj
 	}
@@ -198,7 +197,7 @@ func (p *pods) finish(ctx context.Context, pod *corev1.Pod) {
 	p.removeFolder(folderOf(pod.UID))
 }
 
-// remove deletes the pod object and reports whether it is gone.
+// remove deletes the pod object and reports whether it no longer exists.
 func (p *pods) remove(ctx context.Context, pod *corev1.Pod) bool {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

@@ -14,9 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// probe runs the readiness probe of a container against its process. Until the
-// first success it runs at every opportunity, so that a pod is ready soon; then
-// with the period of the probe.
+// probe runs the readiness probe of a container against its process. Until the first
+// success, it ignores the period of the probe, so that the pod becomes ready quickly.
 type probe struct {
 	spec     *corev1.Probe
 	ports    []corev1.ContainerPort
@@ -37,8 +36,8 @@ func newProbe(pod *corev1.Pod, container string, address func(int32) string) *pr
 	return p
 }
 
-// ask returns the result of the probe, and whether the probe was due.
-func (p *probe) ask(ctx context.Context, now time.Time, wasReady bool) (ready, known bool) {
+// check returns the result of the probe, and whether the probe was due.
+func (p *probe) check(ctx context.Context, now time.Time, wasReady bool) (ready, known bool) {
 	if now.Before(p.next) {
 		return false, false
 	}

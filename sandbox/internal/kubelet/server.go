@@ -22,8 +22,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/pki"
 )
 
-// serve serves the API server only: it requires a client certificate, because logs
-// and port-forwards bypass RBAC.
+// serve accepts requests of the API server only, by requiring a client certificate,
+// because logs and port-forwards bypass RBAC.
 func (k *Kubelet) serve(ctx context.Context) error {
 	config, err := k.serverTLS()
 	if err != nil {
@@ -86,7 +86,7 @@ func (k *Kubelet) routes() http.Handler {
 	return mux
 }
 
-// reply sends a short text. A write error means that the client is gone.
+// reply sends a short text. A write error means that the client has disconnected.
 func reply(w http.ResponseWriter, code int, text string) {
 	w.WriteHeader(code)
 	_, _ = io.WriteString(w, text)
@@ -114,7 +114,8 @@ func (k *Kubelet) serveLogs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// flusher flushes after every write, so that a client that follows sees each line at once.
+// flusher flushes after every write, so that clients that follow a log receive each line
+// immediately.
 type flusher struct {
 	http.ResponseWriter
 	written bool

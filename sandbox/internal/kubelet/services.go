@@ -61,7 +61,7 @@ func (s *services) address(namespace, name string, port int32) (string, error) {
 	return l.Addr().String(), s.folder.SaveServicePorts(s.ports)
 }
 
-// dial opens a connection to a ready pod of a Service. Without one, the client sees that its connection is closed.
+// dial opens a connection to a ready pod of a Service. If there is none, the client's connection is closed.
 func (s *services) dial(namespace, name string, port int32) loopback.Dial {
 	return func(ctx context.Context, network, _ string) (net.Conn, error) {
 		addr := s.pods.endpoint(namespace, name, port)
@@ -116,7 +116,7 @@ func splice(conn net.Conn, stream io.ReadWriteCloser) error {
 		}
 	}()
 	_, err := io.Copy(stream, conn)
-	// The stream may be closed already when the client is gone.
+	// The stream may already be closed if the client has disconnected.
 	_, _ = conn.Close(), stream.Close()
 	if err != nil && !errors.Is(err, net.ErrClosed) {
 		return err

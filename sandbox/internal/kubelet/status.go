@@ -18,9 +18,8 @@ func containerID(pod *corev1.Pod, container string, attempt int32) string {
 	return fmt.Sprintf("sandbox://%s/%s/%d", pod.UID, container, attempt)
 }
 
-// podIP returns an address that no interface has, because the API server rejects
-// loopback addresses as endpoints. It is the same for the life of the pod, and not
-// in the range that kwok uses for simulated pods.
+// podIP returns an address that no interface has, because the API server rejects loopback addresses as endpoints. It
+// does not change during the life of the pod, and is outside of the range that kwok uses for simulated pods.
 func podIP(pod *corev1.Pod) string {
 	if pod.Status.PodIP != "" {
 		return pod.Status.PodIP
@@ -95,8 +94,8 @@ func (w *worker) report(current corev1.ContainerState) {
 	}
 }
 
-// statusPatch returns a strategic merge patch. Such a patch keeps what it does not mention, so it removes the reason
-// and the message of an earlier state of a condition explicitly.
+// statusPatch returns a strategic merge patch. Such a patch keeps fields that it does not contain, so it explicitly
+// removes the reason and the message of an earlier state of a condition.
 func statusPatch(uid types.UID, status corev1.PodStatus) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&status)
 	if err != nil {

@@ -21,8 +21,8 @@ const kustomizer = "kustomize-controller"
 
 var errDeleted = errors.New("the pod was deleted")
 
-// Restarts are delayed as by a kubelet: the first not at all, then ten seconds,
-// doubled up to five minutes, and reset after ten minutes without a restart.
+// Restarts are delayed like in a kubelet: the first one is immediate, then after ten seconds, doubled up to
+// five minutes, and reset after ten minutes without a restart.
 const (
 	firstBackOff = 10 * time.Second
 	maxBackOff   = 5 * time.Minute
@@ -52,7 +52,7 @@ type worker struct {
 	last     *corev1.ContainerStateTerminated
 }
 
-// outputs are the paths of the logs of the current and the previous process.
+// outputs contains the log paths of the current and the previous process.
 type outputs struct{ current, previous string }
 
 func newWorker(ctx context.Context, k *Kubelet, pod *corev1.Pod, c controller.Controller, container string) *worker {
@@ -202,7 +202,7 @@ func (w *worker) openLog() (*logWriter, error) {
 	}
 	for _, dir := range dirs {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return nil, fmt.Errorf("creating the pod's folder: %w", err)
+			return nil, fmt.Errorf("creating the pod's directory: %w", err)
 		}
 	}
 	w.mu.Lock()
@@ -221,7 +221,7 @@ func (w *worker) openLog() (*logWriter, error) {
 	return &logWriter{file: file, now: time.Now}, nil
 }
 
-// start prepares the pod's folder and starts the controller in it, with a directory for temporary files.
+// start prepares the pod's directory and starts the controller in it, with a directory for temporary files.
 func (w *worker) start(out *logWriter, temporary string) (*process.Child, error) {
 	pod := w.current()
 	command, err := w.command(pod)
@@ -243,7 +243,7 @@ func (w *worker) start(out *logWriter, temporary string) (*process.Child, error)
 	switch {
 	case w.k.config.Isolated:
 		w.restrict(&program)
-	case w.k.config.Untrusted: // other users of this machine would read metrics and profiles
+	case w.k.config.Untrusted: // other users of this machine could read metrics and profiles
 		program.Args = append(program.Args, "--metrics-addr=0")
 	}
 	child, err := w.k.starter.Start(w.ctx, program)
@@ -294,7 +294,7 @@ func (w *worker) tend(child *process.Child) {
 			return
 		case <-tick.C:
 		}
-		if ready, known := probe.ask(w.ctx, time.Now(), w.isReady()); known && ready != w.isReady() {
+		if ready, known := probe.check(w.ctx, time.Now(), w.isReady()); known && ready != w.isReady() {
 			w.mu.Lock()
 			w.ready = ready
 			w.mu.Unlock()

@@ -13,17 +13,17 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// supervisorGrace is longer than the grace periods of all parts, which are stopped stage by stage.
+// supervisorGrace is longer than the grace periods of all components, which are stopped stage by stage.
 const supervisorGrace = 60 * time.Second
 
-// Down stops the sandbox and returns when all of its processes have exited. With
-// purge it also removes the folder. Down succeeds when the sandbox is not up.
+// Down stops the sandbox and returns when all of its processes have exited. With purge, it also removes
+// the directory. Down succeeds if the sandbox is not running.
 func Down(ctx context.Context, folder state.Folder, purge bool, progress io.Writer) error {
 	if _, err := os.Stat(string(folder)); errors.Is(err, os.ErrNotExist) {
-		return say(progress, "✔ there is no sandbox in %s", folder)
+		return say(progress, "✔ no sandbox in %s", folder)
 	}
 	if purge && !folder.Exists() {
-		return fmt.Errorf("%s is not the folder of a sandbox and is not removed: check --dir", folder)
+		return fmt.Errorf("%s is not a sandbox directory and is not removed: check --dir", folder)
 	}
 	lock, err := folder.WaitLock(ctx, commandLock)
 	if err != nil {
@@ -37,7 +37,7 @@ func Down(ctx context.Context, folder state.Folder, purge bool, progress io.Writ
 		return err
 	}
 	if !purge {
-		// The lock files are removed last, so that no other command runs meanwhile.
+		// The lock files are removed last, so that no other command can run in the meantime.
 		return errors.Join(remove(folder.Path(supervisorLock+".lock")), remove(folder.Path(commandLock+".lock")))
 	}
 	return say(progress, "✔ removed %s", folder)
@@ -49,7 +49,7 @@ func down(ctx context.Context, folder state.Folder, progress io.Writer) error {
 		return err
 	}
 	if status.Supervisor.PID == 0 && !folder.Held(supervisorLock) {
-		return say(progress, "✔ the sandbox in %s is not up", folder)
+		return say(progress, "✔ the sandbox in %s is not running", folder)
 	}
 	if err := say(progress, "► stopping the sandbox in %s", folder); err != nil {
 		return err
@@ -60,11 +60,11 @@ func down(ctx context.Context, folder state.Folder, progress io.Writer) error {
 	if err := folder.RemoveStatus(); err != nil {
 		return err
 	}
-	return say(progress, "✔ the sandbox is down")
+	return say(progress, "✔ the sandbox is stopped")
 }
 
-// clear stops the supervisor, which stops its parts, and then the remaining
-// processes of this or an earlier run, found by their recorded identities.
+// clear stops the supervisor, which stops its components, and then the remaining processes of this or
+// an earlier run, which it finds by their recorded identities.
 func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
 	status, err := folder.LoadStatus()
 	if err != nil {
@@ -81,7 +81,7 @@ func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
 		if !id.Alive() {
 			continue
 		}
-		if err := say(progress, "► stopping process %d of a run that crashed", id.PID); err != nil {
+		if err := say(progress, "► stopping process %d of a crashed run", id.PID); err != nil {
 			return err
 		}
 		if err := id.End(ctx, 10*time.Second); err != nil {
@@ -91,7 +91,7 @@ func clear(ctx context.Context, folder state.Folder, progress io.Writer) error {
 	return nil
 }
 
-// leftovers lists the processes to stop: first the controllers, then the parts in
+// leftovers lists the processes to stop: first the controllers, then the components in
 // reverse order of their start, so that clients stop before their servers.
 func leftovers(folder state.Folder) ([]process.Identity, error) {
 	records, err := filepath.Glob(filepath.Join(folder.Pods(), "*", "process.json"))

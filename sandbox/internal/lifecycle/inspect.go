@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// Report describes the processes of a sandbox at one moment.
+// Report describes the current processes of a sandbox.
 type Report struct {
 	Up        bool        `json:"up"`
 	Ready     bool        `json:"ready"`
@@ -29,14 +29,14 @@ type Process struct {
 	Ports   map[string]int `json:"ports,omitempty"`
 	Memory  int64          `json:"memoryBytes"`
 	Pod     string         `json:"pod,omitempty"`
-	// Version is the version of the binary of a controller.
+	// Version is the version of a controller binary.
 	Version string `json:"version,omitempty"`
-	// Ignored are the arguments of a pod that its controller does not get, with the reasons.
+	// Ignored lists the arguments of a pod that are not passed to its controller, with the
+	// reasons.
 	Ignored []string `json:"ignored,omitempty"`
 }
 
-// Inspect reports the state of the processes themselves, not only the recorded
-// status.
+// Inspect reports the actual state of the processes, not only the recorded status.
 func Inspect(folder state.Folder) (Report, error) {
 	report := Report{Folder: string(folder), Phase: state.Stopped, Processes: []Process{}}
 	status, err := folder.LoadStatus()
@@ -52,7 +52,7 @@ func Inspect(folder state.Folder) (Report, error) {
 	for _, p := range status.Parts {
 		seen := Process{Name: p.Name, PID: p.PID, Phase: p.Phase, Message: p.Message, Ports: p.Ports}
 		if p.Phase == state.Ready && !p.Alive() {
-			seen.Phase, seen.Message, report.Ready = state.Failed, "is gone", false
+			seen.Phase, seen.Message, report.Ready = state.Failed, "has exited", false
 		}
 		report.add(seen)
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// Logs copies the output of a part, or of the newest pod of a controller. With
-// follow it continues until ctx is canceled.
+// Logs copies the output of a component, or of the newest pod of a controller. With
+// follow, it continues until ctx is canceled.
 func Logs(ctx context.Context, folder state.Folder, name string, follow bool, out io.Writer) error {
 	path, clean := folder.Log(name), func(line string) string { return line }
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
@@ -24,7 +24,7 @@ func Logs(ctx context.Context, folder state.Folder, name string, follow bool, ou
 			return err
 		}
 		if pod.LogFile == "" {
-			return fmt.Errorf("no part or controller %q in the sandbox in %s: see flux-sandbox status", name, folder)
+			return fmt.Errorf("no component or controller %q in the sandbox in %s: see flux-sandbox status", name, folder)
 		}
 		path, clean = pod.LogFile, message
 	}
@@ -65,8 +65,8 @@ func copyLines(ctx context.Context, file io.Reader, follow bool, clean func(stri
 	}
 }
 
-// message removes the time, stream and tag from a line in the log format of
-// container runtimes.
+// message removes the time, stream and tag from a line in the container runtime log
+// format.
 func message(line string) string {
 	fields := strings.SplitN(line, " ", 4)
 	if len(fields) < 4 {

@@ -12,10 +12,11 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// reachTime is the maximum time until an address is available, also on a busy machine.
+// reachTime is the maximum time until an address is reachable, even on a busy machine.
 const reachTime = time.Minute
 
-// Reach makes an address of this machine available to the parts of an isolated sandbox, and returns when it is.
+// Reach makes an address of this machine available to the components of an isolated sandbox, and returns when it is
+// reachable.
 func Reach(ctx context.Context, folder state.Folder, address string) error {
 	if parsed, err := netip.ParseAddrPort(address); err != nil || !parsed.Addr().IsLoopback() || parsed.Port() == 0 {
 		return fmt.Errorf("invalid address %q: must be a loopback address with a port, e.g. 127.0.0.1:8879", address)
@@ -29,7 +30,7 @@ func Reach(ctx context.Context, folder state.Folder, address string) error {
 	return await(ctx, folder, "the sandbox reaches "+address, func(status state.Status) bool { return slices.Contains(status.Reached, address) })
 }
 
-// await returns when the status of a running sandbox fulfills a condition.
+// await waits until the status of a running sandbox meets a condition.
 func await(ctx context.Context, folder state.Folder, what string, done func(state.Status) bool) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -51,7 +52,7 @@ func await(ctx context.Context, folder state.Folder, what string, done func(stat
 	}
 }
 
-// allow adds the address to the configuration, and tells the supervisor.
+// allow adds the address to the configuration, and notifies the supervisor.
 func allow(ctx context.Context, folder state.Folder, address string) (isolated bool, err error) {
 	lock, err := folder.WaitLock(ctx, commandLock)
 	if err != nil {

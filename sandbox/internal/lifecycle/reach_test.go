@@ -7,7 +7,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// TestReachOnlyLoopback checks that no other machine can be made available in an isolated sandbox.
+// TestReachOnlyLoopback checks that only loopback addresses can be made available in an isolated
+// sandbox.
 func TestReachOnlyLoopback(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{"10.0.0.1:80", "169.254.169.254:80", "0.0.0.0:80", "example.com:80", "127.0.0.1", "127.0.0.1:0", "localhost:80"} {

@@ -12,10 +12,11 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// restartTime is the maximum time of a restart, also on a busy machine.
+// restartTime is the maximum duration of a restart, even on a busy machine.
 const restartTime = 2 * time.Minute
 
-// RestartAPIServer lets the supervisor restart the API server, and returns when it is ready again.
+// RestartAPIServer requests a restart of the API server from the supervisor, and returns when it
+// is ready again.
 func RestartAPIServer(ctx context.Context, folder state.Folder) error {
 	ctx, cancel := context.WithTimeout(ctx, restartTime)
 	defer cancel()

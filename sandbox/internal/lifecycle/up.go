@@ -1,5 +1,4 @@
-// Package lifecycle starts and stops sandboxes, also after an interrupted
-// command, a crash or a reboot.
+// Package lifecycle starts and stops sandboxes, and recovers from interrupted commands, crashes and reboots.
 package lifecycle
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/supervisor"
 )
 
-// commandLock serializes up and down on one folder; supervisorLock is held while
+// commandLock serializes up and down on one directory; supervisorLock is held while
 // a supervisor runs.
 const (
 	commandLock    = "command"
@@ -33,10 +32,10 @@ const (
 // Options configures Up.
 type Options struct {
 	Folder      state.Folder
-	Binary      string // this program, which runs the parts
+	Binary      string // this program, which runs the components
 	Controllers []string
 	Mode        state.Mode
-	// Parent is an inherited file, or nil. When it is at its end, the sandbox stops and is removed.
+	// Parent is an inherited file, or nil. When it reaches EOF, the sandbox is stopped and removed.
 	Parent   *os.File
 	Timeout  time.Duration
 	Progress io.Writer
@@ -46,8 +45,8 @@ type upper struct {
 	Options
 }
 
-// Up starts the sandbox and returns when it is ready. When ctx is canceled or a
-// part fails before that, everything that was started is stopped.
+// Up starts the sandbox and returns when it is ready. If ctx is canceled or a component fails before that, all started
+// processes are stopped.
 func Up(ctx context.Context, o Options) error {
 	u := upper{o}
 	controllerDir, err := controller.Find(filepath.Dir(o.Binary), o.Controllers)
@@ -87,8 +86,7 @@ func (u upper) up(ctx context.Context, controllerDir string) error {
 	return nil
 }
 
-// DataError is returned if a sandbox with the data of an earlier run does not start. The data may be
-// the cause.
+// DataError is returned if a sandbox does not start with the data of an earlier run, which may be damaged.
 type DataError struct{ Err error }
 
 func (e *DataError) Error() string { return e.Err.Error() }
@@ -96,7 +94,7 @@ func (e *DataError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *DataError) Unwrap() error { return e.Err }
 
-// start stops what is left of an earlier run, and starts the sandbox.
+// start stops the remaining processes of an earlier run, and starts the sandbox.
 func (u upper) start(ctx context.Context, controllerDir string) error {
 	if err := clear(ctx, u.Folder, u.Progress); err != nil {
 		return err
@@ -113,14 +111,14 @@ func (u upper) start(ctx context.Context, controllerDir string) error {
 	if err := u.wait(ctx, id); err != nil {
 		cleanup, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		u.say("✗ the sandbox did not start; stopping what was started")
+		u.say("✗ the sandbox did not start; stopping its processes")
 		return errors.Join(err, clear(cleanup, u.Folder, io.Discard), u.Folder.RemoveStatus())
 	}
 	u.say("✔ the sandbox is ready after %.1f s", time.Since(begin).Seconds())
 	return nil
 }
 
-// running reports whether a healthy sandbox is up already.
+// running reports whether a healthy sandbox is already running.
 func (u upper) running() (bool, error) {
 	if !u.Folder.Held(supervisorLock) {
 		return false, nil
@@ -137,14 +135,14 @@ func (u upper) running() (bool, error) {
 		return false, err
 	}
 	if !slices.Equal(config.Controllers, u.Controllers) {
-		return false, fmt.Errorf("the sandbox in %s is up with --controllers=%s: run down first, then up again",
+		return false, fmt.Errorf("the sandbox in %s is running with --controllers=%s: run down first, then up again",
 			u.Folder, controller.Format(config.Controllers))
 	}
-	u.say("✔ the sandbox in %s is already up", u.Folder)
+	u.say("✔ the sandbox in %s is already running", u.Folder)
 	return true, nil
 }
 
-// prepare writes the files that the parts read: ports, keys and kubeconfigs.
+// prepare writes the files that the components read: ports, keys and kubeconfigs.
 func (u upper) prepare(controllerDir string) error {
 	config, err := u.Folder.LoadConfig()
 	if err != nil {
@@ -167,8 +165,8 @@ func (u upper) prepare(controllerDir string) error {
 	return access.Prepare(u.Folder, config)
 }
 
-// linkPrograms lets controllers find git, which kustomize uses for bases in other repositories, and gpg, which kustomize-controller
-// uses to decrypt, and nothing else. Without ssh on PATH, git cannot use the keys of the user.
+// linkPrograms makes only git and gpg available to controllers: kustomize uses git for bases in other repositories, and
+// kustomize-controller uses gpg to decrypt. Without ssh on PATH, git cannot use the keys of the user.
 func (u upper) linkPrograms() error {
 	for _, name := range []string{"git", "gpg"} {
 		link := filepath.Join(u.Folder.Programs(), name)
@@ -177,7 +175,7 @@ func (u upper) linkPrograms() error {
 		}
 		path, err := exec.LookPath(name)
 		if err != nil || name == "git" && u.Mode.Isolated {
-			continue // what needs it fails
+			continue // features that require it fail
 		}
 		if path, err = filepath.Abs(path); err != nil {
 			return err
@@ -202,7 +200,7 @@ func (u upper) spawn() (process.Identity, error) {
 	}
 	cmd := exec.Command(u.Binary, "part", "supervisor", "--dir", string(u.Folder))
 	if u.Parent != nil {
-		cmd.ExtraFiles = []*os.File{u.Parent} // the first one is file 3
+		cmd.ExtraFiles = []*os.File{u.Parent} // the first one has file descriptor 3
 		cmd.Args = append(cmd.Args, "--parent=3")
 	}
 	cmd.Dir, cmd.Stdout, cmd.Stderr = string(u.Folder), output, output
@@ -216,13 +214,13 @@ func (u upper) spawn() (process.Identity, error) {
 		return none, fmt.Errorf("starting the supervisor: %w", err)
 	}
 	id := process.Identify(cmd.Process.Pid)
-	// Reaped here while this program runs, and by init afterwards.
+	// This program reaps the process while it runs; init does afterwards.
 	go func() { _ = cmd.Wait() }()
 	return id, nil
 }
 
 // wait reads the supervisor's status until the sandbox is ready, and reports each
-// part that becomes ready.
+// component that becomes ready.
 func (u upper) wait(ctx context.Context, id process.Identity) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

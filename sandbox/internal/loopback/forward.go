@@ -10,7 +10,7 @@ import (
 // Dial opens a connection.
 type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Forward connects each connection of a listener with one to address, until ctx ends. It closes the listener.
+// Forward forwards each connection of a listener to address until ctx is canceled, and closes the listener.
 func Forward(ctx context.Context, l net.Listener, address string, dial Dial) {
 	stop := context.AfterFunc(ctx, func() { _ = l.Close() })
 	defer stop()
@@ -32,14 +32,14 @@ func Forward(ctx context.Context, l net.Listener, address string, dial Dial) {
 	}
 }
 
-// connect copies in both directions until both have reached their end.
+// connect copies in both directions until both have reached EOF.
 func connect(ctx context.Context, here, there net.Conn) {
 	stop := context.AfterFunc(ctx, func() { _, _ = here.Close(), there.Close() })
 	defer stop()
 	var both sync.WaitGroup
 	for _, pair := range [][2]net.Conn{{here, there}, {there, here}} {
 		both.Go(func() {
-			// An error concerns the client and the server, which see a connection that ends.
+			// Errors only affect the client and the server, whose connections are closed.
 			if _, err := io.Copy(pair[0], pair[1]); err != nil {
 				_, _ = here.Close(), there.Close()
 			}

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestForward sends a request through a listener, whose server answers after the end of the request, and checks that
-// nothing is open in the end.
+// TestForward sends a request through a listener to a server that responds after the end of the request, and checks
+// that no connection stays open.
 func TestForward(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -11,15 +11,15 @@ import (
 	"time"
 )
 
-// Listen opens a TCP listener on a loopback address. Other addresses are refused before a port is opened, because the
-// sandbox's servers trust every client that can reach them. Port 0 selects a free port.
+// Listen opens a TCP listener on a loopback address. Other addresses are rejected before a port is opened, because the
+// sandbox's servers trust every client that can connect. Port 0 selects a free port.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, fmt.Errorf("reading listen address %q: %w", address, err)
 	}
 	if host == "" {
-		return nil, fmt.Errorf("listen address %q has no host and would listen on all interfaces: write 127.0.0.1, [::1] or localhost before the port", address)
+		return nil, fmt.Errorf("listen address %q has no host and would listen on all interfaces: set the host to 127.0.0.1, [::1] or localhost", address)
 	}
 	resolved, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -35,11 +35,11 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return listener, nil
 }
 
-// headerTime is the maximum time to send the header of a request.
+// headerTime is the maximum time for a client to send a request header.
 const headerTime = 10 * time.Second
 
-// Serve serves HTTP until ctx is canceled, then closes every connection and waits for the pending requests: clients can
-// retry what was interrupted.
+// Serve serves HTTP until ctx is canceled, then closes all connections and waits for pending requests. Clients can retry
+// interrupted requests.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *log.Logger) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

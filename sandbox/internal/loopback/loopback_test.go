@@ -12,7 +12,7 @@ func TestListen(t *testing.T) {
 		{"127.0.0.1:0", "<nil>"},
 		{"localhost:0", "<nil>"},
 		{"0.0.0.0:0", `listen address "0.0.0.0:0" is reachable from other machines: use 127.0.0.1, [::1] or localhost`},
-		{":0", `listen address ":0" has no host and would listen on all interfaces: write 127.0.0.1, [::1] or localhost before the port`},
+		{":0", `listen address ":0" has no host and would listen on all interfaces: set the host to 127.0.0.1, [::1] or localhost`},
 		{"8080", `reading listen address "8080": address 8080: missing port in address`},
 	}
 	for _, test := range tests {

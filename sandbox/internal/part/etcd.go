@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// runEtcd serves the store. Clients need a certificate of the sandbox's authority,
-// because other users of the machine can reach the loopback address too.
+// runEtcd runs etcd. Clients require a certificate of the sandbox's CA, because other users of the machine can also
+// connect to the loopback address.
 func runEtcd(ctx context.Context, folder state.Folder, config state.Config) error {
 	dir := pki.Dir(folder.Path("pki"))
 	tls := transport.TLSInfo{

@@ -51,8 +51,8 @@ func runAPIServer(ctx context.Context, folder state.Folder, config state.Config)
 		"service-account-signing-key-file": dir.Key("service-account"),
 		"service-cluster-ip-range":         serviceCIDR,
 
-		// ServiceAccount would add a token volume to every pod, which is not mounted;
-		// TaintNodesByCondition needs the node-lifecycle controller, disabled below.
+		// ServiceAccount would add a token volume to every pod, which is not mounted; TaintNodesByCondition
+		// requires the node-lifecycle controller, which is disabled below.
 		"disable-admission-plugins": "ServiceAccount,TaintNodesByCondition",
 		"allow-privileged":          "true",
 		"profiling":                 "false",
@@ -76,7 +76,7 @@ func runAPIServer(ctx context.Context, folder state.Folder, config state.Config)
 	return execute(ctx, apiserver.NewAPIServerCommand(), flags)
 }
 
-// CheckFeatureGates returns an error for a feature gate that the API server does not have, or that cannot be set.
+// CheckFeatureGates returns an error for unknown feature gates and feature gates that cannot be set.
 func CheckFeatureGates(text string) error {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	for _, gate := range strings.Split(text, ",") {
@@ -88,12 +88,12 @@ func CheckFeatureGates(text string) error {
 	return gates.Set(text)
 }
 
-// policies are admission policies of the API server itself.
+// policies contains static admission policies of the API server.
 //
 //go:embed policies.yaml
 var policies []byte
 
-// writePolicies writes the policies, and returns the file that names their folder.
+// writePolicies writes the policies, and returns the configuration file that refers to their directory.
 func writePolicies(folder state.Folder) (string, error) {
 	file := folder.Path("admission.yaml")
 	text := fmt.Sprintf(`apiVersion: apiserver.config.k8s.io/v1

@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// runKwok simulates every pod that does not run as a process: its stages define
-// the pods' life cycle, and it renews the lease of the node.
+// runKwok simulates all pods that do not run as processes: its stages define their life
+// cycle, and it renews the lease of the node.
 func runKwok(ctx context.Context, folder state.Folder, config state.Config) error {
 	stages := folder.Path("kwok", "stages.yaml")
 	text, err := config.Selection().Stages()

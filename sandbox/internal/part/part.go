@@ -1,6 +1,6 @@
-// Package part runs the processes of a sandbox: the programs of Kubernetes and
-// etcd as libraries, started with the files and ports of the sandbox. One binary
-// contains them all, so that there is one program to build and to install.
+// Package part runs the components of a sandbox: the programs of Kubernetes and etcd as
+// libraries, started with the files and ports of the sandbox. One binary contains all of
+// them, so that only one program has to be built and installed.
 package part
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// Names of the parts.
+// Names of the components.
 const (
 	Etcd              = "etcd"
 	APIServer         = "kube-apiserver"
@@ -26,7 +26,7 @@ const (
 	Registry          = "registry"
 )
 
-// runner runs a part. The programs of Kubernetes install their own signal
+// runner runs a component. The programs of Kubernetes install their own signal
 // handlers; ctx is canceled by the same signals.
 type runner func(ctx context.Context, folder state.Folder, config state.Config) error
 
@@ -43,12 +43,12 @@ func runners() map[string]runner {
 	}
 }
 
-// Run runs the part called name and returns when it ends.
+// Run runs the named component and returns when it exits.
 func Run(ctx context.Context, name string, folder state.Folder) error {
 	run, ok := runners()[name]
 	if !ok {
 		known := slices.Sorted(maps.Keys(runners()))
-		return fmt.Errorf("unknown part %q: must be one of %s", name, strings.Join(known, ", "))
+		return fmt.Errorf("unknown component %q: must be one of %s", name, strings.Join(known, ", "))
 	}
 	config, err := folder.LoadConfig()
 	if err != nil {
@@ -57,7 +57,7 @@ func Run(ctx context.Context, name string, folder state.Folder) error {
 	return run(ctx, folder, config)
 }
 
-// OwnsSignals reports whether the program of a part handles signals itself.
+// OwnsSignals reports whether the component handles signals itself.
 func OwnsSignals(name string) bool {
 	return name == APIServer || name == ControllerManager || name == Scheduler
 }

@@ -1,5 +1,4 @@
-// Package pki creates the certificates and keys of one sandbox: a certificate
-// authority of its own and the certificates that it signs.
+// Package pki creates the keys and certificates of a sandbox, which has its own certificate authority.
 package pki
 
 import (
@@ -30,20 +29,20 @@ type Usage struct {
 	Server, Client bool
 }
 
-// Dir is the folder with the certificate authority and the certificates.
+// Dir is the directory with the certificate authority and the certificates.
 type Dir string
 
 // CA returns the path of the CA certificate, the only file that clients need.
 func (d Dir) CA() string { return filepath.Join(string(d), "ca.crt") }
 
-// Cert returns the path of the certificate called name.
+// Cert returns the path of the named certificate.
 func (d Dir) Cert(name string) string { return filepath.Join(string(d), name+".crt") }
 
-// Key returns the path of the private key called name.
+// Key returns the path of the named private key.
 func (d Dir) Key(name string) string { return filepath.Join(string(d), name+".key") }
 
-// Ensure creates the certificate authority and the named certificates where they
-// are missing. Existing ones are kept, so that issued kubeconfigs stay valid.
+// Ensure creates the certificate authority and the named certificates if they are missing. Existing ones are kept, so that
+// issued kubeconfigs stay valid.
 func (d Dir) Ensure(certs map[string]Usage) error {
 	ca, key, err := d.authority()
 	if err != nil {
@@ -64,8 +63,7 @@ func (d Dir) Ensure(certs map[string]Usage) error {
 	return nil
 }
 
-// EnsureKey creates the key pair name.key and name.pub without a certificate, as
-// used to sign service account tokens.
+// EnsureKey creates the key pair name.key and name.pub without a certificate, for signing service account tokens.
 func (d Dir) EnsureKey(name string) error {
 	public := filepath.Join(string(d), name+".pub")
 	if exists(d.Key(name)) && exists(public) {
@@ -130,10 +128,10 @@ func (d Dir) authority() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	return d.load()
 }
 
-// names are the DNS names of servers.
+// names lists the DNS names of servers.
 var names = []string{"localhost", "kubernetes.default.svc"}
 
-// template returns the certificate without what create adds.
+// template returns the fields of a certificate that create does not set.
 func (u Usage) template() *x509.Certificate {
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: u.CommonName}, KeyUsage: x509.KeyUsageDigitalSignature}
 	if u.Client {
@@ -146,7 +144,7 @@ func (u Usage) template() *x509.Certificate {
 	return template
 }
 
-// create creates a certificate that signer has signed, or that signs itself without one.
+// create creates a certificate signed by signer, or a self-signed one if signer is nil.
 func create(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecdsa.PrivateKey, []byte, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -158,7 +156,7 @@ func create(template, parent *x509.Certificate, signer *ecdsa.PrivateKey) (*ecds
 	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
 		return nil, nil, err
 	}
-	// The clock of a virtual machine may jump back a little.
+	// The clock of a virtual machine can jump back slightly.
 	template.NotBefore = time.Now().Add(-time.Hour)
 	template.NotAfter = template.NotBefore.Add(lifetime)
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
@@ -178,7 +176,7 @@ func (d Dir) load() (*x509.Certificate, *ecdsa.PrivateKey, error) {
 	return pair.Leaf, key, nil
 }
 
-// write writes the key first, so that a certificate implies a key.
+// write writes the key first, so that a certificate never exists without its key.
 func (d Dir) write(name string, key *ecdsa.PrivateKey, der []byte) error {
 	if err := d.writeKey(name, key); err != nil {
 		return err

@@ -19,7 +19,8 @@ type Command struct {
 	Env    []string
 	Dir    string
 	Output io.Writer // stdout and stderr; an *os.File is passed without a copy
-	// Restrict restricts the thread that starts the program, and with it the program. It may be nil.
+	// Restrict is called on the thread that starts the program, so that its restrictions also apply to the program. It
+	// may be nil.
 	Restrict func() error
 }
 
@@ -30,13 +31,11 @@ type Child struct {
 	err  error
 }
 
-// Starter starts children from one thread that lives as long as the program:
-// Linux sends the parent-death signal when the thread that started the child
-// ends, which for the thread of a goroutine can be long before the program does.
+// Starter starts children from one thread that runs as long as the program. Linux sends the parent-death signal when the
+// thread that started the child ends, which can be long before the program exits if the thread belongs to a goroutine.
 type Starter struct{ requests chan func() }
 
-// NewStarter starts the thread. The thread ends with ctx, and on Linux so do its
-// children, so ctx must outlive them.
+// NewStarter starts the thread. It ends when ctx is canceled, and on Linux so do its children, so ctx must outlive them.
 func NewStarter(ctx context.Context) *Starter {
 	s := &Starter{requests: make(chan func())}
 	go func() {
@@ -85,7 +84,8 @@ func (s *Starter) Start(ctx context.Context, c Command) (*Child, error) {
 	return child, nil
 }
 
-// start starts a program on the thread, or on one of its own if it is restricted. That one lives as long as the program.
+// start starts a program on the thread, or on a separate thread if it is restricted. The separate thread lives as long
+// as the program.
 func (s *Starter) start(ctx context.Context, cmd *exec.Cmd, restrict func() error, done <-chan struct{}) (err error) {
 	if restrict == nil {
 		var failed error
@@ -140,8 +140,8 @@ func OpenLog(path string) (*os.File, error) {
 	return file, nil
 }
 
-// Environment returns the environment of a part of the sandbox: the variables with which it finds git and temporary
-// files, and none of the tokens, sockets and settings of the user.
+// Environment returns the environment of a component of the sandbox: the variables for git and temporary files, without
+// the tokens, sockets and settings of the user.
 func Environment(home string) []string {
 	env := []string{"HOME=" + home}
 	for _, name := range []string{"PATH", "TMPDIR", "GIT_EXEC_PATH"} {

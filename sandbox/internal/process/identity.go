@@ -1,5 +1,5 @@
-// Package process starts, identifies and stops operating-system processes, so
-// that none is left running and none is mistaken for another.
+// Package process starts, identifies and stops operating system processes. No process is
+// left running or confused with another one.
 package process
 
 import (
@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Identity identifies a process uniquely: the kernel reuses process IDs, but not
-// with the same start time.
+// Identity uniquely identifies a process: the kernel reuses process IDs, but not with the
+// same start time.
 type Identity struct {
 	PID   int    `json:"pid,omitempty"`
 	Birth string `json:"birth,omitempty"`

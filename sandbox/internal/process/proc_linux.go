@@ -30,9 +30,9 @@ func birth(pid int) string {
 	return fields[19] + "@" + strings.TrimSpace(string(boot))
 }
 
-// Resident returns the proportional set size of a process in bytes, or 0 when it
-// is unknown: most processes of the sandbox share the pages of one binary, and
-// the sum over them is the memory in use.
+// Resident returns the proportional set size of a process in bytes, or 0 if it is
+// unknown. Most processes of the sandbox share the pages of one binary, so the sum is the
+// memory in use.
 func Resident(pid int) int64 {
 	rollup, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {

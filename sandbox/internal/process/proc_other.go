@@ -12,7 +12,7 @@ import (
 // birth returns the start time of a process as printed by ps.
 func birth(pid int) string { return ps(pid, "lstart=") }
 
-// Resident returns the resident memory of a process in bytes, or 0 when it is unknown.
+// Resident returns the resident memory of a process in bytes, or 0 if it is unknown.
 func Resident(pid int) int64 {
 	kib, err := strconv.ParseInt(ps(pid, "rss="), 10, 64)
 	if err != nil {

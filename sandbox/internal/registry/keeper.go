@@ -67,7 +67,7 @@ func parseManifestPath(path string) (repository, reference string, ok bool) {
 func (k *keeper) put(w http.ResponseWriter, r *http.Request, kept record) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxManifest))
 	if err != nil {
-		refuse(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", "the manifest cannot be read or is larger than 4 MiB")
+		reject(w, http.StatusRequestEntityTooLarge, "SIZE_INVALID", "the manifest cannot be read or is larger than 4 MiB")
 		return
 	}
 	kept.Manifest = body
@@ -75,19 +75,19 @@ func (k *keeper) put(w http.ResponseWriter, r *http.Request, kept record) {
 
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	answer := newAnswer()
-	k.next.ServeHTTP(answer, r)
-	if answer.status == http.StatusCreated {
+	response := newResponse()
+	k.next.ServeHTTP(response, r)
+	if response.status == http.StatusCreated {
 		if err := k.keep(kept); err != nil {
 			k.log.Print(err)
-			refuse(w, http.StatusInternalServerError, "UNKNOWN", "the manifest cannot be stored: see the registry's log")
+			reject(w, http.StatusInternalServerError, "UNKNOWN", "the manifest cannot be stored: see the registry's log")
 			return
 		}
 	}
-	answer.send(w)
+	response.send(w)
 }
 
-// keep stores the manifest also under its digest, where it stays when the tag moves.
+// keep also stores the manifest under its digest, where it remains when the tag is moved.
 func (k *keeper) keep(tagged record) error {
 	sum := sha256.Sum256(tagged.Manifest)
 	plain := tagged
@@ -108,7 +108,7 @@ func (k *keeper) write(r record) error {
 	return file.Replace(k.file(r), data, 0o600)
 }
 
-// file returns a path named by a digest, since a repository and a tag are not safe file names.
+// file returns a path derived from a digest, because repository names and tags are not safe file names.
 func (k *keeper) file(r record) string {
 	sum := sha256.Sum256([]byte(r.Repository + "\n" + r.Reference))
 	return filepath.Join(k.folder, hex.EncodeToString(sum[:])+".json")
@@ -117,18 +117,18 @@ func (k *keeper) file(r record) string {
 func (k *keeper) remove(w http.ResponseWriter, r *http.Request, gone record) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	answer := newAnswer()
-	k.next.ServeHTTP(answer, r)
-	if answer.status == http.StatusAccepted {
+	response := newResponse()
+	k.next.ServeHTTP(response, r)
+	if response.status == http.StatusAccepted {
 		if err := os.Remove(k.file(gone)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			k.log.Printf("removing manifest %s of %s: %v", gone.Reference, gone.Repository, err)
 		}
 	}
-	answer.send(w)
+	response.send(w)
 }
 
-// restore uploads every stored manifest again. An index is accepted only after the manifests that it lists, so restore
-// repeats until a round changes nothing.
+// restore uploads all stored manifests again. An index is only accepted after its manifests, so restore repeats until
+// nothing changes.
 func (k *keeper) restore() error {
 	pending, err := k.records()
 	if err != nil {
@@ -142,7 +142,7 @@ func (k *keeper) restore() error {
 			}
 		}
 		if len(refused) == len(pending) {
-			k.log.Printf("%d manifests list manifests that were deleted: they are not served", len(refused))
+			k.log.Printf("%d indexes refer to deleted manifests and are not served", len(refused))
 			return nil
 		}
 		pending = refused
@@ -177,33 +177,33 @@ func (k *keeper) replay(kept record) bool {
 		return false
 	}
 	request.Header.Set("Content-Type", kept.ContentType)
-	answer := newAnswer()
-	k.next.ServeHTTP(answer, request)
-	return answer.status == http.StatusCreated
+	response := newResponse()
+	k.next.ServeHTTP(response, request)
+	return response.status == http.StatusCreated
 }
 
-// answer buffers a response until the manifest is stored.
-type answer struct {
+// response buffers a response until the manifest is stored.
+type response struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-func newAnswer() *answer { return &answer{header: http.Header{}, status: http.StatusOK} }
+func newResponse() *response { return &response{header: http.Header{}, status: http.StatusOK} }
 
 // Header implements http.ResponseWriter.
-func (a *answer) Header() http.Header { return a.header }
+func (r *response) Header() http.Header { return r.header }
 
 // WriteHeader implements http.ResponseWriter.
-func (a *answer) WriteHeader(status int) { a.status = status }
+func (r *response) WriteHeader(status int) { r.status = status }
 
 // Write implements http.ResponseWriter.
-func (a *answer) Write(data []byte) (int, error) { return a.body.Write(data) }
+func (r *response) Write(data []byte) (int, error) { return r.body.Write(data) }
 
-func (a *answer) send(w http.ResponseWriter) {
-	for name, values := range a.header {
+func (r *response) send(w http.ResponseWriter) {
+	for name, values := range r.header {
 		w.Header()[name] = values
 	}
-	w.WriteHeader(a.status)
-	_, _ = w.Write(a.body.Bytes())
+	w.WriteHeader(r.status)
+	_, _ = w.Write(r.body.Bytes())
 }

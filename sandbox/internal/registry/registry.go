@@ -19,7 +19,7 @@ import (
 
 // Config configures Run.
 type Config struct {
-	// Root is the folder with blobs, manifests and credentials. It is created when missing.
+	// Root is the directory with blobs, manifests and credentials. It is created if it is missing.
 	Root string
 	// Addr is a loopback address such as 127.0.0.1:0.
 	Addr string
@@ -56,7 +56,7 @@ func newHandler(root string, logger *log.Logger) (http.Handler, error) {
 	blobs, manifests := filepath.Join(root, "blobs"), filepath.Join(root, "manifests")
 	for _, folder := range []string{blobs, manifests} {
 		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return nil, fmt.Errorf("creating the registry's folder: %w", err)
+			return nil, fmt.Errorf("creating the registry's directory: %w", err)
 		}
 	}
 	served := oci.New(oci.Logger(logger), oci.WithBlobHandler(oci.NewDiskBlobHandler(blobs)), oci.WithReferrersSupport(true))
@@ -68,11 +68,11 @@ func newHandler(root string, logger *log.Logger) (http.Handler, error) {
 	return fault.Handler(root, affected, guarded), nil
 }
 
-// affected reports whether a fault affects a request. Registries with a rate limit answer the first
-// request of a client, which finds out about authentication, nevertheless.
+// affected reports whether a fault affects a request. Like registries with a rate limit, it excludes the first request of
+// a client, which determines the authentication.
 func affected(r *http.Request) bool { return r.URL.Path != "/v2/" && r.URL.Path != "/v2" }
 
-// guard requires credentials once some are configured. They are read for every request, so a change takes effect at once.
+// guard requires credentials if any are configured. They are read for every request, so changes take effect immediately.
 type guard struct {
 	credentials credentials.File
 	next        http.Handler
@@ -83,25 +83,26 @@ func (g guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	set, err := g.credentials.Load()
 	if err != nil {
 		g.log.Print(err)
-		refuse(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read: see its log")
+		reject(w, http.StatusInternalServerError, "UNKNOWN", "the registry's credentials cannot be read: see its log")
 		return
 	}
 	access := set.Request(r)
 	writes := r.Method != http.MethodGet && r.Method != http.MethodHead
 	switch {
 	case access == credentials.None:
-		// Only Basic is offered: for Bearer, registry clients request a token from a token service, which does not exist.
+		// Only Basic is offered: for Bearer, registry clients would request a token from a token service, which does not
+		// exist.
 		w.Header().Set("WWW-Authenticate", `Basic realm="flux-sandbox"`)
-		refuse(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password are required")
+		reject(w, http.StatusUnauthorized, "UNAUTHORIZED", "a valid username and password are required")
 	case writes && access < credentials.Write:
-		refuse(w, http.StatusForbidden, "DENIED", "these credentials may pull but not push")
+		reject(w, http.StatusForbidden, "DENIED", "these credentials may pull but not push")
 	default:
 		g.next.ServeHTTP(w, r)
 	}
 }
 
-// refuse sends an error in the format of the distribution specification. The arguments need no escaping.
-func refuse(w http.ResponseWriter, status int, code, message string) {
+// reject sends an error in the format of the distribution specification. The arguments need no escaping.
+func reject(w http.ResponseWriter, status int, code, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, `{"errors":[{"code":%q,"message":%q}]}`+"\n", code, message)

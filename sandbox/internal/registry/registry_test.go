@@ -57,7 +57,7 @@ func start(t *testing.T, root string) (address string, stop func()) {
 	return address, stop
 }
 
-// artifact returns an image like those of flux push: one layer with a media type of its own.
+// artifact returns an image like those of flux push: one layer with a custom media type.
 func artifact(t *testing.T, content string) v1.Image {
 	t.Helper()
 	image := mutate.MediaType(empty.Image, types.OCIManifestSchema1)

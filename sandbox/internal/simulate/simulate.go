@@ -36,7 +36,7 @@ var stagesTemplate string
 
 // Selection selects the pods that run as processes.
 type Selection struct {
-	// Controllers are the names of their Deployments and images.
+	// Controllers lists the names of their Deployments and images.
 	Controllers []string
 	// Namespace is the namespace of the pods, "" for any.
 	Namespace string
@@ -74,12 +74,12 @@ func (s Selection) expression() string {
 	return all
 }
 
-// replicaSet matches the name of a ReplicaSet of the Deployment of a controller, and image its image in any registry.
+// replicaSet matches the ReplicaSet names of a controller's Deployment, and image its image in any registry.
 func replicaSet(name string) string { return "^" + regexp.QuoteMeta(name) + "-[a-z0-9]+$" }
 func image(name string) string      { return "(^|/)" + regexp.QuoteMeta(name) + "([:@]|$)" }
 
-// Controller returns the controller that a pod runs, and the container of it: the pod belongs to the Deployment of the
-// controller and has its image. Every other pod is simulated, whatever its image, and so is one with the annotation.
+// Controller returns the controller that a pod runs, and its container: the pod must belong to the Deployment of the
+// controller and have its image. All other pods, and pods with the annotation, are simulated.
 func (s Selection) Controller(pod *corev1.Pod) (name string, container *corev1.Container) {
 	if pod.Annotations[Annotation] != "" || s.Namespace != "" && pod.Namespace != s.Namespace {
 		return "", nil

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/kwok/pkg/apis/v1alpha1"
 )
 
-// stage has the fields of a kwok stage that the stages here use.
+// stage contains the used fields of a kwok stage.
 type stage struct {
 	Metadata struct{ Name string }
 	Spec     struct {
@@ -70,8 +70,8 @@ func TestStagesParseAsKwokStages(t *testing.T) {
 	}
 }
 
-// A pod that both the stages and the node agent take, or neither, would never
-// become ready.
+// Each pod must be handled either by the stages or by the node agent; otherwise, it would
+// never become ready.
 func TestStagesAndAgentAgree(t *testing.T) {
 	t.Parallel()
 	const name, owner = "source-controller", "source-controller-7d4f9b"
@@ -91,7 +91,8 @@ func TestStagesAndAgentAgree(t *testing.T) {
 		{"ghcr.io/fluxcd/my-source-controller:v1", owner, "", Selection{one, ""}, ""},
 		{"ghcr.io/source-controller/app:v1", owner, "", Selection{one, ""}, ""},
 		{"nginx", owner, "", Selection{one, ""}, ""},
-		// The image alone, the name alone, and another namespace do not make a controller.
+		// A pod with only the image, only the name, or another namespace does not run a
+		// controller.
 		{"x/source-controller", "web-7d4f9b", "", Selection{one, ""}, ""},
 		{"x/source-controller", "", "", Selection{one, ""}, ""},
 		{"x/source-controller", "source-controller-evil-7d4f9b", "", Selection{one, ""}, ""},

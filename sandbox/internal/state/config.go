@@ -16,25 +16,25 @@ import (
 type Config struct {
 	// Controllers lists the Flux controllers that run as real processes.
 	Controllers []string `json:"controllers"`
-	// ControllerDir is the folder with their binaries.
+	// ControllerDir is the directory with their binaries.
 	ControllerDir string `json:"controllerDir,omitempty"`
-	// Mode is how the sandbox is protected from its objects.
+	// Mode is the isolation mode of the sandbox.
 	Mode
-	// Reachable are the loopback addresses of this machine that isolated parts reach nevertheless.
+	// Reachable lists the loopback addresses of this machine that are available to isolated components.
 	Reachable []string `json:"reachable,omitempty"`
 	// Ports maps a purpose such as "apiserver" to its loopback port.
 	Ports map[string]int `json:"ports"`
 }
 
-// Mode is how the sandbox and this machine are protected from the objects in the sandbox.
+// Mode describes how this machine and the sandbox are protected from the objects in the sandbox.
 type Mode struct {
-	// Untrusted is set if the author of the objects is not trusted.
+	// Untrusted is set if the objects are untrusted.
 	Untrusted bool `json:"untrusted,omitempty"`
 	// Namespace is the namespace of the controllers, "" for any.
 	Namespace string `json:"namespace,omitempty"`
-	// Isolated is set if all parts run in a network of their own.
+	// Isolated is set if all components run in a separate network namespace.
 	Isolated bool `json:"isolated,omitempty"`
-	// FeatureGates are those of the API server, as in its flag.
+	// FeatureGates lists the feature gates of the API server, e.g. Name=true.
 	FeatureGates string `json:"featureGates,omitempty"`
 }
 
@@ -43,13 +43,13 @@ func (c Config) Selection() simulate.Selection {
 	return simulate.Selection{Controllers: c.Controllers, Namespace: c.Namespace}
 }
 
-// PortNames lists the purposes that get a port.
+// PortNames lists the purposes to which ports are assigned.
 var PortNames = []string{
 	"etcd", "etcd-peer", "apiserver", "controller-manager", "scheduler",
 	"kwok", "kubelet", "git-http", "git-https", "git-ssh", "registry",
 }
 
-// LoadConfig reads the configuration of an earlier start; without one it returns the zero value.
+// LoadConfig reads the configuration of an earlier start, or returns the zero value if there is none.
 func (f Folder) LoadConfig() (Config, error) {
 	var c Config
 	err := readJSON(f.Path("sandbox.json"), &c)
@@ -67,19 +67,17 @@ func (c Config) Addr(name string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(c.Ports[name]))
 }
 
-// Ports are chosen below the kernel's range of ephemeral ports: parts listen
-// seconds after the choice, and any connection could be assigned a port of that
-// range meanwhile. They are chosen in blocks, so that two sandboxes that start at
-// the same time rarely choose the same ones.
+// Ports are chosen below the kernel's range of ephemeral ports: components listen seconds after the choice, and
+// meanwhile, any connection could be assigned an ephemeral port. They are chosen in blocks, so that sandboxes that
+// start at the same time rarely choose the same ones.
 const (
 	firstPort = 20000
 	blocks    = 750
 	blockSize = 16
 )
 
-// ChoosePorts assigns a free port to every purpose in PortNames. A stored port
-// that another program uses is replaced; the names of replaced ports are
-// returned, because their addresses have changed for users.
+// ChoosePorts assigns a free port to every purpose in PortNames. Stored ports that other programs use are replaced;
+// their names are returned, because their addresses have changed for users.
 func (c *Config) ChoosePorts() (moved []string, err error) {
 	var missing []string
 	for _, name := range PortNames {
@@ -122,8 +120,8 @@ func freeBlock(n int) (int, error) {
 		n, firstPort, firstPort+blocks*blockSize)
 }
 
-// The ports of processes are below those of the parts, and below those that the kernel chooses for connections
-// and for listeners without a port of their own.
+// The ports of controller processes are below the ports of components, and below the ports that the kernel chooses
+// for connections and listeners without a fixed port.
 const (
 	firstProcessPort = 10000
 	processPorts     = firstPort - firstProcessPort

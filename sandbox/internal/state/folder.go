@@ -1,4 +1,4 @@
-// Package state manages the folder of a sandbox: the paths of its files, the
+// Package state manages the directory of a sandbox: the paths of its files, the
 // chosen ports, the recorded processes, and the locks between commands.
 package state
 
@@ -12,40 +12,40 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
-// Folder is the root of one sandbox. A sandbox writes nowhere else.
+// Folder is the root directory of a sandbox. A sandbox writes nowhere else.
 type Folder string
 
-// Open returns the folder at path, made absolute. It creates nothing.
+// Open returns the directory at path, made absolute. It creates nothing.
 func Open(path string) (Folder, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {
-		return "", fmt.Errorf("resolving sandbox folder %q: %w", path, err)
+		return "", fmt.Errorf("resolving sandbox directory %q: %w", path, err)
 	}
 	return Folder(abs), nil
 }
 
-// Create creates the folder and its subfolders, readable by their owner only,
+// Create creates the directory and its subdirectories, readable by their owner only,
 // because they contain keys and tokens.
 func (f Folder) Create() error {
 	for _, dir := range []string{"", "pki", "logs", "etcd", "pods", "git", "registry", "kwok", "programs", "policies"} {
 		path := f.Path(dir)
 		if err := os.MkdirAll(path, 0o700); err != nil {
-			return fmt.Errorf("creating sandbox folder: %w", err)
+			return fmt.Errorf("creating sandbox directory: %w", err)
 		}
 		if err := os.Chmod(path, 0o700); err != nil {
-			return fmt.Errorf("setting the mode of the sandbox folder: %w", err)
+			return fmt.Errorf("setting the mode of the sandbox directory: %w", err)
 		}
 	}
 	return nil
 }
 
-// Exists reports whether a sandbox was ever started in the folder.
+// Exists reports whether a sandbox has been started in the directory before.
 func (f Folder) Exists() bool {
 	_, err := os.Stat(f.Path("sandbox.json"))
 	return err == nil
 }
 
-// Path joins elements to the folder.
+// Path joins elements to the directory.
 func (f Folder) Path(elements ...string) string {
 	return filepath.Join(append([]string{string(f)}, elements...)...)
 }
@@ -53,19 +53,19 @@ func (f Folder) Path(elements ...string) string {
 // Kubeconfig returns the path of the kubeconfig for users.
 func (f Folder) Kubeconfig() string { return f.Path("kubeconfig") }
 
-// PartKubeconfig returns the path of the kubeconfig of a part of the control plane.
+// PartKubeconfig returns the path of the kubeconfig of a control plane component.
 func (f Folder) PartKubeconfig(part string) string { return f.Path("pki", part+".kubeconfig") }
 
 // PKI returns the path of a certificate, key or token file.
 func (f Folder) PKI(name string) string { return f.Path("pki", name) }
 
-// Log returns the path of the log of a part.
+// Log returns the path of the log of a component.
 func (f Folder) Log(part string) string { return f.Path("logs", part+".log") }
 
-// Pods returns the folder with one subfolder for each pod that runs as a process.
+// Pods returns the directory with one subdirectory for each pod that runs as a process.
 func (f Folder) Pods() string { return f.Path("pods") }
 
-// Programs returns the folder with the programs that controllers find on PATH.
+// Programs returns the directory with the programs that controllers find on PATH.
 func (f Folder) Programs() string { return f.Path("programs") }
 
 // WriteFile replaces a private file atomically: readers see the old or the new content.

@@ -9,10 +9,11 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/file"
 )
 
-// TryLock takes the lock called name in the folder, or returns file.ErrLocked. To close it releases it.
+// TryLock acquires the named lock in the directory, or returns file.ErrLocked. Closing it releases the
+// lock.
 func (f Folder) TryLock(name string) (*os.File, error) { return file.TryLock(f.Path(name + ".lock")) }
 
-// WaitLock takes the lock called name when its holder releases it.
+// WaitLock waits until the named lock is released, and acquires it.
 func (f Folder) WaitLock(ctx context.Context, name string) (*os.File, error) {
 	lock, err := file.Lock(ctx, f.Path(name+".lock"))
 	if err != nil && ctx.Err() != nil {
@@ -21,7 +22,7 @@ func (f Folder) WaitLock(ctx context.Context, name string) (*os.File, error) {
 	return lock, err
 }
 
-// Held reports whether a process holds the lock called name.
+// Held reports whether a process holds the named lock.
 func (f Folder) Held(name string) bool {
 	if _, err := os.Stat(f.Path(name + ".lock")); err != nil {
 		return false

@@ -55,7 +55,7 @@ func TestConfigIsKept(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	if f.Exists() {
-		t.Error("a folder without a configuration exists as a sandbox")
+		t.Error("a directory without a configuration exists as a sandbox")
 	}
 	c, err := f.LoadConfig()
 	if err != nil {
@@ -156,7 +156,8 @@ func TestStatusIsKept(t *testing.T) {
 	}
 }
 
-// TestPortSequence expects each port once, none that the kernel gives to connections, and none that is in use.
+// TestPortSequence checks that each port is returned once, excluding ephemeral ports and ports that are in
+// use.
 func TestPortSequence(t *testing.T) {
 	s, seen := NewPortSequence(), map[int]bool{}
 	for range 100 {

@@ -9,10 +9,10 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/process"
 )
 
-// Phase is a phase in the life cycle of a sandbox or a part.
+// Phase is a phase in the life cycle of a sandbox or a component.
 type Phase string
 
-// The phases of a sandbox and of its parts.
+// The phases of a sandbox and of its components.
 const (
 	Starting Phase = "starting"
 	Ready    Phase = "ready"
@@ -30,18 +30,19 @@ type Part struct {
 	Ports   map[string]int `json:"ports,omitempty"`
 }
 
-// Status is the status that the supervisor records for itself and its parts.
+// Status is the status that the supervisor records for itself and its components.
 type Status struct {
 	Supervisor process.Identity `json:"supervisor"`
 	Phase      Phase            `json:"phase"`
 	Message    string           `json:"message,omitempty"`
 	Started    time.Time        `json:"started"`
 	Parts      []Part           `json:"parts"`
-	// Reached are the addresses of this machine that are available to isolated parts.
+	// Reached lists the addresses of this machine that are available to isolated
+	// components.
 	Reached []string `json:"reached,omitempty"`
 }
 
-// LoadStatus reads the last status; without one it returns the zero value.
+// LoadStatus reads the last status, or returns the zero value if there is none.
 func (f Folder) LoadStatus() (Status, error) {
 	var s Status
 	return s, readJSON(f.Path("status.json"), &s)
@@ -62,7 +63,7 @@ func (f Folder) RemoveStatus() error {
 // SaveIdentity records a process, so that a later command can find it.
 func SaveIdentity(path string, id process.Identity) error { return writeJSON(path, id) }
 
-// LoadIdentity reads the file of SaveIdentity.
+// LoadIdentity reads a process recorded by SaveIdentity.
 func LoadIdentity(path string) (process.Identity, error) {
 	var id process.Identity
 	return id, readJSON(path, &id)
@@ -78,14 +79,15 @@ type Pod struct {
 	Restarts   int32          `json:"restarts"`
 	LogFile    string         `json:"logFile"`
 	Started    time.Time      `json:"started"`
-	// Ignored are the arguments of the pod that the process does not get, with the reasons.
+	// Ignored lists the arguments of the pod that are not passed to the process, with the
+	// reasons.
 	Ignored []string `json:"ignored,omitempty"`
 }
 
-// SavePod writes the record of a pod into its folder.
+// SavePod writes the record of a pod into its directory.
 func SavePod(path string, p Pod) error { return writeJSON(path, p) }
 
-// LoadPod reads the file of SavePod.
+// LoadPod reads a record written by SavePod.
 func LoadPod(path string) (Pod, error) {
 	var p Pod
 	return p, readJSON(path, &p)

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// check probes a part once and returns nil when it is ready.
+// check probes a component once and returns nil when it is ready.
 type check func(ctx context.Context) error
 
 // http returns a check over plain HTTP.
@@ -25,8 +25,8 @@ func (n *network) http(addr, path string) check {
 	return get(client, "http://"+addr+path)
 }
 
-// https returns a check over TLS, verified with the sandbox's CA, with the client
-// certificate called cert unless that is empty.
+// https returns a check over TLS, verified with the sandbox's CA, using the named client
+// certificate unless cert is empty.
 func (n *network) https(folder state.Folder, addr, path, cert string) check {
 	return func(ctx context.Context) error {
 		config, err := clientTLS(pki.Dir(folder.Path("pki")), cert)
@@ -86,7 +86,7 @@ func clientTLS(dir pki.Dir, cert string) (*tls.Config, error) {
 	return config, nil
 }
 
-// poll repeats a check until it succeeds, the part exits, or ctx is canceled.
+// poll repeats a check until it succeeds, the component exits, or ctx is canceled.
 func poll(ctx context.Context, ask check, ended <-chan struct{}) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()

@@ -22,15 +22,15 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// network is the network of the parts: that of this machine or, if the sandbox is isolated, that of the thread of the
-// starter. Sockets belong to the network of the thread that opens them, and work in all threads.
+// network is the network of the components: the network of this machine or, if the sandbox is isolated, the network
+// namespace of the starter's thread. Sockets belong to the network of the thread that opens them, and work in all threads.
 type network struct {
 	starter  *process.Starter
 	isolated bool
 	group    sync.WaitGroup
 }
 
-// newNetwork creates the network, before any part is started.
+// newNetwork creates the network, before any component is started.
 func newNetwork(ctx context.Context, starter *process.Starter, isolated bool) (*network, error) {
 	n := &network{starter: starter, isolated: isolated}
 	if !isolated {
@@ -41,7 +41,7 @@ func newNetwork(ctx context.Context, starter *process.Starter, isolated bool) (*
 	return n, errors.Join(err, entered)
 }
 
-// dial opens a connection to a part.
+// dial opens a connection to a component.
 func (n *network) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
 	dialer := net.Dialer{Timeout: 2 * time.Second}
 	if !n.isolated {
@@ -52,15 +52,16 @@ func (n *network) dial(ctx context.Context, network, address string) (conn net.C
 	return conn, errors.Join(err, failed)
 }
 
-// listen listens in the network of the parts.
+// listen opens a listener in the components' network.
 func (n *network) listen(ctx context.Context, address string) (l net.Listener, err error) {
 	var failed error
 	err = n.starter.Do(ctx, func() { l, failed = loopback.Listen(ctx, address) })
 	return l, errors.Join(err, failed)
 }
 
-// publish makes the API server, the Git server and the registry available on this machine until ctx ends. The API server
-// authenticates its clients; the others trust all clients in their network, so those on this machine need the token.
+// publish makes the API server, the Git server and the registry available on this machine until ctx is canceled. The API
+// server authenticates its clients. The other servers trust all clients in their network, so clients on this machine
+// require the token.
 func (n *network) publish(ctx context.Context, folder state.Folder, config state.Config, log *log.Logger) error {
 	api, err := loopback.Listen(ctx, config.Addr("apiserver"))
 	if err != nil {
@@ -86,7 +87,7 @@ func (n *network) publish(ctx context.Context, folder state.Folder, config state
 	return nil
 }
 
-// guarded passes requests with the token to a server in the network of the parts.
+// guarded forwards requests with the token to a server in the components' network.
 func (n *network) guarded(address, token string, log *log.Logger) nethttp.Handler {
 	proxy := &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -107,7 +108,7 @@ func (n *network) guarded(address, token string, log *log.Logger) nethttp.Handle
 	})
 }
 
-// reach makes addresses of this machine available to the parts, as far as they are not yet.
+// reach makes addresses of this machine available to the components, except for those that already are.
 func (n *network) reach(ctx context.Context, addresses, before []string) ([]string, error) {
 	for _, address := range addresses {
 		if slices.Contains(before, address) {

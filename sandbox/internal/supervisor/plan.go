@@ -7,7 +7,7 @@ import (
 	"github.com/fluxkit/flux/sandbox/internal/state"
 )
 
-// spec describes how a part is started, probed and stopped.
+// spec describes how a component is started, probed and stopped.
 type spec struct {
 	name  string
 	ports map[string]string // purpose of a port -> its name in the configuration
@@ -16,9 +16,8 @@ type spec struct {
 	grace time.Duration
 }
 
-// stages returns the order of starting: the parts of a stage start together after
-// those of the previous stage are ready. Stopping is in reverse order, so that the
-// clients of the API server stop before it, and etcd stops after it.
+// stages returns the start order: the components of a stage start together when the previous stage is ready.
+// They stop in reverse order, so that clients of the API server stop before it, and etcd after it.
 func (n *network) stages(folder state.Folder, config state.Config) [][]spec {
 	kwokHome := "KWOK_WORKDIR=" + folder.Path("kwok")
 	return [][]spec{
@@ -31,7 +30,7 @@ func (n *network) stages(folder state.Folder, config state.Config) [][]spec {
 				ready: n.http(config.Addr("registry"), "/v2/")},
 		},
 		{
-			// Requests are short-lived garbage: less frequent collection saves processor time for some memory.
+			// Requests are short-lived garbage: less frequent collection saves CPU time and costs some memory.
 			{name: part.APIServer, ports: ports("https", "apiserver"), grace: 15 * time.Second,
 				env:   []string{"GOGC=200"},
 				ready: n.https(folder, config.Addr("apiserver"), "/readyz", "")},
@@ -45,7 +44,7 @@ func (n *network) stages(folder state.Folder, config state.Config) [][]spec {
 				ready: n.https(folder, config.Addr("scheduler"), "/healthz", "")},
 			{name: part.Kwok, ports: ports("http", "kwok"), grace: 5 * time.Second,
 				env: []string{kwokHome, "GOGC=100"}, ready: n.http(config.Addr("kwok"), "/healthz")},
-			// Longer than the grace period of the controllers that it stops first.
+			// This is longer than the grace period of the controllers, which it stops first.
 			{name: part.Kubelet, ports: ports("https", "kubelet"), grace: 20 * time.Second,
 				ready: n.https(folder, config.Addr("kubelet"), "/healthz", "apiserver-kubelet")},
 		},

@@ -1,4 +1,4 @@
-// Package supervisor owns the processes of a sandbox: it starts the parts in
+// Package supervisor owns the processes of a sandbox: it starts the components in
 // order, watches them, records their status, and stops them in order.
 package supervisor
 
@@ -25,7 +25,7 @@ import (
 
 var errEnded = errors.New("the process exited")
 
-// Supervisor runs the parts of one sandbox.
+// Supervisor runs the components of one sandbox.
 type Supervisor struct {
 	folder  state.Folder
 	binary  string
@@ -34,7 +34,7 @@ type Supervisor struct {
 	log     *log.Logger
 	failed  chan error
 	network *network
-	// requests has the signals of other commands.
+	// requests receives the signals of other commands.
 	requests chan os.Signal
 	awaits   sync.WaitGroup
 
@@ -43,9 +43,9 @@ type Supervisor struct {
 	children map[string]*process.Child
 }
 
-// Run supervises the sandbox in folder until ctx is canceled or parent, if it is not nil, is at its end. It runs the parts
-// from binary, and returns when every process that it started has exited. The parent owns the folder: without it, the
-// folder is removed.
+// Run supervises the sandbox in folder until ctx is canceled or parent, if it is not nil, reaches EOF. It runs the
+// components from binary, and returns when all of its processes have exited. The parent owns the directory, which is removed
+// when the parent exits.
 func Run(ctx context.Context, folder state.Folder, binary string, parent io.Reader, out io.Writer) error {
 	lock, err := folder.TryLock("supervisor")
 	if err != nil {
@@ -56,7 +56,7 @@ func Run(ctx context.Context, folder state.Folder, binary string, parent io.Read
 	var orphaned atomic.Bool
 	if parent != nil {
 		go func() {
-			_, _ = io.Copy(io.Discard, parent) // nothing is written to it
+			_, _ = io.Copy(io.Discard, parent) // the parent writes nothing to it
 			orphaned.Store(true)
 			stop()
 		}()
@@ -102,8 +102,8 @@ func run(ctx context.Context, folder state.Folder, binary string, out io.Writer)
 	return s.supervise(ctx, open)
 }
 
-// The signals with which commands request something of the supervisor: to restart the API server, and to make the
-// addresses in the configuration available to the parts.
+// The signals that commands send to the supervisor: to restart the API server, and to make the addresses in the
+// configuration available to the components.
 const (
 	restartSignal = syscall.SIGUSR1
 	reachSignal   = syscall.SIGUSR2
@@ -117,9 +117,9 @@ func (s *Supervisor) describe(spec spec, config state.Config) state.Part {
 	return state.Part{Name: spec.name, Phase: state.Stopped, Ports: ports}
 }
 
-// supervise starts, watches and stops the parts. A part that fails to start stops
-// the sandbox; one that exits later is reported and the others keep running, so
-// that their state can be examined. Connections with this machine stay open until the context open ends.
+// supervise starts, watches and stops the components. If a component does not start, the sandbox is stopped. If one exits
+// later, it is reported and the others keep running, so that their state can be examined. Connections with this machine stay
+// open until the context open is canceled.
 func (s *Supervisor) supervise(ctx, open context.Context) error {
 	s.save()
 	err := s.start(ctx)
@@ -185,7 +185,7 @@ func (s *Supervisor) startPart(ctx context.Context, spec spec) error {
 	return nil
 }
 
-// await records the exit of a part, and whether it was stopped on purpose.
+// await records the exit of a component, and whether it was stopped on purpose.
 func (s *Supervisor) await(spec spec, child *process.Child) {
 	<-child.Done()
 	wanted := false
@@ -205,7 +205,7 @@ func (s *Supervisor) await(spec spec, child *process.Child) {
 	}
 	select {
 	case s.failed <- s.explain(spec.name, fmt.Errorf("%s exited unexpectedly: %v", spec.name, endOf(child))):
-	default: // one report is enough, the status lists every part
+	default: // one report is enough, the status lists every component
 	}
 }
 
@@ -216,8 +216,7 @@ func endOf(child *process.Child) string {
 	return child.Err().Error()
 }
 
-// watch blocks until ctx is canceled and records the first part that exits in
-// the status of the sandbox.
+// watch blocks until ctx is canceled, and records the first component that exits in the status of the sandbox.
 func (s *Supervisor) watch(ctx, open context.Context) error {
 	for {
 		select {
@@ -241,7 +240,7 @@ func (s *Supervisor) watch(ctx, open context.Context) error {
 	}
 }
 
-// reach makes the addresses in the configuration available to the parts.
+// reach makes the addresses in the configuration available to the components.
 func (s *Supervisor) reach(ctx context.Context) error {
 	config, err := s.folder.LoadConfig()
 	if err != nil {
@@ -255,7 +254,7 @@ func (s *Supervisor) reach(ctx context.Context) error {
 	return err
 }
 
-// restart stops a part and starts it again.
+// restart stops a component and starts it again.
 func (s *Supervisor) restart(ctx context.Context, name string) error {
 	for _, stage := range s.stages {
 		for _, spec := range stage {
@@ -272,7 +271,7 @@ func (s *Supervisor) restart(ctx context.Context, name string) error {
 	return nil
 }
 
-// stop stops the parts in reverse order of their stages and waits for each.
+// stop stops the components in reverse order of their stages and waits for each.
 func (s *Supervisor) stop(cause error) {
 	if cause == nil {
 		s.setPhase(state.Stopping, "")
@@ -305,7 +304,7 @@ func (s *Supervisor) stopPart(spec spec, child *process.Child) {
 	child.Stop(spec.grace)
 }
 
-// explain adds the end of a part's log to err.
+// explain adds the end of a component's log to err.
 func (s *Supervisor) explain(name string, err error) error {
 	tail := Tail(s.folder.Log(name), 12)
 	if tail == "" {
@@ -332,7 +331,7 @@ func (s *Supervisor) setPart(name string, change func(*state.Part)) {
 	s.save()
 }
 
-// save writes the status under a lock, so that the newest one is kept.
+// save writes the status under a lock, so that an older status never replaces a newer one.
 func (s *Supervisor) save() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -341,11 +340,11 @@ func (s *Supervisor) save() {
 	}
 }
 
-// crash matches the beginning of the line with which a Go program begins to print its stacks.
+// crash matches the first line of the crash output of a Go program.
 var crash = regexp.MustCompile(`^(panic|fatal error|runtime): `)
 
-// Tail returns the last lines of a file, indented, or "" when the file is empty or missing. If the program has crashed, it
-// returns the lines that begin with the reason, and not the end of a stack.
+// Tail returns the last lines of a file, indented, or "" if the file is empty or missing. If the program has crashed, it
+// returns the lines starting with the reason instead of the end of a stack trace.
 func Tail(path string, lines int) string {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -362,7 +361,7 @@ func Tail(path string, lines int) string {
 	return "  " + strings.Join(all[from:min(from+lines, len(all))], "\n  ")
 }
 
-// rotate keeps the log of the previous run, which has the reason of a crash.
+// rotate keeps the log of the previous run, which contains the reason of a crash.
 func rotate(path string) error {
 	err := os.Rename(path, path+".previous")
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,6 @@
-// Command measure runs a command and prints its cost as JSON. It is a separate
-// program because Linux includes the memory of the process that starts a child in
-// the peak of the child, and the bench is large.
+// Command measure runs a command and prints its cost as JSON. It is a separate program,
+// because on Linux the peak memory of a child includes the memory of the process that
+// starts it, and bench is large.
 package main
 
 import (

@@ -1,8 +1,8 @@
-// Command bucket serves the files of a folder as a bucket of an S3-compatible
+// Command bucket serves the files of a directory as a bucket of an S3-compatible
 // store, in memory and on loopback only. It prints its address and exits when its
 // standard input is closed, so that it does not outlive the test.
 //
-//	bucket NAME FOLDER
+//	bucket NAME DIRECTORY
 package main
 
 import (
@@ -29,7 +29,7 @@ func main() {
 
 func run(args []string, in io.Reader, out io.Writer) error {
 	if len(args) != 2 {
-		return errors.New("usage: bucket NAME FOLDER")
+		return errors.New("usage: bucket NAME DIRECTORY")
 	}
 	store := s3mem.New()
 	if err := fill(store, args[0], args[1]); err != nil {
@@ -53,7 +53,7 @@ func run(args []string, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// fill creates a bucket with the files of a folder.
+// fill creates a bucket from the files of a directory.
 func fill(store gofakes3.Backend, name, folder string) error {
 	if err := store.CreateBucket(name); err != nil {
 		return fmt.Errorf("creating bucket %s: %w", name, err)

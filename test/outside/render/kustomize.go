@@ -15,7 +15,7 @@ import (
 
 const kustomizeGroup = "kustomize.toolkit.fluxcd.io"
 
-// objectsOf builds k in the tree at root as kustomize-controller does.
+// objectsOf builds k in the tree at root like kustomize-controller.
 func (c *cluster) objectsOf(k *unstructured.Unstructured, root string) (objects []*unstructured.Unstructured, err error) {
 	path, _, _ := unstructured.NestedString(k.Object, "spec", "path")
 	dir := filepath.Join(root, path)
@@ -23,7 +23,7 @@ func (c *cluster) objectsOf(k *unstructured.Unstructured, root string) (objects 
 	if err != nil {
 		return nil, err
 	}
-	// The next Kustomization may have the same directory.
+	// The next Kustomization can have the same directory.
 	defer func() {
 		if cleaned := kustomize.CleanDirectory(dir, action); err == nil {
 			err = cleaned
@@ -66,9 +66,8 @@ func annotate(k, object *unstructured.Unstructured) error {
 	return nil
 }
 
-// substitute replaces the variables of spec.postBuild. The values of
-// substituteFrom become values of substitute, which the library reads without a
-// cluster.
+// substitute replaces the variables of spec.postBuild. The values of substituteFrom are
+// moved to substitute, so that the library does not require a cluster.
 func (c *cluster) substitute(k *unstructured.Unstructured, built resmap.ResMap) error {
 	if _, found, _ := unstructured.NestedMap(k.Object, "spec", "postBuild"); !found {
 		return nil
@@ -95,7 +94,7 @@ func (c *cluster) substitute(k *unstructured.Unstructured, built resmap.ResMap) 
 	return nil
 }
 
-// values returns the values of spec.postBuild, without those of missing and
+// values returns the values of spec.postBuild, except for values from missing and
 // encrypted objects.
 func (c *cluster) values(k *unstructured.Unstructured) map[string]string {
 	values := map[string]string{}

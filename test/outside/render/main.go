@@ -1,13 +1,13 @@
-// Command render builds the Kustomizations of a cluster with the library that
-// kustomize-controller builds with, and prints their objects as JSON.
+// Command render builds the Kustomizations of a cluster with the build library of
+// kustomize-controller, and prints their objects as JSON.
 //
 //	render -path clusters/production [-branch main] [-url URL]... TREE
 //
-// TREE is a copy of the repository, which is written to. The sources are the
-// repository itself, by the URLs of its remotes, and the ExternalArtifacts that
-// ArtifactGenerators copy from it. Kustomizations with other sources are printed
-// without objects. ConfigMaps and Secrets of substituteFrom are those that the
-// cluster's Kustomizations contain; variables of a missing one are empty.
+// TREE is a copy of the repository, in which the command writes files. The sources
+// are the repository itself, identified by the URLs of its remotes, and the
+// ExternalArtifacts that ArtifactGenerators copy from it. Kustomizations with other
+// sources are printed without objects. ConfigMaps and Secrets of substituteFrom are
+// read from the cluster's Kustomizations; variables from missing ones are empty.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 func run(args []string, out io.Writer) error {
 	flags := flag.NewFlagSet("render", flag.ContinueOnError)
 	path := flags.String("path", "", "directory of the cluster")
-	branch := flags.String("branch", "main", "branch that TREE is of")
+	branch := flags.String("branch", "main", "branch of TREE")
 	urls := map[string]bool{}
 	flags.Func("url", "URL of the repository", func(url string) error { urls[url] = true; return nil })
 	if err := flags.Parse(args); err != nil {
@@ -68,19 +68,19 @@ type owner struct {
 	Objects   []*unstructured.Unstructured `json:"objects"`
 }
 
-// cluster is what the Kustomizations of a cluster contain.
+// cluster contains the Kustomizations of a cluster and their objects.
 type cluster struct {
 	tree   string
 	branch string
 	urls   map[string]bool
-	// objects has the objects of all Kustomizations that were built so far.
+	// objects contains the objects of all Kustomizations that were built so far.
 	objects []*unstructured.Unstructured
-	// artifacts has the directories of ExternalArtifacts by their key.
+	// artifacts maps the keys of ExternalArtifacts to their directories.
 	artifacts map[string]string
 }
 
-// settle builds the cluster until the objects that Kustomizations refer to no
-// longer change: a ConfigMap may be built after the Kustomization that reads it.
+// settle repeats the build until the objects that Kustomizations refer to no longer
+// change: a ConfigMap may be built after the Kustomization that reads it.
 func (c *cluster) settle(root *unstructured.Unstructured) ([]*owner, error) {
 	before := ""
 	for range 5 {
@@ -136,7 +136,7 @@ func (c *cluster) build(root *unstructured.Unstructured) ([]*owner, error) {
 	return owners, nil
 }
 
-// source returns the directory of the source of k, or why it is not known.
+// source returns the directory of the source of k, or the reason why it is unavailable.
 func (c *cluster) source(k *unstructured.Unstructured) (dir, skipped string, err error) {
 	kind, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "kind")
 	name, _, _ := unstructured.NestedString(k.Object, "spec", "sourceRef", "name")
@@ -154,7 +154,7 @@ func (c *cluster) source(k *unstructured.Unstructured) (dir, skipped string, err
 	case "ExternalArtifact":
 		dir, err := c.artifact(namespace, name)
 		if dir == "" && err == nil {
-			return "", key + " is not generated here", nil
+			return "", key + " has no ArtifactGenerator in the repository", nil
 		}
 		return dir, "", err
 	default:
@@ -162,8 +162,8 @@ func (c *cluster) source(k *unstructured.Unstructured) (dir, skipped string, err
 	}
 }
 
-// ours reports whether a GitRepository is the repository. That of bootstrap may not
-// be in Git; others may only not be built yet.
+// ours reports whether a GitRepository refers to the repository itself. The GitRepository
+// of bootstrap may not be in Git, and others may not be built yet.
 func (c *cluster) ours(namespace, name string) bool {
 	o := c.find("GitRepository", namespace, name)
 	if o == nil {
@@ -188,7 +188,7 @@ func (c *cluster) find(kind, namespace, name string) *unstructured.Unstructured 
 	return nil
 }
 
-// artifact copies the files of an ExternalArtifact as its ArtifactGenerator says.
+// artifact copies the files of an ExternalArtifact according to its ArtifactGenerator.
 func (c *cluster) artifact(namespace, name string) (string, error) {
 	key := namespace + "/" + name
 	if dir, ok := c.artifacts[key]; ok {

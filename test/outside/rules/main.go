@@ -1,6 +1,6 @@
-// Command rules checks a file of Prometheus alerts with the parser of Prometheus, evaluates them with its
-// engine on gauges in the text format on standard input, and prints the name and the labels of each alert
-// that fires if its condition lasts.
+// Command rules parses a file of Prometheus alerting rules, evaluates them with the Prometheus engine on gauges
+// in the text format on standard input, and prints the name and the labels of each alert that would fire if its
+// condition lasted.
 //
 //	rules FILE < metrics
 package main

@@ -17,7 +17,7 @@ func NewDeadline(ctx context.Context) *Deadline {
 	return &Deadline{Context: ctx, done: make(chan struct{})}
 }
 
-// Expire lets the deadline pass.
+// Expire makes the deadline pass.
 func (d *Deadline) Expire() { d.once.Do(func() { close(d.done) }) }
 
 // Done is closed once the deadline has passed.

@@ -98,8 +98,8 @@ func (s *Server) Handle(request string, answer http.HandlerFunc) {
 // OnWatch sets a function that is called when the first watch of a collection starts.
 func (s *Server) OnWatch(collection string, do func()) { s.onWatch[collection] = do }
 
-// Put creates or replaces an object and notifies watches. It stores a copy:
-// what the server keeps is not changed by others while a request is answered.
+// Put creates or replaces an object and notifies watches. It stores a copy, so that the stored
+// object does not change while a request is handled.
 func (s *Server) Put(collection string, object controllers.Object) {
 	s.Serve(collection)
 	object = clone(object)
@@ -161,7 +161,7 @@ func (s *Server) Object(collection, name string) controllers.Object {
 	return clone(object)
 }
 
-// Requests returns the requests so far, as "GET /path"; a watch is "WATCH /path".
+// Requests returns all requests as "GET /path"; a watch is "WATCH /path".
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	signer "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// token is GetAuthorizationToken of ECR and of its public registry.
+// token implements GetAuthorizationToken of ECR and of its public registry.
 func (c amazon) token(w http.ResponseWriter, r *http.Request) {
 	target, service, region, registry := "AmazonEC2ContainerRegistry_V20150921.GetAuthorizationToken", "ecr", "eu-west-1", ECR
 	if r.Host == publicECRAPI {
@@ -62,7 +62,7 @@ func (c amazon) signed(r *http.Request, service, region string) error {
 	return checkSignature(r, aws.Credentials{AccessKeyID: id, SecretAccessKey: key.secret, SessionToken: key.session}, service, region)
 }
 
-// accessKeyOf returns the identifier of the key that has signed a request.
+// accessKeyOf returns the ID of the access key that signed a request.
 func accessKeyOf(r *http.Request) string {
 	_, id, _ := strings.Cut(r.Header.Get("Authorization"), "Credential=")
 	id, _, _ = strings.Cut(id, "/")
@@ -109,7 +109,7 @@ func (c amazon) accessKey() (id string, g grant) {
 	return id, g
 }
 
-// webIdentity is AssumeRoleWithWebIdentity of STS.
+// webIdentity implements AssumeRoleWithWebIdentity of STS.
 func (c amazon) webIdentity(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "text/xml")
 	err := c.account.verify(r.PostFormValue("WebIdentityToken"), "sts.amazonaws.com")
@@ -123,7 +123,8 @@ func (c amazon) webIdentity(w http.ResponseWriter, r *http.Request) {
 		id, key.secret, key.session, time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 }
 
-// metadata is the endpoint of containers, and version 2 of the instance metadata service.
+// metadata implements the container credentials endpoint, and version 2 of the instance
+// metadata service.
 func (c amazon) metadata(w http.ResponseWriter, r *http.Request) {
 	const roles = "/latest/meta-data/iam/security-credentials/"
 	session := r.Header.Get("X-Aws-Ec2-Metadata-Token") == c.account.metadata

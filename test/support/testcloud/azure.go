@@ -13,7 +13,7 @@ const (
 	devOpsScope   = "499b84ac-1321-427f-aa17-267ca6975798"
 )
 
-// token is the token endpoint of Microsoft Entra ID with its discovery documents.
+// token implements the token endpoint of Microsoft Entra ID with its discovery documents.
 func (c microsoft) token(w http.ResponseWriter, r *http.Request) {
 	authority := "https://" + entra + "/" + tenant
 	switch r.URL.Path {
@@ -68,7 +68,7 @@ func (c microsoft) accessToken(audience string) string {
 	return token
 }
 
-// metadata is the managed identity endpoint of App Service.
+// metadata implements the managed identity endpoint of App Service.
 func (c microsoft) metadata(w http.ResponseWriter, r *http.Request) {
 	resource := r.URL.Query().Get("resource")
 	if r.Header.Get("X-Identity-Header") != c.account.metadata || resource != registryScope && resource != devOpsScope {
@@ -81,8 +81,8 @@ func (c microsoft) metadata(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// registryToken exchanges a token of Entra ID for a refresh token of the registry, and that for an
-// access token.
+// registryToken exchanges an Entra ID token for a refresh token of the registry, and the refresh
+// token for an access token.
 func (c microsoft) registryToken(w http.ResponseWriter, r *http.Request) {
 	use, valid := "refresh "+ACR, error(nil)
 	switch r.URL.Path {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/sandbox/bucketserver"
 )
 
-// S3 is the host of the bucket assets at AWS, with one object.
+// S3 is the AWS host of the bucket assets, which contains one object.
 const S3 = "assets.s3.eu-west-1.amazonaws.com"
 
 // bucket serves the bucket to the identity.

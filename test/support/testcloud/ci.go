@@ -14,13 +14,13 @@ const (
 	runner         = "run-actions-1-azure-eastus.actions.githubusercontent.com"
 )
 
-// jobUsers are the users of jobs.
+// jobUsers lists the users of jobs.
 var jobUsers = map[string]string{GHCR: "octocat", GitLabRegistry: "gitlab-ci-token"}
 
-// systems are the CI systems.
+// systems lists the CI systems.
 type systems struct{ *Cloud }
 
-// environment returns the variables of an identity of a job, nil for another identity.
+// environment returns the variables of a job's identity, or nil for another identity.
 func (c systems) environment(identity string) map[string]string {
 	grants := func(use string) string {
 		token := secret("job-token")
@@ -63,7 +63,7 @@ func (c systems) jobToken(w http.ResponseWriter, r *http.Request) {
 	respond(w, http.StatusOK, map[string]string{"value": token})
 }
 
-// registryToken exchanges the token of a job for one of a registry.
+// registryToken exchanges the token of a job for a registry token.
 func (c systems) registryToken(w http.ResponseWriter, r *http.Request) {
 	registry := r.URL.Query().Get("service")
 	user, password, _ := r.BasicAuth()

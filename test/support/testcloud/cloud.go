@@ -1,6 +1,6 @@
 // Package testcloud simulates AWS, Azure, Google Cloud and GitHub Apps on loopback for tests: the
-// endpoints that issue credentials, and registries and Git servers that accept nothing else. Clients
-// reach it by the real host names through a proxy, so that they are the same as in production.
+// endpoints that issue credentials, and registries and Git servers that accept only these
+// credentials. Clients use the real hostnames through a proxy, so that they run as in production.
 package testcloud
 
 import (
@@ -27,7 +27,7 @@ const (
 	PublicECR = "public.ecr.aws"
 	ACR       = "fluxtest.azurecr.io"
 	GAR       = "europe-docker.pkg.dev"
-	// Stranger is a registry of no provider. It accepts every client.
+	// Stranger is a registry that belongs to no provider. It accepts every client.
 	Stranger = "registry.example.com"
 )
 
@@ -46,17 +46,17 @@ const (
 type Fault string
 
 const (
-	// Denied makes the exchange for credentials of a registry fail.
+	// Denied makes the exchange for registry credentials fail.
 	Denied Fault = "denied"
-	// Expired makes everything that is issued from now on expire at once.
+	// Expired makes all further credentials expire immediately.
 	Expired Fault = "expired"
-	// Forbidden makes registries answer 403 to valid credentials.
+	// Forbidden makes registries respond with 403 to valid credentials.
 	Forbidden Fault = "forbidden"
-	// Slow makes the endpoints that issue credentials hold their answers back.
+	// Slow keeps requests for credentials waiting.
 	Slow Fault = "slow"
 )
 
-// Cloud is a cloud until Close.
+// Cloud is a running cloud.
 type Cloud struct {
 	dir        string
 	proxy      *testproxy.Proxy
@@ -72,7 +72,7 @@ type Cloud struct {
 	account  account
 }
 
-// The clouds of one provider each.
+// The clouds, one for each provider.
 type (
 	amazon    struct{ *Cloud }
 	microsoft struct{ *Cloud }
@@ -81,7 +81,7 @@ type (
 
 // grant is a credential that the cloud has issued.
 type grant struct {
-	// use is what it is valid for, such as a registry.
+	// use is the resource for which the credential is valid, such as a registry.
 	use     string
 	expires time.Time
 	// secret and session belong to an access key of AWS.
@@ -125,7 +125,7 @@ func (c *Cloud) Set(fault Fault) {
 	c.fault = fault
 }
 
-// Requests returns the requests as "METHOD HOST/PATH" and forgets them.
+// Requests returns the requests since the last call, as "METHOD HOST/PATH".
 func (c *Cloud) Requests() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,10 +134,10 @@ func (c *Cloud) Requests() []string {
 	return requests
 }
 
-// Asked returns a channel that receives when a request for credentials has arrived.
+// Asked returns a channel that receives when a request for credentials arrives.
 func (c *Cloud) Asked() <-chan struct{} { return c.asked }
 
-// Secrets returns all credentials that the cloud knows, none of which belongs in output.
+// Secrets returns all credentials in the cloud. None of them may appear in output.
 func (c *Cloud) Secrets() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,7 +188,7 @@ func (c *Cloud) serveSecure(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// issue calls what issues credentials, unless the cloud is slow.
+// issue calls a handler that issues credentials, or keeps the request waiting if the cloud is slow.
 func (c *Cloud) issue(w http.ResponseWriter, r *http.Request, next http.HandlerFunc) {
 	select {
 	case c.asked <- struct{}{}:

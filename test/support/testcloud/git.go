@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// The hosts of the Git servers. They serve the bare repository git/app.git in the folder of the cloud
+// The hosts of the Git servers. They serve the bare repository git/app.git in the directory of the cloud
 // to the clients with its credentials:
 //
 //	https://github.com/acme/app
@@ -28,12 +28,12 @@ const (
 
 const (
 	githubAPI = "api.github.com"
-	// appID and installation are those of the GitHub App.
+	// appID and installation identify the GitHub App.
 	appID        = "7"
 	installation = "42"
 )
 
-// gitServers are the Git servers of the providers.
+// gitServers lists the Git servers of the providers.
 type gitServers struct{ *Cloud }
 
 // serve serves a repository to a client with valid credentials.

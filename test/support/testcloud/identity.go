@@ -28,7 +28,7 @@ const (
 	accessID = "AKIAFLUXTEST"
 )
 
-// account has the secrets of the identities.
+// account contains the secrets of the identities.
 type account struct {
 	// accessKey is the secret access key of AWS.
 	accessKey string
@@ -70,8 +70,8 @@ const (
 	None = "none"
 )
 
-// Environment returns the variables with which clients reach the cloud and have an identity. No
-// client of them asks a metadata endpoint outside of the cloud.
+// Environment returns the environment variables with which clients connect to the cloud with an
+// identity. They prevent requests to metadata endpoints outside of the cloud.
 func (c *Cloud) Environment(identity string) (map[string]string, error) {
 	env := map[string]string{
 		"AWS_EC2_METADATA_DISABLED": "true", "AWS_EC2_METADATA_SERVICE_ENDPOINT": c.plain.URL,
@@ -146,8 +146,8 @@ func azure(credential, name, value string) map[string]string {
 	}
 }
 
-// azureCLI writes a program az that prints a token for a registry, as the Azure CLI does, and
-// returns its folder as PATH.
+// azureCLI writes a program az that prints a registry token like the Azure CLI, and returns its
+// directory for PATH.
 func (c *Cloud) azureCLI() (map[string]string, error) {
 	token := microsoft{c}.accessToken(registryScope)
 	text := fmt.Sprintf(`#!/bin/sh

@@ -28,7 +28,8 @@ func (c *Cloud) serveRegistry(w http.ResponseWriter, r *http.Request) {
 	serve.ServeHTTP(w, r)
 }
 
-// authorize checks the credentials of a request, and returns the challenge for a client without.
+// authorize checks the credentials of a request, and returns the challenge for clients without
+// credentials.
 func (c *Cloud) authorize(r *http.Request) (challenge string, err error) {
 	user, password, _ := r.BasicAuth()
 	want := ""
@@ -64,7 +65,7 @@ func bearer(r *http.Request) string {
 	return ""
 }
 
-// refuse answers like a registry.
+// refuse sends an error like a registry.
 func refuse(w http.ResponseWriter, status int, code, message string) {
 	respond(w, status, map[string]any{"errors": []any{map[string]string{"code": code, "message": message}}})
 }
@@ -72,5 +73,5 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 func respond(w http.ResponseWriter, status int, body any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client may be gone
+	_ = json.NewEncoder(w).Encode(body) // the client may have disconnected
 }

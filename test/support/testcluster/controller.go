@@ -9,8 +9,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Answer plays the controller of one object until ctx ends: it answers every
-// reconciliation request with a Ready condition, as controllers do.
+// Answer simulates the controller of one object until ctx is canceled: it handles every
+// reconciliation request with a Ready condition.
 func (c *Cluster) Answer(ctx context.Context, k controllers.Kind, namespace, name string, ready controllers.Condition) error {
 	err := c.Client.WithServedVersion(ctx, k, func(r kube.Resource) error { return c.answer(ctx, r, k, namespace, name, ready) })
 	if errors.Is(err, context.Canceled) {

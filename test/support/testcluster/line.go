@@ -64,7 +64,7 @@ func NewLine(c *Cluster, delay time.Duration) (*Line, error) {
 	return l, nil
 }
 
-// Cut closes all connections and refuses new ones until Restore.
+// Cut closes all connections and rejects new ones until Restore.
 func (l *Line) Cut() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -191,7 +191,7 @@ func (l *Line) pump(to, from net.Conn, connected time.Time) {
 	writer.Wait()
 }
 
-// closed closes a connection that may be closed already.
+// closed closes a connection that may already be closed.
 func closed(c io.Closer) {
 	if err := c.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		fmt.Fprintln(os.Stderr, "closing a connection of a line:", err)

@@ -17,9 +17,9 @@ func definitions() kube.Resource {
 	return kube.ResourceFor(schema.GroupVersionKind{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"})
 }
 
-// ServeOlder installs the CRDs of an older Flux: each kind is served and stored
-// in the version that older returns, and kinds with the version "" are not
-// installed. Existing objects are deleted.
+// ServeOlder installs the CRDs of an older Flux version: each kind is served and stored
+// in the version that older returns, and kinds with the version "" are not installed.
+// Existing objects are deleted.
 func (c *Cluster) ServeOlder(ctx context.Context, older func(controllers.Kind) string) error {
 	if err := c.RemoveCRDs(ctx); err != nil {
 		return err

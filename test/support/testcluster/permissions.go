@@ -18,8 +18,8 @@ import (
 )
 
 // waitPermitted waits until the API server grants the permissions of new role bindings to roles among
-// the same objects. It reads them from a cache, which on a busy machine is later than the next command
-// of a test.
+// the same objects. The API server reads them from a cache, which a busy machine may update after the
+// next command of a test.
 func (c *Cluster) waitPermitted(ctx context.Context, objects []*unstructured.Unstructured) error {
 	rules := map[string][]rbacv1.PolicyRule{}
 	var bindings []rbacv1.RoleBinding
@@ -27,7 +27,7 @@ func (c *Cluster) waitPermitted(ctx context.Context, objects []*unstructured.Uns
 		if o.GroupVersionKind().Group != rbacv1.GroupName {
 			continue
 		}
-		var role rbacv1.Role // a ClusterRole has the same fields, and so have the bindings
+		var role rbacv1.Role // a ClusterRole has the same fields, and so do the bindings
 		var binding rbacv1.RoleBinding
 		convert := runtime.DefaultUnstructuredConverter.FromUnstructured
 		switch o.GetKind() {

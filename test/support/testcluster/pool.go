@@ -18,22 +18,22 @@ import (
 	"github.com/fluxkit/flux/test/support/testlimit"
 )
 
-// Need is what a test needs a sandbox for.
+// Need is the kind of sandbox that a test requires.
 type Need int
 
 const (
-	// API is a namespace in a sandbox with the CRDs of Flux and without controllers, which other tests
-	// use at the same time.
+	// API is a namespace in a shared sandbox with the CRDs of Flux and without controllers.
 	API Need = iota
-	// Controllers is a namespace in a sandbox with all controllers in the namespace flux-system, which
-	// other tests use at the same time. Its Git server requires the credentials GitUser and GitPassword.
+	// Controllers is a namespace in a shared sandbox with all controllers in the namespace flux-system.
+	// Its Git server requires the credentials GitUser and GitPassword.
 	Controllers
-	// Whole is a sandbox without CRDs and controllers, for tests that change what is not in a namespace.
+	// Whole is a sandbox without CRDs and controllers, for tests that change objects outside of a
+	// namespace.
 	Whole
 	// WholeControllers is a sandbox that runs the controllers that a test installs. It is for tests that
 	// install, stop or configure controllers.
 	WholeControllers
-	// Started reserves the place for a sandbox that the program under test starts.
+	// Started reserves a slot for a sandbox that the program under test starts.
 	Started
 )
 
@@ -43,27 +43,27 @@ const (
 	GitPassword = "correct horse"
 )
 
-// Pool hands out the sandboxes of a test binary.
+// Pool provides sandboxes to the tests of a test binary.
 type Pool struct {
-	// slots limits the sandboxes that run at the same time.
+	// slots limits the number of running sandboxes.
 	slots      chan struct{}
 	namespaces atomic.Int32
 	api, all   sharing
 }
 
-// sharing is a sandbox that tests share, once one of them has started it.
+// sharing is a shared sandbox, which the first test that requires it starts.
 type sharing struct {
 	once    sync.Once
 	cluster *Cluster
 	err     error
 }
 
-// NewPool returns the pool of a test binary, which runs its tests in Around. At most one sandbox more
-// than there are processors runs at the same time: the shared ones are idle most of the time.
+// NewPool returns the pool of a test binary, which runs its tests in Around. The number of running
+// sandboxes is limited to the number of CPUs plus one, because shared sandboxes are mostly idle.
 func NewPool() *Pool { return &Pool{slots: make(chan struct{}, runtime.NumCPU()+1)} }
 
-// Acquire returns a sandbox for a test and its subtests, nil for Started. It waits while too many
-// others run.
+// Acquire returns a sandbox for a test and its subtests, or nil for Started. It waits while too many
+// others are running.
 func (p *Pool) Acquire(t testing.TB, need Need) *Cluster {
 	t.Helper()
 	switch need {
@@ -84,7 +84,7 @@ func (p *Pool) Acquire(t testing.TB, need Need) *Cluster {
 	}
 }
 
-// share returns a namespace in a sandbox, which the first call starts.
+// share returns a namespace in a shared sandbox, which the first call starts.
 func (p *Pool) share(t testing.TB, s *sharing, controllers string, prepare func(*Cluster, context.Context) error) *Cluster {
 	t.Helper()
 	s.once.Do(func() {
@@ -102,7 +102,7 @@ func (p *Pool) share(t testing.TB, s *sharing, controllers string, prepare func(
 	return s.cluster.inNamespace(t, int(p.namespaces.Add(1)))
 }
 
-// Around returns tests that stop the shared sandboxes in the end.
+// Around returns a function that runs the tests and then stops the shared sandboxes.
 func (p *Pool) Around(tests interface{ Run() int }) interface{ Run() int } { return around{p, tests} }
 
 type around struct {
@@ -144,7 +144,7 @@ func (c *Cluster) installFlux(ctx context.Context) error {
 	return nil
 }
 
-// inNamespace returns the cluster with a new namespace for a test, at whose end it is deleted.
+// inNamespace returns the cluster with a new namespace, which is deleted at the end of the test.
 func (c *Cluster) inNamespace(t testing.TB, number int) *Cluster {
 	t.Helper()
 	name := strings.Trim(strings.Map(letter, strings.ToLower(t.Name())), "-")
@@ -164,7 +164,7 @@ func (c *Cluster) inNamespace(t testing.TB, number int) *Cluster {
 	return &part
 }
 
-// letter replaces what a name of an object must not contain.
+// letter replaces characters that are not allowed in object names.
 func letter(r rune) rune {
 	if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 		return r

@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// Programs returns the directory with flux, flux-helper and flux-ui of the working tree, beside links to
-// flux-sandbox, kubectl and the controllers. Every test binary builds them once, and all in one
-// directory: the go command does not link a program again that is up to date.
+// Programs returns the directory with flux, flux-helper and flux-ui of the working tree, and links to
+// flux-sandbox, kubectl and the controllers. Each test binary builds them once, in the same directory,
+// because the go command does not link programs again that are up to date.
 func Programs(t testing.TB) string {
 	t.Helper()
 	dir, err := programs()
@@ -25,7 +25,7 @@ func Programs(t testing.TB) string {
 	return dir
 }
 
-// AddHelper puts flux-helper and flux-ui of the working tree beside a program.
+// AddHelper adds flux-helper and flux-ui of the working tree to the directory of a program.
 func AddHelper(program string) error {
 	dir, err := programs()
 	if err != nil {

@@ -71,7 +71,7 @@ func NewProxy(c *Cluster, delay time.Duration) (*Proxy, error) {
 	return p, err
 }
 
-// OnRequest calls seen for every request from now on.
+// OnRequest sets a function that is called for every further request.
 func (p *Proxy) OnRequest(seen func(method, uri string)) {
 	var one sync.Mutex
 	p.mu.Lock()
@@ -83,16 +83,16 @@ func (p *Proxy) OnRequest(seen func(method, uri string)) {
 	}
 }
 
-// OnServe calls serve for every request from now on, and the function that it returns before the client
-// can notice the end of the response.
+// OnServe sets a function that is called for every further request. The function that it returns is
+// called before the client can detect the end of the response.
 func (p *Proxy) OnServe(serve func(*http.Request) (served func())) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.serve = serve
 }
 
-// Misbehave calls answer for every request from now on. If answer returns true,
-// it has written the response, and the cluster does not get the request.
+// Misbehave sets a function that is called for every further request. If it returns true, it has
+// written the response, and the request is not forwarded to the cluster.
 func (p *Proxy) Misbehave(answer func(http.ResponseWriter, *http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

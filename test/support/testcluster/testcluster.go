@@ -30,18 +30,18 @@ import (
 
 // Cluster is a running sandbox.
 type Cluster struct {
-	// Dir is the state folder, Kubeconfig the path of a kubeconfig for the
+	// Dir is the state directory, Kubeconfig the path of a kubeconfig for the
 	// administrator.
 	Dir, Kubeconfig string
-	// Namespace is the namespace of the test in a sandbox that others use at the same time, or "".
+	// Namespace is the namespace of the test in a shared sandbox, or "".
 	Namespace string
-	// Env has the variables of `flux-sandbox env`, without PATH.
+	// Env contains the variables of `flux-sandbox env`, without PATH.
 	Env map[string]string
-	// Client is a client of the administrator.
+	// Client is a client with administrator permissions.
 	Client *kube.Client
 }
 
-// Bin returns the folder of flux-sandbox, kubectl and the controllers:
+// Bin returns the directory of flux-sandbox, kubectl and the controllers:
 // FLUX_SANDBOX_BIN, or bin in the repository.
 func Bin() string {
 	if dir := os.Getenv("FLUX_SANDBOX_BIN"); dir != "" {
@@ -50,7 +50,7 @@ func Bin() string {
 	return filepath.Join(Root(), "bin")
 }
 
-// Root returns the root of the repository: the nearest folder with a go.mod above
+// Root returns the root of the repository: the nearest directory with a go.mod above
 // the working directory, or the working directory.
 func Root() string {
 	dir, err := os.Getwd()
@@ -82,9 +82,9 @@ func Start(t testing.TB, controllers string) *Cluster {
 	return c
 }
 
-// Up runs a sandbox in a temporary folder until Down.
+// Up runs a sandbox in a temporary directory until Down.
 func Up(ctx context.Context, controllers string) (*Cluster, error) {
-	// The path must be short, because the folder contains sockets.
+	// The path must be short, because the directory contains sockets.
 	dir, err := os.MkdirTemp("", "flux-test-")
 	if err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (c *Cluster) connect(ctx context.Context) error {
 }
 
 // apply applies CRDs and waits until their objects are served. For a moment after a CRD is
-// established, the API server has no cache for them and answers 429, which a script would see as a
-// warning of flux.
+// established, the API server has no cache for them and returns 429, which flux would print as a
+// warning.
 func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) error {
 	if err := kube.Apply(ctx, c.Client, crds); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (c *Cluster) apply(ctx context.Context, crds []*unstructured.Unstructured) 
 }
 
 // waitServed waits until objects of a resource can be listed. A CRD that gets another version remains
-// established, and for a moment the API server answers 404 for that version. Discovery cannot be
+// established, and for a moment the API server returns 404 for that version. Discovery cannot be
 // watched.
 func (c *Cluster) waitServed(ctx context.Context, r kube.Resource) error {
 	return wait.PollUntilContextTimeout(ctx, 20*time.Millisecond, testlimit.Wait, true, func(ctx context.Context) (bool, error) {
@@ -183,9 +183,8 @@ func (c *Cluster) waitServed(ctx context.Context, r kube.Resource) error {
 	})
 }
 
-// Seed applies the objects of YAML documents and writes their statuses, like
-// controllers. The default of the namespace is the given one. Permissions are granted
-// when it returns.
+// Seed applies the objects of YAML documents and writes their statuses, like controllers. Objects
+// without a namespace are created in the given one. Permissions are granted when it returns.
 func (c *Cluster) Seed(ctx context.Context, data []byte, namespace string) error {
 	objects, err := Decode(data)
 	if err != nil {

@@ -55,8 +55,7 @@ func (c *Cluster) Upgrade(ctx context.Context, version string) error {
 	return c.apply(ctx, crds)
 }
 
-// Serve installs the CRDs of a version of Flux in place of others, with whose
-// objects it removes them.
+// Serve replaces the installed CRDs, and all objects, with the CRDs of a Flux version.
 func (c *Cluster) Serve(ctx context.Context, version string) error {
 	if err := c.RemoveCRDs(ctx); err != nil {
 		return err

@@ -6,11 +6,10 @@ import (
 	"sync"
 )
 
-// Waves makes the proxy hold the requests of a wave until all of them have
-// arrived; sizes has the number of requests of each wave. A client that sends
-// requests of a wave one after the other never gets a response, so a client that
-// finishes has at most as many sequential requests as there are waves. Further
-// requests are rejected.
+// Waves makes the proxy hold the requests of a wave until all of them have arrived; sizes
+// contains the number of requests of each wave. A client that sends the requests of a
+// wave one after the other never gets a response, so a client that finishes has at most
+// as many sequential requests as there are waves. Further requests are rejected.
 func (p *Proxy) Waves(sizes ...int) {
 	w := &waves{}
 	for _, size := range sizes {
@@ -21,7 +20,7 @@ func (p *Proxy) Waves(sizes ...int) {
 
 type waves struct {
 	mu    sync.Mutex
-	waves []*wave // the remaining waves, first the current one
+	waves []*wave // the remaining waves, starting with the current one
 }
 
 type wave struct {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// masks replace what differs from one run to the next.
+// masks replace text that differs between runs.
 var masks = []struct {
 	pattern     *regexp.Regexp
 	replacement string
@@ -34,11 +34,11 @@ func masked(output string) string {
 
 var progress = regexp.MustCompile(`(?m)^◎ .*\n`)
 
-// WithoutProgress returns an output without the lines of work in progress, which depend on its speed.
+// WithoutProgress returns an output without progress lines, which depend on the speed of the machine.
 func WithoutProgress(output string) string { return progress.ReplaceAllString(output, "") }
 
-// MatchesInAnyOrder is Matches for lines whose order differs from one run to the next, such as that in
-// which resources become ready. It knows no ….
+// MatchesInAnyOrder is Matches for lines whose order differs between runs, such as the order in which
+// resources become ready. It does not support ….
 func MatchesInAnyOrder(documented, output string) bool {
 	sorted := func(text string) []string { return slices.Sorted(strings.Lines(masked(text))) }
 	return slices.Equal(sorted(documented), sorted(output))

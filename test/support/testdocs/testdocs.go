@@ -23,9 +23,9 @@ import (
 type Document struct {
 	Source []byte
 	Blocks []Block
-	// Links are the targets of links and images in their order.
+	// Links lists the targets of links and images in their order.
 	Links []string
-	// Anchors are the fragments that links can name.
+	// Anchors lists the fragments that links can refer to.
 	Anchors map[string]bool
 }
 
@@ -38,7 +38,7 @@ type Block struct {
 	Language   string
 	Attributes map[string]string
 	Text       string
-	// Before is the source of what precedes the block.
+	// Before is the source before the block.
 	Before string
 	// Start and End are the offsets of Text in the source.
 	Start, End int
@@ -154,7 +154,7 @@ func plain(n ast.Node, source []byte) string {
 	return words.String()
 }
 
-// addAnchor adds the fragment of a heading, which gets a number if the document has it already.
+// addAnchor adds the fragment of a heading, with a number if the fragment already exists.
 func (d Document) addAnchor(heading string) {
 	fragment := strings.Map(func(r rune) rune {
 		switch {

@@ -43,7 +43,7 @@ func TestParse(t *testing.T) {
 	want[3].Before = ""
 	for i := range want {
 		if i == 1 || i == 3 {
-			want[i].Before = d.Blocks[i].Before // that of a code block does not matter
+			want[i].Before = d.Blocks[i].Before // the text before code blocks is irrelevant
 		}
 	}
 	if diff := cmp.Diff(want, d.Blocks); diff != "" {

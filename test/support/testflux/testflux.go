@@ -1,4 +1,4 @@
-// Package testflux has a fake API server with a Flux installation for tests.
+// Package testflux provides a fake API server with a Flux installation for tests.
 package testflux
 
 import (
@@ -94,8 +94,8 @@ func AddSourceKinds(s *fakeapi.Server) {
 	}
 }
 
-// Installed returns a server with source-controller and two GitRepositories.
-// holders are further finalizers of one of them.
+// Installed returns a server with source-controller and two GitRepositories. holders
+// lists further finalizers of one of them.
 func Installed(t *testing.T, holders ...any) *fakeapi.Server {
 	t.Helper()
 	s := New(t)

@@ -29,7 +29,7 @@ type Server struct {
 type Handler struct {
 	// Serves reports whether a new connection is served. Nil serves all.
 	Serves func(net.Conn) bool
-	// Key returns the permissions of a key, or an error that refuses it.
+	// Key returns the permissions of a key, or an error that rejects it.
 	Key func(ssh.PublicKey) (*ssh.Permissions, error)
 	// Exec runs a command.
 	Exec func(*Session)
@@ -48,10 +48,10 @@ type Session struct {
 	request *ssh.Request
 }
 
-// Accept confirms to the client that the command runs.
+// Accept confirms to the client that the command is running.
 func (s *Session) Accept() { _ = s.request.Reply(true, nil) }
 
-// Exit tells the client the exit status.
+// Exit sends the exit status to the client.
 func (s *Session) Exit(status uint32) {
 	_, _ = s.Channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Code uint32 }{status}))
 }
@@ -77,7 +77,7 @@ func (s *Server) Serve() { s.serving.Go(s.accept) }
 // Addr returns the host and port of the server.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Closed is closed with the server.
+// Closed is closed when the server is closed.
 func (s *Server) Closed() <-chan struct{} { return s.closed }
 
 // Go runs a function of a session. Close waits for it.

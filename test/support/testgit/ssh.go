@@ -53,14 +53,14 @@ const (
 	Fail
 	// Garbage sends bytes that violate the protocol and ends the command.
 	Garbage
-	// Endless sends valid output without end.
+	// Endless sends endless valid output.
 	Endless
 )
 
-// SSH is an SSH server for the Git repositories in a folder.
+// SSH is an SSH server for the Git repositories in a directory.
 type SSH struct {
 	*Server
-	// URL is the URL of the folder.
+	// URL is the URL of the directory.
 	URL string
 
 	root  string

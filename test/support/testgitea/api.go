@@ -104,7 +104,7 @@ func (s *Server) Token(t testing.TB, who Account, scopes ...string) string {
 	return made.SHA1
 }
 
-// Organization creates an organization of an account.
+// Organization creates an organization owned by an account.
 func (s *Server) Organization(t testing.TB, owner Account, name string) {
 	t.Helper()
 	s.As(t, owner, http.MethodPost, "/orgs", map[string]any{"username": name}, nil)

@@ -33,10 +33,10 @@ const (
 
 // Server is a running Gitea.
 type Server struct {
-	// Dir has the state and the log.
+	// Dir contains the state and the log.
 	Dir string
-	// Hostname is the host and port of the API and of Git over HTTPS, SSH that of Git
-	// over SSH.
+	// Hostname is the host and port of the API and of Git over HTTPS, SSH the host and
+	// port of Git over SSH.
 	Hostname, SSH string
 	// CAFile is the file with the CA certificate, CA its content.
 	CAFile string
@@ -82,7 +82,7 @@ func Start(t testing.TB) *Server {
 	return s
 }
 
-// Up runs a Gitea in a temporary folder until Stop, which keeps the folder.
+// Up runs Gitea in a temporary directory until Stop, which keeps the directory.
 func Up(ctx context.Context) (*Server, error) {
 	s := &Server{program: filepath.Join(testcluster.Bin(), "gitea"), ended: make(chan error, 1)}
 	if _, err := os.Stat(s.program); err != nil {
@@ -118,7 +118,7 @@ func (s *Server) start(ctx context.Context) error {
 	if err := s.serve(listeners); err != nil {
 		return err
 	}
-	// The sockets were open before Gitea listens, so the first request waits for it.
+	// The sockets are open before Gitea listens, so the first request waits for it.
 	if err := s.Call(ctx, "", http.MethodGet, "/api/healthz", nil, nil); err != nil {
 		return err
 	}
@@ -146,8 +146,8 @@ func listen(addresses ...*string) ([]*os.File, error) {
 	return files, nil
 }
 
-// serve starts the process. It stops when its standard input is closed, also if the
-// test is killed.
+// serve starts the process. It stops when its standard input is closed, even if the test
+// is killed.
 func (s *Server) serve(listeners []*os.File) error {
 	log, err := os.OpenFile(s.logFile(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Server) command(args ...string) *exec.Cmd {
 	cmd.Dir = s.Dir
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.Dir, "TMPDIR=" + os.TempDir()}
 	if os.Getuid() == 0 {
-		// Gitea refuses to run as root otherwise.
+		// Otherwise, Gitea does not run as root.
 		cmd.Env = append(cmd.Env, "GITEA_I_AM_BEING_UNSAFE_RUNNING_AS_ROOT=true")
 	}
 	return cmd
@@ -232,7 +232,7 @@ func (s *Server) Stop() error {
 
 func (s *Server) logFile() string { return filepath.Join(s.Dir, "gitea.log") }
 
-// log returns the end of the log.
+// log returns the last lines of the log.
 func (s *Server) log() string {
 	data, err := os.ReadFile(s.logFile())
 	if err != nil {

@@ -60,7 +60,7 @@ func (c *bitbucketCall) editRepository() {
 		return
 	}
 	if in.Project.Key != c.target.Owner || in.Name != c.target.title {
-		c.unknownCall(c.w, c.r) // the project and name would move or rename it
+		c.unknownCall(c.w, c.r) // changing the project or name would move or rename it
 		return
 	}
 	c.target.Visibility, c.target.Description = bitbucketVisibility[in.Public], in.Description

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// Endless returns what hosts do that never end a list, by the part of the error that reading it has to have.
+// Endless returns hosts that never end a list, by a part of the expected error.
 func Endless() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		"sent a response larger than 16 MiB":                  endlessJSON,
@@ -28,7 +28,7 @@ func StartHandler(t *testing.T, handler http.HandlerFunc) (hostname string, ca [
 	return strings.TrimPrefix(server.URL, "https://"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
 }
 
-// endlessJSON sends a list without end.
+// endlessJSON sends an endless list.
 func endlessJSON(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	entry := `{"key": "` + strings.Repeat("x", 1<<16) + `"},`
@@ -39,7 +39,7 @@ func endlessJSON(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// endlessPages sends a page after every page, as each host links them.
+// endlessPages links another page after every page, in the format of each host.
 func endlessPages(w http.ResponseWriter, r *http.Request) {
 	const giteaPage = 50
 	page, _ := strconv.Atoi(r.URL.Query().Get("page")) // 0 for the first

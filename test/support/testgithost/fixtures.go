@@ -64,7 +64,7 @@ func State(t *testing.T, host interface{ State() (string, error) }) string {
 	return text
 }
 
-// CheckError compares an error, which must have a remedy, with the expected one.
+// CheckError compares an error, which must contain a fix, with the expected one.
 func CheckError(t *testing.T, err error, want, remedy string) {
 	t.Helper()
 	var known *hint.Error

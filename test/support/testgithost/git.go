@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Repositories holds bare Git repositories in a folder, by names such as "org/fleet".
+// Repositories holds bare Git repositories in a directory, by names such as "org/fleet".
 type Repositories struct {
 	dir, git string
 }
@@ -35,7 +35,7 @@ func newRepositories(dir string) (*Repositories, error) {
 	return &Repositories{dir: dir, git: git}, err
 }
 
-// Path returns the folder of a repository.
+// Path returns the directory of a repository.
 func (g *Repositories) Path(repository string) string {
 	return filepath.Join(g.dir, filepath.FromSlash(repository)+".git")
 }
@@ -103,8 +103,8 @@ func (g *Repositories) Delete(repository, branch string) error {
 	return err
 }
 
-// adopt makes the first branch the default one if the default branch does not exist,
-// as hosts do at the first push.
+// adopt makes the first branch the default branch if the default branch does not exist, like
+// hosts at the first push.
 func (g *Repositories) adopt(repository string) error {
 	standard, err := g.Default(repository)
 	if err != nil {
@@ -186,7 +186,7 @@ func (g *Repositories) Log(repository, branch string) ([]string, error) {
 	return strings.Split(out, "\n"), err
 }
 
-// Clone clones a branch into a folder.
+// Clone clones a branch into a directory.
 func (g *Repositories) Clone(repository, branch, folder string) error {
 	_, err := g.run(g.dir, "clone", "--quiet", "--branch", branch, g.Path(repository), folder)
 	return err

@@ -38,7 +38,7 @@ type GitHubToken struct {
 	Sees []string
 	// Expires is the time at which the token expires. Zero means never.
 	Expires time.Time
-	// SignOn are organizations with single sign-on for which the token is not authorized.
+	// SignOn lists organizations with single sign-on for which the token is not authorized.
 	SignOn []string
 }
 

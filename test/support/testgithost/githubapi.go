@@ -64,7 +64,7 @@ var gitHubRoutes = []gitHubRoute{
 	{"POST /repos/{owner}/{repo}/statuses/{sha}", []string{"repo:status", "repo"}, "statuses=write", "push", onGitHubNotes(gitHubNotes.status)},
 }
 
-// loaded is a description, or the error of loading it.
+// loaded contains a description, or the error of loading it.
 type loaded struct {
 	description *testopenapi.Description
 	err         error

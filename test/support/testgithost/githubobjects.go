@@ -26,8 +26,7 @@ func (v gitHubView) apiURL(path string) string {
 
 func (v gitHubView) webURL(path string) string { return "https://" + v.github.Hostname + path }
 
-// link adds fields with URLs below the one of the object, such as hooks_url for
-// "hooks".
+// link adds fields with URLs below the URL of the object, such as hooks_url for "hooks".
 func (o object) link(names ...string) object {
 	for _, name := range names {
 		o[name+"_url"] = fmt.Sprintf("%s/%s", o["url"], name)

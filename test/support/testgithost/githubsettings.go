@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// githubSettings are the verbs of GitHub:
+// githubSettings lists the verbs of GitHub:
 //
 //	classic SECRET LOGIN SCOPE…
 //	fine SECRET LOGIN PERMISSION=LEVEL…

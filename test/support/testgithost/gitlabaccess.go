@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// addKey returns a key that the project has already, enables a key of another project
+// addKey returns a key that the project already has, enables a key of another project
 // that the user can read, and rejects other existing keys, as documented.
 func (c *gitlabProject) addKey() {
 	var in struct {

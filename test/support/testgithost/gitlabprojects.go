@@ -42,7 +42,7 @@ func (c *gitlabCall) project(p *Repository) map[string]any {
 }
 
 // permissions returns the permissions in the API object of a project: those of the member and of
-// parent groups, but not those of groups with which the project is shared.
+// parent groups, but not of groups with which the project is shared.
 func (g *GitLab) permissions(u *gitlabUser, p *Repository) map[string]any {
 	shown := map[string]any{"project_access": nil, "group_access": nil}
 	if l := gitlabLevel(p.Roles[u.name]); l > 0 {

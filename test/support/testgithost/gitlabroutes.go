@@ -99,7 +99,7 @@ func (g *GitLab) route(pattern, prefix string, scopes []string, answer func(*git
 }
 
 // authenticate sets the account of a request. It responds with an error and returns false if the
-// token is not valid or lacks the scopes.
+// token is invalid or has none of the scopes.
 func (c *gitlabCall) authenticate(scopes []string) bool {
 	secret, bearer := strings.CutPrefix(c.r.Header.Get("Authorization"), "Bearer ")
 	if !bearer {
@@ -130,7 +130,7 @@ func (c *gitlabCall) authenticate(scopes []string) bool {
 }
 
 // admit returns the project. It responds with an error and returns nil if the user cannot read the
-// project or lacks the role.
+// project or does not have the role.
 func (c *gitlabCall) admit(least int) *gitlabProject {
 	c.target = c.repository(c.r.PathValue("project"))
 	if c.target == nil {

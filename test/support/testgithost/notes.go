@@ -17,7 +17,7 @@ type Note struct {
 	version int
 }
 
-// noteSettings are verbs of all hosts:
+// noteSettings lists verbs of all hosts:
 //
 //	pull REPOSITORY HEAD BASE         open a pull request
 //	note REPOSITORY NUMBER USER TEXT  add a comment, in which \n is a line break

@@ -22,9 +22,9 @@ import (
 	"github.com/fluxkit/flux/test/support/testopenapi"
 )
 
-// API serves the API of a host and decides on access with Git.
+// API serves the API of a host and authorizes Git access.
 type API interface {
-	// ServeHTTP serves all requests except those of Git.
+	// ServeHTTP serves all requests except Git requests.
 	http.Handler
 	// GitAccess returns the access of credentials to a repository, whose name has no suffix ".git".
 	GitAccess(username, secret, repository string) Access
@@ -260,7 +260,7 @@ func (s *Server) serveGit(w http.ResponseWriter, r *http.Request, repository, se
 	default:
 		s.Git.serve(w, r, repository, service, access.Bypass)
 		if err := s.Git.adopt(repository); writes && err != nil {
-			panic(err) // the temporary folder was removed
+			panic(err) // the temporary directory was removed
 		}
 	}
 }

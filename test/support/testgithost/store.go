@@ -99,7 +99,7 @@ type refusal struct {
 	body   any
 }
 
-// store holds the state that all hosts have.
+// store holds the state that all hosts share.
 type store struct {
 	*Server
 	vendor
@@ -228,7 +228,7 @@ func (s *store) create(fullName, visibility, branch string) *Repository {
 	return r
 }
 
-// must panics if err is not nil. Errors of Git occur only after the temporary folder was removed.
+// must panics if err is not nil. Errors of Git occur only after the temporary directory was removed.
 func (s *store) must(err error) {
 	if err != nil {
 		panic(err)
@@ -324,7 +324,7 @@ func (s *store) State() (string, error) {
 	return out.String(), nil
 }
 
-// quota is the number of accepted requests, and the time after them during which all requests are
+// quota is the number of accepted requests, and the subsequent time during which all requests are
 // rejected.
 type quota struct {
 	left  int

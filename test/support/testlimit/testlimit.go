@@ -1,8 +1,8 @@
-// Package testlimit has the upper bound of everything that tests wait for.
+// Package testlimit defines the upper bound of all waits in tests.
 package testlimit
 
 import "time"
 
-// Wait is the longest time that a test waits for a condition, a command or a server. A wait that takes
-// longer has failed, also on a busy machine.
+// Wait is the maximum time that a test waits for a condition, a command or a server. A longer wait is
+// a failure, even on a busy machine.
 const Wait = 4 * time.Minute

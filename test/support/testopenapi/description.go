@@ -33,7 +33,7 @@ type Description struct {
 
 // Parse reads an OpenAPI 3 or Swagger 2 description in JSON and keeps the given
 // operations, such as "GET /repos/{owner}/{repo}". Names of path parameters are
-// irrelevant; a last parameter {...} takes the rest of the path.
+// irrelevant; a trailing parameter {...} matches the rest of the path.
 func Parse(text []byte, prefix, failure string, operations []string) (*Description, error) {
 	var raw map[string]any
 	if err := json.Unmarshal(text, &raw); err != nil {
@@ -75,8 +75,7 @@ func convert(swagger []byte) (*openapi3.T, error) {
 	return openapi2conv.ToV3(&doc)
 }
 
-// Check returns how a request and its response differ from the description,
-// nil if they do not.
+// Check returns an error if a request or its response differs from the description.
 func (d *Description) Check(r *http.Request, body []byte, response *http.Response, answer []byte) error {
 	input, err := d.find(r, body)
 	if err != nil {
@@ -85,8 +84,8 @@ func (d *Description) Check(r *http.Request, body []byte, response *http.Respons
 	return differences(r, response, d.request(input, body, response), d.response(r.Context(), input, response, answer))
 }
 
-// CheckRequest returns how a request differs from the description, for a real
-// host, whose responses are right even if they differ.
+// CheckRequest returns an error if a request differs from the description. It is used
+// with real hosts, whose responses are correct even if they differ.
 func (d *Description) CheckRequest(r *http.Request, body []byte, response *http.Response) error {
 	input, err := d.find(r, body)
 	if err != nil {
@@ -102,8 +101,7 @@ func differences(r *http.Request, response *http.Response, found ...error) error
 	return nil
 }
 
-// request compares a request. A write that the host rejects may be invalid on
-// purpose.
+// request compares a request. A write that the host rejects can be invalid on purpose.
 func (d *Description) request(input *openapi3filter.RequestValidationInput, body []byte, response *http.Response) error {
 	if input.Request.Method != http.MethodGet && response.StatusCode >= http.StatusBadRequest {
 		return nil
@@ -158,8 +156,8 @@ func parameters(template, path string) map[string]string {
 	return values
 }
 
-// undocumented returns an error for query parameters and fields of the body that
-// the description does not have. A host ignores them without an error.
+// undocumented returns an error for query parameters and fields of the body that are not
+// in the description. A host ignores them without an error.
 func (d *Description) undocumented(input *openapi3filter.RequestValidationInput, body []byte) error {
 	operation := input.Route.Operation
 	var problems []error
@@ -182,8 +180,8 @@ func (d *Description) undocumented(input *openapi3filter.RequestValidationInput,
 	return errors.Join(problems...)
 }
 
-// response compares a response. Few descriptions list the errors of each
-// operation: an error that is not listed has to match the schema of errors.
+// response compares a response. Few descriptions list the errors of each operation: an
+// error that is not listed must match the schema of errors.
 func (d *Description) response(ctx context.Context, input *openapi3filter.RequestValidationInput, response *http.Response, answer []byte) error {
 	listed := input.Route.Operation.Responses.Status(response.StatusCode)
 	if listed == nil && response.StatusCode >= http.StatusBadRequest && d.failure != "" {
@@ -219,8 +217,8 @@ func difference(err *openapi3.SchemaError) string {
 	return "/" + strings.Join(err.JSONPointer(), "/") + ": " + err.Reason
 }
 
-// unknownFields returns an error for fields of an object, or of the objects of
-// a list, that its schema does not have.
+// unknownFields returns an error for fields of an object, or of objects in a list, that
+// are not in its schema.
 func unknownFields(ref *openapi3.SchemaRef, text []byte) error {
 	if ref == nil || len(text) == 0 {
 		return nil
@@ -251,8 +249,7 @@ func unknownFields(ref *openapi3.SchemaRef, text []byte) error {
 	return errors.Join(problems...)
 }
 
-// properties returns the names of the fields of a schema and of those that it is
-// composed of.
+// properties returns the names of the fields of a schema, including its composed schemas.
 func properties(schema *openapi3.Schema) []string {
 	var names []string
 	for name := range schema.Properties {

@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/test/support/testcluster"
 )
 
-// GitHub returns GitHub's description of the given operations of GitHub
-// Enterprise Server. It is a file beside the programs of the sandbox.
+// GitHub returns GitHub's description of the given operations of GitHub Enterprise
+// Server. The file is in the directory of the sandbox binaries.
 func GitHub(operations []string) (*Description, error) {
 	name := filepath.Join(testcluster.Bin(), "github.openapi.json")
 	text, err := os.ReadFile(name)

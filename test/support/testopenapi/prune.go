@@ -14,8 +14,8 @@ var parameter = regexp.MustCompile(`\{[^}]*\}`)
 // shape returns a path without the names of its parameters.
 func shape(path string) string { return parameter.ReplaceAllString(path, "{}") }
 
-// prune removes all operations of a description but the given ones, and all
-// components that these do not refer to: descriptions have up to 11 MB.
+// prune removes all operations of a description except the given ones, and all components
+// that they do not refer to: descriptions are up to 11 MB in size.
 func prune(doc map[string]any, failure string, operations []string) error {
 	wanted := map[string]bool{}
 	for _, operation := range operations {
@@ -46,7 +46,8 @@ func prune(doc map[string]any, failure string, operations []string) error {
 	return nil
 }
 
-// componentSections are where descriptions of version 3 and 2 have components.
+// componentSections lists the locations of components in descriptions of versions 3 and
+// 2.
 var componentSections = []string{"components/schemas", "components/parameters", "components/responses", "components/headers", "components/examples", "definitions", "responses", "parameters"}
 
 func pruneComponents(doc map[string]any, failure string) {
@@ -65,7 +66,7 @@ func pruneComponents(doc map[string]any, failure string) {
 	}
 }
 
-// refer adds the references of a value, and those of their targets.
+// refer adds the references of a value, and the references of their targets.
 func refer(doc map[string]any, value any, found map[string]bool) {
 	switch v := value.(type) {
 	case []any:

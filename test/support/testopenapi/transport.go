@@ -10,7 +10,7 @@ import (
 type Transport struct {
 	Next        http.RoundTripper
 	Description *Description
-	// Report gets the differences.
+	// Report is called with the differences.
 	Report func(error)
 }
 

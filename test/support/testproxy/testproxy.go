@@ -1,6 +1,5 @@
-// Package testproxy serves real host names on loopback for tests: clients connect
-// through a proxy and trust a certificate authority of the test, so that they are
-// the same as in production.
+// Package testproxy serves real hostnames on loopback for tests: clients connect through
+// a proxy and trust a test certificate authority, so that they run as in production.
 package testproxy
 
 import (
@@ -20,7 +19,7 @@ import (
 	"time"
 )
 
-// Proxy connects its hosts, and no others, until Close.
+// Proxy forwards connections to its hosts, and rejects all others.
 type Proxy struct {
 	authority     string
 	proxy, secure *httptest.Server
@@ -42,7 +41,8 @@ func Start(authority string, hosts []string, handler http.Handler) (*Proxy, erro
 	return p, nil
 }
 
-// Environment returns the variables with which clients reach the hosts.
+// Environment returns the environment variables that clients need to connect to the
+// hosts.
 func (p *Proxy) Environment() map[string]string {
 	return map[string]string{"HTTPS_PROXY": p.proxy.URL, "SSL_CERT_FILE": p.authority}
 }
@@ -55,7 +55,7 @@ func (p *Proxy) Close() {
 	}
 }
 
-// certify returns a certificate for hosts, and writes it as its own authority.
+// certify returns a self-signed certificate for hosts, and writes it to a file.
 func certify(authority string, hosts []string) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -73,7 +73,7 @@ func certify(authority string, hosts []string) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// connect connects clients with the hosts.
+// connect tunnels connections of clients to the hosts.
 func (p *Proxy) connect(w http.ResponseWriter, r *http.Request) {
 	host, port, err := net.SplitHostPort(r.Host)
 	if r.Method != http.MethodConnect || err != nil || port != "443" {

@@ -1,4 +1,4 @@
-// Package testregistry runs an OCI registry in memory, for tests.
+// Package testregistry runs an in-memory OCI registry for tests.
 package testregistry
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// Registry is one until it is closed.
+// Registry is a running registry.
 type Registry struct {
 	server *httptest.Server
 }
@@ -29,10 +29,10 @@ func Start() *Registry {
 // Close stops it.
 func (r *Registry) Close() { r.server.Close() }
 
-// Host is its address: a loopback host and port.
+// Host is the address of the registry: a loopback host and port.
 func (r *Registry) Host() string { return strings.TrimPrefix(r.server.URL, "http://") }
 
-// Layer is content of a media type.
+// Layer is a layer with its media type.
 type Layer struct {
 	Media   string
 	Content []byte
@@ -53,7 +53,7 @@ func (r *Registry) PushLayers(tag string, layers ...Layer) error {
 	return remote.Write(reference, image)
 }
 
-// Push stores an archive of files as an artifact of Flux under name:tag.
+// Push stores an archive of files as a Flux artifact under name:tag.
 func (r *Registry) Push(tag string, archive []byte) error {
 	return r.PushLayers(tag, Layer{"application/vnd.cncf.flux.content.v1.tar+gzip", archive})
 }

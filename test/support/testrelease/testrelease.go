@@ -1,5 +1,5 @@
-// Package testrelease serves releases of Flux on loopback, by their real address,
-// and makes the archives of releases from rendered manifests.
+// Package testrelease serves Flux releases on loopback at their real addresses, and
+// builds release archives from rendered manifests.
 package testrelease
 
 import (
@@ -51,7 +51,7 @@ func (s *Server) Put(version, name string, data []byte) {
 	s.latest, s.files[version+"/"+name] = version, data
 }
 
-// Requests returns the requests to the host of the releases and forgets them.
+// Requests returns the requests to the release host since the last call.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,12 +82,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Query().Get("signature") == "":
 		http.Error(w, "no signature", http.StatusForbidden)
 	default:
-		_, _ = w.Write(data) // the client may be gone
+		_, _ = w.Write(data) // the client may have disconnected
 	}
 }
 
-// Archive returns manifests.tar.gz of a release, from rendered manifests with the
-// default options: without what the options add.
+// Archive returns the manifests.tar.gz of a release, from manifests rendered with the
+// default options, without the effects of these options.
 func Archive(objects []*unstructured.Unstructured) ([]byte, error) {
 	files := map[string][]byte{}
 	for _, object := range objects {
@@ -119,8 +119,8 @@ func Archive(objects []*unstructured.Unstructured) ([]byte, error) {
 	return compressed.Bytes(), err
 }
 
-// strip removes from an object what the options of an installation add, and
-// returns its file in a release, or "" if it is in none.
+// strip removes the effects of installation options from an object, and returns its file
+// in a release, or "" if it is in none.
 func strip(o *unstructured.Unstructured) string {
 	labels := o.GetLabels()
 	component := labels["app.kubernetes.io/component"]
@@ -142,7 +142,7 @@ func strip(o *unstructured.Unstructured) string {
 	const suffix = "-flux-system"
 	o.SetName(strings.TrimSuffix(o.GetName(), suffix))
 	if role, found, _ := unstructured.NestedString(o.Object, "roleRef", "name"); found {
-		_ = unstructured.SetNestedField(o.Object, strings.TrimSuffix(role, suffix), "roleRef", "name") // it is a map
+		_ = unstructured.SetNestedField(o.Object, strings.TrimSuffix(role, suffix), "roleRef", "name") // always a map
 	}
 	return "rbac.yaml"
 }
@@ -163,7 +163,7 @@ func stripDeployment(o *unstructured.Unstructured) {
 		}
 	}
 	container["args"] = args
-	_ = unstructured.SetNestedMap(o.Object, pod, "spec", "template", "spec") // it was read from there
+	_ = unstructured.SetNestedMap(o.Object, pod, "spec", "template", "spec") // it was read from this path
 	labels, _, _ := unstructured.NestedStringMap(o.Object, "spec", "template", "metadata", "labels")
 	_ = unstructured.SetNestedStringMap(o.Object, released(labels), "spec", "template", "metadata", "labels")
 }

@@ -26,7 +26,7 @@ func timestampList() asn1.ObjectIdentifier {
 	return asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 11129, 2, 4, 2}
 }
 
-// authorityCertificate returns a certificate of the authority. Without a parent, it signs itself.
+// authorityCertificate returns a certificate of the authority. Without a parent, it is self-signed.
 func (s *Sigstore) authorityCertificate(name string, parent *x509.Certificate, key crypto.PublicKey, by *ecdsa.PrivateKey) (*x509.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name, Organization: []string{"sigstore.test"}},
@@ -47,7 +47,7 @@ func created(template, parent *x509.Certificate, key crypto.PublicKey, by *ecdsa
 	return x509.ParseCertificate(der)
 }
 
-// certificate returns the certificate of a signature, as Fulcio issues it to a workflow.
+// certificate returns the certificate of a signature, like those that Fulcio issues to a workflow.
 func (s *Sigstore) certificate(key crypto.PublicKey, with Signature) ([]byte, error) {
 	subject, err := url.Parse(with.Subject)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 // the hash, the signature and the certificate, the promise to include it, and the proof that it is
 // included.
 func (s *Sigstore) entry(certificate []byte, of *protocommon.MessageSignature, at time.Time) (*protorekor.TransparencyLogEntry, error) {
-	type object = map[string]any // its keys are encoded in order, as the log does
+	type object = map[string]any // its keys are encoded in order, as in the log
 	body, err := json.Marshal(object{"apiVersion": "0.0.1", "kind": "hashedrekord", "spec": object{
 		"data":      object{"hash": object{"algorithm": "sha256", "value": hex.EncodeToString(of.GetMessageDigest().GetDigest())}},
 		"signature": object{"content": of.GetSignature(), "publicKey": object{"content": certificate}},
@@ -38,7 +38,7 @@ func (s *Sigstore) entry(certificate []byte, of *protocommon.MessageSignature, a
 	if err != nil {
 		return nil, err
 	}
-	// The hash of a tree with one leaf is that of the leaf.
+	// The hash of a tree with one leaf is the hash of the leaf.
 	hash := sha256.Sum256(append([]byte{0}, body...))
 	signer, err := signature.LoadECDSASignerVerifier(s.log, crypto.SHA256)
 	if err != nil {

@@ -75,7 +75,7 @@ func (r *Repository) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.NotFound(w, request)
 		return
 	}
-	_, _ = w.Write(content) // the client may be gone
+	_, _ = w.Write(content) // the client may have disconnected
 }
 
 // Requests returns the paths of the requests since the last call.

@@ -25,18 +25,18 @@ import (
 type Sigstore struct {
 	authority, issuer *x509.Certificate
 	issuerKey         *ecdsa.PrivateKey
-	// log is the key of the transparency log, certificates that of the certificate transparency log.
+	// log is the key of the transparency log, certificates the key of the certificate transparency log.
 	log, certificates *ecdsa.PrivateKey
 	// until is the end of the validity of the certificate authority.
 	until time.Time
 }
 
-// Signature describes a signature that differs from a good one.
+// Signature describes how a signature differs from a valid one.
 type Signature struct {
 	sigstore.Identity
 	// At is the time of the signature, now if it is zero.
 	At time.Time
-	// Unlogged leaves out the log entry, Uncertified the certificate's entry in its log.
+	// Unlogged omits the log entry, Uncertified the log entry of the certificate.
 	Unlogged, Uncertified bool
 	// Late makes the log entry after the certificate has expired.
 	Late bool
@@ -61,7 +61,7 @@ func New(until time.Time) (*Sigstore, error) {
 	return s, err
 }
 
-// begin is the start of the validity of everything.
+// begin is the start of all validity periods.
 func begin() time.Time { return time.Now().Add(-24 * time.Hour) }
 
 // TrustedRoot returns the content of trusted_root.json.

@@ -1,4 +1,5 @@
-// Package testsops encrypts documents in the format of SOPS, for tests that do not link its library.
+// Package testsops encrypts documents in the SOPS format, for tests that do not link the SOPS
+// library.
 package testsops
 
 import (
@@ -88,7 +89,7 @@ func NewPGP() (s *Sealer, private string, err error) {
 	return s, key.String(), err
 }
 
-// NewVault returns a Sealer for the key "team" of the transit engine of a Vault, which has to
+// NewVault returns a Sealer for the key "team" of the transit engine of a Vault server, which must
 // decrypt the ciphertext to DataKey.
 func NewVault(address, ciphertext string) (*Sealer, error) {
 	s, err := newSealer()
@@ -128,7 +129,7 @@ func (s *Sealer) Value(typ, clear, path string) (string, error) {
 // lastModified is the time in the metadata of all documents.
 const lastModified = "2026-11-01T10:00:00Z"
 
-// YAML returns a document, whose values are encrypted already, with the metadata of SOPS.
+// YAML returns a document with encrypted values, and adds the SOPS metadata.
 func (s *Sealer) YAML(body string) (string, error) {
 	mac, err := s.Value("str", "not verified", lastModified)
 	if err != nil {

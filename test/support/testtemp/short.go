@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Short creates a temporary folder in which programs can create sockets: their paths have a limit of
-// about 100 bytes, and t.TempDir contains the name of the test. The folder is removed at the end of
+// Short creates a temporary directory in which programs can create sockets: socket paths are limited to
+// about 100 bytes, and t.TempDir contains the name of the test. The directory is removed at the end of
 // the test.
 func Short(t testing.TB) string {
 	t.Helper()

@@ -1,4 +1,4 @@
-// Package testtemp gives the tests of a package a temporary folder of their own.
+// Package testtemp runs the tests of a package in a separate temporary directory.
 package testtemp
 
 import (
@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// M runs the tests of a package in a temporary folder of their own. The tests fail if they, or the
-// programs that they start, leave anything in it.
+// M runs the tests of a package in a separate temporary directory. The tests fail if they, or the
+// programs that they start, leave files in it.
 type M struct {
 	Tests interface{ Run() int }
 }
@@ -45,19 +45,19 @@ func restore(before string, set bool) error {
 	return os.Unsetenv("TMPDIR")
 }
 
-// empty returns an error that lists what is left in the folder.
+// empty returns an error that lists the remaining files in the directory.
 func empty(folder string) error {
-	// testscript leaves its folder if -run selects some of the scripts.
+	// testscript leaves its directory if -run selects some of the scripts.
 	scripts, err := filepath.Glob(filepath.Join(folder, "go-test-script*"))
 	if err != nil {
 		return err
 	}
 	for _, name := range scripts {
-		_ = os.Remove(name) // fails if a script has left something
+		_ = os.Remove(name) // fails if a script has left files
 	}
 	left, err := os.ReadDir(folder)
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	return fmt.Errorf("the tests left %v in the temporary folder", left)
+	return fmt.Errorf("the tests left %v in the temporary directory", left)
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/fluxkit/flux/test/support/testtemp"
 )
 
-// tests are the tests of a package.
+// tests simulates the tests of a package.
 type tests func() int
 
 func (f tests) Run() int { return f() }
 
-// leave creates a file in a folder of the temporary folder.
+// leave creates a file in a directory of the temporary directory.
 func leave(t *testing.T, folder, file string) {
 	t.Helper()
 	at := filepath.Join(os.TempDir(), folder)
@@ -33,12 +33,12 @@ func TestRun(t *testing.T) {
 		run  tests
 		code int
 	}{
-		"leaves nothing":                     {func() int { return 0 }, 0},
-		"fails":                              {func() int { return 2 }, 2},
-		"leaves a folder":                    {func() int { leave(t, "flux-repository-1", ""); return 0 }, 1},
-		"fails and leaves a folder":          {func() int { leave(t, "flux-repository-1", ""); return 2 }, 2},
-		"leaves the empty folder of scripts": {func() int { leave(t, "go-test-script1", ""); return 0 }, 0},
-		"leaves a file of a script":          {func() int { leave(t, "go-test-script1", "file"); return 0 }, 1},
+		"leaves nothing":                        {func() int { return 0 }, 0},
+		"fails":                                 {func() int { return 2 }, 2},
+		"leaves a directory":                    {func() int { leave(t, "flux-repository-1", ""); return 0 }, 1},
+		"fails and leaves a directory":          {func() int { leave(t, "flux-repository-1", ""); return 2 }, 2},
+		"leaves the empty directory of scripts": {func() int { leave(t, "go-test-script1", ""); return 0 }, 0},
+		"leaves a file of a script":             {func() int { leave(t, "go-test-script1", "file"); return 0 }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			outer := t.TempDir()

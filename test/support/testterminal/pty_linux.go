@@ -40,10 +40,10 @@ func resize(fd, columns, lines int) error {
 	return unix.IoctlSetWinsize(fd, unix.TIOCSWINSZ, &unix.Winsize{Row: uint16(lines), Col: uint16(columns)}) // tests give small sizes
 }
 
-// session lets a program control its terminal.
+// session makes the terminal the controlling terminal of a program.
 func session() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true, Setctty: true} }
 
-// kill ends the processes of a session that are left.
+// kill terminates the remaining processes of a session.
 func kill(pid int) {
 	_ = syscall.Kill(-pid, syscall.SIGKILL) // usually there are none
 }

@@ -79,8 +79,7 @@ func (s *Screen) next() int {
 	return n
 }
 
-// wide reports whether a character takes two columns, as those of Chinese,
-// Japanese and Korean do.
+// wide reports whether a character takes two columns, like Chinese, Japanese and Korean characters.
 func wide(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana)
 }

@@ -23,7 +23,7 @@ type Terminal struct {
 	mu     sync.Mutex
 	screen *Screen
 	raw    []byte
-	// full emulates all sequences and answers the requests of programs. It is nil for programs that only print.
+	// full emulates all sequences and responds to the requests of programs. It is nil for programs that only print.
 	full *vt.SafeEmulator
 }
 

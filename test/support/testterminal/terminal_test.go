@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestWaitEndsWithTheProgram checks that Wait ends although the program leaves a child that keeps
-// the terminal open.
+// TestWaitEndsWithTheProgram checks that Wait returns even if the program leaves a child that
+// keeps the terminal open.
 func TestWaitEndsWithTheProgram(t *testing.T) {
 	t.Parallel()
 	terminal, err := Start(exec.CommandContext(t.Context(), "sh", "-c", "trap '' HUP; tail -f /dev/null & echo left"), 80, 24)
@@ -25,8 +25,8 @@ func TestWaitEndsWithTheProgram(t *testing.T) {
 	}
 }
 
-// TestStartOfNothing checks that Start keeps no terminal open if the program does not exist. It is
-// not parallel: no other terminal may be open.
+// TestStartOfNothing checks that Start closes the terminal if the program does not exist. It is
+// not parallel, because no other terminal may be open.
 func TestStartOfNothing(t *testing.T) {
 	if _, err := Start(exec.CommandContext(t.Context(), filepath.Join(t.TempDir(), "gone")), 80, 24); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the error is %v", err)

@@ -1,4 +1,4 @@
-// Package tier tells tests how much they cover: a sample on every push, everything in the nightly run.
+// Package tier selects test cases: a sample on every push, and all cases in the nightly run.
 package tier
 
 import "os"
