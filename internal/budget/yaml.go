@@ -43,11 +43,11 @@ func YAML(name string, text []byte) error {
 	}
 }
 
-// Nodes returns an upper bound of the nodes of a YAML or JSON text, from its
-// separators.
+// Nodes returns an upper bound for the number of nodes in a YAML or JSON text,
+// based on its separators.
 func Nodes(text []byte) int64 { return scan(text).nodes }
 
-// scanned has the properties of a text that need no parsing.
+// scanned holds the properties of a text that are determined without parsing it.
 type scanned struct {
 	nodes    int64
 	aliases  bool
@@ -84,7 +84,7 @@ func scan(text []byte) scanned {
 		switch c {
 		case ' ':
 		case '-', '?':
-			s.nodes++ // "- - -" opens as many sequences
+			s.nodes++ // "- - -" opens three sequences
 			levels++
 			s.depth = max(s.depth, levels)
 		default:
@@ -156,7 +156,7 @@ func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	return total, nil
 }
 
-// Unmarshal decodes YAML like sigs.k8s.io/yaml, if it is within the limits.
+// Unmarshal decodes YAML that is within the limits, like sigs.k8s.io/yaml.
 func Unmarshal(name string, text []byte, into any) error {
 	if err := YAML(name, text); err != nil {
 		return err

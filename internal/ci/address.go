@@ -50,7 +50,7 @@ func bitbucketName(path string) string {
 	return parts[1] + "/" + parts[3]
 }
 
-// splitClone returns the server and the repository of a URL to clone from.
+// splitClone returns the server and the repository of a clone URL.
 func splitClone(address string) (server, repository string) {
 	if !strings.Contains(address, "://") {
 		user, rest, isSSH := strings.Cut(address, "@")

@@ -12,16 +12,16 @@ type system struct {
 	// signs are variables that only this system sets, as NAME or NAME=value. The
 	// target also identifies the system.
 	signs []string
-	// host is the kind of Git host, "" if complete finds it.
+	// host is the kind of Git host, "" if complete determines it.
 	host string
 	// See the fields of PullRequest.
 	target, number, commit, head, into, server, repository, ca, run string
-	// more are the variables that complete reads.
+	// more lists the variables that complete reads.
 	more     []string
 	complete func(env func(string) string, p *PullRequest)
 }
 
-// runs reports whether the environment is that of the system.
+// runs reports whether the environment belongs to the system.
 func (s system) runs(env func(string) string) bool {
 	return s.target != "" && env(s.target) != "" || slices.ContainsFunc(s.signs, func(sign string) bool {
 		name, value, exact := strings.Cut(sign, "=")
@@ -29,8 +29,8 @@ func (s system) runs(env func(string) string) bool {
 	})
 }
 
-// systems are the known CI systems. Gitea sets the variables of GitHub, and
-// Forgejo those of both.
+// systems lists the supported CI systems. Gitea also sets the variables of
+// GitHub, and Forgejo the variables of Gitea and GitHub.
 var systems = []system{
 	{
 		name: "Forgejo Actions", signs: []string{"FORGEJO_ACTIONS=true"}, host: Gitea,
@@ -114,10 +114,10 @@ var forges = map[string]string{
 // actionsVariables are the variables that actions and readEvent read.
 var actionsVariables = []string{"GITHUB_BASE_REF", "GITHUB_REF", "GITHUB_EVENT_PATH", "GITHUB_RUN_ID"}
 
-// pullReference is the reference that a workflow of a pull request has checked out.
+// pullReference matches the reference that a pull request workflow has checked out.
 var pullReference = regexp.MustCompile(`^refs/pull/([0-9]+)/(merge|head)$`)
 
-// actions completes the pull request of a workflow of GitHub, Gitea or Forgejo.
+// actions completes the pull request of a GitHub, Gitea or Forgejo workflow.
 func actions(env func(string) string, p *PullRequest) {
 	p.Target = strings.TrimPrefix(env("GITHUB_BASE_REF"), "refs/heads/")
 	if found := pullReference.FindStringSubmatch(env("GITHUB_REF")); found != nil {

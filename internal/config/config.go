@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/viper"
 )
 
-// settable are the flags that a variable or the file may set: they select what is shown and from
-// where, within the access that the kubeconfig grants. Users, credentials, server addresses and
+// settable lists the flags that a variable or the file may set: they select the output and its
+// source within the access that the kubeconfig grants. Users, credentials, server addresses and
 // TLS verification come from the kubeconfig or the command line only: CI systems set variables
 // such as FLUX_TOKEN for other programs, and these must not be sent to the API server.
 var settable = []string{"cache-dir", "context", "disable-compression", "namespace", "ns-follows-kube-context", "timeout", "verbose"}

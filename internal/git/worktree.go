@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// ErrBare is returned for the work tree of a bare repository.
+// ErrBare is returned if the work tree of a bare repository is requested.
 var ErrBare = errors.New("the repository is bare and has no work tree")
 
 // WorkTree returns the tree that a commit of all files would have: tracked files, and untracked files that are not
@@ -52,7 +52,7 @@ func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 	if text, err := util.ReadFile(c.objects.store.files.Filesystem(), "info/exclude"); err == nil {
 		patterns = parsePatterns(text, nil)
 	}
-	root, err := w.directory(".", filetree.Folder(c.root).Root(), patterns)
+	root, err := w.directory(".", filetree.Directory(c.root).Root(), patterns)
 	if err != nil {
 		return nil, fmt.Errorf("reading the work tree: %w", err)
 	}
@@ -62,7 +62,7 @@ func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 // checkedOut returns the commit that is checked out in a submodule or, if none is, the commit in the index.
 func (c *Clone) checkedOut(name string, commit plumbing.Hash) (plumbing.Hash, error) {
 	folder := filepath.Join(c.root, filepath.FromSlash(name))
-	if _, err := gitFolder(filepath.Join(folder, ".git")); errors.Is(err, ErrNoRepository) {
+	if _, err := gitDirectory(filepath.Join(folder, ".git")); errors.Is(err, ErrNoRepository) {
 		return commit, nil
 	}
 	module, err := Open(folder)
@@ -73,7 +73,7 @@ func (c *Clone) checkedOut(name string, commit plumbing.Hash) (plumbing.Hash, er
 	return head, errors.Join(err, module.Close())
 }
 
-// Committed returns the commit of HEAD, and whether the work tree has exactly its files.
+// Committed returns the commit of HEAD, and whether the work tree contains exactly the files of this commit.
 func (c *Clone) Committed(ctx context.Context) (head plumbing.Hash, clean bool) {
 	head, err := c.Commit(Revision{Name: "HEAD"})
 	if err != nil {
@@ -227,7 +227,7 @@ func (f *workFile) Read() ([]byte, error) {
 	return f.File.Read()
 }
 
-// Hash implements filetree.File. A large file is never in memory.
+// Hash implements filetree.File. It does not load large files into memory.
 func (f *workFile) Hash() (plumbing.Hash, error) {
 	f.once.Do(func() {
 		var size int64

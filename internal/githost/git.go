@@ -14,13 +14,12 @@ import (
 // Git is a repository on a Git server without an API. The user creates it and
 // grants keys access.
 type Git struct {
-	// Access is the URL, as ParseURL returns it, with credentials.
+	// Access contains the credentials and the URL, as returned by ParseURL.
 	Access Access
 	// TokenAuth stores the password or token of Access in the source Secret
 	// instead of an SSH key.
 	TokenAuth bool
-	// SSHHostname is the SSH host, and port, if it differs from the one of
-	// Access.
+	// SSHHostname is the SSH host and port if they differ from Access.
 	SSHHostname string
 	// SSHUsername is the SSH user if Access has none.
 	SSHUsername string
@@ -62,7 +61,7 @@ func overHTTP(u url.URL) string {
 // overSSH returns the SSH URL for a key.
 func (g Git) overSSH(u url.URL) string {
 	if u.Scheme != "ssh" {
-		u.Host, u.User = bare(u), nil // port and user are those of HTTP
+		u.Host, u.User = bare(u), nil // the port and user apply to HTTP
 	}
 	if u.User == nil {
 		u.User = url.User(g.SSHUsername)

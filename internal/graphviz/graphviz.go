@@ -36,10 +36,11 @@ type Edge struct {
 	To   int `json:"to"`
 }
 
-// Layout has the positions of the nodes and edges of a graph, in their order. The origin is the upper left corner.
+// Layout contains the positions of the nodes and edges of a graph, in the order of the graph. The origin is the upper
+// left corner.
 type Layout struct {
 	Size
-	// Nodes has the centers of the nodes.
+	// Nodes contains the centers of the nodes.
 	Nodes []Point `json:"nodes"`
 	Edges []Curve `json:"edges"`
 }
@@ -73,7 +74,7 @@ func (c Client) Layout(ctx context.Context, g Graph) (Layout, error) {
 	defer cancel()
 	l, err := Job.Do(ctx, c.process, title, g)
 	if err == nil && (len(l.Nodes) != len(g.Nodes) || len(l.Edges) != len(g.Edges)) {
-		err = errors.New(title + ": the number of results is wrong")
+		err = errors.New(title + ": wrong number of results")
 	}
 	return l, err
 }

@@ -11,12 +11,13 @@ import (
 type Call[In, Out any] string
 
 // Do runs the job in a process. The title describes the job in errors, for example "rendering chart
-// podinfo". The failure of the job is an *Error, and an exceeded limit a *budget.ExceededError.
+// podinfo". If the job fails, Do returns an *Error, or a *budget.ExceededError if a limit is
+// exceeded.
 func (c Call[In, Out]) Do(ctx context.Context, p *Process, title string, input In) (Out, error) {
 	return c.DoAnswering(ctx, p, title, input, nil)
 }
 
-// DoAnswering is like Do and answers the questions of the job.
+// DoAnswering is like Do, and calls answer for each query of the job.
 func (c Call[In, Out]) DoAnswering(ctx context.Context, p *Process, title string, input In, answer Answer) (output Out, err error) {
 	encoded, err := json.Marshal(input)
 	if err != nil {
@@ -34,7 +35,7 @@ func (c Call[In, Out]) Handler(run func(context.Context, In) (Out, error)) Handl
 	return c.AskingHandler(func(ctx context.Context, input In, _ Ask) (Out, error) { return run(ctx, input) })
 }
 
-// AskingHandler is like Handler for a function that asks questions.
+// AskingHandler is like Handler for a function that sends queries.
 func (c Call[In, Out]) AskingHandler(run func(ctx context.Context, input In, ask Ask) (Out, error)) Handler {
 	return Handler{string(c), func(ctx context.Context, encoded json.RawMessage, ask Ask) (any, error) {
 		var input In

@@ -3,8 +3,9 @@
 // libraries would slow down the start of every command, and the memory of a separate process can be
 // limited.
 //
-// Both sides exchange lines of JSON over a pipe. A job may ask questions while it runs, for example
-// for the files that kustomize reads. Files, secrets and keys are passed through the pipe only.
+// Both sides exchange lines of JSON over a pipe. A job may send queries to flux while it runs, for
+// example for the files that kustomize reads. Files, secrets and keys are passed through the pipe
+// only.
 package helper
 
 import (

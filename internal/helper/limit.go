@@ -21,8 +21,8 @@ const (
 // LimitMemory limits the memory of this process. It calls exit when the limit is exceeded.
 //
 // The garbage collector keeps the memory below three quarters of the limit if possible. The memory
-// is measured every few milliseconds. If it grows faster, the data limit of the system terminates
-// the process. A limit of the address space is not used, because the Go runtime reserves more of it
+// is measured every few milliseconds. If it grows faster, the process exceeds the data limit of the
+// system and ends. The address space is not limited, because the Go runtime reserves more of it
 // than it needs.
 func LimitMemory(ctx context.Context, exit func(code int)) error {
 	debug.SetMemoryLimit(budget.HelperMemory / 4 * 3)

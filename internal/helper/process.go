@@ -18,7 +18,7 @@ type Environment func(context.Context) ([]string, error)
 
 // Process is a helper process of a Pool. It starts with its first job and runs until Close, or until
 // it exceeds its limits; the next job starts another process. Each environment and each set of
-// arguments requires a Process of its own.
+// arguments requires a separate Process.
 type Process struct {
 	find        func() (string, error)
 	arguments   []string
@@ -29,7 +29,7 @@ type Process struct {
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
-	started context.Context // the process ends with this context
+	started context.Context // the process ends when this context ends
 	in      io.WriteCloser
 	number  int
 	waiting map[int]chan response
@@ -38,10 +38,10 @@ type Process struct {
 	stderr  *excerpt
 }
 
-// Answer answers a question of a job. The result is encoded as JSON.
+// Answer handles a query of a job. Its result is encoded as JSON.
 type Answer func(question json.RawMessage) (any, error)
 
-// do runs a job, answers its questions, and returns its output.
+// do runs a job, responds to its queries, and returns its output.
 func (p *Process) do(ctx context.Context, job, title string, input json.RawMessage, answer Answer) (json.RawMessage, error) {
 	responses, ended, err := p.begin(ctx, request{Job: job, Input: input})
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *Process) begin(ctx context.Context, r request) (<-chan response, <-chan
 	}
 	p.number++
 	r.ID = p.number
-	// There is at most one unread question and, if it is never read, one error.
+	// There is at most one unread query and, if the query is never read, one error.
 	responses := make(chan response, 2)
 	p.waiting[r.ID] = responses
 	return responses, p.ended, p.send(r)

@@ -16,17 +16,17 @@ import (
 // concurrency is the maximum number of jobs that run at the same time.
 const concurrency = 8
 
-// Ask sends a question to the process that started the job, and decodes the answer.
+// Ask sends a query to the process that started the job, and decodes the reply.
 type Ask func(ctx context.Context, question, answer any) error
 
-// Handler runs the jobs of a name.
+// Handler runs the jobs with a name.
 type Handler struct {
 	name string
 	run  func(ctx context.Context, input json.RawMessage, ask Ask) (output any, err error)
 }
 
 // Serve runs jobs by name until there are no more requests. It then cancels running jobs, because
-// their results are not read.
+// their results are no longer needed.
 func Serve(ctx context.Context, handlers []Handler, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &server{handlers: handlers, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), questions: map[int]chan *reply{}}
@@ -79,7 +79,7 @@ func (s *server) run(ctx context.Context, r request) {
 	s.send(result)
 }
 
-// output runs a job and returns its output, which is bounded.
+// output runs a job and returns its output, whose size is limited.
 func (s *server) output(ctx context.Context, r request) (json.RawMessage, error) {
 	i := slices.IndexFunc(s.handlers, func(h Handler) bool { return h.name == r.Job })
 	if i < 0 {
@@ -105,7 +105,7 @@ func (s *server) send(r response) {
 	_ = s.responses.Encode(r) // the other process has exited if this fails
 }
 
-// ask sends a question about a request and waits for the answer.
+// ask sends a query for a job and waits for the reply.
 func (s *server) ask(ctx context.Context, id int, value, into any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {

@@ -111,7 +111,7 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 	defer end(nil)
 	// A server accepts a watch immediately, and then sends changes.
 	late := time.AfterFunc(watchStart, func() {
-		f.client.notify("retrying after the API server did not respond to the watch of " + f.resource.Resource + " within " + watchStart.String())
+		f.client.notify("retrying after the API server did not respond to the watch request for " + f.resource.Resource + " within " + watchStart.String())
 		end(errNoAnswer)
 	})
 	w, err := f.client.collection(f.resource, f.selection.Namespace).Watch(ctx, metav1.ListOptions{

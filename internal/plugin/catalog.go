@@ -41,14 +41,14 @@ type Catalog struct {
 func OpenCatalog(address, agent string) (*Catalog, error) {
 	address = strings.TrimSuffix(address, "/"+indexFile)
 	if !strings.Contains(address, "://") {
-		return folderCatalog(address)
+		return directoryCatalog(address)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("invalid plugin catalog address: %q", redact.Text(address))
 	}
 	if u.Scheme == "file" {
-		return folderCatalog(folderOf(runtime.GOOS, u))
+		return directoryCatalog(directoryOf(runtime.GOOS, u))
 	}
 	if err := web.CheckEncrypted(u); err != nil {
 		return nil, err
@@ -59,10 +59,10 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	return &Catalog{Address: web.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
-// folderOf returns the directory of a file URL on an operating system. On Windows, the path of
+// directoryOf returns the directory of a file URL on an operating system. On Windows, the path of
 // file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the
 // server.
-func folderOf(system string, u *url.URL) string {
+func directoryOf(system string, u *url.URL) string {
 	if system != "windows" {
 		return u.Path
 	}
@@ -76,7 +76,7 @@ func folderOf(system string, u *url.URL) string {
 	return name
 }
 
-func folderCatalog(folder string) (*Catalog, error) {
+func directoryCatalog(folder string) (*Catalog, error) {
 	if filepath.Base(folder) == indexFile {
 		folder = filepath.Dir(folder)
 	}

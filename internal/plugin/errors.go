@@ -82,7 +82,7 @@ func withRemedy(err error, answered string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &untrusted):
-		remedy = "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
+		remedy = "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its CA certificate"
 	case errors.As(err, &status):
 		remedy = answered
 	}

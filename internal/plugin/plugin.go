@@ -45,8 +45,8 @@ type Ignored struct{ Path, Reason string }
 
 // Finder finds plugins in the plugin directory and in the directories of PATH, in this order.
 type Finder struct {
-	// Folder is the plugin directory, or "" if there is none.
-	Folder string
+	// Directory is the plugin directory, or "" if there is none.
+	Directory string
 	// Path is the value of the variable PATH.
 	Path string
 	// Reserved reports whether a name is that of a built-in command.
@@ -58,7 +58,7 @@ func (f Finder) Find(name string) (Plugin, bool) {
 	if !validName(runnable, name) || f.Reserved(name) {
 		return Plugin{}, false
 	}
-	for _, folder := range f.folders() {
+	for _, folder := range f.directories() {
 		if path := filepath.Join(folder, fileName(name)); executable(path) {
 			return f.plugin(folder, name), true
 		}
@@ -72,7 +72,7 @@ func (f Finder) Find(name string) (Plugin, bool) {
 func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	found := map[string]Plugin{}
 	var ignored []Ignored
-	for _, folder := range f.folders() {
+	for _, folder := range f.directories() {
 		if ctx.Err() != nil {
 			break
 		}
@@ -83,7 +83,7 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 			case !executable(path):
 			case f.Reserved(name):
 				// Programs of flux itself may be on PATH.
-				if folder == f.Folder {
+				if folder == f.Directory {
 					ignored = append(ignored, Ignored{path, name + " is a built-in command"})
 				}
 			case taken:
@@ -103,24 +103,24 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	return list, ignored
 }
 
-// folders returns the plugin directory and the absolute directories of PATH: a program in the current
+// directories returns the plugin directory and the absolute directories of PATH: a program in the current
 // directory must not become a command by its name alone.
-func (f Finder) folders() []string {
-	var folders []string
-	if f.Folder != "" {
-		folders = append(folders, f.Folder)
+func (f Finder) directories() []string {
+	var directories []string
+	if f.Directory != "" {
+		directories = append(directories, f.Directory)
 	}
 	for _, folder := range filepath.SplitList(f.Path) {
-		if filepath.IsAbs(folder) && !slices.Contains(folders, filepath.Clean(folder)) {
-			folders = append(folders, filepath.Clean(folder))
+		if filepath.IsAbs(folder) && !slices.Contains(directories, filepath.Clean(folder)) {
+			directories = append(directories, filepath.Clean(folder))
 		}
 	}
-	return folders
+	return directories
 }
 
 func (f Finder) plugin(folder, name string) Plugin {
 	p := Plugin{Name: name, Path: filepath.Join(folder, fileName(name))}
-	if folder == f.Folder {
+	if folder == f.Directory {
 		p.Receipt = readReceipt(folder, name)
 	}
 	return p

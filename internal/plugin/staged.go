@@ -27,7 +27,7 @@ type staged struct {
 	targetProgram, targetReceipt string
 }
 
-func (f Folder) staged(name string) staged {
+func (f Directory) staged(name string) staged {
 	at := func(suffix string) string { return filepath.Join(f.Path, stagedPrefix+name+suffix) }
 	return staged{
 		download: at(downloadSuffix), program: at(programSuffix), receipt: at(receiptSuffix),
@@ -62,7 +62,7 @@ func (s staged) remove() error {
 
 // recover completes partly committed installations of killed processes, and removes all other
 // temporary files.
-func (f Folder) recover() error {
+func (f Directory) recover() error {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
 		return fmt.Errorf("reading the plugin directory: %w", err)
@@ -88,7 +88,7 @@ func (f Folder) recover() error {
 
 // lock keeps other processes from changing the directory, and recovers from those that were killed.
 // The kernel releases it when the process ends.
-func (f Folder) lock() (unlock func() error, err error) {
+func (f Directory) lock() (unlock func() error, err error) {
 	path := filepath.Join(f.Path, stagedPrefix+"lock")
 	unlock, err = lockFile(path)
 	if err != nil {

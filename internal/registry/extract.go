@@ -93,8 +93,8 @@ type unpacking struct {
 	left   []string
 	// read is the number of bytes of the decompressed archive, and written of those written to files.
 	read, written int64
-	// folders and files hold the unpacked directories and files, by cleaned name and in order.
-	folders, files []string
+	// directories and files hold the unpacked directories and files, by cleaned name and in order.
+	directories, files []string
 }
 
 func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
@@ -127,7 +127,7 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 		}
 	}
 	// The digest is verified at the end of the response.
-	tooMuch := &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax)}
+	tooMuch := &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax) + " of data"}
 	if _, err := io.Copy(io.Discard, budget.Reader(from, trailingMax, tooMuch)); err != nil {
 		return fmt.Errorf("unpacking the archive: %w", u.cause(err))
 	}
@@ -159,7 +159,7 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		u.folders = append(u.folders, name)
+		u.directories = append(u.directories, name)
 		return root.MkdirAll(name, 0o755)
 	case tar.TypeReg:
 		if err := u.budget.File(header.Name, header.Size); err != nil {
@@ -201,9 +201,9 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 		if info, err := root.Lstat(name); err == nil && info.IsDir() {
 			return fmt.Errorf("%s is a directory, but a file in the archive", name)
 		}
-		u.folders = append(u.folders, filepath.Dir(name))
+		u.directories = append(u.directories, filepath.Dir(name))
 	}
-	for _, name := range u.folders {
+	for _, name := range u.directories {
 		if err := root.MkdirAll(name, 0o755); err != nil {
 			return fmt.Errorf("creating a directory: %w", err)
 		}

@@ -20,7 +20,7 @@ import (
 // Errors of Platforms.
 var (
 	// ErrNoImage is returned if the registry does not have an image.
-	ErrNoImage = errors.New("the registry does not have the image")
+	ErrNoImage = errors.New("the image does not exist in the registry")
 	// ErrInvalidImage is returned for an invalid image reference.
 	ErrInvalidImage = errors.New("invalid image reference")
 )
@@ -43,7 +43,7 @@ func Platforms(ctx context.Context, image string, access Access) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	limits := web.Limits{Response: maxDocument, TooLarge: budget.TooLarge("", "a manifest of the registry", maxDocument)}
+	limits := web.Limits{Response: maxDocument, TooLarge: budget.TooLarge("", "the image manifest", maxDocument)}
 	options = append(options, remote.WithTransport(limits.Transport(through)))
 	found, err := remote.Get(reference, options...)
 	var answered *transport.Error

@@ -173,7 +173,7 @@ func located[T any](
 		return found, nil, &AddressError{address}
 	}
 	if found, err = parse(rest, a.strictness()...); err != nil {
-		return found, nil, fmt.Errorf("reading the address %s: %w", address, err)
+		return found, nil, fmt.Errorf("parsing the address %s: %w", address, err)
 	}
 	options, err = a.options(ctx, repository(found).Registry)
 	return found, options, err

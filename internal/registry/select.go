@@ -28,9 +28,9 @@ type NoMatchError struct{ SemVer, Filter string }
 
 func (e *NoMatchError) Error() string {
 	if e.Filter != "" {
-		return fmt.Sprintf("no tag that matches %q is in the semver range %q", e.Filter, e.SemVer)
+		return fmt.Sprintf("no tag matches both %q and the semver range %q", e.Filter, e.SemVer)
 	}
-	return fmt.Sprintf("no tag is in the semver range %q", e.SemVer)
+	return fmt.Sprintf("no tag matches the semver range %q", e.SemVer)
 }
 
 // Select returns the selected artifact and its layer as it is stored.

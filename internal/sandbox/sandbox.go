@@ -142,7 +142,7 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 			"allow access to local services and other hosts with --allow-network", "%w: %w", ErrNotIsolated, err)
 	}
 	if limit := memoryLimit(); exited != nil && limit < virtualMemory {
-		return hint.Errorf("raise the limit, such as with 'ulimit -v unlimited'", "the limit of virtual memory (ulimit -v) is %d MiB, and a process of the sandbox can require %d MiB: %w",
+		return hint.Errorf("raise the limit, e.g. with 'ulimit -v unlimited'", "the virtual memory limit (ulimit -v) is %d MiB, but a sandbox process can require %d MiB: %w",
 			limit>>20, virtualMemory>>20, err)
 	}
 	return err

@@ -19,7 +19,7 @@ type Annotation struct {
 	Text string
 }
 
-// String returns the workflow command of GitHub Actions, which Gitea and Forgejo understand, too:
+// String returns the workflow command of GitHub Actions, which Gitea and Forgejo also support:
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands.
 func (a Annotation) String() string {
 	file := ""

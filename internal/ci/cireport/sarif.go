@@ -20,7 +20,7 @@ type (
 		} `json:"tool"`
 		Results []SarifResult `json:"results"`
 	}
-	// SarifText is a text.
+	// SarifText is a plain-text message.
 	SarifText struct {
 		Text string `json:"text"`
 	}

@@ -35,7 +35,7 @@ func providerOf(name string) (auth.ArtifactRegistryCredentialsProvider, error) {
 }
 
 // Login returns credentials for a registry. It runs the steps of auth.GetArtifactRegistryCredentials
-// one by one, since each has another remedy.
+// one by one, because failures of each step have a different remedy.
 func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials cloud.Credentials, err error) {
 	provider, err := providerOf(r.Provider)
 	if err != nil {
@@ -76,7 +76,7 @@ func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials clou
 	return cloud.Credentials{Username: config.Username, Password: config.Password}, nil
 }
 
-// federated exchanges the OIDC token of a CI system, as a controller does for that of a ServiceAccount.
+// federated exchanges the OIDC token of a CI system in the same way as controllers exchange ServiceAccount tokens.
 func federated(ctx context.Context, provider auth.Provider, annotations map[string]string, ask helper.Ask, options []auth.Option) (auth.Token, error) {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "flux", Namespace: "ci", Annotations: annotations}}
 	audiences, err := provider.GetAudiences(ctx, account)
@@ -95,7 +95,7 @@ func Failed(step cloud.Step, err error) error {
 	return &helper.Error{Step: string(step), Text: excerpt(err)}
 }
 
-// excerptMax is the maximum length of the error of a library in a message.
+// excerptMax is the maximum length of a library error in a message.
 const excerptMax = 500
 
 // excerpt returns the beginning of an error in one line. The client of Azure reports each

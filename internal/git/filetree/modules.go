@@ -50,7 +50,8 @@ type grafter struct {
 	added int
 }
 
-// add adds the submodules of a directory, which has the files of a submodule.
+// add returns root with its nested submodules. root contains the files of the module of, which is empty for the whole
+// tree.
 func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, error) {
 	modules, err := modulesOf(New(root), of)
 	if err != nil {

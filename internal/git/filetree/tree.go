@@ -1,8 +1,8 @@
 // Package filetree provides the files of a commit, of a work tree and of a local directory as a tree, as
 // source-controller would put them into an artifact.
 //
-// The content of repositories is untrusted. A tree has regular files and directories only. It does not follow symbolic
-// links, regardless of their target, and does not open devices, pipes and sockets.
+// The content of repositories is untrusted. A tree contains only regular files and directories. Symbolic links are not
+// followed, regardless of their target, and devices, pipes and sockets are not opened.
 package filetree
 
 import (
@@ -146,14 +146,14 @@ func (t *Tree) lookup(op, name string) (*Node, error) {
 	return at, nil
 }
 
-// located returns an error with the path of a file in the tree.
+// located adds the path of a file in the tree to an error.
 func located(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var call *fs.PathError
 	if errors.As(err, &call) {
-		err = call.Err // its path is that of the system call
+		err = call.Err // call.Path is relative to an opened directory
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }

@@ -25,9 +25,9 @@ type Branch struct {
 	// head is the parent of the next commit: the commit of the branch, or of
 	// the default branch if the branch is new, or zero in an empty repository.
 	head plumbing.Hash
-	// base is the commit that was fetched.
+	// base is the fetched commit.
 	base plumbing.Hash
-	// known is the commit of the branch on the server.
+	// known is the commit of the branch on the server when it was last read.
 	known plumbing.Hash
 	// extraParent is an additional parent of the next commit, or zero for none.
 	extraParent plumbing.Hash
@@ -62,7 +62,7 @@ func New(repository Repository, branch string) (*Branch, error) {
 	}, nil
 }
 
-// SetRepository sets another address or other credentials. Refresh reads the branch from there.
+// SetRepository changes the address or the credentials. Refresh then reads the branch from the new address.
 func (b *Branch) SetRepository(repository Repository) { b.repository = repository }
 
 // Refresh fetches the newest commit of the branch and drops commits that were not pushed.
@@ -217,7 +217,7 @@ var ErrNonFastForward = errors.New("non-fast-forward: the branch has new commits
 
 // Push pushes the added commits. If the connection is lost before the server
 // confirms the push, Push reads the branch again, and calls arrived with the
-// error of the connection if the branch has the commits.
+// connection error if the branch contains the commits.
 func (b *Branch) Push(ctx context.Context, arrived func(error)) error {
 	if b.head == b.known {
 		return nil
@@ -267,7 +267,7 @@ func (b *Branch) checkPushed(ctx context.Context, err error) (pushed bool, faile
 // lostPushError is returned if the server did not respond to a push.
 type lostPushError struct {
 	err error
-	// missing is the branch if the commits are not on it.
+	// missing is the name of the branch if it does not contain the commits.
 	missing string
 	// fetchErr is the error of reading the branch after the push.
 	fetchErr error
@@ -278,7 +278,7 @@ func (e *lostPushError) Error() string {
 	if e.fetchErr != nil {
 		return fmt.Sprintf("%s, and the branch cannot be read (%s): the push may have succeeded", fact, summary(e.fetchErr))
 	}
-	return fmt.Sprintf("%s: branch %q does not have the commits", fact, e.missing)
+	return fmt.Sprintf("%s: branch %q does not contain the commits", fact, e.missing)
 }
 
 // Unconfirmed returns a description of a push that the server has not confirmed.

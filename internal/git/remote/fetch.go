@@ -26,7 +26,7 @@ type store struct {
 }
 
 func newStore() (*store, error) {
-	folder, err := makeFolder()
+	folder, err := makeDirectory()
 	if err != nil {
 		return nil, fmt.Errorf("creating a temporary directory for the repository: %w", err)
 	}

@@ -52,12 +52,12 @@ func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *pa
 	}()
 	request.Packfile = read
 	report, err := session.ReceivePack(ctx, request)
-	read.CloseWithError(io.ErrClosedPipe) // unblocks the packer if the server did not read to the end
+	read.CloseWithError(io.ErrClosedPipe) // unblocks the packer if the server stopped reading early
 	<-packed
 	switch {
 	case report != nil && report.Error() != nil:
 		return &rejectedError{err: report.Error(), message: oneLine(messages.String())}
-	case report != nil: // the connection may have failed after the report
+	case report != nil: // the connection may have failed after the server's report
 		return nil
 	case rejectedByStatus(err):
 		return &rejectedError{err: err, message: oneLine(messages.String())}

@@ -32,7 +32,7 @@ type sshSession struct {
 	stderr  *prefix
 	limits  limits
 	stop    context.CancelCauseFunc
-	// unhook unregisters the function that closes the connection with the context.
+	// unhook unregisters the function that closes the connection when the context ends.
 	unhook func() bool
 
 	wait   sync.Once
@@ -40,7 +40,7 @@ type sshSession struct {
 	writes bool
 }
 
-// dialSSH starts a Git command. The end of the context closes the connection.
+// dialSSH starts a Git command. The connection is closed when ctx ends.
 func (r Repository) dialSSH(ctx context.Context, stop context.CancelCauseFunc, endpoint *transport.Endpoint, service string) (_ *sshSession, err error) {
 	auth, ok := r.Auth.(*keyAuth)
 	if !ok {
@@ -89,7 +89,7 @@ func (s *sshSession) start(line string) (err error) {
 	return s.command.Start(line)
 }
 
-// lostIn returns a lostError for an error of a connection that the server has closed.
+// lostIn returns a lostError if err means that the server has closed the connection.
 func lostIn(err error) error {
 	if web.Lost(err) {
 		return &lostError{err}
@@ -234,7 +234,7 @@ func (s *sshSession) ReceivePack(_ context.Context, request *packp.ReferenceUpda
 	return report, report.Error()
 }
 
-// refused returns the reason why the server does not read its input.
+// refused returns the reason why the server stopped reading its input.
 func (s *sshSession) refused(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return lostIn(err)

@@ -39,7 +39,7 @@ type (
 	requests struct{ of *driver }
 )
 
-// New returns a repository on Bitbucket Server. The client is that of a rest.Caller.
+// New returns a repository on Bitbucket Server. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) *rest.Host {
 	h.Owner = strings.Trim(h.Owner, "/")
 	h.Personal = h.Personal || strings.HasPrefix(h.Owner, "~")
@@ -58,10 +58,10 @@ func New(h githost.Hosted, client *http.Client) *rest.Host {
 // Permissions returns the permissions of groups.
 func Permissions() []string { return []string{"read", "write", "admin"} }
 
-// permission returns the name of a permission in the API.
+// permission returns the API name of a permission.
 func permission(word string) string { return "REPO_" + strings.ToUpper(word) }
 
-// slug returns the name of a repository in URLs.
+// slug returns the URL form of a repository name.
 func slug(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {

@@ -83,7 +83,7 @@ func (d *driver) CheckCreate(ctx context.Context, _ githost.Want) (string, error
 		return "", hint.Errorf("use a token of "+d.project.Key[1:]+", or create the repository there first",
 			"repository %s does not exist, and %s cannot create it for another user", d.Name(), d.API.Who())
 	}
-	// Versions before 8.0 do not have the second permission.
+	// Versions before 8.0 do not support the second permission.
 	for _, wanted := range []string{"PROJECT_ADMIN", "REPO_CREATE"} {
 		projects, err := list[project](ctx, d, coreAPI+"/projects", url.Values{"name": {d.project.Name}, "permission": {wanted}})
 		if rest.Status(err) == http.StatusBadRequest {
@@ -118,8 +118,8 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, edits rest.Edi
 	return d.protected(ctx, want.Branch)
 }
 
-// has reports whether the account has a permission on the repository. Accounts without the permission admin can read
-// their permissions only by filtering the list.
+// has reports whether the account has a permission on the repository. Without admin permission, an account can read
+// its permissions only by filtering the repository list.
 func (d *driver) has(ctx context.Context, permission string) (bool, error) {
 	repositories, err := list[repository](ctx, d, coreAPI+"/repos",
 		url.Values{"name": {d.remote.Name}, "projectkey": {d.project.Key}, "permission": {permission}})

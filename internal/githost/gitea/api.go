@@ -33,8 +33,8 @@ func (d *driver) identify(ctx context.Context) error {
 }
 
 // checkScopes returns an error if the token has no scope for a POST request. It
-// sends an empty request, which no server accepts, because the API does not list
-// the scopes of a token.
+// sends an empty request, which no server accepts, because the API provides no
+// list of a token's scopes.
 func (d *driver) checkScopes(ctx context.Context, path string) error {
 	err := d.write(ctx, http.MethodPost, path, map[string]any{}, nil)
 	switch rest.Status(err) {

@@ -1,5 +1,5 @@
 // Package gitea manages repositories and pull requests of Gitea and Forgejo (https://docs.gitea.com/api/). Gitea's SDK
-// is not used: it adds a request to each start, and its errors do not have the status of the response.
+// is not used: it sends an additional request on each start, and its errors do not contain the response status.
 package gitea
 
 import (
@@ -21,12 +21,12 @@ type driver struct {
 	Hosted githost.Hosted
 	client *rest.Client
 
-	// Set by Read.
-	// repo is nil if the repository does not exist, and absent is set if that is known.
+	// Set by Read. repo is nil if the repository does not exist or is not readable, and
+	// absent is set if it is known not to exist.
 	repo   *repository
 	absent bool
-	// present holds the teams with access and all the teams of the organization, by lower-case name. Both are nil
-	// until they are read.
+	// present maps lower-case names to the teams with access, and all to the teams of the organization. Both are
+	// nil until they are read.
 	present, all map[string]team
 }
 
@@ -53,7 +53,7 @@ type repository struct {
 	} `json:"permissions"`
 }
 
-// New returns a repository on Gitea. The client is that of a rest.Caller.
+// New returns a repository on Gitea. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) *rest.Host {
 	h.Owner = strings.Trim(h.Owner, "/")
 	d := &driver{Hosted: h, client: newClient(h, client)}

@@ -64,7 +64,7 @@ func (d *driver) CheckChanges(_ context.Context, _ githost.Want, changes []strin
 	if d.repo == nil || d.repo.Permissions.Admin || len(changes) == 0 {
 		return nil
 	}
-	return hint.Errorf("use a token of an administrator, or omit the flags that require this",
+	return hint.Errorf("use an administrator's token, or omit the flags that require it",
 		"%s is not an administrator of %s and cannot %s", d.API.Who(), d.Name(), changes[0])
 }
 
@@ -93,7 +93,7 @@ func (d *driver) mayCreate(ctx context.Context) error {
 	err := d.get(ctx, path, &may)
 	switch {
 	case rest.Denied(err) || rest.Missing(err):
-		return nil // unknown: the creation may fail
+		return nil // unknown: creating the repository may fail
 	case err != nil:
 		return d.API.Explain(ctx, "checking the permissions in organization "+d.Hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:

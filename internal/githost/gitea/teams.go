@@ -19,7 +19,7 @@ type team struct {
 	Units      map[string]string `json:"units_map"`
 }
 
-// access returns the permission of the team for the code of its repositories.
+// access returns the team's permission for the code of its repositories.
 func (t team) access() string {
 	if code := t.Units["repo.code"]; code != "" && t.Permission != "admin" && t.Permission != "owner" {
 		return code
@@ -27,8 +27,8 @@ func (t team) access() string {
 	return t.Permission
 }
 
-// Permissions returns the permissions of teams: those of Gitea, and the
-// equivalent ones of other hosts.
+// Permissions returns the team permissions of Gitea and the equivalent names on
+// other hosts.
 func Permissions() []string {
 	return []string{"read", "write", "admin", "pull", "triage", "push", "maintain"}
 }

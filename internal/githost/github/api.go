@@ -40,7 +40,7 @@ func rejected(err error) error {
 	return &rest.StatusError{Code: r.Response.StatusCode, Message: strings.Join(messages, ": "), Header: r.Response.Header}
 }
 
-// get reads an object with fields that the library does not have.
+// get reads an object with fields that the library does not support.
 func (d *driver) get(ctx context.Context, path string, into any) error {
 	request, err := d.client.NewRequest(http.MethodGet, path, nil)
 	if err != nil {

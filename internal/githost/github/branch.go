@@ -67,7 +67,7 @@ func (b branch) protected(ctx context.Context) (string, error) {
 	return strings.Join(slices.Compact(reasons), ", "), nil
 }
 
-// guardedBranch is a branch with the part of its protection that all readers see.
+// guardedBranch is a branch with the part of its protection that everyone with read access can see.
 type guardedBranch struct {
 	Protected  bool `json:"protected"`
 	Protection struct {
@@ -86,8 +86,7 @@ func (b branch) read(ctx context.Context) (found guardedBranch, exists bool, err
 	return found, err == nil, b.of.API.Explain(ctx, fmt.Sprintf("reading branch %q of %s", b.name, b.of.Hosted), err)
 }
 
-// rules returns why rulesets would reject a push, without those that the account
-// can bypass.
+// rules returns why rulesets that the account cannot bypass would reject a push.
 func (b branch) rules(ctx context.Context, words map[string]string) ([]string, error) {
 	var rules []branchRule
 	err := b.of.get(ctx, fmt.Sprintf("repos/%s/rules/branches/%s?per_page=100", b.of.Hosted, url.PathEscape(b.name)), &rules)
@@ -131,7 +130,8 @@ func (b branch) bypasses(ctx context.Context, ruleset int64) (bool, error) {
 }
 
 // protection returns why the classic protection of a branch would reject a push.
-// Only administrators can read it, and it applies to them only if enforced.
+// Only administrators can read the protection, and it applies to them only if it
+// is enforced for administrators.
 func (b branch) protection(ctx context.Context, seen guardedBranch) ([]string, error) {
 	if !b.admin {
 		if level := seen.Protection.Checks.Enforcement; level != "" && level != "off" {

@@ -84,7 +84,7 @@ func (d *driver) checkOwner() error {
 }
 
 // permissions returns the permissions of the account on the repository, nil if they
-// are unknown: there is no repository, or the token belongs to an app.
+// are unknown because there is no repository or the token belongs to an app.
 func (d *driver) permissions() map[string]bool {
 	if d.token.kind == installationToken || d.remote == nil {
 		return nil
@@ -130,7 +130,7 @@ func (d *driver) creatable(ctx context.Context) error {
 	membership, err := call(d.client.Organizations.GetOrgMembership(ctx, "", d.Hosted.Owner))
 	switch {
 	case rest.Missing(err):
-		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organization %s, which has no repository %s that the token can read", account, d.Hosted.Owner, d.Hosted.Name)
+		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organization %s, and repository %s does not exist or the token cannot read it", account, d.Hosted.Owner, d.Hosted.Name)
 	case rest.Denied(err) && !requiresSignOn(err):
 		return nil // a token without access to memberships may still create repositories
 	case err != nil:
@@ -143,8 +143,8 @@ func (d *driver) creatable(ctx context.Context) error {
 	return d.membersCreate(ctx)
 }
 
-// membersCreate returns an error if the organization is known to forbid members
-// to create repositories.
+// membersCreate returns an error if the organization is known not to allow
+// members to create repositories.
 func (d *driver) membersCreate(ctx context.Context) error {
 	org, err := call(d.client.Organizations.Get(ctx, d.Hosted.Owner))
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 type tokenKind int
 
 const (
-	// fineToken has permissions, which are listed only in the response to a rejected request.
+	// fineToken is a fine-grained token. Its permissions are listed only in the response to a rejected request.
 	fineToken tokenKind = iota
-	// classicToken has scopes, which each response lists.
+	// classicToken is a classic token. Each response lists its scopes.
 	classicToken
 	// installationToken is the token of an app, such as GitHub Actions.
 	installationToken
@@ -85,8 +85,9 @@ func requiresSignOn(err error) bool {
 	return errors.As(err, &e) && strings.HasPrefix(e.Header.Get(signOnHeader), "required")
 }
 
-// lacking returns an accepted scope of a rejected request if the token has none
-// of them, else "". GitHub also responds with 404 to a token without the scopes.
+// lacking returns one of the scopes that a rejected request accepts if the token
+// has none of them, else "". GitHub also responds with 404 to a token without
+// the scopes.
 func lacking(h http.Header) string {
 	accepted, held := list(h.Get(acceptedScopesHeader)), readToken("", h)
 	if h.Values(scopesHeader) == nil || len(accepted) == 0 || slices.ContainsFunc(accepted, held.has) {

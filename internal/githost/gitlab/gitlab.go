@@ -44,7 +44,7 @@ type withTokens struct {
 	driver *driver
 }
 
-// New returns a project on GitLab. The client is that of a rest.Caller.
+// New returns a project on GitLab. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	h.Owner = strings.Trim(h.Owner, "/")
 	h.Teams = slices.Clone(h.Teams)
@@ -73,8 +73,8 @@ func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	}}, d}, nil
 }
 
-// unlimited is a rate limiter without a limit: the transport handles the limits of
-// the server.
+// unlimited is a rate limiter without a limit, because the transport handles the
+// server's rate limits.
 type unlimited struct{}
 
 // Wait implements gitlab.RateLimiter.
@@ -89,8 +89,8 @@ var roles = []struct {
 	{"Maintainer", gitlab.MaintainerPermissions}, {"Owner", gitlab.OwnerPermissions}, {"Administrator", gitlab.AdminPermissions},
 }
 
-// Permissions returns the permissions of groups: the roles of GitLab, and the
-// equivalent permissions of GitHub.
+// Permissions returns the group permissions: GitLab's roles and the equivalent
+// permissions of GitHub.
 func Permissions() []string {
 	return []string{"guest", "reporter", "developer", "maintainer", "owner", "pull", "triage", "push", "maintain", "admin"}
 }
@@ -134,7 +134,7 @@ func (d *driver) use(p *gitlab.Project) *rest.Properties {
 	}
 }
 
-// SSHAddress implements rest.Driver. Only the URLs of projects have the SSH host.
+// SSHAddress implements rest.Driver. Only project URLs contain the SSH host.
 func (d *driver) SSHAddress(ctx context.Context) (string, error) {
 	options := &gitlab.ListProjectsOptions{ListOptions: gitlab.ListOptions{PerPage: 1}, Simple: gitlab.Ptr(true)}
 	others, err := call(d.client.Projects.ListProjects(options, gitlab.WithContext(ctx)))
@@ -180,7 +180,7 @@ func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, 
 // List implements rest.Keys.
 func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	d := s.of
-	var now time.Time // of GitLab, which decides whether a key has expired
+	var now time.Time // GitLab's clock, by which keys expire
 	present, err := pages(func(page gitlab.ListOptions) ([]*gitlab.ProjectDeployKey, *gitlab.Response, error) {
 		options := gitlab.ListProjectDeployKeysOptions(page)
 		keys, response, err := d.client.DeployKeys.ListProjectDeployKeys(d.project.ID, &options, gitlab.WithContext(ctx))
@@ -199,8 +199,8 @@ func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	return all, err
 }
 
-// Add implements rest.Keys. GitLab has one object for a key that several projects use: a key of another project of
-// the account is enabled for this one.
+// Add implements rest.Keys. GitLab has a single object for a key that several projects use, so a key that another
+// project of the account already uses is enabled for this project.
 func (s keys) Add(ctx context.Context, title, public string) error {
 	d := s.of
 	options := &gitlab.AddDeployKeyOptions{Title: &title, Key: &public, CanPush: &d.Hosted.ReadWriteKey}
@@ -268,7 +268,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 		return "", hint.Errorf("check --team, and use full paths of subgroups, as in acme/platform",
 			"group %s not found, or the token of %s cannot read it", team.Name, d.account.name)
 	case strings.HasPrefix(strings.ToLower(d.Hosted.Owner)+"/", strings.ToLower(group.FullPath)+"/"):
-		return "", hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
+		return "", hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members already have access", group.FullPath)
 	case d.project == nil && d.namespace != nil && d.namespace.ShareWithGroupLock:
 		return "", hint.Errorf("omit --team, or ask an owner of the group to allow sharing", "group %s does not allow sharing projects with other groups", d.namespace.FullPath)
 	case d.project == nil:
@@ -283,7 +283,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 }
 
 // Grant implements rest.Teams. The API cannot change an access level, so a group
-// with another level briefly loses access.
+// with a different level briefly loses access.
 func (s teams) Grant(ctx context.Context, team githost.Team, had string) error {
 	d := s.of
 	group, err := d.group(ctx, team.Name)

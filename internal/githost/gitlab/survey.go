@@ -54,7 +54,7 @@ func (d *driver) CheckCreate(ctx context.Context, want githost.Want) (protected 
 	if err != nil || has >= gitlab.MaintainerPermissions {
 		return "", err
 	}
-	// The creator of a project has the same role in it as in the group.
+	// The creator of a project has the same role in the project as in the group.
 	if err := d.suffices(has, want, rest.Edits{}); err != nil {
 		return "", err
 	}

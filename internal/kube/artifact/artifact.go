@@ -41,7 +41,9 @@ func Of(source controllers.Object) (Artifact, bool) {
 // GoneError is returned if the server no longer has the archive, because a newer one replaced it.
 type GoneError struct{ URL string }
 
-func (e *GoneError) Error() string { return "the server no longer has the artifact " + e.URL }
+func (e *GoneError) Error() string {
+	return "the artifact " + e.URL + " no longer exists on the server"
+}
 
 // Fetch returns the archive of an artifact and verifies its digest. home is the namespace of the
 // server if the URL of the artifact has an IP address.

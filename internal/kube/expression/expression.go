@@ -66,7 +66,7 @@ func New(pool *helper.Pool) Client {
 func (c Client) Evaluate(ctx context.Context, r Request) ([]Answer, error) {
 	answers, err := Job.Do(ctx, c.process, "evaluating expressions", r)
 	if err == nil && len(answers) != len(r.Expressions) {
-		err = errors.New("evaluating expressions: the number of results is wrong")
+		err = errors.New("evaluating expressions: wrong number of results")
 	}
 	return answers, err
 }

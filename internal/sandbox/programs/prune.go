@@ -18,7 +18,7 @@ import (
 func (s Store) Others(keep ...string) ([]string, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the directory of sandboxes: %w", err)
+		return nil, fmt.Errorf("reading the directory of downloaded sandboxes: %w", err)
 	}
 	var versions []*semver.Version
 	for _, entry := range entries {

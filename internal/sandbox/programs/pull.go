@@ -182,7 +182,7 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 		return false, err
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return false, fmt.Errorf("creating the directory of sandboxes: %w", err)
+		return false, fmt.Errorf("creating the directory for downloaded sandboxes: %w", err)
 	}
 	work, err := os.MkdirTemp(s.Dir, staging)
 	if err != nil {
@@ -292,7 +292,7 @@ func unpack(ctx context.Context, archive io.Reader, dir string) error {
 	case err != nil:
 		return err
 	case len(left) > 0:
-		return fmt.Errorf("the archive has %q, which is neither a file nor a directory", left[0])
+		return fmt.Errorf("the archive contains %q, which is neither a file nor a directory", left[0])
 	case !complete(dir):
 		return errors.New("the archive does not contain all sandbox binaries")
 	}
@@ -318,7 +318,7 @@ func (s Store) install(unpacked string, r Release) error {
 func (s Store) clean(now time.Time) error {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the directory of sandboxes: %w", err)
+		return fmt.Errorf("reading the directory of downloaded sandboxes: %w", err)
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(s.Dir, entry.Name())

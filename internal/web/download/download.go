@@ -137,8 +137,8 @@ func (c *Client) Redirect(ctx context.Context, u *url.URL) (*url.URL, error) {
 	return target, nil
 }
 
-// Read returns the content of a file of at most most bytes.
-func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, error) {
+// Read returns the content of a file of at most limit bytes.
+func (c *Client) Read(ctx context.Context, address string, limit int64) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, 
 		return nil, err
 	}
 	defer file.Close()
-	data, err := budget.ReadAll(file, "", "the file", most)
+	data, err := budget.ReadAll(file, "", "the file", limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", web.Bare(u), err)
 	}
@@ -156,11 +156,11 @@ func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, 
 }
 
 // Copy copies the file, and returns its size and its SHA-256 checksum in hexadecimal digits. It fails
-// after most bytes. progress is called with what was copied and the total size, if known; it may be
+// after limit bytes. progress is called with what was copied and the total size, if known; it may be
 // nil.
-func (f *File) Copy(to io.Writer, most int64, progress func(done, total int64)) (size int64, checksum string, err error) {
+func (f *File) Copy(to io.Writer, limit int64, progress func(done, total int64)) (size int64, checksum string, err error) {
 	sum := sha256.New()
-	from := budget.Reader(f, most, budget.TooLarge("", "the file", most))
+	from := budget.Reader(f, limit, budget.TooLarge("", "the file", limit))
 	size, err = io.Copy(io.MultiWriter(to, sum), budget.Counted(from, f.Size, progress))
 	return size, hex.EncodeToString(sum.Sum(nil)), err
 }

@@ -90,7 +90,7 @@ func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, err
 func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("reading the address %s: %w", address, err)
+		return fmt.Errorf("parsing the address %s: %w", address, err)
 	}
 	if ip := parsed.Addr().WithZone(""); !Public(ip) && !h.names(ip) {
 		return fmt.Errorf("the address %s is not public: allow it with --allow-remote-bases %s", ip, ip)

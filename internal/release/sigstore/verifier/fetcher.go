@@ -24,9 +24,9 @@ func newFetcher(ctx context.Context, agent string) fetcher {
 	return fetcher{ctx, download.New(agent)}
 }
 
-// DownloadFile returns a file of at most most bytes. The timeout is that of the context.
-func (f fetcher) DownloadFile(address string, most int64, _ time.Duration) ([]byte, error) {
-	data, err := f.client.Read(f.ctx, address, most)
+// DownloadFile returns a file of at most limit bytes. The timeout is that of the context.
+func (f fetcher) DownloadFile(address string, limit int64, _ time.Duration) ([]byte, error) {
+	data, err := f.client.Read(f.ctx, address, limit)
 	var status *download.StatusError
 	if errors.As(err, &status) {
 		// The library looks for versions of root.json until one does not exist.

@@ -114,7 +114,7 @@ func (s *service) azureCredential() (azcore.TokenCredential, error) {
 		return azidentity.NewClientCertificateCredential(c.TenantID, c.ClientID, certificates, private,
 			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options, SendCertificateChain: c.SendChain})
 	case c.ClientID != "" && !s.configured("AZURE_TOKEN_CREDENTIALS"):
-		return nil, errors.New("the managed identity of sops.azure-kv is not that of this machine: set AZURE_TOKEN_CREDENTIALS to use it")
+		return nil, errors.New("sops.azure-kv in the Secret specifies a managed identity: set AZURE_TOKEN_CREDENTIALS to use managed identities of this machine")
 	case c.ClientID != "":
 		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: options, ID: azidentity.ClientID(c.ClientID)})
 	}
