@@ -78,8 +78,8 @@ const HelperOutput = 64 << 20
 // HelperGrace is the time that the helper process has to exit before it is killed.
 const HelperGrace = 200 * time.Millisecond
 
-// Budget counts the work of one build or one unpacking. Its methods may be
-// called by several goroutines at a time; a nil Budget has no limits.
+// Budget limits the work of a build or of extracting an archive. Its methods
+// are safe for concurrent use. A nil Budget has no limits.
 type Budget struct {
 	limits                                                      Limits
 	mu                                                          sync.Mutex

@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// TooLarge returns an ExceededError for input that is larger than limit bytes. name is the file or
-// address and may be empty; what is the subject of the message.
+// TooLarge returns an ExceededError for input that is larger than limit bytes. The message begins
+// with name, the file or address, unless it is empty, and has the subject what.
 func TooLarge(name, what string, limit int64) error {
 	return exceeded(name, "%s is larger than %s", what, Size(limit))
 }
 
-// TooMany returns an ExceededError for input with more than limit items, which things describes in the
-// plural. name is the file or address; what is the subject of the message.
+// TooMany returns an ExceededError for input with more than limit things. The message begins with
+// name, the file or address, and has the subject what.
 func TooMany(name, what, things string, limit int64) error {
 	return exceeded(name, "%s has more than %d %s", what, limit, things)
 }

@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The limits of a YAML document. A parser needs up to 300 bytes of memory for a
-// node whose text can be two bytes long.
+// The limits of a YAML document. A parser uses up to 300 bytes of memory for a
+// node with two bytes of text.
 const (
 	maxNodes    = 2_000_000
 	maxExpanded = 1_000_000

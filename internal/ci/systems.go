@@ -9,8 +9,8 @@ import (
 // system describes a CI system by the names of its variables.
 type system struct {
 	name string
-	// signs are variables that only this system sets, as NAME or NAME=value. The
-	// target also identifies the system.
+	// signs lists variables that only this system sets, as NAME or NAME=value.
+	// The variable target also identifies the system.
 	signs []string
 	// host is the kind of Git host, "" if complete determines it.
 	host string
@@ -81,7 +81,7 @@ var systems = []system{
 		},
 	},
 	{
-		// DRONE_TARGET_BRANCH is set for pushes, too.
+		// DRONE_TARGET_BRANCH is also set for pushes.
 		name: "Drone", signs: []string{"DRONE=true", "DRONE_PULL_REQUEST"}, number: "DRONE_PULL_REQUEST", head: "DRONE_COMMIT_SHA", server: "DRONE_COMMIT_LINK", run: "DRONE_BUILD_LINK",
 		more: []string{"DRONE_TARGET_BRANCH"}, complete: func(env func(string) string, p *PullRequest) {
 			p.fromPage(env("DRONE_COMMIT_LINK"))
@@ -96,7 +96,7 @@ var systems = []system{
 		more: []string{"BUILDKITE_PIPELINE_PROVIDER", "BUILDKITE_PULL_REQUEST_REPO"}, complete: buildkite,
 	},
 	{
-		// CircleCI has no variable with the target branch.
+		// CircleCI provides no variable with the target branch.
 		name: "CircleCI", signs: []string{"CIRCLECI=true"}, head: "CIRCLE_SHA1", server: "CIRCLE_PULL_REQUEST", run: "CIRCLE_BUILD_URL",
 		more: []string{"CIRCLE_PR_NUMBER"}, complete: func(env func(string) string, p *PullRequest) {
 			p.fromPage(env("CIRCLE_PULL_REQUEST"))
@@ -111,7 +111,7 @@ var forges = map[string]string{
 	"GitHub": GitHub, "GitHubEnterprise": GitHub, "Bitbucket": BitbucketCloud, "github_enterprise": GitHub, "gitlab_ee": GitLab, "bitbucket_server": BitbucketServer,
 }
 
-// actionsVariables are the variables that actions and readEvent read.
+// actionsVariables lists the variables that actions and readEvent read.
 var actionsVariables = []string{"GITHUB_BASE_REF", "GITHUB_REF", "GITHUB_EVENT_PATH", "GITHUB_RUN_ID"}
 
 // pullReference matches the reference that a pull request workflow has checked out.

@@ -25,7 +25,7 @@ type BucketRequest struct {
 	Endpoint string `json:"endpoint"`
 	Insecure bool   `json:"insecure,omitempty"`
 	Name     string `json:"name"`
-	// Region is the region; if it is "", the server is asked for it. Prefix selects objects.
+	// Region is "" to request the region from the server. Prefix selects objects.
 	Region string `json:"region,omitempty"`
 	Prefix string `json:"prefix,omitempty"`
 	// AccessKey and SecretKey are static credentials. Identity uses the AWS identity of the environment

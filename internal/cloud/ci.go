@@ -90,9 +90,9 @@ func federated(provider string, env func(string) string) map[string]string {
 }
 
 // jobToken returns the OIDC token of a job for the audience that the helper process requests.
-func (c *Client) jobToken(ctx context.Context, question json.RawMessage) (any, error) {
+func (c *Client) jobToken(ctx context.Context, query json.RawMessage) (any, error) {
 	var audience string
-	if err := json.Unmarshal(question, &audience); err != nil {
+	if err := json.Unmarshal(query, &audience); err != nil {
 		return nil, err
 	}
 	token := c.env(gitlabToken)

@@ -136,8 +136,8 @@ func (c *Client) Login(ctx context.Context, provider, registry string) (username
 		title := fmt.Sprintf("getting %s credentials for %s", titles[provider], registry)
 		if provider == GitHub || provider == GitLab {
 			got, err = jobLogin(r, c.env)
-		} else if got, err = Job.DoAnswering(ctx, c.process, title, Input{r, federated(provider, c.env)}, func(question json.RawMessage) (any, error) {
-			return c.jobToken(ctx, question)
+		} else if got, err = Job.DoWithQueries(ctx, c.process, title, Input{r, federated(provider, c.env)}, func(query json.RawMessage) (any, error) {
+			return c.jobToken(ctx, query)
 		}); err != nil {
 			err = failed(r, title, err)
 		}

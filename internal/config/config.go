@@ -38,7 +38,7 @@ func Path(env func(string) string) string {
 	return ""
 }
 
-// Home returns the user's home directory, or "" if the environment has none.
+// Home returns the user's home directory, or "" if the environment does not specify one.
 func Home(env func(string) string) string { return homeOn(runtime.GOOS, env) }
 
 // homeOn returns the home directory on an operating system. Windows sets USERPROFILE; shells such
@@ -51,8 +51,8 @@ func homeOn(system string, env func(string) string) string {
 }
 
 // Apply sets every settable flag that is not on the command line, from the variable or else the
-// file. It returns an error that names the variable or the file for each invalid value, and sets
-// the other flags.
+// file. For each invalid value, it returns an error with the variable or the file, and it still
+// sets the other flags.
 func Apply(flags *pflag.FlagSet, env func(string) string) error {
 	v := viper.New()
 	path := Path(env)

@@ -21,7 +21,7 @@ type Git struct {
 	TokenAuth bool
 	// SSHHostname is the SSH host and port if they differ from Access.
 	SSHHostname string
-	// SSHUsername is the SSH user if Access has none.
+	// SSHUsername is the SSH user if Access does not specify one.
 	SSHUsername string
 	// Confirm shows a public key and returns when the user has granted it access.
 	Confirm func(ctx context.Context, key DeployKey) error
@@ -93,7 +93,7 @@ func (g Git) CanDeployKey() error {
 }
 
 // ParseURL parses the URL of a repository. Plain HTTP must be allowed
-// explicitly, since it sends credentials unencrypted.
+// explicitly, because it sends credentials unencrypted.
 func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	const example = "as in --url=ssh://git@example.com/org/fleet or --url=https://example.com/org/fleet"
 	if address == "" {

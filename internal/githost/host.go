@@ -90,7 +90,7 @@ type Repository struct {
 // Access is a URL with credentials: a user name and password or a bearer token
 // over HTTP, a private key or an SSH agent over SSH.
 type Access struct {
-	// URL has no credentials, except the user name of SSH.
+	// URL contains no credentials other than the SSH user name.
 	URL string
 
 	Username, Password string
@@ -101,7 +101,7 @@ type Access struct {
 	PrivateKey []byte
 	// Passphrase decrypts PrivateKey.
 	Passphrase string
-	// AgentSocket is the socket of an SSH agent, used without PrivateKey.
+	// AgentSocket is the socket of an SSH agent. It is used if PrivateKey is empty.
 	AgentSocket string
 }
 

@@ -82,7 +82,7 @@ var (
 	ErrCommentChanged = errors.New("the comment was edited")
 )
 
-// DeniedError is returned if the token has no permission for a request.
+// DeniedError is returned if the token does not have the permission for a request.
 type DeniedError struct{ Err error }
 
 func (e *DeniedError) Error() string { return e.Err.Error() }

@@ -18,7 +18,7 @@ const Job helper.Call[Graph, Layout] = "graphviz"
 // limit is the maximum time to lay out a graph. Graphviz lays out 1000 objects with 2000 dependencies in 7 seconds.
 const limit = time.Minute
 
-// Graph is a graph that is laid out from left to right. All lengths are in points.
+// Graph is a graph to lay out from left to right. All lengths are in points.
 type Graph struct {
 	Nodes []Size `json:"nodes"`
 	Edges []Edge `json:"edges"`

@@ -38,11 +38,11 @@ type Process struct {
 	stderr  *excerpt
 }
 
-// Answer handles a query of a job. Its result is encoded as JSON.
-type Answer func(question json.RawMessage) (any, error)
+// Responder handles a query of a job. Its result is encoded as JSON.
+type Responder func(query json.RawMessage) (any, error)
 
 // do runs a job, responds to its queries, and returns its output.
-func (p *Process) do(ctx context.Context, job, title string, input json.RawMessage, answer Answer) (json.RawMessage, error) {
+func (p *Process) do(ctx context.Context, job, title string, input json.RawMessage, respond Responder) (json.RawMessage, error) {
 	responses, ended, err := p.begin(ctx, request{Job: job, Input: input})
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (p *Process) do(ctx context.Context, job, title string, input json.RawMessa
 			case !ok:
 				<-ended
 				return nil, p.failure(title)
-			case r.Question != nil:
-				if err := p.reply(answer, r.Question); err != nil {
+			case r.Query != nil:
+				if err := p.reply(respond, r.Query); err != nil {
 					return nil, err
 				}
 				continue
@@ -104,9 +104,9 @@ func (p *Process) begin(ctx context.Context, r request) (<-chan response, <-chan
 	return responses, p.ended, p.send(r)
 }
 
-func (p *Process) reply(answer Answer, q *question) error {
+func (p *Process) reply(respond Responder, q *query) error {
 	reply := &reply{Number: q.Number}
-	value, err := answer(q.Value)
+	value, err := respond(q.Value)
 	if err == nil {
 		reply.Value, err = json.Marshal(value)
 	}
@@ -115,7 +115,7 @@ func (p *Process) reply(answer Answer, q *question) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.send(request{Answer: reply})
+	return p.send(request{Reply: reply})
 }
 
 // send writes a line. The caller must hold p.mu.
@@ -168,7 +168,7 @@ func (p *Process) receive(cmd *exec.Cmd, out io.Reader, ended chan struct{}) {
 		}
 		p.mu.Lock()
 		waiting := p.waiting[r.ID]
-		if r.Question == nil {
+		if r.Query == nil {
 			delete(p.waiting, r.ID)
 		}
 		p.mu.Unlock()

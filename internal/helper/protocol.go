@@ -4,21 +4,21 @@ import "encoding/json"
 
 // request starts a job or responds to a query of a job.
 type request struct {
-	ID     int             `json:"id,omitempty"`
-	Job    string          `json:"job,omitempty"`
-	Input  json.RawMessage `json:"input,omitempty"`
-	Answer *reply          `json:"answer,omitempty"`
+	ID    int             `json:"id,omitempty"`
+	Job   string          `json:"job,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+	Reply *reply          `json:"answer,omitempty"`
 }
 
 // response is the result of a job, or a query of a job.
 type response struct {
-	ID       int             `json:"id"`
-	Output   json.RawMessage `json:"output,omitempty"`
-	Error    *Error          `json:"error,omitempty"`
-	Question *question       `json:"question,omitempty"`
+	ID     int             `json:"id"`
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+	Query  *query          `json:"question,omitempty"`
 }
 
-type question struct {
+type query struct {
 	Number int             `json:"number"`
 	Value  json.RawMessage `json:"value"`
 }

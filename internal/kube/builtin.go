@@ -11,11 +11,11 @@ import (
 )
 
 // InstalledCRD is the name of a CustomResourceDefinition that is part of every
-// installation of Flux. Its labels have the version and the manager of the
+// installation of Flux. Its labels contain the version and the manager of the
 // installation.
 const InstalledCRD = "gitrepositories.source.toolkit.fluxcd.io"
 
-// BuiltIn returns the resource of a built-in kind of Kubernetes.
+// BuiltIn returns the resource of a built-in Kubernetes kind.
 func BuiltIn(apiVersion, kind string) Resource {
 	return ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }

@@ -22,14 +22,14 @@ func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep 
 	return waitDeleted(ctx, c, r, s, keep, func(controllers.Object) bool { return false })
 }
 
-// WaitTerminated is WaitDeleted for objects that have all been deleted before: an object without a deletionTimestamp has
-// been created since.
+// WaitTerminated is like WaitDeleted for objects that have already been deleted: an object without a deletionTimestamp
+// must be a new one.
 func WaitTerminated(ctx context.Context, c *Client, r Resource, s Selection) ([]controllers.Object, error) {
 	all := func(controllers.Object) bool { return true }
 	return waitDeleted(ctx, c, r, s, all, func(o controllers.Object) bool { return !Terminating(o) })
 }
 
-// Terminating reports whether an object has been deleted and remains because of its finalizers or its grace period.
+// Terminating reports whether a deleted object still exists because of its finalizers or its grace period.
 func Terminating(o controllers.Object) bool {
 	return (controllers.Path{"metadata.deletionTimestamp"}).String(o) != ""
 }

@@ -21,7 +21,7 @@ type PodLog struct {
 	Lines int
 }
 
-// Pods reads logs of pods and connects to their ports.
+// Pods reads pod logs and connects to pod ports.
 type Pods struct{ c *Client }
 
 // Pods returns the client for pods.
@@ -40,7 +40,7 @@ func (p Pods) Log(ctx context.Context, l PodLog) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }() // it was read
-	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, transport.MaxAnswer)
+	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, transport.MaxResponse)
 }
 
 // LogStream selects the part of a log to stream.
@@ -48,7 +48,7 @@ type LogStream struct {
 	Namespace, Pod, Container string
 	// Follow streams new lines, Previous selects the previous run of the container.
 	Follow, Previous bool
-	// Since omits lines older than a time, to the second. It takes precedence over SinceSeconds.
+	// Since omits lines older than a time, with a precision of one second. It takes precedence over SinceSeconds.
 	Since        time.Time
 	SinceSeconds int64
 	// Tail is the number of recent lines, or -1 for all lines.

@@ -23,16 +23,16 @@ const downloadMax = 512 << 20
 // Directory is the plugin directory. Only one process at a time may change it.
 type Directory struct {
 	Path string
-	// Now returns the time for receipts.
+	// Now returns the current time for receipts.
 	Now func() time.Time
 	// Downloaded is called with the progress of a download and its total size, if known. It may be
 	// nil.
 	Downloaded func(done, total int64)
 }
 
-// Install downloads and verifies a release and installs it in place of another version. After an
-// error, or if the process is killed, the directory contains either the old program with its receipt
-// or the new ones.
+// Install downloads and verifies a release, and installs it in place of any other version. After an
+// error, or if the process is killed, the directory contains either the old program and receipt or
+// the new program and receipt.
 func (f Directory) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
 		return fmt.Errorf("creating the plugin directory: %w", err)
@@ -105,7 +105,7 @@ func (f Directory) download(ctx context.Context, c *Catalog, r *Release, to stri
 	return size, nil
 }
 
-// unpack extracts the program from a verified download.
+// unpack extracts the program from a download whose checksum was verified.
 func unpack(ctx context.Context, r *Release, s staged, size int64) (err error) {
 	archive, err := os.Open(s.download)
 	if err != nil {

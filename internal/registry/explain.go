@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Explain adds the remedy to an error of a registry.
+// Explain adds a hint to a registry error.
 func Explain(ctx context.Context, access Access, err error) error {
 	var answered *transport.Error
 	var tags *TagsError

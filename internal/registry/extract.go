@@ -17,12 +17,12 @@ import (
 )
 
 // ErrLost is returned if the connection ended before the end of an archive. A malformed archive
-// results in other errors.
+// causes different errors.
 var ErrLost = errors.New("the connection to the registry was lost")
 
 const (
-	// leftOutMax is the maximum size of headers and excluded entries of an archive, which need time
-	// but no space.
+	// leftOutMax is the maximum size of the headers and excluded entries of an archive, which take
+	// time but no disk space.
 	leftOutMax = 512 << 20
 	// trailingMax is the maximum size of the data after the archive.
 	trailingMax = 64 << 20
@@ -86,14 +86,15 @@ func move(temporary, folder string) error {
 	return nil
 }
 
-// unpacking is the state of the extraction of one archive.
+// unpacking is the state of extracting an archive.
 type unpacking struct {
 	ctx    context.Context // unpacking is used for a single call
 	budget *budget.Budget
 	left   []string
-	// read is the number of bytes of the decompressed archive, and written of those written to files.
+	// read is the number of bytes read from the decompressed archive, and written the number of bytes written to
+	// files.
 	read, written int64
-	// directories and files hold the unpacked directories and files, by cleaned name and in order.
+	// directories and files list the cleaned names of the unpacked directories and files in the order of the archive.
 	directories, files []string
 }
 

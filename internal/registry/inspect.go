@@ -19,7 +19,7 @@ import (
 
 // Errors of Platforms.
 var (
-	// ErrNoImage is returned if the registry does not have an image.
+	// ErrNoImage is returned if an image does not exist in the registry.
 	ErrNoImage = errors.New("the image does not exist in the registry")
 	// ErrInvalidImage is returned for an invalid image reference.
 	ErrInvalidImage = errors.New("invalid image reference")
@@ -29,7 +29,7 @@ var (
 const maxDocument = 4 << 20
 
 // Platforms returns the platforms of a container image, such as linux/amd64, sorted. It returns
-// none if neither the manifest nor the configuration declares a platform.
+// no platforms if neither the manifest nor the configuration declares one.
 func Platforms(ctx context.Context, image string, access Access) ([]string, error) {
 	reference, err := name.ParseReference(image, access.strictness()...)
 	if err != nil {

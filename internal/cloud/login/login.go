@@ -36,7 +36,7 @@ func providerOf(name string) (auth.ArtifactRegistryCredentialsProvider, error) {
 
 // Login returns credentials for a registry. It runs the steps of auth.GetArtifactRegistryCredentials
 // one by one, because failures of each step have a different remedy.
-func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials cloud.Credentials, err error) {
+func Login(ctx context.Context, r cloud.Input, query helper.Query) (credentials cloud.Credentials, err error) {
 	provider, err := providerOf(r.Provider)
 	if err != nil {
 		return credentials, err
@@ -58,7 +58,7 @@ func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials clou
 	options = append(options, scope...)
 	var token auth.Token
 	if r.Federated != nil {
-		token, err = federated(ctx, provider, r.Federated, ask, options)
+		token, err = federated(ctx, provider, r.Federated, query, options)
 	} else {
 		token, err = auth.GetAccessToken(ctx, provider, options...)
 	}
@@ -77,14 +77,14 @@ func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials clou
 }
 
 // federated exchanges the OIDC token of a CI system in the same way as controllers exchange ServiceAccount tokens.
-func federated(ctx context.Context, provider auth.Provider, annotations map[string]string, ask helper.Ask, options []auth.Option) (auth.Token, error) {
+func federated(ctx context.Context, provider auth.Provider, annotations map[string]string, query helper.Query, options []auth.Option) (auth.Token, error) {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "flux", Namespace: "ci", Annotations: annotations}}
 	audiences, err := provider.GetAudiences(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	var token string
-	if err := ask(ctx, audiences[0], &token); err != nil {
+	if err := query(ctx, audiences[0], &token); err != nil {
 		return nil, err
 	}
 	return provider.NewTokenForServiceAccount(ctx, token, account, options...)

@@ -118,7 +118,7 @@ func (t *Tree) find(op, name string) (*Node, error) {
 	return n, err
 }
 
-// lookup returns an entry of any type below directories.
+// lookup returns the entry of any type at a path whose parents are directories.
 func (t *Tree) lookup(op, name string) (*Node, error) {
 	if !fs.ValidPath(name) {
 		return nil, located(op, name, fs.ErrInvalid)
@@ -159,7 +159,7 @@ func located(op, name string, err error) error {
 }
 
 // ErrSpecial is returned for a path that is or contains a symbolic link, a device, a named pipe or a socket. Such an
-// error is also [fs.ErrNotExist], since these files are not in the artifact of a source.
+// error also matches [fs.ErrNotExist], because artifacts do not contain these files.
 var ErrSpecial = errors.New("neither a regular file nor a directory")
 
 // special returns the error for an entry that is neither a regular file nor a directory.

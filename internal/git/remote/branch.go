@@ -22,8 +22,9 @@ type Branch struct {
 	branch     plumbing.ReferenceName
 	store      *store
 
-	// head is the parent of the next commit: the commit of the branch, or of
-	// the default branch if the branch is new, or zero in an empty repository.
+	// head is the parent of the next commit: the newest commit of the branch,
+	// or of the default branch if the branch is new, or zero in an empty
+	// repository.
 	head plumbing.Hash
 	// base is the fetched commit.
 	base plumbing.Hash
@@ -33,7 +34,7 @@ type Branch struct {
 	extraParent plumbing.Hash
 	// added holds the objects of the commits that are to be pushed.
 	added []plumbing.Hash
-	// unsent holds all objects that were created here and not pushed, including those of dropped
+	// unsent holds all local objects that have not been pushed, including the objects of dropped
 	// commits.
 	unsent map[plumbing.Hash]bool
 }

@@ -19,7 +19,7 @@ type Source struct {
 	URL string
 	// Secret and Proxy are the data of the Secrets of the GitRepository.
 	Secret, Proxy map[string][]byte
-	// Submodules also fetches submodules.
+	// Submodules enables fetching of submodules.
 	Submodules bool
 }
 

@@ -28,7 +28,7 @@ type driver struct {
 	project project
 	// remote is the repository, nil if it does not exist.
 	remote *repository
-	// access has the permissions of groups by their names in lower case, nil before they are read.
+	// access maps lower-case group names to permissions. It is nil until they are read.
 	access map[string]string
 }
 
@@ -55,7 +55,7 @@ func New(h githost.Hosted, client *http.Client) *rest.Host {
 	}}
 }
 
-// Permissions returns the permissions of groups.
+// Permissions returns the permissions that groups can have.
 func Permissions() []string { return []string{"read", "write", "admin"} }
 
 // permission returns the API name of a permission.
@@ -80,7 +80,7 @@ func (d *driver) Name() string {
 	return cmp.Or(d.project.Key, d.Hosted.Owner) + "/" + slug(d.Hosted.Name)
 }
 
-// path returns the path of the repository in one of the APIs.
+// path returns the path of the repository in an API.
 func (d *driver) path(api string, parts ...string) string {
 	return strings.Join(append([]string{api + repositoryPath(d.project.Key, slug(d.Hosted.Name))}, parts...), "/")
 }
@@ -168,7 +168,7 @@ func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	return all, err
 }
 
-// permission returns the required permission of a key.
+// permission returns the permission that the deploy key requires.
 func (s keys) permission() string {
 	d := s.of
 	if d.Hosted.ReadWriteKey {
@@ -275,7 +275,7 @@ func (s teams) Grant(ctx context.Context, team githost.Team, _ string) error {
 		url.Values{"name": {team.Name}, "permission": {permission(team.Permission)}}, nil, nil)
 }
 
-// CheckChanges implements rest.Driver. CheckUse has checked the permissions.
+// CheckChanges implements rest.Driver. CheckUse has already checked the permissions.
 func (d *driver) CheckChanges(context.Context, githost.Want, []string) error { return nil }
 
 // exists returns an error if a group does not exist.

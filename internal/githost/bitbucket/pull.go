@@ -95,7 +95,7 @@ func OpenCloudPull(h githost.Hosted, number int, client *http.Client, api *rest.
 	}}
 }
 
-// buildStatus returns the status of a build, which has no state for errors, and requires a web page.
+// buildStatus returns the request body for a build status. Bitbucket has no state for errors and requires a web page.
 func buildStatus(s githost.Status, page string) map[string]string {
 	const most = 255 // characters of the description
 	state := map[githost.State]string{githost.Succeeded: "SUCCESSFUL", githost.Failed: "FAILED", githost.Errored: "FAILED"}[s.State]

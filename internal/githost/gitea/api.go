@@ -86,7 +86,7 @@ func tokenScopes(err error) []string {
 }
 
 // lacking returns the error for a token without required scopes. If the server
-// lists the scopes of the token, the error names all missing ones at once.
+// lists the scopes of the token, the error lists all missing scopes.
 func (d *driver) lacking(err error) error {
 	asked, held, needed := requiredScopes(err), tokenScopes(err), d.scopes()
 	var missing []string
@@ -125,7 +125,7 @@ func (d *driver) scopes() []string {
 	return needed
 }
 
-// covers reports whether scopes of a token include another scope.
+// covers reports whether the scopes of a token include the given scope.
 func covers(held []string, scope string) bool {
 	_, area, _ := strings.Cut(scope, ":")
 	return slices.ContainsFunc(held, func(has string) bool {

@@ -93,7 +93,7 @@ func (d *driver) use(r *repository) *rest.Properties {
 	return &rest.Properties{Path: r.FullName, SSH: r.SSHURL, Visibility: visibility, Description: r.Description, Branch: r.DefaultBranch}
 }
 
-// path returns the path of the repository, or of a part of it, in the API.
+// path returns the API path of the repository or a part of it.
 func (d *driver) path(parts ...string) string {
 	owner, name, _ := strings.Cut(d.Name(), "/")
 	path := "/repos"
@@ -103,7 +103,7 @@ func (d *driver) path(parts ...string) string {
 	return path
 }
 
-// owner returns the path of the owner of the repository in the API.
+// owner returns the API path of the repository owner.
 func (d *driver) owner() string {
 	if d.Hosted.Personal {
 		return "/user"
@@ -211,7 +211,7 @@ func (s keys) Add(ctx context.Context, title, public string) error {
 	case rest.Status(err) != http.StatusUnprocessableEntity:
 		return err
 	case strings.Contains(text, "already been added"):
-		return nil // by an earlier request of this run whose response was lost
+		return nil // added by an earlier request of this run whose response was lost
 	case strings.Contains(text, "ssh is disabled"):
 		return hint.Errorf("use --token-auth", "%s: %s has SSH disabled", doing, d.Hosted.Hostname)
 	case strings.Contains(text, "non-deploy key"):

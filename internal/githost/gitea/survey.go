@@ -79,7 +79,8 @@ func (d *driver) noOwner(ctx context.Context) error {
 }
 
 // mayCreate returns an error if the account has no permission to create
-// repositories in the organization, nil if the token cannot read it.
+// repositories in the organization. It returns nil if the token cannot read the
+// permission.
 func (d *driver) mayCreate(ctx context.Context) error {
 	if d.API.Account == "" {
 		return nil

@@ -39,7 +39,7 @@ const (
 	expirationHeader     = "Github-Authentication-Token-Expiration"
 )
 
-// readToken returns the description of a token in the headers of a response.
+// readToken reads the description of a token from response headers.
 func readToken(secret string, h http.Header) token {
 	t := token{kind: classicToken, scopes: list(h.Get(scopesHeader)), expires: expiration(h.Get(expirationHeader))}
 	if h.Values(scopesHeader) == nil {
@@ -51,8 +51,8 @@ func readToken(secret string, h http.Header) token {
 	return t
 }
 
-// expiration parses a time in either format that GitHub uses, and returns zero
-// for none.
+// expiration parses a time in one of the two formats that GitHub uses. It
+// returns zero if there is none.
 func expiration(s string) time.Time {
 	for _, form := range []string{"2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
 		if at, err := time.Parse(form, s); err == nil {
@@ -67,7 +67,7 @@ func list(header string) []string {
 	return strings.FieldsFunc(header, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// impliedScopes are the scopes that other scopes include.
+// impliedScopes maps scopes to the scopes that they include.
 var impliedScopes = map[string][]string{
 	"repo":      {"public_repo"},
 	"admin:org": {"write:org", "read:org"},

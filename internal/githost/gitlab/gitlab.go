@@ -80,7 +80,7 @@ type unlimited struct{}
 // Wait implements gitlab.RateLimiter.
 func (unlimited) Wait(ctx context.Context) error { return ctx.Err() }
 
-// roles are the names of access levels, the lowest first.
+// roles lists the names of the access levels, the lowest first.
 var roles = []struct {
 	word  string
 	level gitlab.AccessLevelValue
@@ -95,7 +95,7 @@ func Permissions() []string {
 	return []string{"guest", "reporter", "developer", "maintainer", "owner", "pull", "triage", "push", "maintain", "admin"}
 }
 
-// levelOf returns the access level of a permission, 0 for an unknown one.
+// levelOf returns the access level of a permission, 0 for unknown permissions.
 func levelOf(permission string) gitlab.AccessLevelValue {
 	i := slices.Index(Permissions(), strings.ToLower(permission))
 	if i < 0 {

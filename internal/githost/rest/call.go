@@ -24,7 +24,7 @@ type Client struct {
 	Address string
 	// Token is masked in messages.
 	Token string
-	// Authorize sets the headers of a request; nil for a bearer token.
+	// Authorize sets the authorization headers of a request. If it is nil, Token is sent as a bearer token.
 	Authorize func(*http.Request)
 }
 
@@ -125,7 +125,7 @@ func (e *StatusError) Error() string {
 	return e.Message
 }
 
-// Status returns the HTTP status of a request that a host rejected, 0 for other errors.
+// Status returns the HTTP status with which a host rejected a request, 0 for other errors.
 func Status(err error) int {
 	if rejected := (*StatusError)(nil); errors.As(err, &rejected) {
 		return rejected.Code

@@ -63,7 +63,7 @@ func (c Caller) Client(h githost.Hosted) (*http.Client, error) {
 	return client, nil
 }
 
-// plan waits for rate limits, and repeats requests without side effects while the host is unavailable.
+// plan waits for rate limits, and retries requests without side effects while the host is unavailable.
 func (c Caller) plan(host string, r *http.Request) web.Decide {
 	attempts := 0
 	return func(response *http.Response, err error) web.Step {

@@ -104,7 +104,7 @@ func (a *API) NoPermission(doing string, e *StatusError) error {
 	return &githost.DeniedError{Err: hint.Errorf(a.Denied, "%s: %s (%d)%s", doing, fact, e.Code, a.detail(e))}
 }
 
-// detail returns the message of the host after a colon, "" for none.
+// detail returns a colon and the host's message, "" for none.
 func (a *API) detail(e *StatusError) string {
 	if e.Message == "" {
 		return ""
@@ -112,12 +112,12 @@ func (a *API) detail(e *StatusError) string {
 	return ": " + redact.Text(e.Message, a.Hosted.Token)
 }
 
-// checkHost is the remedy for a host whose responses are not from the API.
+// checkHost is the hint for a host that does not respond like the API.
 func (a *API) checkHost() string {
 	return fmt.Sprintf("check %s: use the hostname of a %s server, with its base path if it has one", a.Hosted.HostnameFlag(), a.Name)
 }
 
-// connection explains a request without a usable response, nil for other errors.
+// connection explains the error of a request without a usable response. It returns nil for other errors.
 func (a *API) connection(ctx context.Context, doing string, err error) error {
 	var limit *RateLimitError
 	var excess *excessError

@@ -72,7 +72,7 @@ type User struct {
 	UUID string `json:"uuid"`
 }
 
-// Numbered returns the author with the ID of a user.
+// Numbered returns an author that is identified by the user's ID.
 func (u User) Numbered() githost.Author {
 	return githost.Author{ID: strconv.FormatInt(u.ID, 10), Bot: u.Type == "Bot"}
 }
@@ -151,7 +151,7 @@ func (p *Pull) DeleteComment(ctx context.Context, c githost.Comment) error {
 	return p.changed(ctx, "deleting a comment", err)
 }
 
-// changed returns the error of a request that changes a comment.
+// changed returns the error for a failed request that changes a comment.
 func (p *Pull) changed(ctx context.Context, doing string, err error) error {
 	switch Status(err) {
 	case http.StatusNotFound, http.StatusGone:

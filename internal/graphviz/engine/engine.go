@@ -40,7 +40,7 @@ const (
 	page = 64 << 10
 	// compilers is the number of functions that are compiled concurrently.
 	compilers = 4
-	// clearance is added on each side of a node, because curves can touch a node that they pass.
+	// clearance is the space on each side of a node, because curves can touch the nodes that they pass.
 	clearance = 3
 )
 

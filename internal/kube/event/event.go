@@ -23,14 +23,14 @@ func Resource() kube.Resource {
 	return r
 }
 
-// Event has the fields of a Kubernetes event that the output shows.
+// Event contains the fields of a Kubernetes event that flux prints.
 type Event struct {
 	Object controllers.Object
 	// About is the involved object.
 	About                       controllers.ID
 	Type, Reason, Message, From string
-	// First and At are the first and the last occurrence, Count is the number
-	// of occurrences.
+	// First and At are the times of the first and the last occurrence, and
+	// Count is the number of occurrences.
 	First, At time.Time
 	Count     int
 	version   uint64
@@ -71,7 +71,7 @@ func Sort(list []Event) {
 	})
 }
 
-// ID returns the UID of the event, which repetitions share.
+// ID returns the UID of the event, which all repetitions share.
 func (e Event) ID() string { return controllers.Path{"metadata.uid"}.String(e.Object) }
 
 // State returns a string that differs between repetitions of an event.

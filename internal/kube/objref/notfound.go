@@ -19,8 +19,8 @@ func InstallHint(k controllers.Kind) string {
 	return fmt.Sprintf("it comes with the %s: %s", k.Controller, command)
 }
 
-// InNamespace returns the phrase for a namespace in messages, "any namespace" for
-// "".
+// InNamespace returns a description of a namespace for messages, "any namespace"
+// for "".
 func InNamespace(namespace string) string {
 	if namespace == "" {
 		return "any namespace"
@@ -42,7 +42,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s object '%s' not found in %s", e.Target.Kind.Kind, e.Target.Name, InNamespace(e.Target.Namespace))
 }
 
-// AllKinds returns the kinds that were searched for the name.
+// AllKinds returns all kinds that were searched for the name.
 func (e *NotFoundError) AllKinds() []controllers.Kind {
 	return append([]controllers.Kind{e.Target.Kind}, e.Others...)
 }

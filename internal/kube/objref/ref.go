@@ -15,11 +15,11 @@ import (
 
 // Ref is a reference to an object: KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME.
 type Ref struct {
-	// Word is the kind as written.
+	// Word is the kind as the user wrote it.
 	Word string
 	// Kinds lists the Flux kinds that Word matches, none for other kinds.
 	Kinds []controllers.Kind
-	// Namespace is "" if the reference has none.
+	// Namespace is "" if the reference contains no namespace.
 	Namespace, Name string
 }
 
@@ -70,11 +70,11 @@ func (r Ref) Kind() (controllers.Kind, error) {
 	return controllers.Kind{}, hint.Errorf("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q matches several kinds", r.Word)
 }
 
-// NamespaceOr returns the namespace of the reference, or the given one if the
-// reference has none.
+// NamespaceOr returns the namespace of the reference, or the given namespace if
+// the reference contains none.
 func (r Ref) NamespaceOr(namespace string) string { return cmp.Or(r.Namespace, namespace) }
 
-// UnknownWord returns the error for a word that is not the name of a Flux kind.
+// UnknownWord returns the error for a word that does not match a Flux kind.
 func UnknownWord(word string) error { return UnknownKind(word, controllers.Known) }
 
 // DidYouMean returns the hint with the Flux kind that an unknown word resembles, or "".
@@ -120,8 +120,8 @@ func ParseCommandLine(command string, args []string) (Ref, error) {
 	return ParseArgs(args)
 }
 
-// CommandLines splits arguments into those of each object: KIND/NAME… or KIND[,KIND…] NAME…. With anyKind, kinds may be other
-// resource types of the cluster.
+// CommandLines splits arguments of the form KIND/NAME… or KIND[,KIND…] NAME… into one list of arguments per object.
+// With anyKind, other resource types of the cluster are also allowed.
 func CommandLines(command string, args []string, anyKind bool) ([][]string, error) {
 	if len(args) == 0 {
 		return nil, hint.Errorf(command+" my-app", "a name is required")

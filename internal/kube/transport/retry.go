@@ -23,19 +23,19 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Notifier is a rest.WarningHandler that also receives messages of the client, such as the reason
-// of retries. Notice may be called concurrently.
+// Notifier is a rest.WarningHandler that also receives messages of the client, such as the
+// reasons for retries. Notice may be called concurrently.
 type Notifier interface {
 	Notice(text string)
 }
 
 const (
 	// firstBackoff is doubled with each retry up to lastBackoff. A longer
-	// Retry-After of the server is respected, up to longestBackoff.
+	// Retry-After from the server is respected, up to longestBackoff.
 	firstBackoff   = 250 * time.Millisecond
 	lastBackoff    = 4 * time.Second
 	longestBackoff = 30 * time.Second
-	// restartBackoff is the last backoff while a server restarts, which costs it nothing.
+	// restartBackoff is the maximum backoff while a server restarts, when requests do not add to its load.
 	restartBackoff = time.Second
 	// statusBytes is the maximum size of an error response that is read for its message.
 	statusBytes = 64 << 10
@@ -66,9 +66,9 @@ func NotifierOf(cfg *rest.Config) func(string) {
 	return func(string) {}
 }
 
-// Retrying adds retries to the transport of a configuration, around another wrapper, unless it has them. They are the
-// only ones: a busy or restarting server, or a lost connection, is retried if the request is safe to repeat (see
-// idempotent).
+// Retrying adds retries to the transport of a configuration, around another wrapper, unless it already has retries.
+// No other layer retries. Requests that are safe to repeat (see idempotent) are retried if the server is busy or
+// restarting, or if the connection is lost.
 func Retrying(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper) {
 	retry := web.Retry{Plan: plan, Notify: NotifierOf(cfg)}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -79,9 +79,9 @@ func Retrying(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper)
 	})
 }
 
-// plan returns what to do after each attempt of a request.
+// plan returns the function that decides after each attempt of a request whether to retry it.
 func plan(r *http.Request) web.Decide {
-	retries := map[bool]int{} // by whether the server restarts
+	retries := map[bool]int{} // the key is true while the server restarts
 	return func(response *http.Response, err error) web.Step {
 		f := failureOf(r, response, err)
 		if len(retries) > 0 && f == nil && utilnet.IsConnectionRefused(err) {
@@ -117,8 +117,8 @@ type failure struct {
 	cause string
 	asked time.Duration
 	// refused is set if the server refused a connection after another one was lost,
-	// because it restarts. starting is set for the response of a server that has not
-	// finished starting.
+	// which means that it restarts. starting is set for the response of a server
+	// that is still starting.
 	refused, starting bool
 }
 
@@ -131,7 +131,7 @@ const refusedConnection = "the API server refused the connection"
 // half a minute.
 const restartRetries = 40
 
-// failureOf returns nil for a result that a retry would not change.
+// failureOf returns the failure of an attempt, or nil if a retry would not change the result.
 func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	switch {
 	case r.Context().Err() != nil:
@@ -144,7 +144,7 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	code := response.StatusCode
 	f := &failure{code: code, cause: fmt.Sprintf("%d %s from the API server", code, http.StatusText(code))}
 	if f.starting = code == http.StatusServiceUnavailable && strings.HasPrefix(peek(response), pathsMissing); f.starting {
-		return f // its Retry-After is longer than its start takes
+		return f // the Retry-After of the server exceeds its startup time
 	}
 	if pause, ok := web.RetryAfter(response.Header); ok {
 		f.asked = min(pause, longestBackoff+time.Second)
@@ -162,7 +162,7 @@ func invalidForSchema(r *http.Request, response *http.Response) bool {
 	return strings.HasPrefix(peek(response), "failed to create typed ")
 }
 
-// pathsMissing begins the message of an API server that has not finished its start.
+// pathsMissing is the beginning of the message of an API server that is still starting.
 const pathsMissing = "the request has been made before all known HTTP paths have been installed"
 
 // peek returns the message of an error response, whose body can still be read.
@@ -187,8 +187,8 @@ func messageIn(body []byte) string {
 	return status.Message
 }
 
-// again reports whether a request is retried after n retries. After a 429 any request may be,
-// since the server has not processed it.
+// again reports whether a request is retried after n retries. After a 429, any request may be
+// retried, because the server has not processed it.
 func (f *failure) again(r *http.Request, n int) bool {
 	most := retriesAfter(f.code)
 	if f.restarting() {
@@ -240,7 +240,8 @@ func Lost(err error) bool {
 // set fields to given values: a repeated patch changes nothing (with a resourceVersion, it is a
 // conflict, which the caller handles). A reconcile request is a merge patch with a token that the
 // controller handles once. Access reviews and dry runs store nothing. JSON patches, creation and
-// deletion are not idempotent: the repeated request may affect another object with the name.
+// deletion are not idempotent: the repeated request may affect a different object with the same
+// name.
 func idempotent(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {
 		return false

@@ -1,5 +1,5 @@
-// Package bucketserver serves files as the objects of an S3 bucket: read-only, and only with the
-// requests that the client of source-controller sends. All others fail.
+// Package bucketserver serves files as the objects of a read-only S3 bucket. It supports only
+// the requests that source-controller sends; all others fail.
 package bucketserver
 
 import (
@@ -28,7 +28,7 @@ func NewObject(content []byte) Object {
 	return Object{content, hex.EncodeToString(sum[:])}
 }
 
-// Bucket is an http.Handler for the bucket Name, whose URL has its name in the path.
+// Bucket is an http.Handler for the bucket Name, whose URL contains the name in the path.
 type Bucket struct {
 	Name    string
 	Objects map[string]Object
@@ -36,7 +36,7 @@ type Bucket struct {
 	Modified time.Time
 }
 
-// s3Error is the body of an error.
+// s3Error is the body of an error response.
 type s3Error struct {
 	XMLName  xml.Name `xml:"Error"`
 	Code     string
@@ -75,7 +75,7 @@ func (b *Bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unknown reports whether a query has an unknown parameter, or one with another value.
+// unknown reports whether a query contains an unsupported parameter or an unsupported value.
 func unknown(query url.Values, known map[string]string) bool {
 	for name, values := range query {
 		only, ok := known[name]

@@ -12,7 +12,7 @@ const Mask = "*****"
 
 var (
 	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
-	// In JSON, an escaped quote ends the value, and the encoder of Go writes & as \u0026.
+	// In JSON, an escaped quote ends the value, and Go's encoder writes & as \u0026.
 	query  = regexp.MustCompile(`(?i)([?&]|\\u0026)((?:[\w.-]*[-_.])?` + credentialNames + `)=(?:[^&#\s"'<>\\]|\\[^"])+`)
 	ageKey = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
 	pemKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
