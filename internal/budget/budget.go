@@ -1,6 +1,7 @@
-// Package budget bounds the work that input from repositories, charts, registries
-// and clusters can cause. A Budget counts a build or the extraction of an
-// archive. Input that exceeds it is rejected before it is in memory.
+// Package budget limits the work that input from repositories, charts, registries
+// and clusters can cause. A Budget applies to a build or to the extraction of an
+// archive. Input that exceeds a limit is rejected before it is loaded into
+// memory.
 package budget
 
 import (
@@ -11,7 +12,7 @@ import (
 	"time"
 )
 
-// Limits are the bounds of a Budget.
+// Limits contains the limits of a Budget.
 type Limits struct {
 	// Bytes and Files limit the total that is read or extracted. A file that is
 	// read twice counts twice.
@@ -19,9 +20,9 @@ type Limits struct {
 	Files int64
 	// FileBytes limits a file or an entry of an archive.
 	FileBytes int64
-	// Entries limits the entries of an archive, of all types.
+	// Entries limits the number of archive entries of all types.
 	Entries int64
-	// Objects limits the objects of a build.
+	// Objects limits the number of objects in a build.
 	Objects int64
 	// Nodes limits the YAML nodes of the objects.
 	Nodes int64

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ErrorText is the maximum length of the text of an error. Libraries put entire input values into
+// ErrorText is the maximum length of an error text. Libraries put entire input values into
 // errors, which then appear in reports, comments and logs.
 const ErrorText = 4 << 10
 
@@ -21,9 +21,9 @@ func Excerpt(text string, limit int) string {
 	return fmt.Sprintf("%s… (%d bytes) …%s", strings.ToValidUTF8(begin, ""), len(text)-len(begin)-len(end), strings.ToValidUTF8(end, ""))
 }
 
-// ShortenTexts replaces the texts in structures and lists of a report by excerpts of at most ErrorText, in
-// place. It skips maps, which contain objects. Credentials in the report are already masked, because truncated
-// credentials would not be recognized.
+// ShortenTexts replaces the texts in structures and lists of a report with excerpts of at most ErrorText
+// bytes, in place. It skips maps, which contain objects. Credentials in the report are already masked, because
+// truncated credentials would not be recognized.
 func ShortenTexts(report any) { shortenTexts(reflect.ValueOf(report)) }
 
 func shortenTexts(v reflect.Value) {
@@ -73,5 +73,5 @@ type shortError struct {
 
 func (e *shortError) Error() string { return e.text }
 
-// Unwrap returns the whole error.
+// Unwrap returns the original error.
 func (e *shortError) Unwrap() error { return e.err }

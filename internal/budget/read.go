@@ -5,14 +5,14 @@ import (
 	"io"
 )
 
-// TooLarge returns an ExceededError for input that is larger than limit bytes. The message begins
-// with name, the file or address, unless it is empty, and has the subject what.
+// TooLarge returns an ExceededError for input that is larger than limit bytes. name is the file
+// or address and may be empty. The subject of the error message is what.
 func TooLarge(name, what string, limit int64) error {
 	return exceeded(name, "%s is larger than %s", what, Size(limit))
 }
 
-// TooMany returns an ExceededError for input with more than limit things. The message begins with
-// name, the file or address, and has the subject what.
+// TooMany returns an ExceededError for input with more than limit things. name is the file or
+// address. The subject of the error message is what.
 func TooMany(name, what, things string, limit int64) error {
 	return exceeded(name, "%s has more than %d %s", what, limit, things)
 }
@@ -45,8 +45,8 @@ func Closing(r io.Reader, closer io.Closer) io.ReadCloser {
 	}{r, closer}
 }
 
-// Reader returns a reader that fails with an error after limit bytes. With io.LimitReader, the end of
-// input that is too large would look like the end of the file.
+// Reader returns a reader that fails with an error after limit bytes. io.LimitReader would silently
+// truncate input that is too large.
 func Reader(r io.Reader, limit int64, exceeded error) io.Reader {
 	left := limit
 	return Checked(r, func(read []byte, _ error) error {

@@ -114,8 +114,9 @@ func (e *expansion) check(document *goyaml.Node) error {
 	return err
 }
 
-// weigh returns the weight of a node and its descendants. Nodes with an anchor
-// are computed once, so that the time is linear in the length of the text.
+// weigh returns the weight of a node and its descendants. The weight of a node
+// with an anchor is computed once, so that the time is linear in the length of
+// the text.
 func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	if at > 2*maxDepth {
 		return weight{}, exceeded(e.name, "the YAML is nested more than %d levels deep", maxDepth)

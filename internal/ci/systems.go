@@ -66,7 +66,7 @@ var systems = []system{
 		complete: func(_ func(string) string, p *PullRequest) { p.Server = "https://bitbucket.org" },
 	},
 	{
-		// GIT_COMMIT may be a merge that only Jenkins has.
+		// GIT_COMMIT may be a merge commit that exists only in Jenkins.
 		name: "Jenkins", signs: []string{"JENKINS_URL"}, target: "CHANGE_TARGET", number: "CHANGE_ID", server: "CHANGE_URL", run: "BUILD_URL",
 		more: []string{"CHANGE_FORK"}, complete: func(env func(string) string, p *PullRequest) {
 			p.fromPage(env("CHANGE_URL"))

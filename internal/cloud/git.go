@@ -39,8 +39,8 @@ type GitCredentials struct {
 	Token string `json:"token,omitempty"`
 }
 
-// GitCredentials returns credentials of a provider for a Git repository. They are valid for some
-// hours or less, and are not stored.
+// GitCredentials returns credentials of a provider for a Git repository. They are valid for a
+// few hours at most and are not stored.
 func (c *Client) GitCredentials(ctx context.Context, r GitRequest) (GitCredentials, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {

@@ -113,8 +113,8 @@ func (h History) Parents(commit plumbing.Hash) ([]plumbing.Hash, error) {
 	return found.ParentHashes, nil
 }
 
-// MergeBase returns the best common ancestor of two commits. In a shallow clone, git searches it, because go-git fails
-// at the end of the history.
+// MergeBase returns the best common ancestor of two commits. In a shallow clone, it runs git, because go-git fails at
+// the end of the history.
 func (h History) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumbing.Hash, error) {
 	if h.clone.Shallow() {
 		found, err := h.clone.program().run(ctx, nil, "merge-base", one.String(), other.String())
@@ -144,8 +144,8 @@ func (h History) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumb
 	return common[0].Hash, nil
 }
 
-// Lineage returns the commits from base to head along first parents, oldest first. These are the states of a branch into
-// which pull requests are merged.
+// Lineage returns the commits from base to head in the first-parent history, oldest first. These are the states of a
+// branch into which pull requests are merged.
 func (h History) Lineage(ctx context.Context, base, head plumbing.Hash) ([]plumbing.Hash, error) {
 	commits := []plumbing.Hash{head}
 	for at := head; at != base; {
@@ -213,7 +213,7 @@ func (h History) Between(ctx context.Context, base, head string, limit int) (com
 type reading struct {
 	objects *Objects
 	met     map[plumbing.Hash]*ancestor
-	// queue holds the commits that were not read yet, newest first.
+	// queue holds the commits that have not been read yet, newest first.
 	queue, read []*ancestor
 }
 

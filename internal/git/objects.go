@@ -55,7 +55,7 @@ func (o *Objects) Update() error {
 // Storer returns the storage, which rejects objects that are too large.
 func (o *Objects) Storer() storage.Storer { return o.store }
 
-// Peel returns the commit of a tag object, or of the commit itself.
+// Peel returns the commit to which a tag object refers, or the commit itself if the object is a commit.
 func (o *Objects) Peel(hash plumbing.Hash) (plumbing.Hash, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

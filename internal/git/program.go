@@ -43,7 +43,7 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	cmd := exec.CommandContext(ctx, path, append(always, arguments...)...)
 	cmd.Dir, cmd.Stdin = p.at.Directory, input
 	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))...)
-	// Git ends its own child processes on this signal. SIGINT is ignored in the background jobs of a shell.
+	// Git terminates its child processes on this signal. SIGINT is ignored in the background jobs of a shell.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	separate(cmd)
 	cmd.WaitDelay = gitWait
@@ -84,7 +84,7 @@ func (p program) environment(all []string, fetches bool) []string {
 		case strings.HasPrefix(name, "GIT_TRACE"), name == "GIT_CURL_VERBOSE":
 			return true
 		case name == "GIT_DIR", name == "GIT_WORK_TREE":
-			return p.at.GitDir == "" // the directory of the location selects the repository
+			return p.at.GitDir == "" // the Directory of the location selects the repository
 		}
 		return !fetches && (redact.Named(name) || strings.Contains(value, "://"))
 	})
@@ -116,8 +116,8 @@ var consequences = sync.OnceValue(func() *regexp.Regexp {
 		`remote: .*|[Ww]arning: .*|)$`)
 })
 
-// causeIn returns the line with the cause from the output of git, without credentials: the last
-// line that does not match consequences.
+// causeIn returns the line of git's output that contains the cause, without credentials: the
+// last line that does not match consequences.
 func causeIn(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {

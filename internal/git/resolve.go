@@ -32,7 +32,8 @@ func (e *UnknownError) Error() string {
 	return fmt.Sprintf("revision %q not found in this clone", e.Revision)
 }
 
-// Resolve resolves a revision in any syntax of git. It runs git for syntax that go-git does not support, such as dates.
+// Resolve resolves a revision in any syntax that git supports. It runs git for syntax that go-git does not support,
+// such as dates.
 func (c *Clone) Resolve(ctx context.Context, revision string) (plumbing.Hash, error) {
 	found, err := c.Commit(ParseRevision(revision))
 	if !errors.As(err, new(*UnknownError)) {

@@ -18,13 +18,13 @@ type Revision struct {
 	// SemVer is a version range. It selects the tag with the highest matching version.
 	SemVer string
 	// Name is a reference such as refs/pull/1/head, a branch, a tag, an abbreviated commit ID or, in a clone, any other
-	// syntax of git.
+	// revision syntax of git.
 	Name string
 	// Commit is a commit ID.
 	Commit string
 }
 
-// ParseRevision parses a name, a full commit ID, or a revision of Flux such as main@sha1:….
+// ParseRevision parses a name, a full commit ID, or a Flux revision such as main@sha1:….
 func ParseRevision(text string) Revision {
 	name, commit, ok := strings.Cut("@"+text, "@sha1:")
 	if !ok {

@@ -21,8 +21,8 @@ import (
 // ErrBare is returned if the work tree of a bare repository is requested.
 var ErrBare = errors.New("the repository is bare and has no work tree")
 
-// WorkTree returns the tree that a commit of all files would have: tracked files, and untracked files that are not
-// ignored. Contents are read on first access.
+// WorkTree returns the tree that a commit of all files would contain: tracked files, and untracked files that are
+// not ignored. Contents are read on first access.
 func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 	if c.root == "" {
 		return nil, ErrBare
@@ -59,7 +59,8 @@ func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 	return filetree.New(root), nil
 }
 
-// checkedOut returns the commit that is checked out in a submodule or, if none is, the commit in the index.
+// checkedOut returns the commit that is checked out in a submodule, or the commit in the index if the submodule is
+// not checked out.
 func (c *Clone) checkedOut(name string, commit plumbing.Hash) (plumbing.Hash, error) {
 	folder := filepath.Join(c.root, filepath.FromSlash(name))
 	if _, err := gitDirectory(filepath.Join(folder, ".git")); errors.Is(err, ErrNoRepository) {
@@ -114,7 +115,7 @@ func (w *walk) hide(name string, n *filetree.Node) {
 	}
 }
 
-// directory returns the entries of a directory that Git tracks or would add, which may be none.
+// directory returns the entries of a directory that Git tracks or would add. There may be none.
 func (w *walk) directory(name string, onDisk *filetree.Node, patterns []gitignore.Pattern) (*filetree.Node, error) {
 	if w.ctx.Err() != nil {
 		return nil, context.Cause(w.ctx)

@@ -11,8 +11,8 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// Git is a repository on a Git server without an API. The user creates it and
-// grants keys access.
+// Git is a repository on a Git server without an API. The user creates the
+// repository and grants keys access to it.
 type Git struct {
 	// Access contains the credentials and the URL, as returned by ParseURL.
 	Access Access
@@ -73,7 +73,7 @@ func (g Git) overSSH(u url.URL) string {
 	return u.String()
 }
 
-// bare returns the host without the port, an IPv6 address in brackets.
+// bare returns the host without the port. IPv6 addresses are in brackets.
 func bare(u url.URL) string {
 	if name := u.Hostname(); strings.Contains(name, ":") {
 		return "[" + name + "]"
@@ -108,7 +108,7 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	case u.Scheme == "http" && !allowHTTP:
 		return nil, hint.Errorf("use https, or set --allow-insecure-http", "an http URL sends credentials unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
-		return nil, hint.Errorf("use ssh or https, "+example, "cannot bootstrap over scheme %q in --url", u.Scheme)
+		return nil, hint.Errorf("use ssh or https, "+example, "unsupported URL scheme %q in --url", u.Scheme)
 	case hasPassword:
 		return nil, hint.Errorf("set the password with GIT_PASSWORD or --password instead", "the URL %s contains a password, which would be committed to the repository", redact.URL(address))
 	case u.Hostname() == "":

@@ -26,7 +26,7 @@ type Host interface {
 	DeployKey(ctx context.Context, key DeployKey) error
 }
 
-// Preparer is a Host on which the user has to grant access to the deploy key.
+// Preparer is a Host on which the user must grant the deploy key access.
 type Preparer interface {
 	// CanDeployKey returns an error if DeployKey would fail because the user
 	// cannot be prompted.
@@ -79,7 +79,7 @@ type Survey struct {
 
 // Repository is a repository on a host.
 type Repository struct {
-	// Access is the URL and credentials for bootstrap itself.
+	// Access contains the URL and the credentials for bootstrap itself.
 	Access Access
 	// SyncURL is the URL of the GitRepository on the cluster.
 	SyncURL string
@@ -131,6 +131,6 @@ type Request struct {
 	URL string
 	// Number is the number of the request on the host, as in #12 or !12.
 	Number int
-	// Opened reports whether this call has opened it.
+	// Opened reports whether this call has opened the request.
 	Opened bool
 }

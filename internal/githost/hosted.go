@@ -8,7 +8,7 @@ import (
 
 // Hosted is the desired state of a repository on a host with an API.
 type Hosted struct {
-	// Hostname is the host, with a port if it is not the default one.
+	// Hostname is the host, with the port unless it is the default port.
 	Hostname string
 	// Scheme is "https", or "http" if the user allowed it.
 	Scheme string

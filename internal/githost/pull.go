@@ -18,7 +18,7 @@ type PullRequest interface {
 	Account(ctx context.Context) (Author, error)
 	// AddComment adds a comment.
 	AddComment(ctx context.Context, text string) (Comment, error)
-	// EditComment replaces the text of a comment. The error is ErrCommentDeleted
+	// EditComment replaces the text of a comment. It returns ErrCommentDeleted
 	// or ErrCommentChanged if the comment was deleted or edited after Comments
 	// returned it.
 	EditComment(ctx context.Context, c Comment, text string) (Comment, error)
@@ -33,7 +33,7 @@ type Author struct {
 	// ID identifies the account on its host, "" for the installation of a GitHub
 	// App, which cannot read its own name.
 	ID string
-	// Bot is set for the accounts of apps on GitHub.
+	// Bot is set for app accounts on GitHub.
 	Bot bool
 }
 
@@ -87,10 +87,10 @@ type DeniedError struct{ Err error }
 
 func (e *DeniedError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error with the remedy.
+// Unwrap returns the error with the hint.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// PullRequestHost describes the comments of a kind of Git host.
+// PullRequestHost describes the pull request comments on a kind of Git host.
 type PullRequestHost struct {
 	// Name is the product name. TokenVariables lists the variables that may
 	// contain the token, in order of precedence.
@@ -104,7 +104,7 @@ type PullRequestHost struct {
 	HTML bool
 }
 
-// PullRequestHosts returns the kinds of Git hosts with pull requests, by the names of package ci.
+// PullRequestHosts returns the kinds of Git hosts with pull requests, keyed by their names in package ci.
 func PullRequestHosts() map[string]PullRequestHost {
 	return map[string]PullRequestHost{
 		ci.GitHub: {"GitHub", []string{"GITHUB_TOKEN", "GH_TOKEN"}, 65536, "pull-requests: write, and statuses: write for --status", true},

@@ -1,4 +1,4 @@
-// Package graphviz defines the job with which the helper process lays out graphs. The job receives sizes and returns
+// Package graphviz defines the helper process job that lays out graphs. The job receives sizes and returns
 // positions: the names of objects are not passed to Graphviz.
 package graphviz
 
@@ -52,7 +52,7 @@ type Point struct {
 }
 
 // Curve is a sequence of cubic Bézier curves: a start, and three points for each curve. A straight line
-// leads from its end to the tip of the arrow.
+// connects the end of the last curve with the tip of the arrow.
 type Curve struct {
 	Points []Point `json:"points"`
 	Tip    Point   `json:"tip"`

@@ -55,8 +55,8 @@ type History struct {
 	Last, Deployed *Release
 }
 
-// sizeMax is the maximum size of a decompressed release. A Secret has at most 1
-// MiB.
+// sizeMax is the maximum size of a decompressed release. The size of a Secret
+// is at most 1 MiB.
 const sizeMax = 128 << 20
 
 // Read returns the history of a release, or nil if there is none.

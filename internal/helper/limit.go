@@ -10,11 +10,11 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Exit codes of the helper process that Process distinguishes.
+// The exit codes of the helper process that Process distinguishes.
 const (
 	// ExitMemory is the exit code of a process that exceeded its memory limit.
 	ExitMemory = 75
-	// exitCrash is the exit code of the Go runtime when the system does not provide memory.
+	// exitCrash is the exit code of the Go runtime when it cannot allocate memory.
 	exitCrash = 2
 )
 

@@ -18,7 +18,7 @@ type Pool struct {
 	// LookupEnv and Environ return the environment of flux.
 	LookupEnv func(string) (string, bool)
 	Environ   func() []string
-	// Warn is called with each line that a library writes to stderr, once. It may be nil.
+	// Warn is called once for each distinct line that a library writes to stderr. It may be nil.
 	Warn func(text string)
 
 	mu      sync.Mutex
@@ -73,7 +73,7 @@ func (p *Pool) Program() (string, error) {
 	return path, err
 }
 
-// Env returns a variable of the environment of flux, "" if it is not set.
+// Env returns an environment variable of flux, "" if it is not set.
 func (p *Pool) Env(name string) string {
 	value, _ := p.LookupEnv(name)
 	return value

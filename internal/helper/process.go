@@ -24,7 +24,7 @@ type Process struct {
 	arguments   []string
 	environment Environment
 	// report is called when the process has exited, with each line of its stderr. The lines do not
-	// belong to a job, and may contain control characters of the input.
+	// belong to a particular job and may contain control characters from the input.
 	report func(line string)
 
 	mu      sync.Mutex
@@ -71,7 +71,7 @@ func (p *Process) do(ctx context.Context, job, title string, input json.RawMessa
 	}
 }
 
-// failure returns the error of a process that ended before its jobs.
+// failure returns the error for a process that exited before its jobs were finished.
 func (p *Process) failure(title string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,7 +196,7 @@ func (p *Process) end(cmd *exec.Cmd, err error) {
 }
 
 // Close stops the process and waits until it has exited. It returns no error if the process was
-// killed because of its context or its memory.
+// killed because its context ended or it exceeded its memory limit.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	cmd := p.cmd

@@ -141,7 +141,7 @@ func stage(o *unstructured.Unstructured) int {
 	case "Namespace", "CustomResourceDefinition":
 		return 0
 	case "Deployment":
-		return 2 // pods depend on ServiceAccounts, RBAC and quotas
+		return 2 // Pods depend on ServiceAccounts, RBAC and quotas
 	default:
 		return 1
 	}

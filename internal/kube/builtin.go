@@ -45,7 +45,7 @@ func ServedVersions(crd controllers.Object) []string {
 }
 
 // Find returns an object, or nil if it does not exist. It sends a list request,
-// so that missing permissions cause the same error as elsewhere.
+// so that missing permissions cause the same error as for lists.
 func (c *Client) Find(ctx context.Context, r Resource, name string) (controllers.Object, error) {
 	var found controllers.Object
 	_, err := c.List(ctx, r, Selection{Name: name}, func(o controllers.Object) error {

@@ -18,7 +18,7 @@ import (
 )
 
 // dialTimeout is the time after which an address that does not respond is reported as unreachable,
-// before --timeout.
+// even if --timeout is longer.
 const dialTimeout = 10 * time.Second
 
 // Client is a client of one cluster.
@@ -75,7 +75,7 @@ func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	return newRaw(cfg, httpClient)
 }
 
-// newRaw returns a client for requests by path.
+// newRaw returns a client for requests to arbitrary paths.
 func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 	// The codecs of the dynamic client are sufficient, because Status is the only
 	// type to decode. The scheme of client-go would register all Kubernetes types on
@@ -92,7 +92,7 @@ func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 // Resource identifies a resource of the API server.
 type Resource struct {
 	schema.GroupVersionResource
-	// Kind is the kind of its objects.
+	// Kind is the kind of the objects.
 	Kind string
 	// ClusterScoped reports whether the objects have no namespace.
 	ClusterScoped bool

@@ -16,8 +16,8 @@ import (
 // ErrAppeared is returned by WaitDeleted if an object was created in the meantime.
 var ErrAppeared = errors.New("a new object was created")
 
-// WaitDeleted watches until none of the selected objects for which keep returns true remains. If
-// ctx ends first, it returns the remaining objects.
+// WaitDeleted watches the selected objects until none of those for which keep returns true
+// remains. If ctx ends first, it returns the remaining objects.
 func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
 	return waitDeleted(ctx, c, r, s, keep, func(controllers.Object) bool { return false })
 }
@@ -110,8 +110,7 @@ func OwnFinalizer(finalizer string) bool {
 }
 
 // RemoveFinalizers removes the finalizers of Flux controllers from an object and keeps all others.
-// The patch contains the resourceVersion, so that a finalizer that is added concurrently is not
-// lost.
+// The patch contains the resourceVersion, so that concurrently added finalizers are not lost.
 func (c *Client) RemoveFinalizers(ctx context.Context, r Resource, o controllers.Object) error {
 	namespace, name := controllers.Namespace(o), controllers.Name(o)
 	for {

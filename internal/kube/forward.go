@@ -100,8 +100,8 @@ func (p Pods) overSPDY(ctx context.Context, address string) (httpstream.Connecti
 	return streams, err
 }
 
-// forwarded is a connection to a port of a pod. Streams have no deadlines; to stop a read, close
-// the connection, as net/http does.
+// forwarded is a connection to a pod port. Streams have no deadlines, so a read must be stopped
+// by closing the connection, as net/http does.
 type forwarded struct {
 	httpstream.Stream
 	streams httpstream.Connection

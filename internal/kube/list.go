@@ -190,7 +190,7 @@ func (p *prefix) visit(o controllers.Object) error {
 	return nil
 }
 
-// complete returns an error if the second response has fewer objects than the first.
+// complete returns an error if the second response contains fewer objects than the first.
 func (p *prefix) complete() error {
 	if p.next < len(p.seen) {
 		return errChanged
@@ -271,7 +271,7 @@ func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (c
 
 func decode(body []byte, r Resource, name string) (controllers.Object, error) {
 	var o controllers.Object
-	// The decoder of Kubernetes decodes integers as int64.
+	// The Kubernetes decoder decodes integers as int64.
 	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("reading %s %q: %w", r.Kind, name, err)
 	}

@@ -17,7 +17,7 @@ type PodLog struct {
 	Namespace, Pod, Container string
 	// Previous selects the previous run of the container.
 	Previous bool
-	// Lines is the maximum number of recent lines. It is required, to limit memory.
+	// Lines is the maximum number of recent lines. It must be set, because the log is read into memory.
 	Lines int
 }
 
@@ -55,7 +55,7 @@ type LogStream struct {
 	Tail int64
 }
 
-// Stream opens the log of a container. Each line starts with the time at which it was written.
+// Stream opens the log of a container. Each line starts with its timestamp.
 func (p Pods) Stream(ctx context.Context, l LogStream) (io.ReadCloser, error) {
 	streams, err := p.c.apart()
 	if err != nil {

@@ -79,7 +79,7 @@ func NotServed(err error) bool {
 		meta.IsNoMatchError(err)
 }
 
-// MissingKindError is returned if the cluster serves no known version of a kind.
+// MissingKindError is returned if the cluster does not serve any supported version of a kind.
 type MissingKindError struct{ Kind controllers.Kind }
 
 func (e *MissingKindError) Error() string {

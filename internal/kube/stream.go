@@ -151,7 +151,7 @@ func (s *stream) text() (string, error) {
 	if raw.Kind() != '"' {
 		return "", fmt.Errorf("unexpected %s at byte %d, expected a string", raw.Kind(), s.tokens.InputOffset())
 	}
-	// Invalid UTF-8 is replaced, and reported as an error, which is ignored.
+	// Invalid UTF-8 is replaced and reported as an error, which can be ignored.
 	if s.scratch, err = jsontext.AppendUnquote(s.scratch[:0], raw); err != nil && len(s.scratch) == 0 {
 		return "", err
 	}

@@ -50,7 +50,7 @@ func formatOf(name string, file io.ReaderAt) format {
 	case strings.HasSuffix(name, windowsSuffix):
 		return plainProgram
 	}
-	// A file shorter than head leaves zero bytes, which match no format.
+	// If the file is shorter than head, the rest of head is zero, which matches no format.
 	head := make([]byte, 262)
 	_, _ = file.ReadAt(head, 0)
 	switch {
@@ -105,7 +105,7 @@ func fromTar(ctx context.Context, r io.Reader, name wanted, to io.Writer) error 
 	for range entriesMax {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the archive has no file %q", name.path)
+			return fmt.Errorf("file %q not found in the archive", name.path)
 		}
 		if err != nil {
 			return fmt.Errorf("unpacking the archive: %w", err)
@@ -142,7 +142,7 @@ func fromZip(ctx context.Context, file io.ReaderAt, size int64, name wanted, to 
 		defer content.Close()
 		return copyProgram(to, bounded(ctx, content))
 	}
-	return fmt.Errorf("the archive has no file %q", name.path)
+	return fmt.Errorf("file %q not found in the archive", name.path)
 }
 
 func copyProgram(to io.Writer, from io.Reader) error {

@@ -26,8 +26,8 @@ func Complete(ctx context.Context, path, command string, args, env []string) (st
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, append([]string{command}, args...)...)
 	cmd.Env = env
-	cmd.Stdout = budget.Writer(&out, completionMax, errors.New("too much output")) // an error closes the pipe, which ends the plugin
-	// Children of the plugin may keep the pipe open after the plugin has ended.
+	cmd.Stdout = budget.Writer(&out, completionMax, errors.New("too much output")) // an error closes the pipe, which makes the plugin exit
+	// Child processes of the plugin may keep the pipe open after the plugin has exited.
 	cmd.WaitDelay = 500 * time.Millisecond
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", false

@@ -75,8 +75,8 @@ type Release struct {
 	bin string
 }
 
-// parseManifest parses the manifest of a plugin. Manifests are not trusted: each field is
-// validated before it is used in a path or a request.
+// parseManifest parses the manifest of a plugin. Manifests are untrusted, so each field
+// is validated before it is used in a path or a request.
 func parseManifest(data []byte, name string) (*Manifest, error) {
 	if err := budget.YAML("", data); err != nil {
 		return nil, err

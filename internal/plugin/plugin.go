@@ -18,7 +18,7 @@ const (
 	CatalogVariable = "FLUXCD_PLUGIN_CATALOG"
 )
 
-// prefix is the prefix of the file names of plugins.
+// prefix is the prefix of plugin file names.
 const prefix = "flux-"
 
 // nameMax is the maximum length of a plugin name. File systems allow names of 255 bytes,

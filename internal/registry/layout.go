@@ -105,7 +105,7 @@ func blobIn(files fs.FS, digest v1.Hash) ([]byte, error) {
 	return content, err
 }
 
-// LayoutFile is the file that makes a directory an OCI layout (OCI image specification).
+// LayoutFile is the name of the file that marks a directory as an OCI layout (OCI image specification).
 const LayoutFile = "oci-layout"
 
 // LayoutVersion is the content of LayoutFile.

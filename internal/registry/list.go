@@ -42,7 +42,7 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	return found, g.Wait()
 }
 
-// attached reports whether a tag refers to a signature, an attestation or an SBOM of cosign.
+// attached reports whether a tag refers to a cosign signature, attestation or SBOM.
 func attached(tag string) bool {
 	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att") || strings.HasSuffix(tag, ".sbom")
 }

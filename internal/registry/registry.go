@@ -27,8 +27,8 @@ const atOnce = 16
 
 // Access holds the credentials and connection settings for a registry.
 type Access struct {
-	// Credentials is user:password or a token. Without credentials and without a provider, the
-	// credentials of docker login are used.
+	// Credentials is user:password or a token. Without credentials and a provider, the
+	// credentials stored by docker login are used.
 	Credentials string
 	// Provider is the cloud provider for Login. "" and generic select no provider.
 	Provider string
@@ -57,7 +57,7 @@ var (
 	ErrTwoLogins = errors.New("credentials and a cloud provider are mutually exclusive")
 )
 
-// Scheme is the prefix of the address of an artifact.
+// Scheme is the prefix of artifact addresses.
 const Scheme = "oci://"
 
 // Artifact describes an artifact in a registry.
@@ -67,7 +67,7 @@ type Artifact struct {
 	// Tag is "" if the artifact was selected by its digest.
 	Tag    string
 	Digest string
-	// Annotations are the annotations of the manifest.
+	// Annotations contains the annotations of the manifest.
 	Annotations map[string]string
 }
 
@@ -125,7 +125,7 @@ func Stream(ctx context.Context, address string, access Access) (Artifact, io.Re
 	return found, content, nil
 }
 
-// open reads the manifest of an artifact and returns the layer with its files.
+// open reads the manifest of an artifact and returns the layer that contains the files.
 func open(ctx context.Context, address string, access Access) (Artifact, v1.Layer, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {

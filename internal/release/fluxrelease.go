@@ -82,8 +82,8 @@ func Latest(ctx context.Context, agent string) (string, error) {
 	return Normalize(path.Base(target.Path))
 }
 
-// Fetch downloads the manifests of a version and compares their checksum with the
-// published one. The version is normalized.
+// Fetch downloads the manifests of a version and verifies their published
+// checksum. The version must be normalized.
 func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	client := download.New(agent)
 	folder := Address + "/download/" + version + "/"

@@ -37,7 +37,7 @@ const (
 // Branch is the branch of repositories that Serve creates.
 const Branch = "main"
 
-// Sandbox is a running sandbox. Its objects are not trusted, so it is isolated from this machine and from other users.
+// Sandbox is a running sandbox. Its objects are untrusted, so it is isolated from this machine and from other users.
 type Sandbox struct {
 	// Client is the administrator's client, and Guard the client of the user that is allowed to change flux's
 	// policies.
@@ -67,7 +67,7 @@ type Options struct {
 // notIsolated is the exit code of flux-sandbox up on a machine that cannot isolate the sandbox.
 const notIsolated = 4
 
-// ErrNotIsolated is the error of Start on a machine that cannot isolate the sandbox.
+// ErrNotIsolated is returned by Start on a machine that cannot isolate the sandbox.
 var ErrNotIsolated = errors.New("this machine cannot isolate the sandbox from the network")
 
 // Start starts a sandbox. If it fails, ctx ends, or this program is killed, nothing is left behind.
@@ -120,8 +120,8 @@ func connect(kubeconfig string) (*kube.Client, error) {
 	return kube.New(cfg)
 }
 
-// up starts the processes. The sandbox inherits one end of a pipe, and ends when the other one is closed: by Close, or by
-// the system when this program ends.
+// up starts the processes. The sandbox inherits one end of a pipe, and ends when the other end is closed by Close, or
+// by the system when this program exits.
 func (s *Sandbox) up(ctx context.Context, o Options) error {
 	child, parent, err := os.Pipe()
 	if err != nil {

@@ -76,8 +76,8 @@ func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// CheckEncrypted returns an error for an unencrypted address, whose response an attacker on the network
-// could replace. Loopback addresses are allowed.
+// CheckEncrypted returns an error for an unencrypted address, because an attacker on the network could
+// replace the response. Loopback addresses are allowed.
 func CheckEncrypted(u *url.URL) error {
 	if u.Host == "" {
 		return fmt.Errorf("%q has no host", Bare(u))

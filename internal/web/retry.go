@@ -129,7 +129,7 @@ func Unreachable(err error) error {
 }
 
 // Lost reports whether an established connection ended before the end of the response. A connection that cannot be
-// established is not lost: the address may be wrong.
+// established is not considered lost, because the address may be wrong.
 func Lost(err error) bool {
 	return Unreachable(err) == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))

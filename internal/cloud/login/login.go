@@ -98,8 +98,8 @@ func Failed(step cloud.Step, err error) error {
 // excerptMax is the maximum length of a library error in a message.
 const excerptMax = 500
 
-// excerpt returns the beginning of an error in one line. The client of Azure reports each
-// credential that it tried on a line, followed by the requests and responses.
+// excerpt returns the beginning of an error in one line. The Azure client reports each
+// attempted credential on a separate line, followed by the requests and responses.
 func excerpt(err error) string {
 	text := strings.TrimPrefix(err.Error(), "failed to get access token for Git repository: ")
 	text = strings.TrimPrefix(text, "failed to create provider access token for the controller: ")

@@ -80,7 +80,8 @@ func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, err
 	return root, nil
 }
 
-// modulesOf returns the submodules of a tree, sorted by path. Like git, it ignores those only in .gitmodules.
+// modulesOf returns the submodules of a tree, sorted by path. Like git, it ignores submodules that exist only in
+// .gitmodules.
 func modulesOf(t *Tree, of Module) ([]Module, error) {
 	name := path.Join(of.Path, modulesFile)
 	text, err := t.ReadFile(modulesFile)

@@ -23,7 +23,7 @@ import (
 // fs.ReadDirFS and fs.StatFS.
 type Tree struct {
 	root *Node
-	// Missing returns why the tree does not contain a path. It may be nil.
+	// Missing returns the reason why the tree does not contain a path. It may be nil.
 	Missing func(name string) error
 }
 

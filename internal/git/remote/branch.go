@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// Branch is the newest commit of a branch of a remote repository and the commits that are added to it.
+// Branch is a branch of a remote repository: its newest commit and the commits to add.
 type Branch struct {
 	repository Repository
 	branch     plumbing.ReferenceName
@@ -32,7 +32,7 @@ type Branch struct {
 	known plumbing.Hash
 	// extraParent is an additional parent of the next commit, or zero for none.
 	extraParent plumbing.Hash
-	// added holds the objects of the commits that are to be pushed.
+	// added holds the objects of the commits to push.
 	added []plumbing.Hash
 	// unsent holds all local objects that have not been pushed, including the objects of dropped
 	// commits.
@@ -242,9 +242,9 @@ func (b *Branch) Push(ctx context.Context, arrived func(error)) error {
 	return nil
 }
 
-// checkPushed reads the branch after a failed push: the push may have succeeded before the
-// connection was lost, or may have been rejected because of another push, for which the messages of
-// servers differ.
+// checkPushed reads the branch after a failed push. The push may have succeeded before the
+// connection was lost, or may have been rejected because of another push, which servers report with
+// different messages.
 func (b *Branch) checkPushed(ctx context.Context, err error) (pushed bool, failed error) {
 	var lost *unconfirmedError
 	unconfirmed := errors.As(err, &lost)

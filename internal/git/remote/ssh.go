@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// sshSession is a Git command on an SSH server. go-git's own transport has no
+// sshSession is a Git command on an SSH server. The transport of go-git has no
 // timeout for the handshake and the start of the command, waits ten seconds for
 // error messages, and reads references without a limit.
 type sshSession struct {
@@ -97,7 +97,7 @@ func lostIn(err error) error {
 	return err
 }
 
-// quoteShell quotes a path for the shell of the server.
+// quoteShell quotes a path for the server's shell.
 func quoteShell(path string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'"
 }

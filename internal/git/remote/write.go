@@ -17,7 +17,7 @@ type writer struct {
 	unsent map[plumbing.Hash]bool
 }
 
-// tree stores the changed files and directories below an entry, and the entry.
+// tree stores an entry and all changed files and directories below it.
 func (w *writer) tree(n *filetree.Node) (plumbing.Hash, error) {
 	if !n.Changed() {
 		return n.Hash()

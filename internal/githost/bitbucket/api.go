@@ -78,7 +78,7 @@ type repository struct {
 	} `json:"links,omitzero"`
 }
 
-// link returns the URL to clone from over a protocol, "" if the server has it disabled.
+// link returns the clone URL for a protocol, "" if the protocol is disabled on the server.
 func (r repository) link(name string) string {
 	if i := slices.IndexFunc(r.Links.Clone, func(l link) bool { return l.Name == name }); i >= 0 {
 		return r.Links.Clone[i].Href

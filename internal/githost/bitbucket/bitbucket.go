@@ -1,7 +1,7 @@
-// Package bitbucket manages repositories of Bitbucket Server and Data Center, and pull requests of these and of
-// Bitbucket Cloud. The documentation of the API is at https://developer.atlassian.com/server/bitbucket/rest/: "Project"
-// for projects and repositories, "Permission management" for groups, "Authentication" for access keys (/rest/keys),
-// "Repository" for branch restrictions (/rest/branch-permissions), "Pull Requests".
+// Package bitbucket manages repositories of Bitbucket Server and Data Center, and pull requests on Bitbucket Server,
+// Data Center and Cloud. The API documentation is at https://developer.atlassian.com/server/bitbucket/rest/:
+// "Project" for projects and repositories, "Permission management" for groups, "Authentication" for access keys
+// (/rest/keys), "Repository" for branch restrictions (/rest/branch-permissions), "Pull Requests".
 package bitbucket
 
 import (
@@ -85,7 +85,7 @@ func (d *driver) path(api string, parts ...string) string {
 	return strings.Join(append([]string{api + repositoryPath(d.project.Key, slug(d.Hosted.Name))}, parts...), "/")
 }
 
-// Planned implements rest.Driver. Bitbucket does not serve SSH at the default port.
+// Planned implements rest.Driver. Bitbucket does not serve SSH on the default port.
 func (d *driver) Planned() rest.Properties {
 	path := strings.ToLower(d.Name()) + ".git"
 	host := (&url.URL{Host: d.Hosted.Hostname}).Hostname()
@@ -109,7 +109,7 @@ func (d *driver) use(r *repository) (*rest.Properties, error) {
 	case found.SSH == "" && !d.Hosted.TokenAuth:
 		return nil, hint.Errorf("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", d.Hosted.Hostname)
 	}
-	// The host that is configured in the server may not be reachable from here.
+	// The host that is configured on the server may not be reachable from here.
 	found.HTTPPath = strings.TrimPrefix(strings.Trim(u.Path, "/"), strings.Trim(d.Hosted.BasePath, "/")+"/")
 	return found, nil
 }

@@ -76,7 +76,7 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 		},
 		"repository without access": {
 			"repository OTHER/open bob=read alice=read\nrepository OTHER/fleet", func(h *githost.Hosted) { h.Owner = "OTHER" }, push,
-			"repository OTHER/fleet exists, and alice cannot read it", "access",
+			"repository OTHER/fleet exists, but alice cannot read it", "access",
 		},
 		"no permission to create": {
 			"", func(h *githost.Hosted) { h.Token = "bob-admin" }, push,

@@ -42,7 +42,7 @@ func (d *driver) checkScopes(ctx context.Context, path string) error {
 		return nil
 	case http.StatusForbidden:
 		if len(requiredScopes(err)) == 0 {
-			return nil // other permissions are checked elsewhere, with better messages
+			return nil // other permissions are checked elsewhere with better error messages
 		}
 	}
 	return err
@@ -75,7 +75,7 @@ func requiredScopes(err error) []string {
 	return strings.Fields(found[1])
 }
 
-// tokenScopes returns the scopes of the token of a rejected request, nil if the
+// tokenScopes returns the token's scopes for a rejected request, nil if the
 // server does not list them.
 func tokenScopes(err error) []string {
 	found := scopeMessage.FindStringSubmatch(rest.Message(err))

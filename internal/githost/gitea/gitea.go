@@ -37,7 +37,7 @@ type (
 	requests struct{ of *driver }
 )
 
-// repository is a repository in the API.
+// repository is the API representation of a repository.
 type repository struct {
 	FullName        string `json:"full_name"`
 	Description     string `json:"description"`
@@ -72,7 +72,7 @@ func newClient(h githost.Hosted, client *http.Client) *rest.Client {
 	return c
 }
 
-// Name implements rest.Driver. Gitea finds a renamed repository by its old name.
+// Name implements rest.Driver. Gitea also finds a renamed repository by its old name.
 func (d *driver) Name() string {
 	if d.repo != nil {
 		return d.repo.FullName
@@ -183,7 +183,7 @@ func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, 
 	return d.use(&edited), nil
 }
 
-// key is a deploy key in the API.
+// key is the API representation of a deploy key.
 type key struct {
 	ID       int64  `json:"id"`
 	Title    string `json:"title"`
@@ -226,7 +226,7 @@ func (s keys) Remove(ctx context.Context, k rest.Key) error {
 	return d.write(ctx, http.MethodDelete, d.path("keys", strconv.FormatInt(k.ID, 10)), nil, nil)
 }
 
-// request is a pull request in the API.
+// request is the API representation of a pull request.
 type request struct {
 	Number     int    `json:"number"`
 	URL        string `json:"html_url"`

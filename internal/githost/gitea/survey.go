@@ -127,7 +127,7 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, _ rest.Edits) 
 	return d.surveyBranch(ctx, want.Branch)
 }
 
-// surveyBranch returns why a push to the branch would be rejected.
+// surveyBranch returns the reason why a push to the branch would be rejected.
 func (d *driver) surveyBranch(ctx context.Context, name string) (string, error) {
 	var branch struct {
 		Protected   bool   `json:"protected"`
@@ -160,8 +160,8 @@ type rule struct {
 	Teams  []string `json:"push_whitelist_teams"`
 }
 
-// surveyRules returns why a push that creates the branch would be rejected. Only
-// administrators of the repository can read the rules.
+// surveyRules returns the reason why a push that creates the branch would be
+// rejected. Only administrators of the repository can read the rules.
 func (d *driver) surveyRules(ctx context.Context, name string) (string, error) {
 	if !d.repo.Permissions.Admin {
 		return "", nil

@@ -39,7 +39,7 @@ var rank = map[string]int{
 }
 
 // Access implements rest.Teams. The permission of a team applies to all its repositories, so bootstrap does not
-// change it: a team with a lower permission is an error.
+// change it, and returns an error for a team with a lower permission.
 func (s teams) Access(ctx context.Context, wanted githost.Team) (had string, err error) {
 	d := s.of
 	name := strings.ToLower(wanted.Name)

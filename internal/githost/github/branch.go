@@ -19,7 +19,7 @@ type branchRule struct {
 	RulesetID int64  `json:"ruleset_id"`
 }
 
-// ruleWords describe the rules that reject pushes to an existing branch.
+// ruleWords describes the rules that reject pushes to an existing branch.
 var ruleWords = map[string]string{
 	"pull_request":           "changes require a pull request",
 	"update":                 "pushes are restricted",
@@ -30,7 +30,7 @@ var ruleWords = map[string]string{
 	"code_scanning":          "code scanning is required",
 }
 
-// creationWords describe the rules that reject a push that creates the branch.
+// creationWords describes the rules that reject a push that creates the branch.
 var creationWords = map[string]string{"creation": "creation is restricted"}
 
 // branch is a branch of a repository and its protection.
@@ -41,8 +41,8 @@ type branch struct {
 	admin bool
 }
 
-// protected returns why a push to the branch would be rejected, "" if no reason is
-// known.
+// protected returns the reason why a push to the branch would be rejected, "" if
+// no reason is known.
 func (b branch) protected(ctx context.Context) (string, error) {
 	guarded, exists, err := b.read(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (b branch) rules(ctx context.Context, words map[string]string) ([]string, e
 	var rules []branchRule
 	err := b.of.get(ctx, fmt.Sprintf("repos/%s/rules/branches/%s?per_page=100", b.of.Hosted, url.PathEscape(b.name)), &rules)
 	if rest.Missing(err) || rest.Denied(err) {
-		return nil, nil // older servers and some plans have no rulesets
+		return nil, nil // older servers and some plans do not support rulesets
 	}
 	if err != nil {
 		return nil, b.of.API.Explain(ctx, fmt.Sprintf("reading the rules of branch %q of %s", b.name, b.of.Hosted), err)
@@ -141,7 +141,7 @@ func (b branch) protection(ctx context.Context, seen guardedBranch) ([]string, e
 	}
 	p, err := call(b.of.client.Repositories.GetBranchProtection(ctx, b.of.Hosted.Owner, b.of.Hosted.Name, b.name))
 	if rest.Missing(err) || rest.Denied(err) || errors.Is(err, github.ErrBranchNotProtected) {
-		return nil, nil // only rulesets protect it, or the token cannot read the protection
+		return nil, nil // only rulesets protect the branch, or the token cannot read the protection
 	}
 	if err != nil {
 		return nil, b.of.API.Explain(ctx, fmt.Sprintf("reading the protection of branch %q of %s", b.name, b.of.Hosted), err)

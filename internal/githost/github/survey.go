@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Read implements rest.Driver. It reads the account, the owner and the repository in parallel. If several fail, it
-// returns the error that causes the others.
+// Read implements rest.Driver. It reads the account, the owner and the repository in parallel. If several requests
+// fail, it returns the error that caused the others.
 func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	var reads sync.WaitGroup
 	var ofAccount, ofOwner, ofRepository error
@@ -196,7 +196,7 @@ func (d *driver) checkKeys(ctx context.Context) error {
 		}
 	}
 	if d.remote == nil {
-		return nil // the account that creates it is its administrator
+		return nil // the creator of a repository is its administrator
 	}
 	_, err := keys{d}.List(ctx)
 	return d.API.Explain(ctx, "listing the deploy keys of "+d.Name(), err)

@@ -66,7 +66,7 @@ func (d *driver) identify(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() (err error) {
-		// Versions before 15.5 do not have this request, and it rejects OAuth tokens.
+		// Versions before 15.5 do not support this request, and it does not accept OAuth tokens.
 		token, err = call(d.client.PersonalAccessTokens.GetSinglePersonalAccessToken(gitlab.WithContext(gctx)))
 		if code := rest.Status(err); code == 400 || code == 403 || code == 404 || code == 405 {
 			return nil

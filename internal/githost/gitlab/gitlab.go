@@ -38,7 +38,7 @@ type (
 	requests struct{ of *driver }
 )
 
-// withTokens is a repository on GitLab, which can create deploy tokens. It implements githost.Tokener.
+// withTokens is a repository on GitLab. It implements githost.Tokener, because GitLab can create deploy tokens.
 type withTokens struct {
 	*rest.Host
 	driver *driver
@@ -51,12 +51,12 @@ func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	for i, team := range h.Teams {
 		level := levelOf(team.Permission)
 		if level == gitlab.NoPermissions {
-			return nil, hint.Errorf("use one of "+strings.Join(Permissions()[:5], ", "), "GitLab has no permission %q for group %s", team.Permission, team.Name)
+			return nil, hint.Errorf("use one of "+strings.Join(Permissions()[:5], ", "), "invalid permission %q for GitLab group %s", team.Permission, team.Name)
 		}
 		h.Teams[i].Permission = roleOf(level)
 	}
-	// All kinds of tokens work as bearer tokens, and Go does not forward the
-	// Authorization header to another host.
+	// All kinds of tokens can be used as bearer tokens, and Go does not forward
+	// the Authorization header to another host.
 	lab, err := gitlab.NewOAuthClient(h.Token, gitlab.WithHTTPClient(client), gitlab.WithBaseURL(h.HTTPURL("/api/v4")), //nolint:staticcheck // as above
 		gitlab.WithoutRetries(), gitlab.WithCustomLimiter(unlimited{}))
 	if err != nil {

@@ -20,7 +20,7 @@ type Host struct {
 	open        func(githost.Hosted, *http.Client) (githost.Host, error)
 }
 
-// Hosts returns the kinds of Git hosts that bootstrap supports, by the names of package ci.
+// Hosts returns the kinds of Git hosts that bootstrap supports, keyed by their names in package ci.
 func Hosts() map[string]Host {
 	return map[string]Host{
 		ci.GitHub:          {github.Permissions(), host(github.New)},

@@ -99,8 +99,8 @@ func (e *RateLimitError) Error() string {
 	return fmt.Sprintf("%s rejects requests with this token until %s: rate limit exceeded", e.Host, e.Until.UTC().Format(time.RFC3339))
 }
 
-// limited returns the rate limit of a response, nil for none. Hosts respond with
-// 429, GitHub also with 403.
+// limited returns the error for a response to a rate-limited request, nil for
+// others. Hosts respond with 429, and GitHub also with 403.
 func (c Caller) limited(host string, response *http.Response) *RateLimitError {
 	h := response.Header
 	used := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"

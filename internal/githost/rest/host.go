@@ -47,7 +47,7 @@ type Keys interface {
 type Teams interface {
 	// Access returns the permission of a team as in [githost.Team], "" for none.
 	Access(ctx context.Context, team githost.Team) (string, error)
-	// Grant grants a team access. had is its current permission.
+	// Grant grants a team access. had is the current permission of the team.
 	Grant(ctx context.Context, team githost.Team, had string) error
 }
 
@@ -270,7 +270,7 @@ func (h *Host) RequestChange(ctx context.Context, change githost.Change) (githos
 		opened.Opened = true
 		return opened, nil
 	}
-	if Exists(err) { // opened in the meantime, or by a request whose response was lost
+	if Exists(err) { // opened in the meantime, possibly by a request whose response was lost
 		if found, findErr := h.Requests.Find(ctx, change); findErr != nil || found.Number != 0 {
 			return found, h.API.Explain(ctx, doing, findErr)
 		}

@@ -19,8 +19,8 @@ type Key struct {
 	Expired bool
 }
 
-// KeyPermitter is implemented by Keys that can change the permission of a key. On other hosts, a key with another
-// permission is removed and added again.
+// KeyPermitter is implemented by Keys that can change the permission of a key. On other hosts, a key with a
+// different permission is removed and added again.
 type KeyPermitter interface {
 	Permit(ctx context.Context, key Key) error
 }

@@ -23,7 +23,7 @@ type object struct {
 	Head []operation `json:"_hdraw_"`
 }
 
-// operation draws a polygon (p, or P with a filling) or Bézier curves (b).
+// operation draws a polygon (p, or P if it is filled) or Bézier curves (b).
 type operation struct {
 	Op     string       `json:"op"`
 	Points [][2]float64 `json:"points"`

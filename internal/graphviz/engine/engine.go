@@ -1,4 +1,4 @@
-// Package engine lays out graphs with Graphviz, which runs as WebAssembly without access to files, the environment and
+// Package engine lays out graphs with Graphviz, which runs as WebAssembly without access to files, the environment or
 // the network.
 package engine
 
@@ -49,7 +49,7 @@ type Engine struct {
 	compile func() (*compiled, error)
 }
 
-// compiled is the code of Graphviz for this processor.
+// compiled is Graphviz compiled for this processor.
 type compiled struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
@@ -183,7 +183,7 @@ func (p *program) call(name string, arguments ...uint32) uint32 {
 		return 0
 	}
 	if err != nil {
-		// The first line is the error, the others are the stack.
+		// The first line is the error, and the other lines are the stack trace.
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		p.fail(errors.New(first))
 		return 0

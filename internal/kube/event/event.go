@@ -63,8 +63,8 @@ func Of(o controllers.Object) Event {
 	return e
 }
 
-// Sort sorts events by time, and by resource version within a second, which is
-// the precision of their timestamps.
+// Sort sorts events by time, and events of the same second by resource version,
+// because timestamps have a precision of one second.
 func Sort(list []Event) {
 	slices.SortStableFunc(list, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.version, b.version))

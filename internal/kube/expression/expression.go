@@ -13,7 +13,7 @@ import (
 // Job is the job of the helper process that evaluates expressions, and the argument of its process.
 const Job helper.Call[Request, []Result] = "expression"
 
-// Environment is the set of variables and functions that an expression may use.
+// Environment identifies the variables and functions that an expression may use.
 type Environment string
 
 const (

@@ -155,7 +155,7 @@ func (f *Flags) Cluster() string {
 	return cmp.Or(f.Context(), f.overrides.ClusterInfo.Server, "in-cluster")
 }
 
-// InContext returns the flags with another context.
+// InContext returns a copy of the flags with a different context.
 func (f *Flags) InContext(name string) *Flags {
 	other := *f
 	other.overrides.CurrentContext = name

@@ -35,7 +35,7 @@ func (f *Flags) Clock(now func() time.Time) func() time.Time {
 // FromRecording reports whether the selected cluster after REST is a recording.
 func (f *Flags) FromRecording() bool { return !f.recordedAt.IsZero() }
 
-// recordedBy returns the time of the recording that the selected cluster serves, zero for others.
+// recordedBy returns the time of the recording that the selected cluster serves, zero for other clusters.
 func (f *Flags) recordedBy(raw api.Config) time.Time {
 	c, ok := raw.Contexts[f.contextOf(raw)]
 	if !ok {

@@ -6,17 +6,17 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstallHint returns the controller of a kind, and the install command for a Flux controller.
+// InstallHint returns the hint to install the controller of a kind, with the command for a Flux controller.
 func InstallHint(k controllers.Kind) string {
 	command := "flux install"
 	c, ok := controllers.Find(k.Controller)
 	if !ok {
-		return "it comes with " + k.Controller
+		return "install " + k.Controller
 	}
 	if c.Extra {
 		command += " --components-extra=" + c.Name
 	}
-	return fmt.Sprintf("it comes with the %s: %s", k.Controller, command)
+	return fmt.Sprintf("install %s: %s", k.Controller, command)
 }
 
 // InNamespace returns a description of a namespace for messages, "any namespace"

@@ -11,7 +11,7 @@ import (
 )
 
 // Masker removes secrets from recorded data. It remembers the values of credentials that it has
-// masked, and masks them in later messages and logs too.
+// masked, and also masks them in later messages and logs.
 type Masker struct{ known redact.Set }
 
 // hookPath matches the webhook path of a Receiver. The path is derived from the Receiver's token
@@ -63,7 +63,7 @@ func (m *Masker) annotations(metadata map[string]any) {
 	}
 }
 
-// settings masks the values of applications in the spec of a Flux object.
+// settings masks the configuration of applications in the spec of a Flux object.
 func (m *Masker) settings(spec map[string]any) {
 	for _, path := range settings {
 		at, last := spec, path[len(path)-1]
@@ -149,7 +149,7 @@ func (m *Masker) walk(name string, v any) any {
 	return v
 }
 
-// named masks the values of a list of names and values.
+// named masks the values in a list of name-value pairs.
 func (m *Masker) named(list []any) {
 	for _, item := range list {
 		pair, _ := item.(map[string]any)

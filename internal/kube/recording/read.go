@@ -32,7 +32,7 @@ type Raw struct {
 	Object json.RawMessage `json:"object,omitempty"`
 }
 
-// Read calls visit with each line after the header. The file is not trusted: its size is limited.
+// Read calls visit with each line after the header. The file is untrusted, so its size is limited.
 func Read(r io.Reader, visit func(Raw) error) (Header, error) {
 	var stored, size int64
 	zip, err := gzip.NewReader(bufio.NewReader(budget.Counted(r, 0, func(done, _ int64) { stored = done })))

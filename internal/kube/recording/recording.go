@@ -1,5 +1,6 @@
-// Package recording writes and reads recordings of clusters: one file without secrets that
-// contains the cluster state that read-only commands need. docs/recording.md describes the format.
+// Package recording writes and reads recordings of clusters: each is a file without secrets that
+// contains the cluster state that read-only commands require. docs/recording.md describes the
+// format.
 package recording
 
 import (
@@ -47,8 +48,8 @@ type Document struct {
 	Error *metav1.Status  `json:"error,omitempty"`
 }
 
-// IndexPath returns the path of the document with the Index of a source's artifact. No API server
-// serves it.
+// IndexPath returns the path of the document with the Index of a source's artifact. API servers
+// do not serve this path.
 func IndexPath(source controllers.ID) string {
 	return "/flux-recording/artifacts/" + source.Kind + "/" + source.Namespace + "/" + source.Name
 }

@@ -25,7 +25,7 @@ const (
 	maxValues = 2_000_000
 )
 
-// bounded returns a transport that limits responses: client-go reads them without a limit.
+// bounded returns a transport that limits the size of responses, which client-go reads without a limit.
 func bounded(next http.RoundTripper) http.RoundTripper {
 	return web.Wrap(next, func(r *http.Request, next http.RoundTripper) (*http.Response, error) {
 		response, err := next.RoundTrip(r)
@@ -72,7 +72,7 @@ func Open(ctx context.Context, request *rest.Request) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// HTTP/2 buffers 4 MiB, which can be gigabytes if they are compressed.
+	// HTTP/2 buffers 4 MiB, which can decompress to gigabytes.
 	return budget.Closing(budget.Interruptible(ctx, body), body), nil
 }
 
@@ -83,7 +83,7 @@ func Send(ctx context.Context, request *rest.Request) ([]byte, error) {
 	err := result.Error()
 	var exceeded *budget.ExceededError
 	if errors.As(err, &exceeded) {
-		return nil, exceeded // client-go adds that the request should be repeated
+		return nil, exceeded // client-go adds advice to retry the request
 	}
 	if err != nil {
 		return nil, err

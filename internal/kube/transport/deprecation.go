@@ -14,7 +14,7 @@ import (
 func dropDeprecation(r *http.Request, response *http.Response) {
 	applied := r.Method == http.MethodPost || r.Method == http.MethodPut ||
 		strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
-	// The address of the server may have a path.
+	// The server address may include a path.
 	_, path, _ := strings.Cut(r.URL.Path, "/apis/")
 	group, _, _ := strings.Cut(path, "/")
 	if !applied && slices.Contains(controllers.Groups(), group) {

@@ -25,7 +25,7 @@ func Opening(next http.RoundTripper) http.RoundTripper {
 			}
 			return next.RoundTrip(r)
 		}
-		// The other requests continue when the first one ends, even with an error.
+		// The other requests continue when the first one ends, even if it fails.
 		defer open()
 		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { open() }}
 		return next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))

@@ -1,5 +1,5 @@
 // Package transport sends requests to the API server: it bounds responses, retries idempotent requests, does not follow
-// redirects to other servers, and does not wait for a credential plugin that hangs.
+// redirects to other servers, and does not wait for hanging credential plugins.
 package transport
 
 import (
@@ -41,8 +41,8 @@ const (
 	statusBytes = 64 << 10
 )
 
-// retriesAfter returns the maximum number of retries after a status code, or after a lost
-// connection for 0. A 500 is often permanent, for example if a conversion webhook fails, so it is
+// retriesAfter returns the maximum number of retries for a status code; 0 means a lost
+// connection. A 500 is often permanent, for example if a conversion webhook fails, so it is
 // reported after two seconds. The responses of a restarting server or of its load balancer are
 // temporary.
 func retriesAfter(code int) int {
@@ -152,9 +152,9 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	return f
 }
 
-// invalidForSchema reports whether the API server rejected a server-side apply with
-// a 500 because the object does not match the schema of its kind: a field that is not
-// declared, or of another type. A retry would not change the result.
+// invalidForSchema reports whether the API server rejected a server-side apply with a
+// 500 because the object does not match the schema of its kind: a field is not
+// declared or has a different type. A retry would not change the result.
 func invalidForSchema(r *http.Request, response *http.Response) bool {
 	if r.Method != http.MethodPatch || response.StatusCode != http.StatusInternalServerError {
 		return false
@@ -165,7 +165,7 @@ func invalidForSchema(r *http.Request, response *http.Response) bool {
 // pathsMissing is the beginning of the message of an API server that is still starting.
 const pathsMissing = "the request has been made before all known HTTP paths have been installed"
 
-// peek returns the message of an error response, whose body can still be read.
+// peek returns the message of an error response. The body can still be read afterwards.
 func peek(response *http.Response) string {
 	if response == nil {
 		return ""
@@ -178,7 +178,7 @@ func peek(response *http.Response) string {
 	return messageIn(body)
 }
 
-// messageIn returns the message of a Status, "" for another body.
+// messageIn returns the message of a Status, "" for other response bodies.
 func messageIn(body []byte) string {
 	var status struct{ Kind, Message string }
 	if json.Unmarshal(body, &status) != nil || status.Kind != "Status" {
@@ -197,8 +197,8 @@ func (f *failure) again(r *http.Request, n int) bool {
 	return n < most && f.asked <= longestBackoff && (f.code == http.StatusTooManyRequests || idempotent(r))
 }
 
-// pause returns the time before the next attempt. It is random between half and all of the
-// backoff, so that clients do not retry at the same time.
+// pause returns the time before the next attempt. It is a random time between half and the
+// full backoff, so that clients do not retry at the same time.
 func (f *failure) pause(n int) time.Duration {
 	if f.asked > 0 {
 		return f.asked
@@ -211,8 +211,8 @@ func (f *failure) pause(n int) time.Duration {
 	return whole/2 + rand.N(whole/2) // not for secrets
 }
 
-// Reconnect returns the time before a response is requested again after its connection was lost for the nth time, counted
-// from 0. It returns false after too many times.
+// Reconnect returns the time to wait before requesting a response again after the connection was lost for the nth time,
+// counted from 0. It returns false after too many attempts.
 func Reconnect(n int) (time.Duration, bool) {
 	f := failure{}
 	return f.pause(n), n < retriesAfter(f.code)

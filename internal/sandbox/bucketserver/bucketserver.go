@@ -49,7 +49,7 @@ func Fail(w http.ResponseWriter, r *http.Request, status int, code, message stri
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_ = xml.NewEncoder(w).Encode(s3Error{Code: code, Message: message, Resource: r.URL.Path}) // the client sees that it is not complete
+		_ = xml.NewEncoder(w).Encode(s3Error{Code: code, Message: message, Resource: r.URL.Path}) // the client detects the incomplete response
 	}
 }
 
@@ -139,5 +139,5 @@ func (b *Bucket) list(w http.ResponseWriter, r *http.Request, query url.Values) 
 	}
 	l.Prefix, l.KeyCount, l.MaxKeys = encoded(l.Prefix), len(l.Contents), len(l.Contents)
 	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(l) // the client sees that it is not complete
+	_ = xml.NewEncoder(w).Encode(l) // the client detects the incomplete response
 }

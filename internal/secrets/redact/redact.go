@@ -38,8 +38,8 @@ func Text(s string, secrets ...string) string {
 	return s
 }
 
-// maskUserinfo does not mask a user name without a password in SSH URLs such as ssh://git@host,
-// where it is not a secret.
+// maskUserinfo masks the password of a URL or, without a password, the user name, except in
+// SSH URLs such as ssh://git@host, where the user name is not a secret.
 func maskUserinfo(match string) string {
 	scheme, rest, _ := strings.Cut(match, "://")
 	user, _, hasPassword := strings.Cut(strings.TrimSuffix(rest, "@"), ":")

@@ -208,7 +208,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes retained text that begins like a secret but is not one.
+// Flush writes retained text that looks like the beginning of a secret.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

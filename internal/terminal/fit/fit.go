@@ -32,7 +32,7 @@ func Cut(s string, width int) string {
 	return condition().Truncate(s, width-1, "") + "…"
 }
 
-// CutWords truncates a text as Cut does, without a space in front of the ellipsis.
+// CutWords truncates a text like Cut, but without a space before the ellipsis.
 func CutWords(s string, width int) string {
 	cut := Cut(s, width)
 	if cut == s {

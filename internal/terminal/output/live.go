@@ -197,7 +197,7 @@ func (l *Live) ready(i int) bool {
 	return ready >= 0 && l.rows[i].cells[ready] == "True"
 }
 
-// others returns the line that counts the rows that are not shown.
+// others returns the line with the number of rows that are not shown.
 func (l *Live) others(shown []int, screen Screen) string {
 	ready, rest := 0, 0
 	for i := range l.rows {

@@ -28,7 +28,7 @@ type options struct {
 // TemplateFunc returns the text of a Go template for an object in JSON.
 type TemplateFunc func(template string, object []byte) (string, error)
 
-// Templates sets the function that executes Go templates. Without it, printing in the format go-template is an error.
+// Templates sets the function that executes Go templates. Without it, the format go-template is not supported.
 func Templates(execute TemplateFunc) Option { return func(o *options) { o.execute = execute } }
 
 // NoHeader omits the headers of custom columns.
@@ -132,7 +132,7 @@ func (p *goTemplatePrinter) PrintObj(o runtime.Object, w io.Writer) error {
 	return err
 }
 
-// List returns a v1 List of the items, as kubectl prints.
+// List returns a v1 List of the items, as printed by kubectl.
 func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	return &unstructured.UnstructuredList{
 		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},

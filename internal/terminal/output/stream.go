@@ -40,7 +40,7 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 		s.widths[i] = max(fit.Width(h), roomFor[h])
 		s.reserve(i, s.widths[i])
 	}
-	// The width is limited, so that a long message later does not narrow other columns.
+	// The width is limited so that a later long message does not make other columns narrower.
 	last := len(s.widths) - 1
 	s.widths[last] = goodMessage
 	s.reserve(last, goodMessage)

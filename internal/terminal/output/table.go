@@ -1,4 +1,4 @@
-// Package output prints the results of commands: tables, and the -o formats of cli-runtime.
+// Package output prints the results of commands as tables or in the -o formats of cli-runtime.
 package output
 
 import (

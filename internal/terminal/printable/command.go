@@ -128,7 +128,7 @@ func marked(text string) answer {
 	return found
 }
 
-// workflow reports whether a line, without the space before it, begins with a workflow command of
+// workflow reports whether a line without leading white space begins with a workflow command of
 // GitHub, Gitea or Forgejo: "::name::" or "::name parameters::", but not with an IPv6 address.
 func workflow(text string) answer {
 	name, ok := strings.CutPrefix(text, "::")

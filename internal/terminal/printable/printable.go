@@ -21,7 +21,7 @@ func Text(s string) string { return escaped(s, text) }
 // other white space is escaped, so that differences are visible.
 func Value(s string) string { return escaped(s, value) }
 
-// form is the treatment of white space.
+// form specifies how white space is treated.
 type form int
 
 const (
@@ -46,7 +46,7 @@ func Lines(texts []string) []string {
 	return fit
 }
 
-// escaped replaces hidden characters, and line ends according to the form.
+// escaped replaces hidden characters, and white space according to the form.
 func escaped(s string, as form) string {
 	first := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
 	if first < 0 {

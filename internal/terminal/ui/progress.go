@@ -135,7 +135,7 @@ func (p *Progress) run(stop <-chan struct{}) {
 	}
 }
 
-// line returns the text, no wider than the terminal.
+// line returns the text, truncated to the width of the terminal.
 func (p *Progress) line(columns int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

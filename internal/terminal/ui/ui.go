@@ -75,7 +75,7 @@ func Colors(stream any, env func(string) string) bool {
 	return IsTerminal(stream) && env("CLICOLOR") != "0" && env("TERM") != "dumb"
 }
 
-// IsTerminal reports whether a stream is a terminal, or a writer that wraps one.
+// IsTerminal reports whether a stream is a terminal or a writer that wraps a terminal.
 func IsTerminal(stream any) bool {
 	f := file(stream)
 	return f != nil && term.IsTerminal(int(f.Fd()))
@@ -144,7 +144,7 @@ func (t *Terminal) Action(format string, args ...any) { t.message("►", color.F
 // Generate prints a message about content that is being generated.
 func (t *Terminal) Generate(format string, args ...any) { t.message("✚", color.FgCyan, format, args) }
 
-// Waiting prints a condition that the command waits for.
+// Waiting prints the condition for which the command waits.
 func (t *Terminal) Waiting(format string, args ...any) { t.message("◎", color.FgCyan, format, args) }
 
 // Success prints a completed action.

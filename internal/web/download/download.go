@@ -62,7 +62,7 @@ func New(agent string) *Client {
 	return client
 }
 
-// For returns a client for a server with its own certificates.
+// For returns a client for a server with custom certificates.
 func For(server web.Server, agent string) (*Client, error) {
 	server.ResponseTimeout = headerTime
 	client, err := web.Client{Server: server, UserAgent: agent, Redirects: web.Encrypted, Retry: web.Retry{Plan: plan}}.HTTP()
@@ -89,7 +89,7 @@ func plan(*http.Request) web.Decide {
 	}
 }
 
-// Get returns the body at a URL.
+// Get returns the response body for a URL.
 func (c *Client) Get(ctx context.Context, u *url.URL) (*File, error) {
 	if err := web.CheckEncrypted(u); err != nil {
 		return nil, err

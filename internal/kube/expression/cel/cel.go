@@ -1,4 +1,4 @@
-// Package cel evaluates CEL expressions with the library and the cost limits of Kubernetes.
+// Package cel evaluates CEL expressions with the Kubernetes CEL libraries and cost limits.
 package cel
 
 import (

@@ -108,7 +108,7 @@ func difference(err *verify.ErrNoMatchingCertificateIdentity) error {
 	return err
 }
 
-// trustedRoot returns the keys and certificates of Sigstore.
+// trustedRoot returns the Sigstore keys and certificates.
 func (t TUFRepository) trustedRoot(ctx context.Context, r sigstore.Request) (*root.TrustedRoot, error) {
 	if len(r.TrustedRoot) > 0 {
 		return root.NewTrustedRootFromJSON(r.TrustedRoot)

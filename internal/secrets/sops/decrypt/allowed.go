@@ -51,7 +51,7 @@ func (s *service) vaultAddresses() []string {
 	return strings.Split(list, ",")
 }
 
-// sameServer reports whether an address is on the server of an allowed one and below its path.
+// sameServer reports whether an address is on the same server as an allowed address and below its path.
 func sameServer(named, address string) bool {
 	want, err := url.Parse(strings.TrimSpace(named))
 	if err != nil || want.Host == "" {

@@ -109,8 +109,8 @@ func storeOf(r sops.Request) (sopslib.Store, error) {
 	return nil, fmt.Errorf("unknown encrypted document format %q", r.Format)
 }
 
-// authenticated reports which value cannot be decrypted. The errors of the library contain the
-// value, which may be unencrypted, instead of its path.
+// authenticated is a Cipher whose errors contain the path of the value that cannot be
+// decrypted. Library errors contain the value, which may be unencrypted, instead of the path.
 type authenticated struct {
 	aes.Cipher
 

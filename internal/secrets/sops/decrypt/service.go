@@ -92,7 +92,7 @@ func (s *service) Decrypt(_ context.Context, r *keyservice.DecryptRequest, _ ...
 	return &keyservice.DecryptResponse{Plaintext: key}, nil
 }
 
-// remote calls a key service, unless it failed before for the same key and credentials.
+// remote calls a key service unless it has already failed for the same key and credentials.
 func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]byte, error) {
 	name, ask := s.keyService(r)
 	id := fmt.Sprintf("%s %x", name, s.sum)
