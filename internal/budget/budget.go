@@ -1,7 +1,6 @@
-// Package budget limits the work that input from repositories, charts, registries
-// and clusters can cause. A Budget applies to a build or to the extraction of an
-// archive. Input that exceeds a limit is rejected before it is loaded into
-// memory.
+// Package budget limits the work that input from repositories, charts, registries and clusters can cause. A Budget
+// applies to a build or to the extraction of an archive. Input that exceeds a limit is rejected before it is loaded
+// into memory.
 package budget
 
 import (
@@ -32,9 +31,8 @@ type Limits struct {
 	Stored int64
 }
 
-// Default returns the limits of a build. They are about ten times the needs of
-// the largest manifest repositories, and keep the memory of a command below 1
-// GiB.
+// Default returns the limits of a build. They are about ten times the needs of the largest manifest repositories, and
+// keep the memory of a command below 1 GiB.
 func Default() Limits {
 	return Limits{
 		Bytes: 256 << 20, Files: 200_000, FileBytes: 32 << 20, Entries: 100_000,
@@ -42,8 +40,7 @@ func Default() Limits {
 	}
 }
 
-// Unpacking returns the limits of an archive that is extracted to disk and
-// never held in memory as a whole.
+// Unpacking returns the limits of an archive that is extracted to disk and never held in memory as a whole.
 func Unpacking() Limits {
 	return Limits{Bytes: 1 << 30, Files: 200_000, FileBytes: 1 << 30, Entries: 100_000}
 }
@@ -52,9 +49,8 @@ func Unpacking() Limits {
 // its own limits.
 const TreeFile = 128 << 20
 
-// TreeKinds limits the kinds in a tree, each of which requires a request.
-// TreeLists limits the namespaces in which each kind is listed. TreeDepth
-// limits the depth of the tree, since each level is indented further.
+// TreeKinds limits the kinds in a tree, each of which requires a request. TreeLists limits the namespaces in which
+// each kind is listed. TreeDepth limits the depth of the tree, since each level is indented further.
 const (
 	TreeKinds = 2000
 	TreeLists = 200_000

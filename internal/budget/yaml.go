@@ -9,8 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The limits of a YAML document. A parser uses up to 300 bytes of memory for a
-// node with two bytes of text.
+// The limits of a YAML document. A parser uses up to 300 bytes of memory for a node with two bytes of text.
 const (
 	maxNodes    = 2_000_000
 	maxExpanded = 1_000_000
@@ -43,8 +42,7 @@ func YAML(name string, text []byte) error {
 	}
 }
 
-// Nodes returns an upper bound for the number of nodes in a YAML or JSON text,
-// based on its separators.
+// Nodes returns an upper bound for the number of nodes in a YAML or JSON text, based on its separators.
 func Nodes(text []byte) int64 { return scan(text).nodes }
 
 // scanned holds the properties of a text that are determined without parsing it.
@@ -114,9 +112,8 @@ func (e *expansion) check(document *goyaml.Node) error {
 	return err
 }
 
-// weigh returns the weight of a node and its descendants. The weight of a node
-// with an anchor is computed once, so that the time is linear in the length of
-// the text.
+// weigh returns the weight of a node and its descendants. The weight of a node with an anchor is computed once, so
+// that the time is linear in the length of the text.
 func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	if at > 2*maxDepth {
 		return weight{}, exceeded(e.name, "the YAML is nested more than %d levels deep", maxDepth)

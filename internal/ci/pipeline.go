@@ -32,9 +32,8 @@ type PullRequest struct {
 	// Fork reports whether the branch is known to be in another repository.
 	Fork bool
 
-	// Commit is the commit that the system has checked out. If Merge is set, it
-	// may be the merge of the pull request into the target branch, and Into is
-	// the target commit of that merge, "" if unknown.
+	// Commit is the commit that the system has checked out. If Merge is set, it may be the merge of the pull request
+	// into the target branch, and Into is the target commit of that merge, "" if unknown.
 	Commit, Into string
 	Merge        bool
 	// Head is the last commit of the pull request, "" if unknown.
@@ -101,9 +100,8 @@ func number(text string) int {
 // maxEvent is the maximum size of a workflow's event file.
 const maxEvent = 32 << 20
 
-// readEvent reads fields for which there are no variables from the event of a
-// GitHub, Gitea or Forgejo workflow. If the event cannot be read, p is
-// unchanged.
+// readEvent reads fields for which there are no variables from the event of a GitHub, Gitea or Forgejo workflow. If
+// the event cannot be read, p is unchanged.
 func readEvent(env func(string) string, p *PullRequest) {
 	file, err := os.Open(env("GITHUB_EVENT_PATH"))
 	if err != nil {

@@ -125,8 +125,7 @@ func New(pool *helper.Pool, mask func(username, password string)) *Client {
 // Close stops the helper process.
 func (c *Client) Close() error { return c.process.Close() }
 
-// Login returns credentials of a provider for a registry. They are valid for a few hours at most and
-// are not stored.
+// Login returns credentials of a provider for a registry. They are valid for a few hours at most and are not stored.
 func (c *Client) Login(ctx context.Context, provider, registry string) (username, password string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -26,8 +26,7 @@ type GitRequest struct {
 	Provider string `json:"provider"`
 	// URL is the address of the repository.
 	URL string `json:"url"`
-	// App is the Secret data of a GitHub App. The other providers use the identity of the
-	// environment.
+	// App is the Secret data of a GitHub App. The other providers use the identity of the environment.
 	App map[string][]byte `json:"app,omitempty"`
 	// Proxy is the URL of the proxy for requests of a GitHub App, "" to use the proxy of the environment.
 	Proxy string `json:"proxy,omitempty"`

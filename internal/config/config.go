@@ -50,9 +50,8 @@ func homeOn(system string, env func(string) string) string {
 	return env("USERPROFILE")
 }
 
-// Apply sets every settable flag that is not on the command line, from the variable or else the
-// file. For each invalid value, it returns an error with the variable or the file, and it still
-// sets the other flags.
+// Apply sets every settable flag that is not on the command line, from the variable or else the file. For each
+// invalid value, it returns an error with the variable or the file, and it still sets the other flags.
 func Apply(flags *pflag.FlagSet, env func(string) string) error {
 	v := viper.New()
 	path := Path(env)

@@ -63,9 +63,8 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	return strings.TrimSpace(output.String()), nil
 }
 
-// stall returns environment variables that make git close an idle HTTP connection shortly after
-// the deadline of ctx, so that flux reports the deadline. The user's own variables take
-// precedence.
+// stall returns environment variables that make git close an idle HTTP connection shortly after the deadline of ctx,
+// so that flux reports the deadline. The user's own variables take precedence.
 func stall(ctx context.Context) []string {
 	wait := gitStall
 	if deadline, ok := ctx.Deadline(); ok {

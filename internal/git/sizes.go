@@ -18,13 +18,11 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// maxChain is the maximum number of deltas from which an object is restored. By default, Git
-// creates at most 50.
+// maxChain is the maximum number of deltas from which an object is restored. By default, Git creates at most 50.
 const maxChain = 4096
 
-// sizes reads the declared sizes of objects without inflating them. go-git inflates an object, its
-// delta and all bases of the delta before it returns the size, and a gigabyte of zeros takes only
-// a megabyte in a pack.
+// sizes reads the declared sizes of objects without inflating them. go-git inflates an object, its delta and all
+// bases of the delta before it returns the size, and a gigabyte of zeros takes only a megabyte in a pack.
 type sizes struct {
 	dir    *dotgit.DotGit
 	packs  []*pack
@@ -150,9 +148,8 @@ func openPack(dir *dotgit.DotGit, hash plumbing.Hash) (*pack, error) {
 	return p, nil
 }
 
-// sizes returns the size of the object at an offset, and the largest size that must be inflated
-// for it, including its delta and the bases with their deltas. It stops at the first size that
-// is too large.
+// sizes returns the size of the object at an offset, and the largest size that must be inflated for it, including its
+// delta and the bases with their deltas. It stops at the first size that is too large.
 func (p *pack) sizes(offset int64) (size, largest int64, err error) {
 	var chain []int64
 	for range maxChain {

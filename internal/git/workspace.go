@@ -19,9 +19,8 @@ type Workspace struct {
 	Git bool
 }
 
-// Around returns the Git work tree that contains a directory. Outside of Git, the root is the
-// current directory if it contains the directory, else the directory itself. Files above the root
-// are never read.
+// Around returns the Git work tree that contains a directory. Outside of Git, the root is the current directory if it
+// contains the directory, else the directory itself. Files above the root are never read.
 func Around(folder string) (Workspace, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {

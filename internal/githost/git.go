@@ -11,8 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// Git is a repository on a Git server without an API. The user creates the
-// repository and grants keys access to it.
+// Git is a repository on a Git server without an API. The user creates the repository and grants keys access to it.
 type Git struct {
 	// Access contains the credentials and the URL, as returned by ParseURL.
 	Access Access

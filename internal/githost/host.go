@@ -1,6 +1,5 @@
-// Package githost defines the Git hosts that bootstrap supports. A type that
-// implements [Host] creates and updates the repository on a host and grants the
-// cluster access to it. [Hosted] contains the configuration for hosts with an
+// Package githost defines the Git hosts that bootstrap supports. A type that implements [Host] creates and updates
+// the repository on a host and grants the cluster access to it. [Hosted] contains the configuration for hosts with an
 // API.
 package githost
 
@@ -11,18 +10,15 @@ import (
 
 // Host is a Git host.
 type Host interface {
-	// Survey reads the state of the repository and returns an error for
-	// anything that would make Ensure, DeployKey or a push fail, such as an
-	// invalid token or a missing scope. It makes no changes.
+	// Survey reads the state of the repository and returns an error for anything that would make Ensure, DeployKey or
+	// a push fail, such as an invalid token or a missing scope. It makes no changes.
 	Survey(ctx context.Context, want Want) (Survey, error)
 	// Ensure makes the changes that Survey returned, and returns the repository.
 	// It is idempotent, and requires a successful Survey.
 	Ensure(ctx context.Context) (Repository, error)
-	// DeployKey grants a key read access to the repository. It replaces a
-	// deploy key that has the same title but is a different key or has
-	// different permissions, and adds the new key first. With KeepOthers, it
-	// only adds the key and, on a host with unique titles, may rename the
-	// others.
+	// DeployKey grants a key read access to the repository. It replaces a deploy key that has the same title but is a
+	// different key or has different permissions, and adds the new key first. With KeepOthers, it only adds the key
+	// and, on a host with unique titles, may rename the others.
 	DeployKey(ctx context.Context, key DeployKey) error
 }
 
@@ -35,8 +31,7 @@ type Preparer interface {
 
 // Requester is a Host with pull requests or merge requests.
 type Requester interface {
-	// RequestChange opens a pull request, or returns an open pull request for
-	// the same branches.
+	// RequestChange opens a pull request, or returns an open pull request for the same branches.
 	RequestChange(ctx context.Context, change Change) (Request, error)
 }
 
@@ -111,9 +106,8 @@ type DeployKey struct {
 	Title string
 	// Public is the key in the format of authorized_keys files.
 	Public string
-	// KeepOthers keeps other keys with the same title, because the cluster uses
-	// one of them until it has fetched with the new key. DeployKey is then
-	// called again without KeepOthers.
+	// KeepOthers keeps other keys with the same title, because the cluster uses one of them until it has fetched with
+	// the new key. DeployKey is then called again without KeepOthers.
 	KeepOthers bool
 }
 

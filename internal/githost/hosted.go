@@ -18,10 +18,8 @@ type Hosted struct {
 	Token string
 	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
-	// Origin is the variable that sets Hostname, "" for the flag --hostname,
-	// TokenOrigin the variable that sets the token, and CAOrigin the variable
-	// that sets the CA certificates, "" for --ca-file. Error hints refer to
-	// them.
+	// Origin is the variable that sets Hostname, "" for the flag --hostname, TokenOrigin the variable that sets the
+	// token, and CAOrigin the variable that sets the CA certificates, "" for --ca-file. Error hints refer to them.
 	Origin, TokenOrigin, CAOrigin string
 
 	// Owner is the user, organization, project or group, with slashes before subgroups.
@@ -80,8 +78,7 @@ func (h Hosted) HTTPURL(path string) string {
 	return u.String()
 }
 
-// SSHURL returns the SSH URL of a path on the host. It omits the port of
-// Hostname, which applies to HTTP.
+// SSHURL returns the SSH URL of a path on the host. It omits the port of Hostname, which applies to HTTP.
 func (h Hosted) SSHURL(path string) string {
 	u := url.URL{Scheme: "ssh", User: url.User("git"), Host: bare(url.URL{Host: h.Hostname}), Path: "/" + strings.TrimPrefix(path, "/")}
 	if h.SSHUsername != "" {

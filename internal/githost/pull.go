@@ -11,16 +11,14 @@ import (
 // PullRequest is an open pull request or merge request of a repository, with its
 // comments and the statuses of its commits.
 type PullRequest interface {
-	// Comments returns the comments, by any account, whose first line is the
-	// given line, oldest first.
+	// Comments returns the comments, by any account, whose first line is the given line, oldest first.
 	Comments(ctx context.Context, first string) ([]Comment, error)
 	// Account returns the author of the comments that this token adds.
 	Account(ctx context.Context) (Author, error)
 	// AddComment adds a comment.
 	AddComment(ctx context.Context, text string) (Comment, error)
-	// EditComment replaces the text of a comment. It returns ErrCommentDeleted
-	// or ErrCommentChanged if the comment was deleted or edited after Comments
-	// returned it.
+	// EditComment replaces the text of a comment. It returns ErrCommentDeleted or ErrCommentChanged if the comment
+	// was deleted or edited after Comments returned it.
 	EditComment(ctx context.Context, c Comment, text string) (Comment, error)
 	// DeleteComment deletes a comment.
 	DeleteComment(ctx context.Context, c Comment) error

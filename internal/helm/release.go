@@ -1,5 +1,4 @@
-// Package helm reads Helm's release storage: one Secret per revision, in the
-// namespace of the release.
+// Package helm reads Helm's release storage: one Secret per revision, in the namespace of the release.
 package helm
 
 import (
@@ -49,14 +48,12 @@ type Release struct {
 	ApplyMethod string `json:"apply_method"`
 }
 
-// History contains the newest and the deployed revision of a release, which
-// differ after a failed upgrade.
+// History contains the newest and the deployed revision of a release, which differ after a failed upgrade.
 type History struct {
 	Last, Deployed *Release
 }
 
-// sizeMax is the maximum size of a decompressed release. The size of a Secret
-// is at most 1 MiB.
+// sizeMax is the maximum size of a decompressed release. The size of a Secret is at most 1 MiB.
 const sizeMax = 128 << 20
 
 // Read returns the history of a release, or nil if there is none.
@@ -123,9 +120,8 @@ func (r revision) read(ctx context.Context, client *kube.Client, namespace strin
 	return found, nil
 }
 
-// Of decodes the release in a Helm Secret: JSON, which all but old versions of
-// Helm compress, encoded in base64 twice, by Helm and by the API. Errors do not
-// contain any of its content.
+// Of decodes the release in a Helm Secret: JSON, which all but old versions of Helm compress, encoded in base64
+// twice, by Helm and by the API. Errors do not contain any of its content.
 func Of(secret controllers.Object) (*Release, error) {
 	text, err := base64.StdEncoding.DecodeString(controllers.Path{"data.release"}.String(secret))
 	if err != nil {

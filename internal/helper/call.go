@@ -10,9 +10,8 @@ import (
 // flux-helper registers the Handler.
 type Call[In, Out any] string
 
-// Do runs the job in a process. The title describes the job in errors, for example "rendering chart
-// podinfo". If the job fails, Do returns an *Error, or a *budget.ExceededError if a limit is
-// exceeded.
+// Do runs the job in a process. The title describes the job in errors, for example "rendering chart podinfo". If the
+// job fails, Do returns an *Error, or a *budget.ExceededError if a limit is exceeded.
 func (c Call[In, Out]) Do(ctx context.Context, p *Process, title string, input In) (Out, error) {
 	return c.DoWithQueries(ctx, p, title, input, nil)
 }

@@ -20,10 +20,9 @@ const (
 
 // LimitMemory limits the memory of this process. It calls exit when the limit is exceeded.
 //
-// The garbage collector keeps the memory below three quarters of the limit if possible. The memory
-// is measured every few milliseconds. If it grows faster, the process exceeds the data limit of the
-// system and ends. The address space is not limited, because the Go runtime reserves more of it
-// than it needs.
+// The garbage collector keeps the memory below three quarters of the limit if possible. The memory is measured every
+// few milliseconds. If it grows faster, the process exceeds the data limit of the system and ends. The address space
+// is not limited, because the Go runtime reserves more of it than it needs.
 func LimitMemory(ctx context.Context, exit func(code int)) error {
 	debug.SetMemoryLimit(budget.HelperMemory / 4 * 3)
 	if err := limitData(budget.HelperData); err != nil {

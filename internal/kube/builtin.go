@@ -10,9 +10,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstalledCRD is the name of a CustomResourceDefinition that is part of every
-// installation of Flux. Its labels contain the version and the manager of the
-// installation.
+// InstalledCRD is the name of a CustomResourceDefinition that is part of every installation of Flux. Its labels
+// contain the version and the manager of the installation.
 const InstalledCRD = "gitrepositories.source.toolkit.fluxcd.io"
 
 // BuiltIn returns the resource of a built-in Kubernetes kind.

@@ -77,9 +77,8 @@ func newStreams(cfg *rest.Config) (rest.Interface, error) {
 
 // newRaw returns a client for requests to arbitrary paths.
 func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
-	// The codecs of the dynamic client are sufficient, because Status is the only
-	// type to decode. The scheme of client-go would register all Kubernetes types on
-	// each start.
+	// The codecs of the dynamic client are sufficient, because Status is the only type to decode. The scheme of
+	// client-go would register all Kubernetes types on each start.
 	plain := dynamic.ConfigFor(cfg)
 	plain.GroupVersion = &schema.GroupVersion{}
 	raw, err := rest.RESTClientForConfigAndClient(plain, httpClient)

@@ -87,8 +87,7 @@ func (d Discovery) AllApplicable(ctx context.Context) (resources []Resource, unk
 	return resources, unknown, nil
 }
 
-// applicable reports whether objects of a resource can be applied, which excludes subresources and
-// reviews.
+// applicable reports whether objects of a resource can be applied, which excludes subresources and reviews.
 func applicable(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/")
 }
@@ -116,9 +115,8 @@ func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) 
 	return v, nil
 }
 
-// Supports reports whether a version is at least the oldest supported patch
-// version of its minor version. It also returns the constraint that applies to the
-// minor version, such as ">=1.33.0-0".
+// Supports reports whether a version is at least the oldest supported patch version of its minor version. It also
+// returns the constraint that applies to the minor version, such as ">=1.33.0-0".
 func Supports(v *version.Version, oldest []string) (constraint string, supported bool, err error) {
 	for i, text := range oldest {
 		// The pre-release suffix allows vendor builds such as 1.33.0-gke.1.

@@ -224,9 +224,8 @@ func versionOf(o controllers.Object) string {
 	return controllers.Path{"metadata.resourceVersion"}.String(o)
 }
 
-// expired reports whether a watch cannot start at its resourceVersion because the version has
-// expired, or because the server was restored from a backup and has not reached that version
-// yet.
+// expired reports whether a watch cannot start at its resourceVersion because the version has expired, or because the
+// server was restored from a backup and has not reached that version yet.
 func expired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)

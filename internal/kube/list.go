@@ -62,10 +62,9 @@ func (s Selection) fields() string {
 	return strings.TrimSuffix("metadata.name="+s.Name+","+s.Fields, ",")
 }
 
-// List calls each with every selected object while it reads the response, so that a long list
-// requires memory for only one object at a time. It returns the resourceVersion of the list. Long
-// responses are compressed, which reduces their size to about a fifteenth and is not slower even
-// on a local connection.
+// List calls each with every selected object while it reads the response, so that a long list requires memory for
+// only one object at a time. It returns the resourceVersion of the list. Long responses are compressed, which reduces
+// their size to about a fifteenth and is not slower even on a local connection.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
 	var read int64
 	for next := ""; ; {

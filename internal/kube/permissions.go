@@ -79,9 +79,8 @@ type Access struct{ raw rest.Interface }
 // Access returns a client that reads the permissions of the user.
 func (c *Client) Access() Access { return Access{c.raw} }
 
-// Check returns a *DeniedError if the user lacks one of the permissions. It first checks whether
-// the user has all permissions, so that a single request is sufficient for cluster
-// administrators.
+// Check returns a *DeniedError if the user lacks one of the permissions. It first checks whether the user has all
+// permissions, so that a single request is sufficient for cluster administrators.
 func (a Access) Check(ctx context.Context, permissions []Permission) error {
 	everything, err := a.May(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil || everything {

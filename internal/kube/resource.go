@@ -45,8 +45,7 @@ func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions caches discovered groups and the served versions of kinds that WithServedVersion has
-// determined.
+// versions caches discovered groups and the served versions of kinds that WithServedVersion has determined.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup

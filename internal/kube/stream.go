@@ -12,10 +12,9 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Most of a long list is data that tables do not show: managedFields, inventories,
-// Helm values. encoding/json would decode all of it, so lists are read token by
-// token, and omitted fields are skipped. Repeated strings share memory, for up to
-// remembered different strings of at most repeatable bytes.
+// Most of a long list is data that tables do not show: managedFields, inventories, Helm values. encoding/json would
+// decode all of it, so lists are read token by token, and omitted fields are skipped. Repeated strings share memory,
+// for up to remembered different strings of at most repeatable bytes.
 const (
 	repeatable = 40
 	remembered = 2048

@@ -21,9 +21,8 @@ type Upserted struct {
 	Resource Resource
 }
 
-// Upsert creates or updates an object with server-side apply, which keeps the fields of other
-// managers unless the object contains them. With dryRun the server validates the object but
-// does not store it.
+// Upsert creates or updates an object with server-side apply, which keeps the fields of other managers unless the
+// object contains them. With dryRun the server validates the object but does not store it.
 func Upsert(ctx context.Context, c *Client, o *unstructured.Unstructured, dryRun bool) (Upserted, error) {
 	u := Upserted{}
 	try := func(r Resource) (err error) {

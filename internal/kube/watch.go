@@ -11,9 +11,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// maxRefusals is the maximum number of consecutive rejections of a watch that was
-// previously accepted. A restarting server rejects requests until it has loaded its
-// authorization rules.
+// maxRefusals is the maximum number of consecutive rejections of a watch that was previously accepted. A restarting
+// server rejects requests until it has loaded its authorization rules.
 const maxRefusals = 25
 
 // Bound returns a context with a deadline, for an operation whose context has no deadline.

@@ -135,8 +135,7 @@ func (d Discovery) NamedIn(ctx context.Context, gv schema.GroupVersion, word str
 	return Resource{}, missing
 }
 
-// NamedInGroup returns the resource with a name in an API group, in all served versions,
-// the preferred version first.
+// NamedInGroup returns the resource with a name in an API group, in all served versions, the preferred version first.
 func (d Discovery) NamedInGroup(ctx context.Context, group, word string) ([]Resource, error) {
 	root := "/apis"
 	if group == "" {

@@ -71,9 +71,8 @@ type wanted struct {
 	exact bool
 }
 
-// is reports whether a name in an archive is the name of the program. Names that point outside
-// of the archive never match, although the program is not extracted under its name in the
-// archive.
+// is reports whether a name in an archive is the name of the program. Names that point outside of the archive never
+// match, although the program is not extracted under its name in the archive.
 func (w wanted) is(name string) bool {
 	name = path.Clean(name)
 	return name == w.path || !w.exact && path.Base(name) == w.path && filepath.IsLocal(name)

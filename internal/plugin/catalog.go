@@ -36,9 +36,8 @@ type Catalog struct {
 	client *download.Client
 }
 
-// OpenCatalog returns the catalog at an address: a URL, a directory, or the path of
-// catalog.yaml in one of them. It sends no request. agent is the User-Agent header of
-// requests.
+// OpenCatalog returns the catalog at an address: a URL, a directory, or the path of catalog.yaml in one of them. It
+// sends no request. agent is the User-Agent header of requests.
 func OpenCatalog(address, agent string) (*Catalog, error) {
 	address = strings.TrimSuffix(address, "/"+indexFile)
 	if !strings.Contains(address, "://") {
@@ -60,9 +59,8 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	return &Catalog{Address: web.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
-// directoryOf returns the directory that a file URL refers to on an operating system. On Windows, the path
-// of file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is
-// the server.
+// directoryOf returns the directory that a file URL refers to on an operating system. On Windows, the path of
+// file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the server.
 func directoryOf(system string, u *url.URL) string {
 	if system != "windows" {
 		return u.Path

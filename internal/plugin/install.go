@@ -30,9 +30,8 @@ type Directory struct {
 	Downloaded func(done, total int64)
 }
 
-// Install downloads and verifies a release, and installs it in place of any other version. After an
-// error, or if the process is killed, the directory contains either the old program and receipt or
-// the new program and receipt.
+// Install downloads and verifies a release, and installs it in place of any other version. After an error, or if the
+// process is killed, the directory contains either the old program and receipt or the new program and receipt.
 func (f Directory) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
 		return fmt.Errorf("creating the plugin directory: %w", err)

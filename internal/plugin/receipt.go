@@ -13,8 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// Receipt records the installation of a plugin. It is stored next to the program, in the format
-// of Flux 2.9.
+// Receipt records the installation of a plugin. It is stored next to the program, in the format of Flux 2.9.
 type Receipt struct {
 	Name        string   `yaml:"name" json:"name"`
 	Version     string   `yaml:"version" json:"version"`

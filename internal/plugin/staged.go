@@ -60,8 +60,7 @@ func (s staged) remove() error {
 	return errors.Join(failed...)
 }
 
-// recover completes installations that killed processes have partly committed, and removes
-// all other temporary files.
+// recover completes installations that killed processes have partly committed, and removes all other temporary files.
 func (f Directory) recover() error {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {

@@ -51,8 +51,7 @@ var providers = map[string]provider{
 	},
 }
 
-// explainLogin adds a hint to the error of a failed login with a cloud provider. It returns nil
-// for other errors.
+// explainLogin adds a hint to the error of a failed login with a cloud provider. It returns nil for other errors.
 func explainLogin(err error) error {
 	var failed *cloud.Error
 	switch {

@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// List returns the artifacts of a repository with the requested tags, sorted by
-// tag in reverse order. Signatures and attestations of artifacts are not
-// listed.
+// List returns the artifacts of a repository with the requested tags, sorted by tag in reverse order. Signatures and
+// attestations of artifacts are not listed.
 func List(ctx context.Context, address string, wanted func(tag string) bool, access Access) ([]Artifact, error) {
 	repository, options, err := access.repository(ctx, address)
 	if err != nil {

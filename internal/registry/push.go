@@ -19,8 +19,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// configMedia is the configuration media type by which source-controller recognizes Flux
-// artifacts.
+// configMedia is the configuration media type by which source-controller recognizes Flux artifacts.
 const configMedia = "application/vnd.cncf.flux.config.v1+json"
 
 // The annotations that describe the origin of an artifact.
@@ -123,9 +122,8 @@ func assemble(archive []byte, as media, annotations map[string]string, created t
 	return mutate.Append(annotated, mutate.Addendum{Layer: layer})
 }
 
-// Tag adds tags to an artifact. It validates the tag names and fetches the artifact before it sets
-// the first tag. Even if it returns an error, it returns the tags that were set, because the
-// registry may reject only some of them.
+// Tag adds tags to an artifact. It validates the tag names and fetches the artifact before it sets the first tag.
+// Even if it returns an error, it returns the tags that were set, because the registry may reject only some of them.
 func Tag(ctx context.Context, address string, tags []string, access Access) ([]Artifact, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {

@@ -44,8 +44,7 @@ type Access struct {
 	// Restrict returns a transport that rejects requests to some hosts, and Wrap one that observes them. Both may be nil.
 	Restrict func(*http.Transport) http.RoundTripper
 	Wrap     func(http.RoundTripper) http.RoundTripper
-	// Progress is called with the number of bytes sent or received so far and the total number. It
-	// may be nil.
+	// Progress is called with the number of bytes sent or received so far and the total number. It may be nil.
 	Progress func(done, total int64)
 }
 

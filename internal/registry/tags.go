@@ -12,8 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// The limits of a repository's tag list, which a registry sends in pages: 32 MiB contain about
-// 500,000 tags.
+// The limits of a repository's tag list, which a registry sends in pages: 32 MiB contain about 500,000 tags.
 const (
 	maxTagBytes = 32 << 20
 	maxTagPages = 5000

@@ -1,5 +1,4 @@
-// Package release downloads the manifests of Flux releases that are not
-// embedded.
+// Package release downloads the manifests of Flux releases that are not embedded.
 package release
 
 import (
@@ -39,8 +38,7 @@ type Manifests struct {
 	Version string
 	// Archive is the content of the release file manifests.tar.gz.
 	Archive []byte
-	// Unverified is true for an old release without a published checksum of the
-	// archive.
+	// Unverified is true for an old release without a published checksum of the archive.
 	Unverified bool
 }
 
@@ -82,8 +80,7 @@ func Latest(ctx context.Context, agent string) (string, error) {
 	return Normalize(path.Base(target.Path))
 }
 
-// Fetch downloads the manifests of a version and verifies their published
-// checksum. The version must be normalized.
+// Fetch downloads the manifests of a version and verifies their published checksum. The version must be normalized.
 func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	client := download.New(agent)
 	folder := Address + "/download/" + version + "/"

@@ -234,8 +234,7 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 	return address, repository.Push(ctx, func(error) {})
 }
 
-// Replace commits new content to a repository from Serve. It makes no commit if the files are
-// unchanged.
+// Replace commits new content to a repository from Serve. It makes no commit if the files are unchanged.
 func (s *Sandbox) Replace(ctx context.Context, address string, before, files map[string][]byte, now time.Time) (err error) {
 	repository, err := remote.Open(ctx, s.Remote(address), Branch)
 	if err != nil {

@@ -22,9 +22,8 @@ type Branch struct {
 	branch     plumbing.ReferenceName
 	store      *store
 
-	// head is the parent of the next commit: the newest commit of the branch,
-	// or of the default branch if the branch is new, or zero in an empty
-	// repository.
+	// head is the parent of the next commit: the newest commit of the branch, or of the default branch if the branch
+	// is new, or zero in an empty repository.
 	head plumbing.Hash
 	// base is the fetched commit.
 	base plumbing.Hash
@@ -34,8 +33,7 @@ type Branch struct {
 	extraParent plumbing.Hash
 	// added holds the objects of the commits to push.
 	added []plumbing.Hash
-	// unsent holds all local objects that have not been pushed, including the objects of dropped
-	// commits.
+	// unsent holds all local objects that have not been pushed, including the objects of dropped commits.
 	unsent map[plumbing.Hash]bool
 }
 
@@ -216,9 +214,8 @@ func encode(into func(plumbing.EncodedObject) error) ([]byte, error) {
 // commit again and push.
 var ErrNonFastForward = errors.New("non-fast-forward: the branch has new commits on the server")
 
-// Push pushes the added commits. If the connection is lost before the server
-// confirms the push, Push reads the branch again, and calls arrived with the
-// connection error if the branch contains the commits.
+// Push pushes the added commits. If the connection is lost before the server confirms the push, Push reads the branch
+// again, and calls arrived with the connection error if the branch contains the commits.
 func (b *Branch) Push(ctx context.Context, arrived func(error)) error {
 	if b.head == b.known {
 		return nil
@@ -242,9 +239,8 @@ func (b *Branch) Push(ctx context.Context, arrived func(error)) error {
 	return nil
 }
 
-// checkPushed reads the branch after a failed push. The push may have succeeded before the
-// connection was lost, or may have been rejected because of another push, which servers report with
-// different messages.
+// checkPushed reads the branch after a failed push. The push may have succeeded before the connection was lost, or
+// may have been rejected because of another push, which servers report with different messages.
 func (b *Branch) checkPushed(ctx context.Context, err error) (pushed bool, failed error) {
 	var lost *unconfirmedError
 	unconfirmed := errors.As(err, &lost)

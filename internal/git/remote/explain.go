@@ -72,8 +72,7 @@ const (
 	retry = "run the command again; if it fails again, check the logs of the Git server and of the proxies in front of it"
 )
 
-// describeFault returns the problem and the remedy for a server or network fault, or "" for other
-// errors.
+// describeFault returns the problem and the remedy for a server or network fault, or "" for other errors.
 func describeFault(ctx context.Context, host string, err error) (problem, hint string) {
 	var lostPush *lostPushError
 	var unconfirmed *unconfirmedError

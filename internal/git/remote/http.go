@@ -27,9 +27,8 @@ func (r Repository) client(ctx context.Context, stop context.CancelCauseFunc) (t
 	return githttp.NewClient(&http.Client{Transport: r.bounds().transport(next, stop)}), nil
 }
 
-// httpTransport returns the default transport, or a transport with the
-// certificates and the proxy of the remote that closes its connections when ctx
-// ends.
+// httpTransport returns the default transport, or a transport with the certificates and the proxy of the remote that
+// closes its connections when ctx ends.
 func (r Repository) httpTransport(ctx context.Context) (http.RoundTripper, error) {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok || len(r.CABundle)+len(r.Cert)+len(r.Key) == 0 && r.Proxy.URL == "" {

@@ -67,8 +67,7 @@ func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *pa
 	return &unconfirmedError{err: err, message: oneLine(messages.String())}
 }
 
-// rejectedByStatus reports whether an error is an HTTP status that means that
-// the server rejected a push.
+// rejectedByStatus reports whether an error is an HTTP status that means that the server rejected a push.
 func rejectedByStatus(err error) bool {
 	if errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) || errors.Is(err, transport.ErrRepositoryNotFound) {
 		return true

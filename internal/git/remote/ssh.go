@@ -21,9 +21,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// sshSession is a Git command on an SSH server. The transport of go-git has no
-// timeout for the handshake and the start of the command, waits ten seconds for
-// error messages, and reads references without a limit.
+// sshSession is a Git command on an SSH server. The transport of go-git has no timeout for the handshake and the
+// start of the command, waits ten seconds for error messages, and reads references without a limit.
 type sshSession struct {
 	client  *ssh.Client
 	command *ssh.Session

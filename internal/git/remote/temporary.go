@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Repositories are fetched into temporary directories. A killed process leaves
-// its directory behind; a later process removes it after a day. Only
-// directories with the name prefix and the marker of this program are removed.
+// Repositories are fetched into temporary directories. A killed process leaves its directory behind; a later process
+// removes it after a day. Only directories with the name prefix and the marker of this program are removed.
 const (
 	folderPrefix = "flux-repository-"
 	marker       = "flux-temporary"

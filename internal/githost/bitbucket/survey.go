@@ -168,8 +168,7 @@ var restrictionWords = map[string]string{
 	"pull-request-only": "changes require a pull request",
 }
 
-// protected returns the reason why a push to the branch would be rejected, "" if
-// no reason is known.
+// protected returns the reason why a push to the branch would be rejected, "" if no reason is known.
 func (d *driver) protected(ctx context.Context, branch string) (string, error) {
 	rules, err := list[restriction](ctx, d, d.path(branchAPI, "restrictions"), nil)
 	if err != nil {
@@ -232,10 +231,9 @@ func (d *driver) applies(ctx context.Context, rule restriction, branch string) (
 
 var patternPart = regexp.MustCompile(`\*\*/|\*\*|\*|\?|[^*?]+`)
 
-// matchesPattern reports whether a branch matches a Bitbucket pattern: ? matches
-// one character, * any characters within a path segment, and ** any segments. A
-// pattern that ends in a slash matches everything below it, and a match may start
-// at any segment.
+// matchesPattern reports whether a branch matches a Bitbucket pattern: ? matches one character, * any characters
+// within a path segment, and ** any segments. A pattern that ends in a slash matches everything below it, and a match
+// may start at any segment.
 func matchesPattern(pattern, branch string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"

@@ -32,9 +32,8 @@ func (d *driver) identify(ctx context.Context) error {
 	return d.API.Explain(ctx, doing, err)
 }
 
-// checkScopes returns an error if the token has no scope for a POST request. It
-// sends an empty request, which no server accepts, because the API provides no
-// list of a token's scopes.
+// checkScopes returns an error if the token has no scope for a POST request. It sends an empty request, which no
+// server accepts, because the API provides no list of a token's scopes.
 func (d *driver) checkScopes(ctx context.Context, path string) error {
 	err := d.write(ctx, http.MethodPost, path, map[string]any{}, nil)
 	switch rest.Status(err) {
@@ -75,8 +74,7 @@ func requiredScopes(err error) []string {
 	return strings.Fields(found[1])
 }
 
-// tokenScopes returns the token's scopes for a rejected request, nil if the
-// server does not list them.
+// tokenScopes returns the token's scopes for a rejected request, nil if the server does not list them.
 func tokenScopes(err error) []string {
 	found := scopeMessage.FindStringSubmatch(rest.Message(err))
 	if found == nil || found[2] == "" {

@@ -78,9 +78,8 @@ func (d *driver) noOwner(ctx context.Context) error {
 		"organization %s does not exist on %s, or %s cannot read it", d.Hosted.Owner, d.Hosted.Hostname, d.API.Who())
 }
 
-// mayCreate returns an error if the account has no permission to create
-// repositories in the organization. It returns nil if the token cannot read the
-// permission.
+// mayCreate returns an error if the account has no permission to create repositories in the organization. It returns
+// nil if the token cannot read the permission.
 func (d *driver) mayCreate(ctx context.Context) error {
 	if d.API.Account == "" {
 		return nil

@@ -27,8 +27,7 @@ func (t team) access() string {
 	return t.Permission
 }
 
-// Permissions returns the team permissions of Gitea and the equivalent names on
-// other hosts.
+// Permissions returns the team permissions of Gitea and the equivalent names on other hosts.
 func Permissions() []string {
 	return []string{"read", "write", "admin", "pull", "triage", "push", "maintain"}
 }

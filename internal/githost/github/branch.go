@@ -41,8 +41,7 @@ type branch struct {
 	admin bool
 }
 
-// protected returns the reason why a push to the branch would be rejected, "" if
-// no reason is known.
+// protected returns the reason why a push to the branch would be rejected, "" if no reason is known.
 func (b branch) protected(ctx context.Context) (string, error) {
 	guarded, exists, err := b.read(ctx)
 	if err != nil {
@@ -129,9 +128,8 @@ func (b branch) bypasses(ctx context.Context, ruleset int64) (bool, error) {
 	return found.Bypass == "always", b.of.API.Explain(ctx, "reading a ruleset of "+b.of.Hosted.String(), err)
 }
 
-// protection returns why the classic protection of a branch would reject a push.
-// Only administrators can read the protection, and it applies to them only if it
-// is enforced for administrators.
+// protection returns why the classic protection of a branch would reject a push. Only administrators can read the
+// protection, and it applies to them only if it is enforced for administrators.
 func (b branch) protection(ctx context.Context, seen guardedBranch) ([]string, error) {
 	if !b.admin {
 		if level := seen.Protection.Checks.Enforcement; level != "" && level != "off" {

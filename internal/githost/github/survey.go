@@ -143,8 +143,7 @@ func (d *driver) creatable(ctx context.Context) error {
 	return d.membersCreate(ctx)
 }
 
-// membersCreate returns an error if the organization is known not to allow
-// members to create repositories.
+// membersCreate returns an error if the organization is known not to allow members to create repositories.
 func (d *driver) membersCreate(ctx context.Context) error {
 	org, err := call(d.client.Organizations.Get(ctx, d.Hosted.Owner))
 	if err != nil {

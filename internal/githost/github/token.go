@@ -51,8 +51,7 @@ func readToken(secret string, h http.Header) token {
 	return t
 }
 
-// expiration parses a time in one of the two formats that GitHub uses. It
-// returns zero if there is none.
+// expiration parses a time in one of the two formats that GitHub uses. It returns zero if there is none.
 func expiration(s string) time.Time {
 	for _, form := range []string{"2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
 		if at, err := time.Parse(form, s); err == nil {
@@ -85,9 +84,8 @@ func requiresSignOn(err error) bool {
 	return errors.As(err, &e) && strings.HasPrefix(e.Header.Get(signOnHeader), "required")
 }
 
-// lacking returns one of the scopes that a rejected request accepts if the token
-// has none of them, else "". GitHub also responds with 404 to a token without
-// the scopes.
+// lacking returns one of the scopes that a rejected request accepts if the token has none of them, else "". GitHub
+// also responds with 404 to a token without the scopes.
 func lacking(h http.Header) string {
 	accepted, held := list(h.Get(acceptedScopesHeader)), readToken("", h)
 	if h.Values(scopesHeader) == nil || len(accepted) == 0 || slices.ContainsFunc(accepted, held.has) {

@@ -20,8 +20,7 @@ type branch struct {
 	known bool
 }
 
-// protected returns the reason why a push to the branch would be rejected, "" if
-// no reason is known.
+// protected returns the reason why a push to the branch would be rejected, "" if no reason is known.
 func (b branch) protected(ctx context.Context) (string, error) {
 	found, err := call(b.of.client.Branches.GetBranch(b.of.project.ID, b.name, gitlab.WithContext(ctx)))
 	switch {

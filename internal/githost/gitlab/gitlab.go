@@ -73,8 +73,7 @@ func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	}}, d}, nil
 }
 
-// unlimited is a rate limiter without a limit, because the transport handles the
-// server's rate limits.
+// unlimited is a rate limiter without a limit, because the transport handles the server's rate limits.
 type unlimited struct{}
 
 // Wait implements gitlab.RateLimiter.
@@ -89,8 +88,7 @@ var roles = []struct {
 	{"Maintainer", gitlab.MaintainerPermissions}, {"Owner", gitlab.OwnerPermissions}, {"Administrator", gitlab.AdminPermissions},
 }
 
-// Permissions returns the group permissions: GitLab's roles and the equivalent
-// permissions of GitHub.
+// Permissions returns the group permissions: GitLab's roles and the equivalent permissions of GitHub.
 func Permissions() []string {
 	return []string{"guest", "reporter", "developer", "maintainer", "owner", "pull", "triage", "push", "maintain", "admin"}
 }

@@ -33,9 +33,8 @@ func NewClient(client *http.Client, h githost.Hosted, path string) *Client {
 	return &Client{HTTP: client, Address: strings.TrimSuffix(h.HTTPURL(path), "/"), Token: h.Token}
 }
 
-// Call sends a request and decodes the response into out. The parts of path are
-// escaped; in and out may be nil. It returns a *StatusError if the host rejects
-// the request.
+// Call sends a request and decodes the response into out. The parts of path are escaped; in and out may be nil. It
+// returns a *StatusError if the host rejects the request.
 func (c *Client) Call(ctx context.Context, method, path string, query url.Values, in, out any) (http.Header, error) {
 	r, err := c.request(ctx, method, path, query, in)
 	if err != nil {

@@ -243,9 +243,8 @@ func (h *Host) describe() githost.Repository {
 	return r
 }
 
-// sshLogin returns the user and the host of an SSH address in either form,
-// ssh://git@host:port/path or git@host:path. The host includes a port that is
-// not the default port.
+// sshLogin returns the user and the host of an SSH address in either form, ssh://git@host:port/path or git@host:path.
+// The host includes a port that is not the default port.
 func sshLogin(address string) (user, host string) {
 	if u, err := url.Parse(address); err == nil && u.Scheme == "ssh" {
 		return u.User.Username(), strings.TrimSuffix(u.Host, ":22")

@@ -25,9 +25,8 @@ type KeyPermitter interface {
 	Permit(ctx context.Context, key Key) error
 }
 
-// DeployKey implements githost.Host. It adds the key before it removes others,
-// so that the cluster always has a key with access. A repository cannot contain
-// the same key twice, so an existing copy is changed or removed first.
+// DeployKey implements githost.Host. It adds the key before it removes others, so that the cluster always has a key
+// with access. A repository cannot contain the same key twice, so an existing copy is changed or removed first.
 func (h *Host) DeployKey(ctx context.Context, key githost.DeployKey) error {
 	present, err := h.Keys.List(ctx)
 	if err != nil {

@@ -87,9 +87,8 @@ func (p *Pull) comment(n Note) githost.Comment {
 	return c
 }
 
-// CommentPage is the number of comments in a page. maxCommentPages limits the
-// number of pages, because a host may return pages without end. It is lower
-// than maxRequests, because a page may contain megabytes of comments.
+// CommentPage is the number of comments in a page. maxCommentPages limits the number of pages, because a host may
+// return pages without end. It is lower than maxRequests, because a page may contain megabytes of comments.
 const (
 	CommentPage     = 100
 	maxCommentPages = 200

@@ -29,8 +29,7 @@ type Event struct {
 	// About is the involved object.
 	About                       controllers.ID
 	Type, Reason, Message, From string
-	// First and At are the times of the first and the last occurrence, and
-	// Count is the number of occurrences.
+	// First and At are the times of the first and the last occurrence, and Count is the number of occurrences.
 	First, At time.Time
 	Count     int
 	version   uint64

@@ -1,5 +1,4 @@
-// Package expression defines the helper process job that evaluates CEL expressions on
-// objects.
+// Package expression defines the helper process job that evaluates CEL expressions on objects.
 package expression
 
 import (

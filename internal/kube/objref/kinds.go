@@ -10,8 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// UnknownKind returns the error for a word that does not match any of the
-// kinds.
+// UnknownKind returns the error for a word that does not match any of the kinds.
 func UnknownKind(word string, rows []controllers.Kind) error {
 	near := hint.Nearest{Word: strings.ToLower(word)}
 	for _, k := range rows {

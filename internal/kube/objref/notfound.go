@@ -19,8 +19,7 @@ func InstallHint(k controllers.Kind) string {
 	return fmt.Sprintf("install %s: %s", k.Controller, command)
 }
 
-// InNamespace returns a description of a namespace for messages, "any namespace"
-// for "".
+// InNamespace returns a description of a namespace for messages, "any namespace" for "".
 func InNamespace(namespace string) string {
 	if namespace == "" {
 		return "any namespace"

@@ -70,8 +70,7 @@ func (r Ref) Kind() (controllers.Kind, error) {
 	return controllers.Kind{}, hint.Errorf("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q matches several kinds", r.Word)
 }
 
-// NamespaceOr returns the namespace of the reference, or the given namespace if
-// the reference contains none.
+// NamespaceOr returns the namespace of the reference, or the given namespace if the reference contains none.
 func (r Ref) NamespaceOr(namespace string) string { return cmp.Or(r.Namespace, namespace) }
 
 // UnknownWord returns the error for a word that does not match a Flux kind.

@@ -118,8 +118,7 @@ func (m *Masker) value(name string, v any) any {
 // camelCase matches the boundary between two words of a name such as clientSecret.
 var camelCase = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// walk masks patches, the values of environment variables, headers and arguments, and the
-// credentials in all texts.
+// walk masks patches, the values of environment variables, headers and arguments, and the credentials in all texts.
 func (m *Masker) walk(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -1,6 +1,5 @@
-// Package recording writes and reads recordings of clusters: each is a file without secrets that
-// contains the cluster state that read-only commands require. docs/recording.md describes the
-// format.
+// Package recording writes and reads recordings of clusters: each is a file without secrets that contains the cluster
+// state that read-only commands require. docs/recording.md describes the format.
 package recording
 
 import (
@@ -76,9 +75,8 @@ type List struct {
 	Kind     string `json:"kind"`
 	// Namespace is "" for all namespaces and for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`
-	// Part is true if the list contains only the objects that match one of Selectors and
-	// objects that were requested by name. Absent lists the requested objects that do not
-	// exist, as namespace/name.
+	// Part is true if the list contains only the objects that match one of Selectors and objects that were requested
+	// by name. Absent lists the requested objects that do not exist, as namespace/name.
 	Part      bool     `json:"part,omitempty"`
 	Selectors []string `json:"selectors,omitempty"`
 	Absent    []string `json:"absent,omitempty"`

@@ -14,9 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// The limits of API server responses after decompression. MaxResponse applies to a response that
-// is read as a whole, an object in a list, and a watch event; MaxList to all pages of a list; and
-// maxError to an error response.
+// The limits of API server responses after decompression. MaxResponse applies to a response that is read as a whole,
+// an object in a list, and a watch event; MaxList to all pages of a list; and maxError to an error response.
 const (
 	MaxResponse = 32 << 20
 	MaxList     = 1 << 30
@@ -76,8 +75,7 @@ func Open(ctx context.Context, request *rest.Request) (io.ReadCloser, error) {
 	return budget.Closing(budget.Interruptible(ctx, body), body), nil
 }
 
-// Send sends a request and returns the response body. Unlike DoRaw, it returns errors with the
-// message of the server.
+// Send sends a request and returns the response body. Unlike DoRaw, it returns errors with the message of the server.
 func Send(ctx context.Context, request *rest.Request) ([]byte, error) {
 	result := request.Do(ctx)
 	err := result.Error()

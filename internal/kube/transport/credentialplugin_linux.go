@@ -34,10 +34,9 @@ func EndCredentialPlugins() {
 	}
 }
 
-// environment returns the environment of a child process, or nil after the process has exited.
-// The environment is empty while the process replaces its program with another one, so it is
-// read again for about a second, but not longer, because a program may also run without an
-// environment.
+// environment returns the environment of a child process, or nil after the process has exited. The environment is
+// empty while the process replaces its program with another one, so it is read again for about a second, but not
+// longer, because a program may also run without an environment.
 func environment(pid int) []byte {
 	for range 1000 {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

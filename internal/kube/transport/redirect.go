@@ -10,9 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// RedirectError is returned for a redirect to another server. The redirect is not followed, because
-// the transports of client-go add the credentials of the kubeconfig to every request, regardless of
-// the server.
+// RedirectError is returned for a redirect to another server. The redirect is not followed, because the transports of
+// client-go add the credentials of the kubeconfig to every request, regardless of the server.
 type RedirectError struct{ From, To string }
 
 func (e *RedirectError) Error() string {

@@ -41,10 +41,9 @@ const (
 	statusBytes = 64 << 10
 )
 
-// retriesAfter returns the maximum number of retries for a status code; 0 means a lost
-// connection. A 500 is often permanent, for example if a conversion webhook fails, so it is
-// reported after two seconds. The responses of a restarting server or of its load balancer are
-// temporary.
+// retriesAfter returns the maximum number of retries for a status code; 0 means a lost connection. A 500 is often
+// permanent, for example if a conversion webhook fails, so it is reported after two seconds. The responses of a
+// restarting server or of its load balancer are temporary.
 func retriesAfter(code int) int {
 	switch code {
 	case http.StatusTooManyRequests:
@@ -116,9 +115,8 @@ type failure struct {
 	code  int // 0 for a lost connection
 	cause string
 	asked time.Duration
-	// refused is set if the server refused a connection after another one was lost,
-	// which means that it restarts. starting is set for the response of a server
-	// that is still starting.
+	// refused is set if the server refused a connection after another one was lost, which means that it restarts.
+	// starting is set for the response of a server that is still starting.
 	refused, starting bool
 }
 
@@ -152,9 +150,8 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	return f
 }
 
-// invalidForSchema reports whether the API server rejected a server-side apply with a
-// 500 because the object does not match the schema of its kind: a field is not
-// declared or has a different type. A retry would not change the result.
+// invalidForSchema reports whether the API server rejected a server-side apply with a 500 because the object does not
+// match the schema of its kind: a field is not declared or has a different type. A retry would not change the result.
 func invalidForSchema(r *http.Request, response *http.Response) bool {
 	if r.Method != http.MethodPatch || response.StatusCode != http.StatusInternalServerError {
 		return false
@@ -235,12 +232,11 @@ func Lost(err error) bool {
 		(errors.As(err, &stream) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err))
 }
 
-// idempotent reports whether a request that may have been processed can be sent again. Reads are
-// idempotent (lists, the start of a watch), and so are server-side apply and merge patches, which
-// set fields to given values: a repeated patch changes nothing (with a resourceVersion, it is a
-// conflict, which the caller handles). A reconcile request is a merge patch with a token that the
-// controller handles once. Access reviews and dry runs store nothing. JSON patches, creation and
-// deletion are not idempotent: the repeated request may affect a different object with the same
+// idempotent reports whether a request that may have been processed can be sent again. Reads are idempotent (lists,
+// the start of a watch), and so are server-side apply and merge patches, which set fields to given values: a repeated
+// patch changes nothing (with a resourceVersion, it is a conflict, which the caller handles). A reconcile request is
+// a merge patch with a token that the controller handles once. Access reviews and dry runs store nothing. JSON
+// patches, creation and deletion are not idempotent: the repeated request may affect a different object with the same
 // name.
 func idempotent(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {

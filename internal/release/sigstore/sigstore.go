@@ -24,9 +24,8 @@ type Identity struct {
 	Issuer string `json:"issuer"`
 	// Subject is the URL of the workflow file with its Git reference.
 	Subject string `json:"subject"`
-	// Repository and Ref are the repository and the Git reference for which the workflow ran.
-	// They differ from the ones in Subject if a workflow in another repository called this
-	// workflow.
+	// Repository and Ref are the repository and the Git reference for which the workflow ran. They differ from the
+	// ones in Subject if a workflow in another repository called this workflow.
 	Repository string `json:"repository"`
 	Ref        string `json:"ref"`
 }
@@ -34,8 +33,7 @@ type Identity struct {
 // Request is the input of Job.
 type Request struct {
 	File []byte `json:"file"`
-	// Bundle contains the signature, the certificate and the log entry in the format of "cosign
-	// sign-blob --bundle".
+	// Bundle contains the signature, the certificate and the log entry in the format of "cosign sign-blob --bundle".
 	Bundle []byte `json:"bundle"`
 	Identity
 	// TrustedRoot is the content of trusted_root.json. If it is empty, the trusted root of the public

@@ -155,10 +155,9 @@ func (s Store) has(r Release) bool {
 	return complete(s.At(r.Version)) && (r.Verify == nil || s.Verified(r.Version))
 }
 
-// Pull downloads a sandbox unless the store already contains it, with a verified signature if
-// required, and reports whether it downloaded the sandbox. It verifies the signature of the
-// checksums before it downloads the archive, and the checksum of the archive before it unpacks the
-// archive. After an error, the store is unchanged.
+// Pull downloads a sandbox unless the store already contains it, with a verified signature if required, and reports
+// whether it downloaded the sandbox. It verifies the signature of the checksums before it downloads the archive, and
+// the checksum of the archive before it unpacks the archive. After an error, the store is unchanged.
 func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error) {
 	if err := s.clean(r.Now()); err != nil {
 		return false, err
@@ -204,8 +203,7 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	return true, s.install(unpacked, r)
 }
 
-// checksum returns the published checksum of the archive and, if it must be
-// verified, the signature of the checksums.
+// checksum returns the published checksum of the archive and, if it must be verified, the signature of the checksums.
 func (r Release) checksum(ctx context.Context, client *download.Client, folder *url.URL, file string) (sum string, bundle []byte, err error) {
 	address := folder.JoinPath("flux_" + r.Version + "_checksums.txt")
 	lines, err := client.Read(ctx, address.String(), checksumsMax)

@@ -18,8 +18,7 @@ const (
 	// shortest is the minimum length of secrets that are masked everywhere. Shorter secrets may
 	// occur in other text by chance and are masked only as whole words in messages.
 	shortest = 8
-	// leastWord is the minimum length of secrets that are masked as whole words. Shorter strings
-	// are too common.
+	// leastWord is the minimum length of secrets that are masked as whole words. Shorter strings are too common.
 	leastWord = 6
 )
 
@@ -83,8 +82,7 @@ func formsOf(secret string) []string {
 	return forms
 }
 
-// AddLogin adds the password of a user, and the user and password as encoded for HTTP basic
-// authentication.
+// AddLogin adds the password of a user, and the user and password as encoded for HTTP basic authentication.
 func (s *Set) AddLogin(user, password string) {
 	if password == "" {
 		return
@@ -181,9 +179,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the wrapped transport to client-go.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// NewWriter returns a writer that masks the secrets of the set, including secrets that are split
-// across writes. It must be the last writer before the stream, which Unwrap returns. Flush
-// writes retained text.
+// NewWriter returns a writer that masks the secrets of the set, including secrets that are split across writes. It
+// must be the last writer before the stream, which Unwrap returns. Flush writes retained text.
 func (s *Set) NewWriter(w io.Writer) *Writer { return &Writer{set: s, w: w} }
 
 // Writer masks secrets.

@@ -98,10 +98,9 @@ func NewProcess(pool *helper.Pool) *helper.Process {
 	})
 }
 
-// environment returns the environment of the helper process: the environment of the user, in which
-// the clients of key services find credentials. Documents specify the keys and may be untrusted,
-// so the metadata service of the machine is used for credentials only if the user enables it with
-// a variable.
+// environment returns the environment of the helper process: the environment of the user, in which the clients of key
+// services find credentials. Documents specify the keys and may be untrusted, so the metadata service of the machine
+// is used for credentials only if the user enables it with a variable.
 func environment(environ []string) []string {
 	env := map[string]string{}
 	for _, variable := range environ {

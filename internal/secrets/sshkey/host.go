@@ -33,9 +33,8 @@ func (k HostKey) Fingerprint() string { return ssh.FingerprintSHA256(k.PublicKey
 // errSeen ends the handshake once the host key has been received.
 var errSeen = errors.New("host key seen")
 
-// Scan returns the host key of a server. It stops the handshake before
-// authentication. With algorithms, it returns the key for the first algorithm
-// that the server supports.
+// Scan returns the host key of a server. It stops the handshake before authentication. With algorithms, it returns
+// the key for the first algorithm that the server supports.
 func Scan(ctx context.Context, address string, algorithms []string) (HostKey, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("timed out after %s", scanTimeout))
 	defer cancel()

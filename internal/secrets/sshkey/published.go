@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// published lists the host key fingerprints that well-known hosts publish, in
-// the order Ed25519, ECDSA, RSA.
+// published lists the host key fingerprints that well-known hosts publish, in the order Ed25519, ECDSA, RSA.
 var published = map[string][]string{
 	// https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/githubs-ssh-key-fingerprints
 	"github.com": {

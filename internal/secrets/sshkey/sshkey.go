@@ -16,8 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Pair is a private key in PEM format and its public key in authorized_keys
-// format.
+// Pair is a private key in PEM format and its public key in authorized_keys format.
 type Pair struct {
 	Private, Public []byte
 }
@@ -38,8 +37,7 @@ var Algorithms = []string{"rsa", "ecdsa", "ed25519"}
 // Curves lists the supported curves of ECDSA keys.
 var Curves = []string{"p256", "p384", "p521"}
 
-// The minimum and maximum size of an RSA key: smaller keys are insecure, and
-// servers reject larger ones.
+// The minimum and maximum size of an RSA key: smaller keys are insecure, and servers reject larger ones.
 const minBits, maxBits = 2048, 16384
 
 // ValidBits reports whether an RSA key size is valid.

@@ -2,9 +2,8 @@ package fit
 
 import "strings"
 
-// Fold wraps a line between words at a number of columns, with a hanging indent for the following
-// lines. With 0 columns, the line is not wrapped. Commands in the line are never wrapped, so that
-// they can be copied.
+// Fold wraps a line between words at a number of columns, with a hanging indent for the following lines. With 0
+// columns, the line is not wrapped. Commands in the line are never wrapped, so that they can be copied.
 func Fold(line string, hang, columns int) string {
 	if columns <= hang || Width(line) <= columns {
 		return line

@@ -24,8 +24,7 @@ type step struct {
 
 const (
 	gap = "  "
-	// goodMessage is the width to which the last column is reduced first, and
-	// leastMessage its minimum width.
+	// goodMessage is the width to which the last column is reduced first, and leastMessage its minimum width.
 	goodMessage, leastMessage = 24, 7
 	// goodName and leastName are the widths to which names are reduced, in two steps.
 	goodName, leastName = 40, 20
@@ -136,8 +135,7 @@ type layout struct {
 	under bool
 }
 
-// fit reduces columns to the width of the screen. If that is impossible, lines wrap, and the
-// message column is wider.
+// fit reduces columns to the width of the screen. If that is impossible, lines wrap, and the message column is wider.
 func (s Screen) fit(headers []string, measures []measure) []layout {
 	columns := make([]layout, len(headers))
 	for i, m := range measures {

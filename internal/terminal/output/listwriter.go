@@ -25,8 +25,7 @@ type listFormat struct {
 	item                             func(map[string]any) ([]byte, error)
 }
 
-// NewListWriter returns a writer for json, yaml or name, or false for formats that require
-// all objects at once.
+// NewListWriter returns a writer for json, yaml or name, or false for formats that require all objects at once.
 func NewListWriter(w io.Writer, format string) (*ListWriter, bool) {
 	layouts := map[string]listFormat{
 		"json": {

@@ -13,9 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// Live is a table on a terminal whose rows are updated in place. If there are more rows than
-// lines, it shows the rows that are not ready, the most recently changed rows, and the number of
-// other rows.
+// Live is a table on a terminal whose rows are updated in place. If there are more rows than lines, it shows the rows
+// that are not ready, the most recently changed rows, and the number of other rows.
 type Live struct {
 	w       io.Writer
 	headers []string
@@ -90,8 +89,7 @@ func (l *Live) Erase() error {
 	return err
 }
 
-// Redraw clears the whole screen and draws the table: after a resize, it is unknown which lines
-// are wrapped.
+// Redraw clears the whole screen and draws the table: after a resize, it is unknown which lines are wrapped.
 func (l *Live) Redraw() error {
 	l.drawn = 0
 	if _, err := io.WriteString(l.w, home+toEnd); err != nil {

@@ -15,10 +15,9 @@ var markers = []string{"##[", "##vso[", "##teamcity["}
 // nameMax is the maximum length of a workflow command name. Commands with longer names are also escaped.
 const nameMax = 256
 
-// CommandWriter escapes CI system commands in human-readable text, because the CI runner parses the
-// output of a job, and untrusted commands could set variables, masks and results. The first character
-// of a command is replaced with its escape. See
-// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands and
+// CommandWriter escapes CI system commands in human-readable text, because the CI runner parses the output of a job,
+// and untrusted commands could set variables, masks and results. The first character of a command is replaced with
+// its escape. See https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands and
 // https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-commands.
 type CommandWriter struct {
 	w io.Writer

@@ -1,6 +1,5 @@
-// Package printable escapes untrusted text for output, so that it cannot control
-// a terminal, reorder or hide adjacent text, or start a new line. Replaced
-// characters remain visible as escapes such as \x1b or \u202e.
+// Package printable escapes untrusted text for output, so that it cannot control a terminal, reorder or hide adjacent
+// text, or start a new line. Replaced characters remain visible as escapes such as \x1b or \u202e.
 package printable
 
 import (
@@ -89,9 +88,8 @@ func escape(b *strings.Builder, r rune) {
 	}
 }
 
-// hidden reports whether a character controls a terminal or is invisible: control
-// characters, and invisible format characters such as those that change the text
-// direction.
+// hidden reports whether a character controls a terminal or is invisible: control characters, and invisible format
+// characters such as those that change the text direction.
 func hidden(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:

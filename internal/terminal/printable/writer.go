@@ -11,14 +11,12 @@ import (
 // character may be split between writes. Close writes an incomplete character.
 func NewWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: Text} }
 
-// NewJSONWriter returns a writer for JSON that escapes DEL, C1 controls,
-// bidirectional controls and all other characters that Text replaces. The
-// escapes do not change the JSON values.
+// NewJSONWriter returns a writer for JSON that escapes DEL, C1 controls, bidirectional controls and all other
+// characters that Text replaces. The escapes do not change the JSON values.
 func NewJSONWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: JSON} }
 
-// JSON escapes the characters in JSON text that Text replaces. Characters above
-// U+FFFF are kept, because their escapes differ between JSON and YAML, and the
-// text may also be parsed as YAML.
+// JSON escapes the characters in JSON text that Text replaces. Characters above U+FFFF are kept, because their
+// escapes differ between JSON and YAML, and the text may also be parsed as YAML.
 func JSON(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r >= 0x7f }) < 0 {
 		return s
@@ -46,8 +44,7 @@ type writer struct {
 	// rest is the end of the text whose escaping depends on the next write: an
 	// incomplete character, a CR that an LF may follow, or a joiner.
 	rest []byte
-	// last is the last written character if it is outside ASCII, because a
-	// joiner may follow it.
+	// last is the last written character if it is outside ASCII, because a joiner may follow it.
 	last string
 }
 

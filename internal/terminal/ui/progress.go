@@ -30,8 +30,7 @@ type Progress struct {
 	ended sync.WaitGroup
 }
 
-// Progress shows progress until Done is called. If several operations are in progress, it shows
-// the most recent one.
+// Progress shows progress until Done is called. If several operations are in progress, it shows the most recent one.
 func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *Progress {
 	p := &Progress{terminal: t, now: now, began: now(), text: fmt.Sprintf(format, args...)}
 	if !t.redraws {

@@ -155,9 +155,8 @@ func (c *Client) Read(ctx context.Context, address string, limit int64) ([]byte,
 	return data, nil
 }
 
-// Copy copies the file, and returns its size and its SHA-256 checksum in hexadecimal digits. It fails
-// after limit bytes. progress is called with the number of copied bytes and the total size, if known;
-// it may be nil.
+// Copy copies the file, and returns its size and its SHA-256 checksum in hexadecimal digits. It fails after limit
+// bytes. progress is called with the number of copied bytes and the total size, if known; it may be nil.
 func (f *File) Copy(to io.Writer, limit int64, progress func(done, total int64)) (size int64, checksum string, err error) {
 	sum := sha256.New()
 	from := budget.Reader(f, limit, budget.TooLarge("", "the file", limit))

@@ -1,6 +1,5 @@
-// Package egress restricts the hosts to which flux connects on behalf of
-// untrusted input from a repository. It contains the list of allowed hosts and
-// the proxy that enforces it.
+// Package egress restricts the hosts to which flux connects on behalf of untrusted input from a repository. It
+// contains the list of allowed hosts and the proxy that enforces it.
 package egress
 
 import (
@@ -23,9 +22,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Hosts lists the allowed hosts: names, addresses, and networks such as
-// 10.0.0.0/8. A host whose address is not public is allowed only if the list
-// also contains its address or network.
+// Hosts lists the allowed hosts: names, addresses, and networks such as 10.0.0.0/8. A host whose address is not
+// public is allowed only if the list also contains its address or network.
 type Hosts []string
 
 // Check returns an error for an invalid entry.
@@ -99,8 +97,7 @@ func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Proxy forwards connections to the allowed hosts. Redirects are separate
-// requests, so it checks them as well.
+// Proxy forwards connections to the allowed hosts. Redirects are separate requests, so it checks them as well.
 type Proxy struct {
 	hosts    Hosts
 	token    string

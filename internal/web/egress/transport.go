@@ -31,8 +31,7 @@ func NewTransport(settings *http.Transport, hosts Hosts) http.RoundTripper {
 	})
 }
 
-// publicName returns an error for addresses that are not public and for host names that are never
-// public.
+// publicName returns an error for addresses that are not public and for host names that are never public.
 func publicName(host string) error {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	address, err := netip.ParseAddr(name)

@@ -23,8 +23,7 @@ type Sender struct {
 	Retries int
 	// Delay is the time before a retry.
 	Delay time.Duration
-	// Again is called with the error of a request and the number of remaining
-	// retries. It returns false to stop.
+	// Again is called with the error of a request and the number of remaining retries. It returns false to stop.
 	Again func(why error, left int) bool
 }
 
@@ -73,8 +72,7 @@ func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) e
 	}
 }
 
-// attemptTime is the timeout of an attempt. A server that does not respond in
-// time may respond to a retry.
+// attemptTime is the timeout of an attempt. A server that does not respond in time may respond to a retry.
 const attemptTime = 30 * time.Second
 
 func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL, header http.Header, r Request) error {

@@ -1,5 +1,4 @@
-// Package webhook calls the webhooks of Receivers in the same way as the services
-// that Receivers support.
+// Package webhook calls the webhooks of Receivers in the same way as the services that Receivers support.
 package webhook
 
 import (
@@ -101,8 +100,7 @@ func (t Type) header(r Request) (http.Header, error) {
 	return h, nil
 }
 
-// eventOf returns the event type of the request, else the type in the CDEvents
-// payload, else the default.
+// eventOf returns the event type of the request, else the type in the CDEvents payload, else the default.
 func (t Type) eventOf(r Request) string {
 	if r.Event != "" || t.Name != "cdevents" {
 		if r.Event == "" {

@@ -23,8 +23,7 @@ type TUFRepository struct {
 	Root []byte
 }
 
-// Public returns the repository of the public Sigstore instance, whose root.json is embedded in
-// the library.
+// Public returns the repository of the public Sigstore instance, whose root.json is embedded in the library.
 func Public() TUFRepository { return TUFRepository{tuf.DefaultMirror, tuf.DefaultRoot()} }
 
 // Verify verifies a signature with the trusted root of the repository.
@@ -49,10 +48,9 @@ func (t TUFRepository) verify(ctx context.Context, r sigstore.Request) (sigstore
 	return check(signed, trusted, r)
 }
 
-// check returns the step that failed with its error. The certificate must be in a certificate
-// transparency log and the signature in a transparency log, so that the owner of the identity can
-// detect both. The log or a timestamp authority must confirm that the signature was created while the
-// certificate was valid.
+// check returns the step that failed with its error. The certificate must be in a certificate transparency log and
+// the signature in a transparency log, so that the owner of the identity can detect both. The log or a timestamp
+// authority must confirm that the signature was created while the certificate was valid.
 func check(signed *bundle.Bundle, trusted *root.TrustedRoot, r sigstore.Request) (sigstore.Step, error) {
 	verifier, err := verify.NewVerifier(trusted, verify.WithSignedCertificateTimestamps(1), verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1))
 	if err != nil {

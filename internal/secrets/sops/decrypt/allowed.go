@@ -16,10 +16,9 @@ import (
 	"github.com/getsops/sops/v3/keyservice"
 )
 
-// A SOPS document specifies its keys, and may be untrusted. Before the SOPS library is called,
-// these functions check whether a key in a document may cause a request. Requests are allowed to
-// addresses that the user has configured, and to domains of a provider with credentials that the
-// user has configured.
+// A SOPS document specifies its keys, and may be untrusted. Before the SOPS library is called, these functions check
+// whether a key in a document may cause a request. Requests are allowed to addresses that the user has configured,
+// and to domains of a provider with credentials that the user has configured.
 
 // vaultSegment matches a valid element of a Vault key path. Other elements could reach a part of
 // the Vault API other than a transit engine with the user's token.
@@ -88,9 +87,8 @@ var (
 	azureName      = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 )
 
-// azureAllowed returns an error unless a key is in an Azure vault. Without credentials in the
-// Secret, the user must select the kind of credentials, because the client would otherwise query
-// a metadata service and run programs.
+// azureAllowed returns an error unless a key is in an Azure vault. Without credentials in the Secret, the user must
+// select the kind of credentials, because the client would otherwise query a metadata service and run programs.
 func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
 	switch {
 	case !azureVault.MatchString(k.GetVaultUrl()):
@@ -129,8 +127,7 @@ func (s *service) gcpAllowed(k *keyservice.GcpKmsKey) error {
 	return errors.New("no credentials: set GOOGLE_APPLICATION_CREDENTIALS, or GCE_METADATA_HOST to use the metadata service")
 }
 
-// gcloudHasCredentials reports whether gcloud has stored the user's credentials in the file that
-// the library reads.
+// gcloudHasCredentials reports whether gcloud has stored the user's credentials in the file that the library reads.
 func (s *service) gcloudHasCredentials() bool {
 	config := filepath.Join(s.env("HOME"), ".config")
 	if runtime.GOOS == "windows" {
@@ -140,9 +137,8 @@ func (s *service) gcloudHasCredentials() bool {
 	return err == nil
 }
 
-// serviceAccountAllowed returns an error unless the credentials in the Secret belong to a Google
-// Cloud service account. Other kinds of credentials can specify addresses, files to send to them,
-// and programs to run.
+// serviceAccountAllowed returns an error unless the credentials in the Secret belong to a Google Cloud service
+// account. Other kinds of credentials can specify addresses, files to send to them, and programs to run.
 func (s *service) serviceAccountAllowed() error {
 	var c struct {
 		Type     string `json:"type"`

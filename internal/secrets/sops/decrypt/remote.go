@@ -143,9 +143,8 @@ func (s *service) vault(ctx context.Context, k *keyservice.VaultKey, sealed stri
 	return key.DecryptContext(ctx)
 }
 
-// huawei decrypts a data key with credentials from the environment or the user's credentials
-// file. The library's default credentials would include the credentials of the metadata
-// service.
+// huawei decrypts a data key with credentials from the environment or the user's credentials file. The library's
+// default credentials would include the credentials of the metadata service.
 func huawei(ctx context.Context, k *keyservice.HckmsKey, sealed string) ([]byte, error) {
 	key, err := hckms.NewMasterKey(k.GetKeyId())
 	if err != nil {
