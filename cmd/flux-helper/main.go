@@ -73,7 +73,7 @@ func handlersOf(args []string) ([]helper.Handler, error) {
 	case job == string(cel.Job):
 		return []helper.Handler{cel.Job.Handler(cel.New().Evaluate)}, nil
 	case job == string(cloud.Job):
-		return []helper.Handler{cloud.Job.AskingHandler(login.Login), cloud.GitJob.Handler(login.Git), cloud.BucketJob.Handler(bucket.Fetch)}, nil
+		return []helper.Handler{cloud.Job.QueryHandler(login.Login), cloud.GitJob.Handler(login.Git), cloud.BucketJob.Handler(bucket.Fetch)}, nil
 	case job == string(engine.Job):
 		return []helper.Handler{engine.Job.Handler(engine.New().Layout)}, nil
 	case job == string(sigstore.Job):

@@ -1,6 +1,6 @@
-// Package budget bounds the work that input from repositories, charts, registries
-// and clusters can cause. A Budget counts a build or the extraction of an
-// archive. Input that exceeds it is rejected before it is in memory.
+// Package budget limits the work that input from repositories, charts, registries and clusters can cause. A Budget
+// applies to a build or to the extraction of an archive. Input that exceeds a limit is rejected before it is loaded
+// into memory.
 package budget
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Limits are the bounds of a Budget.
+// Limits contains the limits of a Budget.
 type Limits struct {
 	// Bytes and Files limit the total that is read or extracted. A file that is
 	// read twice counts twice.
@@ -19,9 +19,9 @@ type Limits struct {
 	Files int64
 	// FileBytes limits a file or an entry of an archive.
 	FileBytes int64
-	// Entries limits the entries of an archive, of all types.
+	// Entries limits the number of archive entries of all types.
 	Entries int64
-	// Objects limits the objects of a build.
+	// Objects limits the number of objects in a build.
 	Objects int64
 	// Nodes limits the YAML nodes of the objects.
 	Nodes int64
@@ -31,9 +31,8 @@ type Limits struct {
 	Stored int64
 }
 
-// Default returns the limits of a build. They are about ten times the needs of
-// the largest repositories of manifests, and keep the memory of a command below 1
-// GiB.
+// Default returns the limits of a build. They are about ten times the needs of the largest manifest repositories, and
+// keep the memory of a command below 1 GiB.
 func Default() Limits {
 	return Limits{
 		Bytes: 256 << 20, Files: 200_000, FileBytes: 32 << 20, Entries: 100_000,
@@ -41,8 +40,7 @@ func Default() Limits {
 	}
 }
 
-// Unpacking returns the limits of an archive that is extracted to disk, and is
-// never in memory as a whole.
+// Unpacking returns the limits of an archive that is extracted to disk and never held in memory as a whole.
 func Unpacking() Limits {
 	return Limits{Bytes: 1 << 30, Files: 200_000, FileBytes: 1 << 30, Entries: 100_000}
 }
@@ -51,16 +49,15 @@ func Unpacking() Limits {
 // its own limits.
 const TreeFile = 128 << 20
 
-// TreeKinds limits the kinds of the objects of a tree, each of which requires a
-// request. TreeLists limits the namespaces in which each kind is listed.
-// TreeDepth limits the levels, each of which indents its lines further.
+// TreeKinds limits the kinds in a tree, each of which requires a request. TreeLists limits the namespaces in which
+// each kind is listed. TreeDepth limits the depth of the tree, since each level is indented further.
 const (
 	TreeKinds = 2000
 	TreeLists = 200_000
 	TreeDepth = 100
 )
 
-// maxName is the maximum length of the name of an entry, as in file systems.
+// maxName is the maximum length of an entry name, as in file systems.
 const maxName = 4096
 
 // HelperMemory is the memory limit of the helper process, which runs kustomize
@@ -75,15 +72,15 @@ const HelperData = 896 << 20
 // rendered chart.
 const HelperOutput = 64 << 20
 
-// HelperGrace is the time that the helper process has to stop by itself.
+// HelperGrace is the time that the helper process has to exit before it is killed.
 const HelperGrace = 200 * time.Millisecond
 
-// Budget counts the work of one build or one unpacking. Its methods may be
-// called by several goroutines at a time; a nil Budget has no limits.
+// Budget limits the work of a build or of extracting an archive. Its methods
+// are safe for concurrent use. A nil Budget has no limits.
 type Budget struct {
-	limits                                                  Limits
-	mu                                                      sync.Mutex
-	bytes, files, entries, folders, objects, nodes, written int64
+	limits                                                      Limits
+	mu                                                          sync.Mutex
+	bytes, files, entries, directories, objects, nodes, written int64
 }
 
 // New returns an unused Budget.
@@ -93,7 +90,7 @@ func New(limits Limits) *Budget { return &Budget{limits: limits} }
 type ExceededError struct {
 	// Name is the file, archive or object that exceeds the limit.
 	Name string
-	// Fact is the quantity that exceeds the limit, with the limit.
+	// Fact describes the exceeded limit, such as "the archive has more than 1000 entries".
 	Fact string
 }
 
@@ -144,14 +141,14 @@ func (b *Budget) Entry(name string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.entries++
-	b.folders += int64(strings.Count(name, "/"))
+	b.directories += int64(strings.Count(name, "/"))
 	switch {
 	case len(name) > maxName:
 		return exceeded(name[:64]+"…", "the name of the entry is longer than %d bytes", maxName)
 	case b.entries > b.limits.Entries:
 		return exceeded("", "the archive has more than %d entries", b.limits.Entries)
-	case b.folders > 10*b.limits.Entries:
-		return exceeded("", "the paths of the entries in the archive have more than %d elements", 10*b.limits.Entries)
+	case b.directories > 10*b.limits.Entries:
+		return exceeded("", "the paths in the archive have more than %d elements in total", 10*b.limits.Entries)
 	}
 	return nil
 }

@@ -6,24 +6,24 @@ import (
 	"strings"
 )
 
-// ErrorText is the maximum length of the text of an error. Libraries put whole values of their input
-// into errors, which come back in each report, comment and log.
+// ErrorText is the maximum length of an error text. Libraries put entire input values into
+// errors, which then appear in reports, comments and logs.
 const ErrorText = 4 << 10
 
 // Excerpt shortens a text to the given number of bytes. It keeps the beginning and the end, which often
 // contains the cause, and inserts the number of omitted bytes.
-func Excerpt(text string, most int) string {
-	if len(text) <= most {
+func Excerpt(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
-	kept := most - len("… (9223372036854775807 bytes) …")
+	kept := limit - len("… (9223372036854775807 bytes) …")
 	begin, end := text[:kept/4*3], text[len(text)-kept/4:]
 	return fmt.Sprintf("%s… (%d bytes) …%s", strings.ToValidUTF8(begin, ""), len(text)-len(begin)-len(end), strings.ToValidUTF8(end, ""))
 }
 
-// ShortenTexts replaces the texts in structures and lists of a report by excerpts of at most ErrorText, in
-// place. It skips maps, which contain objects. Credentials in the report are already masked, because a part of
-// them would not be recognized.
+// ShortenTexts replaces the texts in structures and lists of a report with excerpts of at most ErrorText
+// bytes, in place. It skips maps, which contain objects. Credentials in the report are already masked, because
+// truncated credentials would not be recognized.
 func ShortenTexts(report any) { shortenTexts(reflect.ValueOf(report)) }
 
 func shortenTexts(v reflect.Value) {
@@ -50,10 +50,10 @@ func shortenTexts(v reflect.Value) {
 // Directories is the maximum number of directories that a message lists.
 const Directories = 5
 
-// List joins the first most texts with commas and appends the number of the remaining texts.
-func List(texts []string, most int) string {
-	if more := len(texts) - most; more > 0 {
-		return strings.Join(texts[:most], ", ") + fmt.Sprintf(" and %d more", more)
+// List joins the first limit texts with commas and appends the number of the remaining texts.
+func List(texts []string, limit int) string {
+	if more := len(texts) - limit; more > 0 {
+		return strings.Join(texts[:limit], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(texts, ", ")
 }
@@ -73,5 +73,5 @@ type shortError struct {
 
 func (e *shortError) Error() string { return e.text }
 
-// Unwrap returns the whole error.
+// Unwrap returns the original error.
 func (e *shortError) Unwrap() error { return e.err }

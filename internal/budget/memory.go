@@ -9,8 +9,8 @@ import (
 const clusterMemory = 768 << 20
 
 // Memory returns an error if the process has too much live memory to read more. GOMEMLIMIT alone only
-// makes the garbage collector run more often and does not stop the growth. Name is the input that is
-// being read. Memory is fast enough to be called for each object.
+// makes the garbage collector run more often and does not stop the growth. name identifies the input
+// that is being read. Memory is fast enough to be called for each object.
 func Memory(name string) error {
 	used := []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/gomemlimit:bytes"}}
 	metrics.Read(used)

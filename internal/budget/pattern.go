@@ -9,14 +9,14 @@ import (
 )
 
 // Limits of version ranges and regular expressions, which are matched against
-// any number of tags, versions or names.
+// an unlimited number of tags, versions or names.
 const (
 	maxRange        = 256
 	maxInstructions = 1000
 	maxExpression   = 4096
 )
 
-// Range parses a version range, if it is within the limits.
+// Range parses a version range that is within the limits.
 func Range(text string) (*semver.Constraints, error) {
 	if len(text) > maxRange {
 		return nil, exceeded(fmt.Sprintf("version range %.32q…", text), "longer than %d bytes", maxRange)
@@ -24,7 +24,7 @@ func Range(text string) (*semver.Constraints, error) {
 	return semver.NewConstraint(text)
 }
 
-// Regexp compiles a regular expression, if it is within the limits. Repetitions
+// Regexp compiles a regular expression that is within the limits. Repetitions
 // such as (x{1000}){1000} make a short expression large.
 func Regexp(text string) (*regexp.Regexp, error) {
 	name := fmt.Sprintf("regular expression %.32q…", text)

@@ -5,16 +5,16 @@ import (
 	"io"
 )
 
-// TooLarge returns an ExceededError for input that is larger than most bytes. name is the file or
-// address and may be empty; what is the subject of the message.
-func TooLarge(name, what string, most int64) error {
-	return exceeded(name, "%s is larger than %s", what, Size(most))
+// TooLarge returns an ExceededError for input that is larger than limit bytes. name is the file
+// or address and may be empty. The subject of the error message is what.
+func TooLarge(name, what string, limit int64) error {
+	return exceeded(name, "%s is larger than %s", what, Size(limit))
 }
 
-// TooMany returns an ExceededError for input with more than most things. name is the file or address;
-// what is the subject of the message.
-func TooMany(name, what, things string, most int64) error {
-	return exceeded(name, "%s has more than %d %s", what, most, things)
+// TooMany returns an ExceededError for input with more than limit things. name is the file or
+// address. The subject of the error message is what.
+func TooMany(name, what, things string, limit int64) error {
+	return exceeded(name, "%s has more than %d %s", what, limit, things)
 }
 
 // Checked returns a reader that calls check with the result of each read: the bytes and the error. If check returns
@@ -37,7 +37,7 @@ func (c *checked) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Closing returns a reader with the Close method of another one, such as a bounded reader of the body of a response.
+// Closing returns a reader with the Close method of another one, such as a bounded reader of a response body.
 func Closing(r io.Reader, closer io.Closer) io.ReadCloser {
 	return struct {
 		io.Reader
@@ -45,10 +45,10 @@ func Closing(r io.Reader, closer io.Closer) io.ReadCloser {
 	}{r, closer}
 }
 
-// Reader returns a reader that fails with an error after most bytes. With io.LimitReader, input that is
-// too large looks like input that has ended.
-func Reader(r io.Reader, most int64, exceeded error) io.Reader {
-	left := most
+// Reader returns a reader that fails with an error after limit bytes. io.LimitReader would silently
+// truncate input that is too large.
+func Reader(r io.Reader, limit int64, exceeded error) io.Reader {
+	left := limit
 	return Checked(r, func(read []byte, _ error) error {
 		if left -= int64(len(read)); left < 0 {
 			return exceeded
@@ -57,19 +57,19 @@ func Reader(r io.Reader, most int64, exceeded error) io.Reader {
 	})
 }
 
-// Body is Reader for the body of a response.
-func Body(body io.ReadCloser, most int64, exceeded error) io.ReadCloser {
-	return Closing(Reader(body, most, exceeded), body)
+// Body is like Reader for a response body.
+func Body(body io.ReadCloser, limit int64, exceeded error) io.ReadCloser {
+	return Closing(Reader(body, limit, exceeded), body)
 }
 
-// ReadAll reads r to its end. The error is that of TooLarge if there are more than most bytes.
-func ReadAll(r io.Reader, name, what string, most int64) ([]byte, error) {
-	return io.ReadAll(Reader(r, most, TooLarge(name, what, most)))
+// ReadAll reads r to its end. It returns the error of TooLarge if r contains more than limit bytes.
+func ReadAll(r io.Reader, name, what string, limit int64) ([]byte, error) {
+	return io.ReadAll(Reader(r, limit, TooLarge(name, what, limit)))
 }
 
-// Head reads the first most bytes of r, such as the message in an error response, and ignores the rest.
-func Head(r io.Reader, most int64) ([]byte, error) {
-	return io.ReadAll(io.LimitReader(r, most))
+// Head reads the first limit bytes of r, such as the message in an error response, and ignores the rest.
+func Head(r io.Reader, limit int64) ([]byte, error) {
+	return io.ReadAll(io.LimitReader(r, limit))
 }
 
 // Interruptible returns a reader that fails when a context ends, even if no read blocks.
@@ -109,9 +109,9 @@ func (c *checkedWriter) Write(p []byte) (int, error) {
 	return c.to.Write(p)
 }
 
-// Writer returns a writer that fails with an error before it writes more than most bytes.
-func Writer(w io.Writer, most int64, exceeded error) io.Writer {
-	left := most
+// Writer returns a writer that fails with an error before it writes more than limit bytes.
+func Writer(w io.Writer, limit int64, exceeded error) io.Writer {
+	left := limit
 	return CheckedWriter(w, func(next []byte) error {
 		if left -= int64(len(next)); left < 0 {
 			return exceeded

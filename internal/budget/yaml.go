@@ -9,8 +9,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The limits of a YAML document. A parser needs up to 300 bytes of memory for a
-// node whose text can be two bytes long.
+// The limits of a YAML document. A parser uses up to 300 bytes of memory for a node with two bytes of text.
 const (
 	maxNodes    = 2_000_000
 	maxExpanded = 1_000_000
@@ -43,11 +42,10 @@ func YAML(name string, text []byte) error {
 	}
 }
 
-// Nodes returns an upper bound of the nodes of a YAML or JSON text, from its
-// separators.
+// Nodes returns an upper bound for the number of nodes in a YAML or JSON text, based on its separators.
 func Nodes(text []byte) int64 { return scan(text).nodes }
 
-// scanned has the properties of a text that need no parsing.
+// scanned holds the properties of a text that are determined without parsing it.
 type scanned struct {
 	nodes    int64
 	aliases  bool
@@ -84,7 +82,7 @@ func scan(text []byte) scanned {
 		switch c {
 		case ' ':
 		case '-', '?':
-			s.nodes++ // "- - -" opens as many sequences
+			s.nodes++ // "- - -" opens three sequences
 			levels++
 			s.depth = max(s.depth, levels)
 		default:
@@ -114,8 +112,8 @@ func (e *expansion) check(document *goyaml.Node) error {
 	return err
 }
 
-// weigh returns the weight of a node and its descendants. Nodes with an anchor
-// are computed once, so that the time is linear in the length of the text.
+// weigh returns the weight of a node and its descendants. The weight of a node with an anchor is computed once, so
+// that the time is linear in the length of the text.
 func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	if at > 2*maxDepth {
 		return weight{}, exceeded(e.name, "the YAML is nested more than %d levels deep", maxDepth)
@@ -156,7 +154,7 @@ func (e *expansion) weigh(node *goyaml.Node, at int) (weight, error) {
 	return total, nil
 }
 
-// Unmarshal decodes YAML like sigs.k8s.io/yaml, if it is within the limits.
+// Unmarshal decodes YAML that is within the limits, like sigs.k8s.io/yaml.
 func Unmarshal(name string, text []byte, into any) error {
 	if err := YAML(name, text); err != nil {
 		return err

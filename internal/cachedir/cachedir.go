@@ -16,7 +16,7 @@ import (
 // Dir is a directory of cached files.
 type Dir string
 
-// User returns the directory with a name in the user's cache directory.
+// User returns the directory called name in the user's cache directory.
 func User(name string) (Dir, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
@@ -66,11 +66,12 @@ func (d Dir) Write(name string, content []byte) (err error) {
 	return nil
 }
 
-// block is the space that a small file takes on disk.
+// block is the minimum space that a file takes on disk.
 const block = 4 << 10
 
-// Trim removes the oldest files until the others take at most that many bytes. Other processes may remove files, too.
-func (d Dir) Trim(most int64) {
+// Trim removes the oldest files until the remaining files take at most limit bytes. Other processes may remove files
+// at the same time.
+func (d Dir) Trim(limit int64) {
 	var files []fs.FileInfo
 	entries, _ := os.ReadDir(string(d))
 	for _, entry := range entries {
@@ -80,7 +81,7 @@ func (d Dir) Trim(most int64) {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 	for _, file := range files {
-		if most -= max(file.Size(), block); most < 0 {
+		if limit -= max(file.Size(), block); limit < 0 {
 			_ = os.Remove(filepath.Join(string(d), file.Name()))
 		}
 	}

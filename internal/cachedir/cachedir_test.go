@@ -12,7 +12,7 @@ import (
 )
 
 func entries(dir, version string) *cachedir.Entries {
-	return &cachedir.Entries{Dir: cachedir.Dir(dir), Version: version, Most: 1 << 20, Now: time.Now}
+	return &cachedir.Entries{Dir: cachedir.Dir(dir), Version: version, MaxSize: 1 << 20, Now: time.Now}
 }
 
 // only returns the only file in a directory.
@@ -131,7 +131,7 @@ func TestBound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	e := entries(dir, "v1")
-	e.Most = 3 * 4096 // a small file takes a block
+	e.MaxSize = 3 * 4096 // a small file takes a block
 	names := map[string]string{}
 	for i, key := range []string{"used", "old", "b", "c"} {
 		other := t.TempDir()

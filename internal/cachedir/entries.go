@@ -15,18 +15,18 @@ import (
 const (
 	// magic is the first line of an entry, with the version of its format.
 	magic = "flux cache entry 1\n"
-	// rarely is the age after which Get renews the time of an entry, so that Trim keeps it.
-	rarely = 24 * time.Hour
+	// renewAfter is the age after which Get renews the time of an entry, so that Trim keeps it.
+	renewAfter = 24 * time.Hour
 )
 
 // Entries keeps values by key. It is safe for concurrent use, including by several processes.
 type Entries struct {
 	Dir Dir
-	// Version is the version of the program, which is part of all keys.
+	// Version is the version of the program. It is part of each key.
 	Version string
-	// Most is the maximum size of all entries.
-	Most int64
-	Now  func() time.Time
+	// MaxSize is the maximum total size of the entries.
+	MaxSize int64
+	Now     func() time.Time
 
 	changed atomic.Bool
 }
@@ -40,7 +40,7 @@ func (e *Entries) Get(key string) ([]byte, bool) {
 	}
 	value, ok := bytes.CutPrefix(content, header(name, content[min(len(content), len(header(name, nil))):]))
 	path := filepath.Join(string(e.Dir), name)
-	if info, err := os.Lstat(path); ok && err == nil && e.Now().Sub(info.ModTime()) > rarely {
+	if info, err := os.Lstat(path); ok && err == nil && e.Now().Sub(info.ModTime()) > renewAfter {
 		_ = os.Chtimes(path, time.Time{}, e.Now())
 	}
 	return value, ok
@@ -54,10 +54,10 @@ func (e *Entries) Put(key string, value []byte) {
 	}
 }
 
-// Close removes the oldest entries if there are too many.
+// Close removes the oldest entries if the cache has grown beyond MaxSize.
 func (e *Entries) Close() error {
 	if e.changed.Swap(false) {
-		e.Dir.Trim(e.Most)
+		e.Dir.Trim(e.MaxSize)
 	}
 	return nil
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// pages are regular expressions for the paths of web pages of pull requests, by kind of host. No path
-// matches two.
+// pages maps kinds of Git hosts to regular expressions for the paths of pull request pages. No path
+// matches more than one of them.
 var pages = []struct {
 	host string
 	path string
@@ -40,8 +40,8 @@ func (p *PullRequest) fromPage(address string) {
 	}
 }
 
-// bitbucketName returns "KEY/slug" for the path of a repository of a project or
-// of a user, whose project has the key "~user".
+// bitbucketName returns "KEY/slug" for the path of a repository that belongs to
+// a project or to a user, whose project has the key "~user".
 func bitbucketName(path string) string {
 	parts := strings.Split(path, "/")
 	if parts[0] == "users" {
@@ -50,7 +50,7 @@ func bitbucketName(path string) string {
 	return parts[1] + "/" + parts[3]
 }
 
-// splitClone returns the server and the repository of a URL to clone from.
+// splitClone returns the server and the repository of a clone URL.
 func splitClone(address string) (server, repository string) {
 	if !strings.Contains(address, "://") {
 		user, rest, isSSH := strings.Cut(address, "@")

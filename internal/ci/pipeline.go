@@ -27,14 +27,13 @@ type PullRequest struct {
 	System string
 	// Number is the number of the pull request, 0 if the pipeline has none.
 	Number int
-	// Target is the branch to merge into, "" if the system does not have it.
+	// Target is the branch to merge into, "" if the system does not provide it.
 	Target string
 	// Fork reports whether the branch is known to be in another repository.
 	Fork bool
 
-	// Commit is the commit that the system has checked out. If Merge is set it
-	// may be the merge of the pull request into its target; Into is the commit
-	// of the target that it was merged into, "" if unknown.
+	// Commit is the commit that the system has checked out. If Merge is set, it may be the merge of the pull request
+	// into the target branch, and Into is the target commit of that merge, "" if unknown.
 	Commit, Into string
 	Merge        bool
 	// Head is the last commit of the pull request, "" if unknown.
@@ -88,8 +87,8 @@ func Variables() []string {
 	return names
 }
 
-// number parses the number of a pull request, 0 for other texts: Buildkite
-// passes "false", and CircleCI an address.
+// number parses the number of a pull request. It returns 0 for other texts:
+// Buildkite passes "false", and CircleCI passes a URL.
 func number(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 {
@@ -98,11 +97,11 @@ func number(text string) int {
 	return n
 }
 
-// maxEvent bounds the file with the event of a workflow.
+// maxEvent is the maximum size of a workflow's event file.
 const maxEvent = 32 << 20
 
-// readEvent reads fields that have no variables from the event of a GitHub,
-// Gitea or Forgejo workflow. If the event cannot be read, p is unchanged.
+// readEvent reads fields for which there are no variables from the event of a GitHub, Gitea or Forgejo workflow. If
+// the event cannot be read, p is unchanged.
 func readEvent(env func(string) string, p *PullRequest) {
 	file, err := os.Open(env("GITHUB_EVENT_PATH"))
 	if err != nil {

@@ -9,19 +9,19 @@ import (
 // system describes a CI system by the names of its variables.
 type system struct {
 	name string
-	// signs are variables that only this system sets, as NAME or NAME=value. The
-	// target also identifies the system.
+	// signs lists variables that only this system sets, as NAME or NAME=value.
+	// The variable target also identifies the system.
 	signs []string
-	// host is the kind of Git host, "" if complete finds it.
+	// host is the kind of Git host, "" if complete determines it.
 	host string
 	// See the fields of PullRequest.
 	target, number, commit, head, into, server, repository, ca, run string
-	// more are the variables that complete reads.
+	// more lists the variables that complete reads.
 	more     []string
 	complete func(env func(string) string, p *PullRequest)
 }
 
-// runs reports whether the environment is that of the system.
+// runs reports whether the environment belongs to the system.
 func (s system) runs(env func(string) string) bool {
 	return s.target != "" && env(s.target) != "" || slices.ContainsFunc(s.signs, func(sign string) bool {
 		name, value, exact := strings.Cut(sign, "=")
@@ -29,8 +29,8 @@ func (s system) runs(env func(string) string) bool {
 	})
 }
 
-// systems are the known CI systems. Gitea sets the variables of GitHub, and
-// Forgejo those of both.
+// systems lists the supported CI systems. Gitea also sets the variables of
+// GitHub, and Forgejo the variables of Gitea and GitHub.
 var systems = []system{
 	{
 		name: "Forgejo Actions", signs: []string{"FORGEJO_ACTIONS=true"}, host: Gitea,
@@ -66,7 +66,7 @@ var systems = []system{
 		complete: func(_ func(string) string, p *PullRequest) { p.Server = "https://bitbucket.org" },
 	},
 	{
-		// GIT_COMMIT may be a merge that only Jenkins has.
+		// GIT_COMMIT may be a merge commit that exists only in Jenkins.
 		name: "Jenkins", signs: []string{"JENKINS_URL"}, target: "CHANGE_TARGET", number: "CHANGE_ID", server: "CHANGE_URL", run: "BUILD_URL",
 		more: []string{"CHANGE_FORK"}, complete: func(env func(string) string, p *PullRequest) {
 			p.fromPage(env("CHANGE_URL"))
@@ -81,7 +81,7 @@ var systems = []system{
 		},
 	},
 	{
-		// DRONE_TARGET_BRANCH is set for pushes, too.
+		// DRONE_TARGET_BRANCH is also set for pushes.
 		name: "Drone", signs: []string{"DRONE=true", "DRONE_PULL_REQUEST"}, number: "DRONE_PULL_REQUEST", head: "DRONE_COMMIT_SHA", server: "DRONE_COMMIT_LINK", run: "DRONE_BUILD_LINK",
 		more: []string{"DRONE_TARGET_BRANCH"}, complete: func(env func(string) string, p *PullRequest) {
 			p.fromPage(env("DRONE_COMMIT_LINK"))
@@ -96,7 +96,7 @@ var systems = []system{
 		more: []string{"BUILDKITE_PIPELINE_PROVIDER", "BUILDKITE_PULL_REQUEST_REPO"}, complete: buildkite,
 	},
 	{
-		// CircleCI has no variable with the target branch.
+		// CircleCI provides no variable with the target branch.
 		name: "CircleCI", signs: []string{"CIRCLECI=true"}, head: "CIRCLE_SHA1", server: "CIRCLE_PULL_REQUEST", run: "CIRCLE_BUILD_URL",
 		more: []string{"CIRCLE_PR_NUMBER"}, complete: func(env func(string) string, p *PullRequest) {
 			p.fromPage(env("CIRCLE_PULL_REQUEST"))
@@ -111,13 +111,13 @@ var forges = map[string]string{
 	"GitHub": GitHub, "GitHubEnterprise": GitHub, "Bitbucket": BitbucketCloud, "github_enterprise": GitHub, "gitlab_ee": GitLab, "bitbucket_server": BitbucketServer,
 }
 
-// actionsVariables are the variables that actions and readEvent read.
+// actionsVariables lists the variables that actions and readEvent read.
 var actionsVariables = []string{"GITHUB_BASE_REF", "GITHUB_REF", "GITHUB_EVENT_PATH", "GITHUB_RUN_ID"}
 
-// pullReference is the reference that a workflow of a pull request has checked out.
+// pullReference matches the reference that a pull request workflow has checked out.
 var pullReference = regexp.MustCompile(`^refs/pull/([0-9]+)/(merge|head)$`)
 
-// actions completes the pull request of a workflow of GitHub, Gitea or Forgejo.
+// actions completes the pull request of a GitHub, Gitea or Forgejo workflow.
 func actions(env func(string) string, p *PullRequest) {
 	p.Target = strings.TrimPrefix(env("GITHUB_BASE_REF"), "refs/heads/")
 	if found := pullReference.FindStringSubmatch(env("GITHUB_REF")); found != nil {

@@ -11,21 +11,21 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// BucketJob is the job that fetches the objects of a bucket, sorted by key, in the process of Job.
+// BucketJob is the job that fetches the objects of a bucket, sorted by key, in the same helper process as Job.
 const BucketJob helper.Call[BucketRequest, []BucketObject] = "bucket"
 
-// KnownBucket reports whether buckets of a provider can be fetched, which requires the S3 API.
+// KnownBucket reports whether buckets of a provider can be fetched with the S3 API.
 func KnownBucket(provider string) bool {
 	return provider == "" || provider == "generic" || provider == AWS
 }
 
 // BucketRequest is the input of BucketJob.
 type BucketRequest struct {
-	// Endpoint is the host of the server, Insecure allows it without TLS, and Name is the bucket.
+	// Endpoint is the host of the server, Insecure allows connections without TLS, and Name is the bucket name.
 	Endpoint string `json:"endpoint"`
 	Insecure bool   `json:"insecure,omitempty"`
 	Name     string `json:"name"`
-	// Region is "" to read it from the server. Prefix selects objects.
+	// Region is "" to request the region from the server. Prefix selects objects.
 	Region string `json:"region,omitempty"`
 	Prefix string `json:"prefix,omitempty"`
 	// AccessKey and SecretKey are static credentials. Identity uses the AWS identity of the environment
@@ -38,10 +38,10 @@ type BucketRequest struct {
 	Cert  []byte `json:"cert,omitempty"`
 	Key   []byte `json:"key,omitempty"`
 	Proxy string `json:"proxy,omitempty"`
-	// Known is the revision that is not fetched again. Folder is the directory for the objects, which
-	// are stored in files named by index.
-	Known  string `json:"known,omitempty"`
-	Folder string `json:"folder"`
+	// Known is a revision that need not be fetched again. Directory is the directory for the objects,
+	// which are stored in files named by index.
+	Known     string `json:"known,omitempty"`
+	Directory string `json:"folder"`
 }
 
 // BucketObject is an object of a bucket.
@@ -51,7 +51,7 @@ type BucketObject struct {
 }
 
 // BucketRevision returns the revision of a Bucket with these objects. It equals the revision of
-// source-controller if the objects exclude ignored ones and the ignore file.
+// source-controller if objects contains neither ignored objects nor the ignore file.
 func BucketRevision(objects []BucketObject) string {
 	sum := sha256.New()
 	for _, o := range slices.SortedFunc(slices.Values(objects), func(a, b BucketObject) int { return strings.Compare(a.Key, b.Key) }) {

@@ -13,10 +13,10 @@ import (
 // GitLab is the provider of the container registry of a GitLab server.
 const GitLab = "gitlab"
 
-// gitlabToken is the variable with the OIDC token of a job of GitLab, whose audience the job sets.
+// gitlabToken is the variable with the OIDC token of a GitLab job. The job configures the audience of the token.
 const gitlabToken = "GITLAB_OIDC_TOKEN" // the name of a variable
 
-// jobLogin returns the credentials that a CI system gives to its jobs for the registry of its own server. No request is sent.
+// jobLogin returns the credentials that a CI system provides to jobs for its own registry. It sends no request.
 func jobLogin(r Request, env func(string) string) (Credentials, error) {
 	missing := func(name string) (Credentials, error) {
 		return Credentials{}, &Error{r, Identify, name + " is not set"}
@@ -38,7 +38,7 @@ func jobLogin(r Request, env func(string) string) (Credentials, error) {
 	return Credentials{env(user), env(password)}, nil
 }
 
-// githubRegistry returns the container registry of a GitHub server. That of github.com has another domain.
+// githubRegistry returns the container registry of a GitHub server. The registry of github.com has a separate domain.
 func githubRegistry(server string) string {
 	if u, err := url.Parse(server); err == nil && u.Host != "" && u.Host != "github.com" {
 		return "containers." + u.Host
@@ -48,8 +48,8 @@ func githubRegistry(server string) string {
 
 // federation describes how a provider accepts the OIDC tokens of a CI system.
 type federation struct {
-	// annotations maps ServiceAccount annotations that select an identity to the variables with their values. All
-	// variables in required must be set, and none in others, which select another identity.
+	// annotations maps the ServiceAccount annotations that select an identity to the variables that hold their
+	// values. All variables in required must be set, and none in others, which select another identity.
 	annotations      map[string]string
 	required, others []string
 }
@@ -72,8 +72,8 @@ var federations = map[string]federation{
 	},
 }
 
-// federated returns the annotations that select the identity for the OIDC token of a CI system, nil if there is no such token or
-// the environment has another identity.
+// federated returns the annotations that select the identity for a CI system's OIDC token, nil without such a token or
+// if the environment selects another identity.
 func federated(provider string, env func(string) string) map[string]string {
 	f, set := federations[provider], func(name string) bool { return env(name) != "" }
 	unset := func(name string) bool { return !set(name) }
@@ -90,9 +90,9 @@ func federated(provider string, env func(string) string) map[string]string {
 }
 
 // jobToken returns the OIDC token of a job for the audience that the helper process requests.
-func (c *Client) jobToken(ctx context.Context, question json.RawMessage) (any, error) {
+func (c *Client) jobToken(ctx context.Context, query json.RawMessage) (any, error) {
 	var audience string
-	if err := json.Unmarshal(question, &audience); err != nil {
+	if err := json.Unmarshal(query, &audience); err != nil {
 		return nil, err
 	}
 	token := c.env(gitlabToken)

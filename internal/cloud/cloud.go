@@ -19,8 +19,8 @@ const Job helper.Call[Input, Credentials] = "login"
 // Input is the input of Job.
 type Input struct {
 	Request
-	// Federated are the annotations of a ServiceAccount that select the identity for the OIDC token of a CI system, nil to
-	// use the identity of the environment. The job requests the token for its audience.
+	// Federated holds the ServiceAccount annotations that select the identity for a CI system's OIDC token, nil to use
+	// the identity of the environment. The job requests an OIDC token for the provider's audience.
 	Federated map[string]string `json:"federated,omitempty"`
 }
 
@@ -31,13 +31,14 @@ const (
 	GCP   = "gcp"
 )
 
-// Known reports whether provider has registries. The provider generic has no identity.
+// Known reports whether credentials for registries of the provider can be requested, which excludes the provider
+// generic.
 func Known(provider string) bool { return provider == AWS || provider == Azure || provider == GCP }
 
-// titles has the names of providers in messages.
+// titles maps providers to their names in messages.
 var titles = map[string]string{AWS: "AWS", Azure: "Azure", GCP: "Google Cloud", GitHub: "GitHub", GitLab: "GitLab"}
 
-// Request has a registry or a server for which credentials are requested.
+// Request specifies the registry or server for which credentials are requested.
 type Request struct {
 	Provider string `json:"provider"`
 	// Registry is the host of the registry or, in errors, of the Git server.
@@ -69,7 +70,7 @@ const (
 	Exchange Step = "exchange"
 )
 
-// Error is returned if there are no credentials for a registry.
+// Error is returned if credentials for a registry or server cannot be obtained.
 type Error struct {
 	Request
 	Step   Step
@@ -112,20 +113,19 @@ type Client struct {
 	known map[Request]Credentials
 }
 
-// New returns the client of a pool. Its process has the environment of flux, where the clients of the
-// providers look for an identity. mask receives the credentials.
+// New returns the client of a pool. Its helper process inherits the environment of flux, from which
+// the provider libraries read the identity. mask receives the credentials.
 func New(pool *helper.Pool, mask func(username, password string)) *Client {
 	return helper.Shared(pool, string(Job), func() *Client {
 		environment := func(context.Context) ([]string, error) { return pool.Environ(), nil }
-		return &Client{process: pool.Process("", environment, string(Job)), mask: mask, env: pool.Env, known: map[Request]Credentials{}} // the client of AWS logs on stderr
+		return &Client{process: pool.Process("", environment, string(Job)), mask: mask, env: pool.Env, known: map[Request]Credentials{}} // the AWS library logs to stderr
 	})
 }
 
-// Close stops the process.
+// Close stops the helper process.
 func (c *Client) Close() error { return c.process.Close() }
 
-// Login returns credentials of a provider for a registry. They are valid for some hours or less, and
-// are not stored.
+// Login returns credentials of a provider for a registry. They are valid for a few hours at most and are not stored.
 func (c *Client) Login(ctx context.Context, provider, registry string) (username, password string, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +135,8 @@ func (c *Client) Login(ctx context.Context, provider, registry string) (username
 		title := fmt.Sprintf("getting %s credentials for %s", titles[provider], registry)
 		if provider == GitHub || provider == GitLab {
 			got, err = jobLogin(r, c.env)
-		} else if got, err = Job.DoAnswering(ctx, c.process, title, Input{r, federated(provider, c.env)}, func(question json.RawMessage) (any, error) {
-			return c.jobToken(ctx, question)
+		} else if got, err = Job.DoWithQueries(ctx, c.process, title, Input{r, federated(provider, c.env)}, func(query json.RawMessage) (any, error) {
+			return c.jobToken(ctx, query)
 		}); err != nil {
 			err = failed(r, title, err)
 		}

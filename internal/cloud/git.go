@@ -10,10 +10,10 @@ import (
 	"github.com/fluxkit/flux/internal/helper"
 )
 
-// GitHub is the provider of GitRepositories that a GitHub App reads.
+// GitHub is the provider of GitRepositories that authenticate as a GitHub App.
 const GitHub = "github"
 
-// GitJob is the job that gets credentials for a Git repository, in the process of Job.
+// GitJob is the job that gets credentials for a Git repository, in the same helper process as Job.
 const GitJob helper.Call[GitRequest, GitCredentials] = "git-login"
 
 // KnownGit reports whether provider issues credentials for Git repositories.
@@ -26,10 +26,9 @@ type GitRequest struct {
 	Provider string `json:"provider"`
 	// URL is the address of the repository.
 	URL string `json:"url"`
-	// App is the data of the Secret of a GitHub App. The other providers use the identity of the
-	// environment.
+	// App is the Secret data of a GitHub App. The other providers use the identity of the environment.
 	App map[string][]byte `json:"app,omitempty"`
-	// Proxy is the URL of the proxy for the requests of a GitHub App, "" for that of the environment.
+	// Proxy is the URL of the proxy for requests of a GitHub App, "" to use the proxy of the environment.
 	Proxy string `json:"proxy,omitempty"`
 }
 
@@ -39,8 +38,8 @@ type GitCredentials struct {
 	Token string `json:"token,omitempty"`
 }
 
-// GitCredentials returns credentials of a provider for a Git repository. They are valid for some
-// hours or less, and are not stored.
+// GitCredentials returns credentials of a provider for a Git repository. They are valid for a
+// few hours at most and are not stored.
 func (c *Client) GitCredentials(ctx context.Context, r GitRequest) (GitCredentials, error) {
 	u, err := url.Parse(r.URL)
 	if err != nil {
@@ -53,7 +52,7 @@ func (c *Client) GitCredentials(ctx context.Context, r GitRequest) (GitCredentia
 	}
 	c.mask(got.Username, got.Password)
 	c.mask("", got.Token)
-	_, session, _ := strings.Cut(got.Username, "%") // AWS puts the session token there
+	_, session, _ := strings.Cut(got.Username, "%") // CodeCommit user names contain the session token
 	c.mask("", session)
 	return got, nil
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/spf13/viper"
 )
 
-// settable are the flags that a variable or the file may set: they select what is shown and from
-// where, within the access that the kubeconfig grants. Users, credentials, server addresses and
+// settable lists the flags that a variable or the file may set: they select the output and its
+// source within the access that the kubeconfig grants. Users, credentials, server addresses and
 // TLS verification come from the kubeconfig or the command line only: CI systems set variables
 // such as FLUX_TOKEN for other programs, and these must not be sent to the API server.
 var settable = []string{"cache-dir", "context", "disable-compression", "namespace", "ns-follows-kube-context", "timeout", "verbose"}
@@ -38,7 +38,7 @@ func Path(env func(string) string) string {
 	return ""
 }
 
-// Home returns the user's home directory, or "" if the environment has none.
+// Home returns the user's home directory, or "" if the environment does not specify one.
 func Home(env func(string) string) string { return homeOn(runtime.GOOS, env) }
 
 // homeOn returns the home directory on an operating system. Windows sets USERPROFILE; shells such
@@ -50,9 +50,8 @@ func homeOn(system string, env func(string) string) string {
 	return env("USERPROFILE")
 }
 
-// Apply sets every settable flag that is not on the command line, from the variable or else the
-// file. It returns an error that names the variable or the file for each invalid value, and sets
-// the other flags.
+// Apply sets every settable flag that is not on the command line, from the variable or else the file. For each
+// invalid value, it returns an error with the variable or the file, and it still sets the other flags.
 func Apply(flags *pflag.FlagSet, env func(string) string) error {
 	v := viper.New()
 	path := Path(env)

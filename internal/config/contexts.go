@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/viper"
 )
 
-// contextGroups is the setting with the groups of kubeconfig contexts.
+// contextGroups is the name of the setting for groups of kubeconfig contexts.
 const contextGroups = "context-groups"
 
 // ContextGroups returns the groups of kubeconfig contexts in the configuration file: the patterns of each group by its name.
@@ -37,8 +37,8 @@ func ContextGroups(env func(string) string) (map[string][]string, error) {
 	return groups, nil
 }
 
-// MatchContext reports whether a pattern matches a kubeconfig context. Patterns are those of [path.Match], except that
-// "*" and "?" also match "/", which names of contexts contain.
+// MatchContext reports whether a pattern matches a kubeconfig context. Patterns have the syntax of [path.Match],
+// except that "*" and "?" also match "/", which context names may contain.
 func MatchContext(pattern, context string) (bool, error) {
 	flat := strings.NewReplacer("/", "|")
 	return path.Match(flat.Replace(pattern), flat.Replace(context))

@@ -12,7 +12,7 @@ const (
 	TypeName Guardrail = "type-name"
 )
 
-// guardrails is the setting with the guardrails of the dashboard.
+// guardrails is the name of the setting for the guardrails of the dashboard.
 const guardrails = "ui-guardrails"
 
 // GuardrailOf returns the guardrail of the first entry in the configuration file that matches a kubeconfig context.

@@ -34,7 +34,7 @@ type Clone struct {
 }
 
 // Open opens the clone that contains a directory.
-func Open(folder string) (*Clone, error) { return OpenAt(Location{Folder: folder}) }
+func Open(folder string) (*Clone, error) { return OpenAt(Location{Directory: folder}) }
 
 // OpenAt opens the clone at a location.
 func OpenAt(at Location) (*Clone, error) {
@@ -46,7 +46,7 @@ func OpenAt(at Location) (*Clone, error) {
 	return c, c.load()
 }
 
-// reload reads the repository again, since new packs are not noticed.
+// reload reopens the repository, because go-git does not detect new packs.
 func (c *Clone) reload() error {
 	if err := c.objects.Close(); err != nil {
 		return fmt.Errorf("closing the Git repository: %w", err)
@@ -54,13 +54,13 @@ func (c *Clone) reload() error {
 	return c.load()
 }
 
-// load opens the storage. Packs stay open, since thousands of objects are read from them, and large objects are read as
+// load opens the storage. Packs stay open because thousands of objects are read from them; large objects are read as
 // streams.
 func (c *Clone) load() error {
 	c.objects.mu.Lock()
 	defer c.objects.mu.Unlock()
 	data := osfs.New(c.gitDir)
-	if common := commonFolder(c.gitDir); common != c.gitDir {
+	if common := commonDirectory(c.gitDir); common != c.gitDir {
 		data = dotgit.NewRepositoryFilesystem(data, osfs.New(common))
 	}
 	c.objects.store = newStore(filesystem.NewStorageWithOptions(data, cache.NewObjectLRUDefault(), filesystem.Options{
@@ -85,14 +85,14 @@ func (c *Clone) Close() error {
 // Root returns the directory of the work tree, or "" for a bare repository.
 func (c *Clone) Root() string { return c.root }
 
-// Lacking returns the number of objects that were read but are missing in the partial clone.
+// Lacking returns the number of objects that were requested but are missing in the partial clone.
 func (c *Clone) Lacking() int {
 	c.objects.mu.Lock()
 	defer c.objects.mu.Unlock()
 	return len(c.objects.lacking)
 }
 
-// Optional calls read. Lacking does not count the objects that only it reads.
+// Optional calls read. Lacking does not count missing objects that only this call requests.
 func (c *Clone) Optional(read func() error) error {
 	c.objects.mu.Lock()
 	before := maps.Clone(c.objects.lacking)
@@ -174,7 +174,8 @@ func (c *Clone) Names() (branches, tags []string, err error) {
 	return branches, tags, err
 }
 
-// DefaultBranch returns the branch that HEAD of the remote origin refers to, or "" if the clone does not have it.
+// DefaultBranch returns the branch that HEAD of the remote origin refers to, or "" if the clone does not contain this
+// reference.
 func (c *Clone) DefaultBranch() string {
 	c.objects.mu.Lock()
 	defer c.objects.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // Origin is the remote from which missing commits are fetched.
 const Origin = "origin"
 
-// deepenSteps are the numbers of commits by which the history of a shallow clone is extended before
-// all of it is fetched.
+// deepenSteps lists the numbers of commits by which the history of a shallow clone is extended
+// before the whole history is fetched.
 func deepenSteps() []int { return []int{50, 500} }
 
 // Fetcher runs git to fetch missing objects of a clone from origin.
@@ -58,7 +58,7 @@ func (f Fetcher) Deepen(ctx context.Context, commits int) error {
 }
 
 // MergeBase returns the merge base of two commits, and extends the history of a shallow clone
-// until it has it.
+// until it contains the merge base.
 func (f Fetcher) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumbing.Hash, error) {
 	found, err := f.c.History().MergeBase(ctx, one, other)
 	for _, commits := range append(deepenSteps(), 0) {

@@ -18,13 +18,13 @@ var (
 	// ErrIncomplete is returned if the clone does not contain the history between two commits: it is shallow, or one of
 	// them was not fetched.
 	ErrIncomplete = errors.New("the clone does not contain the history between the commits")
-	// ErrNoLineage is returned if a commit is not among the first parents of another one.
+	// ErrNoLineage is returned if a commit is not in the first-parent history of another one.
 	ErrNoLineage = errors.New("not in the first-parent history")
 )
 
 // historyBound is the maximum number of commits that are read to find the commits between two others. skewBound is
-// the number of commits that are read after the result seems complete, since clocks of committers differ. textBound
-// is the maximum length of an author or a subject, in characters.
+// the number of commits that are read after the result seems complete, because the clocks of committers differ.
+// textBound is the maximum length of an author or a subject, in characters.
 const (
 	historyBound = 5000
 	skewBound    = 100
@@ -73,7 +73,7 @@ func (h History) Describe(hash plumbing.Hash) (Commit, error) {
 	return describe(found), nil
 }
 
-// Changed returns the files that a commit changes against its first parent, sorted.
+// Changed returns the sorted paths of the files that differ between a commit and its first parent.
 func (h History) Changed(ctx context.Context, hash plumbing.Hash) (files []string, err error) {
 	h.clone.objects.mu.Lock()
 	defer h.clone.objects.mu.Unlock()
@@ -102,7 +102,7 @@ func (h History) Changed(ctx context.Context, hash plumbing.Hash) (files []strin
 	return slices.DeleteFunc(slices.Compact(files), func(name string) bool { return name == "" }), nil
 }
 
-// Parents returns the parents of a commit, which a shallow clone may not have.
+// Parents returns the parents of a commit. A shallow clone may not contain them.
 func (h History) Parents(commit plumbing.Hash) ([]plumbing.Hash, error) {
 	h.clone.objects.mu.Lock()
 	defer h.clone.objects.mu.Unlock()
@@ -113,8 +113,8 @@ func (h History) Parents(commit plumbing.Hash) ([]plumbing.Hash, error) {
 	return found.ParentHashes, nil
 }
 
-// MergeBase returns the best common ancestor of two commits. In a shallow clone, git searches it, because go-git fails
-// at the end of the history.
+// MergeBase returns the best common ancestor of two commits. In a shallow clone, it runs git, because go-git fails at
+// the end of the history.
 func (h History) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumbing.Hash, error) {
 	if h.clone.Shallow() {
 		found, err := h.clone.program().run(ctx, nil, "merge-base", one.String(), other.String())
@@ -144,8 +144,8 @@ func (h History) MergeBase(ctx context.Context, one, other plumbing.Hash) (plumb
 	return common[0].Hash, nil
 }
 
-// Lineage returns the commits from base to head along first parents, oldest first. These are the states of a branch into
-// which pull requests are merged.
+// Lineage returns the commits from base to head in the first-parent history, oldest first. These are the states of a
+// branch into which pull requests are merged.
 func (h History) Lineage(ctx context.Context, base, head plumbing.Hash) ([]plumbing.Hash, error) {
 	commits := []plumbing.Hash{head}
 	for at := head; at != base; {
@@ -174,9 +174,9 @@ func (h History) Lineage(ctx context.Context, base, head plumbing.Hash) ([]plumb
 	return commits, nil
 }
 
-// Between returns the commits in the history of head that are not in that of base, newest first and at most limit of
-// them, and their total number. Like git log base..head, it reads both histories from the newest commit until only
-// commits of base are left.
+// Between returns at most limit commits that are in the history of head but not of base, newest first, and the total
+// number of such commits. Like git log base..head, it reads both histories from the newest commit until only commits
+// of base are left.
 func (h History) Between(ctx context.Context, base, head string, limit int) (commits []Commit, total int, err error) {
 	h.clone.objects.mu.Lock()
 	defer h.clone.objects.mu.Unlock()
@@ -209,15 +209,15 @@ func (h History) Between(ctx context.Context, base, head string, limit int) (com
 	return commits, total, nil
 }
 
-// reading holds the commits that were found in the histories of base and head.
+// reading holds the commits of base and head that have been found so far.
 type reading struct {
 	objects *Objects
 	met     map[plumbing.Hash]*ancestor
-	// queue holds the commits that were not read yet, newest first.
+	// queue holds the commits that have not been read yet, newest first.
 	queue, read []*ancestor
 }
 
-// ancestor is a commit, and whether base contains it.
+// ancestor is a commit of base or head.
 type ancestor struct {
 	commit *object.Commit
 	inBase bool
@@ -225,8 +225,8 @@ type ancestor struct {
 
 func (a *ancestor) when() time.Time { return a.commit.Committer.When }
 
-// undecided reports whether more commits must be read: base may contain commits that are as old as the last one not
-// known to be in it.
+// undecided reports whether more commits must be read: a commit that has not been found in base so far may still
+// turn out to be part of it.
 func (r *reading) undecided() bool {
 	outside := func(a *ancestor) bool { return !a.inBase }
 	if slices.ContainsFunc(r.queue, outside) {
@@ -273,8 +273,8 @@ func (r *reading) meet(hash plumbing.Hash, inBase bool) error {
 	return nil
 }
 
-// mark records that base contains a commit and its known ancestors: with wrong clocks, a parent may be read before its
-// child.
+// mark records that base contains a commit and its known ancestors: if clocks are wrong, a parent may be read before
+// its child.
 func (r *reading) mark(a *ancestor) {
 	for pending := []*ancestor{a}; len(pending) > 0; {
 		a, pending = pending[0], pending[1:]

@@ -13,17 +13,17 @@ var ErrNoRepository = errors.New("not in a Git repository")
 
 // Location locates a repository on disk.
 type Location struct {
-	// Folder is a directory in the work tree, or a bare repository.
-	Folder string
-	// GitDir and WorkTree are the variables GIT_DIR and GIT_WORK_TREE. They are optional.
+	// Directory is a directory in the work tree, or a bare repository.
+	Directory string
+	// GitDir and WorkTree are the values of GIT_DIR and GIT_WORK_TREE, which are optional.
 	GitDir, WorkTree string
 }
 
 // resolve returns the directory with the Git data, and the work tree or "".
 func (l Location) resolve() (gitDir, root string, err error) {
-	folder, err := filepath.Abs(l.Folder)
+	folder, err := filepath.Abs(l.Directory)
 	if err != nil {
-		return "", "", fmt.Errorf("finding %s: %w", l.Folder, err)
+		return "", "", fmt.Errorf("finding %s: %w", l.Directory, err)
 	}
 	inside := func(name string) string {
 		if filepath.IsAbs(name) {
@@ -32,14 +32,14 @@ func (l Location) resolve() (gitDir, root string, err error) {
 		return filepath.Join(folder, name)
 	}
 	if l.GitDir != "" {
-		gitDir, err = gitFolder(inside(l.GitDir))
+		gitDir, err = gitDirectory(inside(l.GitDir))
 		if root = folder; l.WorkTree != "" {
 			root = inside(l.WorkTree)
 		}
 		return gitDir, root, err
 	}
 	for at := folder; ; at = filepath.Dir(at) {
-		gitDir, err = gitFolder(filepath.Join(at, ".git"))
+		gitDir, err = gitDirectory(filepath.Join(at, ".git"))
 		if err == nil {
 			if root = at; l.WorkTree != "" {
 				root = inside(l.WorkTree)
@@ -49,7 +49,7 @@ func (l Location) resolve() (gitDir, root string, err error) {
 		if !errors.Is(err, ErrNoRepository) {
 			return "", "", err
 		}
-		if gitDir, err = gitFolder(at); err == nil {
+		if gitDir, err = gitDirectory(at); err == nil {
 			return gitDir, "", nil
 		}
 		if at == filepath.Dir(at) {
@@ -58,9 +58,9 @@ func (l Location) resolve() (gitDir, root string, err error) {
 	}
 }
 
-// gitFolder returns a directory with Git data: name, or the one that the file name refers to, as in
-// linked work trees and submodules.
-func gitFolder(name string) (string, error) {
+// gitDirectory returns the directory with the Git data: name itself or, in linked work trees and
+// submodules, the directory to which the file name refers.
+func gitDirectory(name string) (string, error) {
 	const maxLength = 4096
 	info, err := os.Stat(name)
 	if err != nil {
@@ -70,7 +70,7 @@ func gitFolder(name string) (string, error) {
 		text, err := os.ReadFile(name)
 		target, ok := strings.CutPrefix(strings.TrimRight(string(text), "\r\n"), "gitdir: ")
 		if err != nil || !ok {
-			return "", fmt.Errorf("opening the Git repository: %s is not a reference to a Git directory", name)
+			return "", fmt.Errorf("opening the Git repository: %s does not refer to a Git directory", name)
 		}
 		if !filepath.IsAbs(target) {
 			target = filepath.Join(filepath.Dir(name), target)
@@ -80,14 +80,14 @@ func gitFolder(name string) (string, error) {
 	if head, err := os.Stat(filepath.Join(name, "HEAD")); err != nil || head.IsDir() {
 		return "", ErrNoRepository
 	}
-	if _, err := os.Stat(filepath.Join(commonFolder(name), "objects")); err != nil {
+	if _, err := os.Stat(filepath.Join(commonDirectory(name), "objects")); err != nil {
 		return "", ErrNoRepository
 	}
 	return name, nil
 }
 
-// commonFolder returns the directory that a linked work tree shares with its repository.
-func commonFolder(gitDir string) string {
+// commonDirectory returns the directory that a linked work tree shares with its repository.
+func commonDirectory(gitDir string) string {
 	text, err := os.ReadFile(filepath.Join(gitDir, "commondir"))
 	common := strings.TrimSpace(string(text))
 	switch {

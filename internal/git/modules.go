@@ -25,9 +25,9 @@ type SubmoduleError struct {
 
 func (e *SubmoduleError) Error() string {
 	if e.Commit != "" {
-		return fmt.Sprintf("the clone does not have commit %s of submodule %s", e.Commit, e.Path)
+		return fmt.Sprintf("the clone does not contain commit %s of submodule %s", e.Commit, e.Path)
 	}
-	return fmt.Sprintf("the clone does not have submodule %s", e.Path)
+	return fmt.Sprintf("the clone does not contain submodule %s", e.Path)
 }
 
 // Submodules returns a tree with the files of its submodules at the recorded commits, recursively. It reads the clones
@@ -65,12 +65,12 @@ func (c *Clone) module(name string) (*Clone, error) {
 	if !fs.ValidPath(name) || name == "." || strings.Contains(name, "\\") {
 		return nil, fmt.Errorf("invalid name %q in .gitmodules", name)
 	}
-	for _, data := range []string{c.gitDir, commonFolder(c.gitDir)} {
+	for _, data := range []string{c.gitDir, commonDirectory(c.gitDir)} {
 		folder := filepath.Join(data, "modules", filepath.FromSlash(name))
 		if info, err := os.Lstat(folder); err != nil || !info.IsDir() {
 			continue
 		}
-		module, err := OpenAt(Location{Folder: ".", GitDir: folder})
+		module, err := OpenAt(Location{Directory: ".", GitDir: folder})
 		if errors.Is(err, ErrNoRepository) {
 			continue
 		}

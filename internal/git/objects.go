@@ -20,11 +20,12 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// maxEntries is the maximum number of entries in the directories of one tree: a few objects can represent any number.
+// maxEntries is the maximum number of entries in all directories of a tree, because a few objects can represent any
+// number of entries.
 const maxEntries = 1_000_000
 
 // ErrPartial is returned if a partial clone does not contain the content of a file.
-var ErrPartial = errors.New("the partial clone does not have the content of this file")
+var ErrPartial = errors.New("the content of this file is missing from the partial clone")
 
 // Objects reads the objects of a repository. It rejects objects that are too large before it inflates them.
 type Objects struct {
@@ -32,7 +33,7 @@ type Objects struct {
 	mu       sync.Mutex
 	store    *store
 	contents contents
-	// lacking holds the objects that were read and are missing in a partial clone.
+	// lacking holds the objects that were requested but are missing in a partial clone.
 	lacking map[plumbing.Hash]bool
 }
 
@@ -51,10 +52,10 @@ func (o *Objects) Update() error {
 	return o.store.closeSizes()
 }
 
-// Storer returns the storage with the bounds on reading.
+// Storer returns the storage, which rejects objects that are too large.
 func (o *Objects) Storer() storage.Storer { return o.store }
 
-// Peel returns the commit of a tag object, or of the commit itself.
+// Peel returns the commit to which a tag object refers, or the commit itself if the object is a commit.
 func (o *Objects) Peel(hash plumbing.Hash) (plumbing.Hash, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -151,7 +152,7 @@ func (o *Objects) node(name string, mode filemode.FileMode, hash plumbing.Hash, 
 	return &filetree.Node{Name: name, File: &blob{o, hash, mode == filemode.Executable}}
 }
 
-// missing returns the error of reading an object.
+// missing returns the error for an object that cannot be read.
 func (o *Objects) missing(what string, hash plumbing.Hash, err error) error {
 	if errors.Is(err, plumbing.ErrObjectNotFound) && o.store.partial() {
 		o.lacking[hash] = true
@@ -179,12 +180,12 @@ func (b *blob) Size() (int64, error) {
 	defer b.objects.mu.Unlock()
 	size, err := b.objects.store.size(b.hash)
 	if err == nil || errors.As(err, new(*budget.ExceededError)) {
-		return size, nil // only reading it is an error
+		return size, nil // only reading the content fails
 	}
 	return 0, b.objects.missing("blob", b.hash, err)
 }
 
-// Read implements filetree.File. It caches small files, since two revisions share most of them.
+// Read implements filetree.File. It caches small files, because most of them are the same in two revisions.
 func (b *blob) Read() ([]byte, error) {
 	b.objects.mu.Lock()
 	defer b.objects.mu.Unlock()
@@ -209,8 +210,8 @@ func (b *blob) Read() ([]byte, error) {
 }
 
 const (
-	// cacheMax is the maximum size of files that are cached in memory, and cacheTotal that of the cache. Larger files are
-	// read each time, and hashed as streams.
+	// cacheMax is the maximum size of a cached file, and cacheTotal the maximum size of the cache in memory. Larger
+	// files are read each time and hashed as streams.
 	cacheMax   = 1 << 20
 	cacheTotal = 128 << 20
 )
@@ -248,7 +249,8 @@ func (c *contents) add(hash plumbing.Hash, content []byte) {
 type store struct {
 	storage.Storer
 	files *filesystem.Storage
-	// sizes is opened for the first object. known caches the sizes of objects that can be read.
+	// sizes is opened when the first object is read. known caches the sizes of objects that are small enough to be
+	// read.
 	sizes *sizes
 	known map[plumbing.Hash]int64
 }
@@ -290,8 +292,8 @@ func (s *store) closeSizes() error {
 	return s.sizes.close()
 }
 
-// Config returns the configuration without the extensions that do not change how objects and references are read, which
-// go-git refuses.
+// Config returns the configuration without extensions that go-git rejects although they do not change how objects and
+// references are read.
 func (s *store) Config() (*config.Config, error) {
 	c, err := s.Storer.Config()
 	if err != nil || c.Raw == nil || !c.Raw.HasSection("extensions") {

@@ -18,17 +18,17 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// ErrNoGit is returned if an operation requires the program git and it is not installed.
+// ErrNoGit is returned if an operation requires git and git is not installed.
 var ErrNoGit = errors.New("git is required but was not found in PATH")
 
 // gitWait is the time that git has to exit after an interrupt.
 const gitWait = 5 * time.Second
 
-// gitStall is the time after which git closes an HTTP connection without data. Its HTTP process
-// does not exit with git.
+// gitStall is the time after which git closes an idle HTTP connection, because its HTTP child
+// process does not exit with git.
 const gitStall = time.Minute
 
-// program is git, run in a repository.
+// program runs git in a repository.
 type program struct{ at Location }
 
 func (c *Clone) program() program { return program{c.at} }
@@ -41,9 +41,9 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	}
 	always := []string{"--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=" + os.DevNull, "-c", "gc.auto=0", "-c", "maintenance.auto=false"}
 	cmd := exec.CommandContext(ctx, path, append(always, arguments...)...)
-	cmd.Dir, cmd.Stdin = p.at.Folder, input
+	cmd.Dir, cmd.Stdin = p.at.Directory, input
 	cmd.Env = append(stall(ctx), p.environment(cmd.Environ(), slices.Contains(arguments, "fetch"))...)
-	// Git ends its own child processes on this signal. SIGINT is ignored in the background jobs of a shell.
+	// Git terminates its child processes on this signal. SIGINT is ignored in the background jobs of a shell.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	separate(cmd)
 	cmd.WaitDelay = gitWait
@@ -63,9 +63,8 @@ func (p program) run(ctx context.Context, input io.Reader, arguments ...string) 
 	return strings.TrimSpace(output.String()), nil
 }
 
-// stall returns environment variables with which git closes an HTTP connection without data soon
-// after the deadline at the latest, so that the deadline is reported. Variables of the user take
-// precedence.
+// stall returns environment variables that make git close an idle HTTP connection shortly after the deadline of ctx,
+// so that flux reports the deadline. The user's own variables take precedence.
 func stall(ctx context.Context) []string {
 	wait := gitStall
 	if deadline, ok := ctx.Deadline(); ok {
@@ -84,7 +83,7 @@ func (p program) environment(all []string, fetches bool) []string {
 		case strings.HasPrefix(name, "GIT_TRACE"), name == "GIT_CURL_VERBOSE":
 			return true
 		case name == "GIT_DIR", name == "GIT_WORK_TREE":
-			return p.at.GitDir == "" // the directory of the location selects the repository
+			return p.at.GitDir == "" // the Directory of the location selects the repository
 		}
 		return !fetches && (redact.Named(name) || strings.Contains(value, "://"))
 	})
@@ -107,7 +106,7 @@ func (e *programError) Error() string {
 // Unwrap returns the error of the process.
 func (e *programError) Unwrap() error { return e.err }
 
-// consequences matches lines of git that only report that a connection has ended, or that give
+// consequences matches output lines of git that only report the end of a connection or give
 // general advice. The cause is in the lines before them, from ssh, curl or the server.
 var consequences = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`^(Could not read from remote repository\.|Please make sure you have the correct access rights|and the repository exists\.|` +
@@ -116,8 +115,8 @@ var consequences = sync.OnceValue(func() *regexp.Regexp {
 		`remote: .*|[Ww]arning: .*|)$`)
 })
 
-// causeIn returns the line with the cause from the output of git, without credentials: the last
-// line that does not match consequences.
+// causeIn returns the line of git's output that contains the cause, without credentials: the
+// last line that does not match consequences.
 func causeIn(text string) string {
 	lines := strings.Split(strings.TrimSpace(text), "\n")
 	for i, line := range lines {

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// originBranches is the prefix of the branches of origin.
+	// originBranches is the prefix of references to branches of origin.
 	originBranches = "refs/remotes/origin/"
 	// minAbbreviation is the minimum length of an abbreviated commit ID, as in Git.
 	minAbbreviation = 4
@@ -29,10 +29,11 @@ type UnknownError struct {
 }
 
 func (e *UnknownError) Error() string {
-	return fmt.Sprintf("this clone has no revision %q", e.Revision)
+	return fmt.Sprintf("revision %q not found in this clone", e.Revision)
 }
 
-// Resolve resolves a revision in any syntax of git. It runs git for syntax that go-git does not support, such as dates.
+// Resolve resolves a revision in any syntax that git supports. It runs git for syntax that go-git does not support,
+// such as dates.
 func (c *Clone) Resolve(ctx context.Context, revision string) (plumbing.Hash, error) {
 	found, err := c.Commit(ParseRevision(revision))
 	if !errors.As(err, new(*UnknownError)) {
@@ -54,7 +55,8 @@ func (c *Clone) Resolve(ctx context.Context, revision string) (plumbing.Hash, er
 	return found, unknown
 }
 
-// Commit resolves a revision without git. A branch of a GitRepository is that of origin, which Flux fetches.
+// Commit resolves a revision without git. The branch of a GitRepository is resolved at origin, from which Flux
+// fetches.
 func (c *Clone) Commit(revision Revision) (plumbing.Hash, error) {
 	if revision.SemVer != "" {
 		_, tags, err := c.Names()

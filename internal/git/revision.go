@@ -11,19 +11,20 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Revision selects a commit of a repository. One field is set, or Commit with the name of its branch or tag.
+// Revision selects a commit of a repository. Only one field is set, except that Commit may be combined with the Name
+// of its branch or tag.
 type Revision struct {
 	Branch, Tag string
-	// SemVer is a range of versions. It selects the tag with the highest one.
+	// SemVer is a version range. It selects the tag with the highest matching version.
 	SemVer string
 	// Name is a reference such as refs/pull/1/head, a branch, a tag, an abbreviated commit ID or, in a clone, any other
-	// syntax of git.
+	// revision syntax of git.
 	Name string
 	// Commit is a commit ID.
 	Commit string
 }
 
-// ParseRevision parses a name, a full commit ID, or a revision of Flux such as main@sha1:….
+// ParseRevision parses a name, a full commit ID, or a Flux revision such as main@sha1:….
 func ParseRevision(text string) Revision {
 	name, commit, ok := strings.Cut("@"+text, "@sha1:")
 	if !ok {
@@ -52,8 +53,8 @@ func IsHex(text string) bool {
 	return err == nil && text != ""
 }
 
-// NewestTag returns the tag with the highest version in a range, "" for none. Like source-controller, it requires
-// versions with three parts.
+// NewestTag returns the tag with the highest version in a range, "" if no tag matches. Like source-controller, it
+// requires versions with three parts.
 func NewestTag(tags []string, versions string) (string, error) {
 	wanted, err := budget.Range(versions)
 	if err != nil {

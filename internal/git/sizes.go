@@ -18,19 +18,18 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// maxChain is the maximum number of deltas from which an object is restored. Git makes 50 at most,
-// unless it is configured to make more.
+// maxChain is the maximum number of deltas from which an object is restored. By default, Git creates at most 50.
 const maxChain = 4096
 
-// sizes reads the declared sizes of objects. go-git inflates an object, its delta and all bases of
-// the delta before it returns the size, and a gigabyte of zeros is a megabyte in a pack.
+// sizes reads the declared sizes of objects without inflating them. go-git inflates an object, its delta and all
+// bases of the delta before it returns the size, and a gigabyte of zeros takes only a megabyte in a pack.
 type sizes struct {
 	dir    *dotgit.DotGit
 	packs  []*pack
-	others []*sizes // of the repositories that this one borrows objects from
+	others []*sizes // the alternates of the repository
 }
 
-// openSizes opens the packs below a Git directory, and those of the repositories it borrows from.
+// openSizes opens the packs of a Git directory and of its alternates.
 func openSizes(data billy.Filesystem) (*sizes, error) {
 	s := &sizes{dir: dotgit.NewWithOptions(data, dotgit.Options{AlternatesFS: osfs.New("/")})}
 	hashes, err := s.dir.ObjectPacks()
@@ -102,7 +101,7 @@ func tooLarge(hash plumbing.Hash, size int64) error {
 	return budget.TooLarge("Git object "+hash.String(), "the object", budget.TreeFile)
 }
 
-// loose returns the size of an object in a file of its own.
+// loose returns the size of a loose object.
 func (s *sizes) loose(hash plumbing.Hash) (int64, error) {
 	file, err := s.dir.Object(hash)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -149,8 +148,8 @@ func openPack(dir *dotgit.DotGit, hash plumbing.Hash) (*pack, error) {
 	return p, nil
 }
 
-// sizes returns the size of the object at an offset, and the largest size to inflate for it: of
-// its delta, and of the bases with their deltas. It stops at one that is too large.
+// sizes returns the size of the object at an offset, and the largest size that must be inflated for it, including its
+// delta and the bases with their deltas. It stops at the first size that is too large.
 func (p *pack) sizes(offset int64) (size, largest int64, err error) {
 	var chain []int64
 	for range maxChain {
@@ -187,7 +186,7 @@ func (p *pack) sizes(offset int64) (size, largest int64, err error) {
 			return size, largest, nil
 		}
 	}
-	return 0, 0, fmt.Errorf("it is stored as more than %d deltas", maxChain)
+	return 0, 0, fmt.Errorf("the delta chain is longer than %d", maxChain)
 }
 
 func (p *pack) remember(chain []int64) {
@@ -214,7 +213,7 @@ func (p *pack) restored() (int64, error) {
 	return int64(size), nil
 }
 
-// errBegun stops inflating a delta after its beginning has been read.
+// errBegun stops the inflation of a delta once its beginning has been read.
 var errBegun = errors.New("the beginning is sufficient")
 
 // beginning keeps the first bytes that are written to it.

@@ -19,9 +19,8 @@ type Workspace struct {
 	Git bool
 }
 
-// Around returns the Git work tree that contains a directory. Outside of Git, the root is the
-// current directory if it contains the directory, and the directory itself otherwise: files above
-// the root are never read.
+// Around returns the Git work tree that contains a directory. Outside of Git, the root is the current directory if it
+// contains the directory, else the directory itself. Files above the root are never read.
 func Around(folder string) (Workspace, error) {
 	absolute, err := filepath.Abs(folder)
 	if err != nil {
@@ -60,7 +59,7 @@ func (w Workspace) ForSource(folder, path string) Workspace {
 }
 
 // Tree returns the files of the workspace.
-func (w Workspace) Tree() *filetree.Tree { return filetree.Folder(w.Root) }
+func (w Workspace) Tree() *filetree.Tree { return filetree.Directory(w.Root) }
 
 // Inside returns the path of directory relative to the root of the work tree.
 func (w Workspace) Inside(folder string) (string, error) {
@@ -75,14 +74,14 @@ func (w Workspace) Inside(folder string) (string, error) {
 	return filepath.ToSlash(relative), nil
 }
 
-// Remotes returns the addresses of the remotes in comparable form, none outside of Git.
+// Remotes returns the addresses of the remotes in comparable form, and none outside of Git.
 func (w Workspace) Remotes() []string {
 	if !w.Git {
 		return nil
 	}
 	data := filepath.Join(w.Root, ".git")
-	if linked, err := gitFolder(data); err == nil {
-		data = commonFolder(linked)
+	if linked, err := gitDirectory(data); err == nil {
+		data = commonDirectory(linked)
 	}
 	file, err := os.Open(filepath.Join(data, "config"))
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// ErrBare is returned for the work tree of a bare repository.
+// ErrBare is returned if the work tree of a bare repository is requested.
 var ErrBare = errors.New("the repository is bare and has no work tree")
 
-// WorkTree returns the tree that a commit of all files would have: tracked files, and untracked files that are not
-// ignored. Contents are read on first access.
+// WorkTree returns the tree that a commit of all files would contain: tracked files, and untracked files that are
+// not ignored. Contents are read on first access.
 func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 	if c.root == "" {
 		return nil, ErrBare
@@ -52,17 +52,18 @@ func (c *Clone) WorkTree(ctx context.Context) (*filetree.Tree, error) {
 	if text, err := util.ReadFile(c.objects.store.files.Filesystem(), "info/exclude"); err == nil {
 		patterns = parsePatterns(text, nil)
 	}
-	root, err := w.directory(".", filetree.Folder(c.root).Root(), patterns)
+	root, err := w.directory(".", filetree.Directory(c.root).Root(), patterns)
 	if err != nil {
 		return nil, fmt.Errorf("reading the work tree: %w", err)
 	}
 	return filetree.New(root), nil
 }
 
-// checkedOut returns the commit that is checked out in a submodule or, if none is, the commit in the index.
+// checkedOut returns the commit that is checked out in a submodule, or the commit in the index if the submodule is
+// not checked out.
 func (c *Clone) checkedOut(name string, commit plumbing.Hash) (plumbing.Hash, error) {
 	folder := filepath.Join(c.root, filepath.FromSlash(name))
-	if _, err := gitFolder(filepath.Join(folder, ".git")); errors.Is(err, ErrNoRepository) {
+	if _, err := gitDirectory(filepath.Join(folder, ".git")); errors.Is(err, ErrNoRepository) {
 		return commit, nil
 	}
 	module, err := Open(folder)
@@ -73,7 +74,7 @@ func (c *Clone) checkedOut(name string, commit plumbing.Hash) (plumbing.Hash, er
 	return head, errors.Join(err, module.Close())
 }
 
-// Committed returns the commit of HEAD, and whether the work tree has exactly its files.
+// Committed returns the commit of HEAD, and whether the work tree contains exactly the files of this commit.
 func (c *Clone) Committed(ctx context.Context) (head plumbing.Hash, clean bool) {
 	head, err := c.Commit(Revision{Name: "HEAD"})
 	if err != nil {
@@ -114,7 +115,7 @@ func (w *walk) hide(name string, n *filetree.Node) {
 	}
 }
 
-// directory returns the entries of a directory that Git tracks or would add, which may be none.
+// directory returns the entries of a directory that Git tracks or would add. There may be none.
 func (w *walk) directory(name string, onDisk *filetree.Node, patterns []gitignore.Pattern) (*filetree.Node, error) {
 	if w.ctx.Err() != nil {
 		return nil, context.Cause(w.ctx)
@@ -227,7 +228,7 @@ func (f *workFile) Read() ([]byte, error) {
 	return f.File.Read()
 }
 
-// Hash implements filetree.File. A large file is never in memory.
+// Hash implements filetree.File. It does not load large files into memory.
 func (f *workFile) Hash() (plumbing.Hash, error) {
 	f.once.Do(func() {
 		var size int64

@@ -11,18 +11,16 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/redact"
 )
 
-// Git is a repository on a Git server without an API. The user creates it and
-// grants keys access.
+// Git is a repository on a Git server without an API. The user creates the repository and grants keys access to it.
 type Git struct {
-	// Access is the URL, as ParseURL returns it, with credentials.
+	// Access contains the credentials and the URL, as returned by ParseURL.
 	Access Access
 	// TokenAuth stores the password or token of Access in the source Secret
 	// instead of an SSH key.
 	TokenAuth bool
-	// SSHHostname is the SSH host, and port, if it differs from the one of
-	// Access.
+	// SSHHostname is the SSH host and port if they differ from Access.
 	SSHHostname string
-	// SSHUsername is the SSH user if Access has none.
+	// SSHUsername is the SSH user if Access does not specify one.
 	SSHUsername string
 	// Confirm shows a public key and returns when the user has granted it access.
 	Confirm func(ctx context.Context, key DeployKey) error
@@ -62,7 +60,7 @@ func overHTTP(u url.URL) string {
 // overSSH returns the SSH URL for a key.
 func (g Git) overSSH(u url.URL) string {
 	if u.Scheme != "ssh" {
-		u.Host, u.User = bare(u), nil // port and user are those of HTTP
+		u.Host, u.User = bare(u), nil // the port and user apply to HTTP
 	}
 	if u.User == nil {
 		u.User = url.User(g.SSHUsername)
@@ -74,7 +72,7 @@ func (g Git) overSSH(u url.URL) string {
 	return u.String()
 }
 
-// bare returns the host without the port, an IPv6 address in brackets.
+// bare returns the host without the port. IPv6 addresses are in brackets.
 func bare(u url.URL) string {
 	if name := u.Hostname(); strings.Contains(name, ":") {
 		return "[" + name + "]"
@@ -94,7 +92,7 @@ func (g Git) CanDeployKey() error {
 }
 
 // ParseURL parses the URL of a repository. Plain HTTP must be allowed
-// explicitly, since it sends credentials unencrypted.
+// explicitly, because it sends credentials unencrypted.
 func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	const example = "as in --url=ssh://git@example.com/org/fleet or --url=https://example.com/org/fleet"
 	if address == "" {
@@ -109,7 +107,7 @@ func ParseURL(address string, allowHTTP bool) (*url.URL, error) {
 	case u.Scheme == "http" && !allowHTTP:
 		return nil, hint.Errorf("use https, or set --allow-insecure-http", "an http URL sends credentials unencrypted")
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "ssh":
-		return nil, hint.Errorf("use ssh or https, "+example, "cannot bootstrap over scheme %q in --url", u.Scheme)
+		return nil, hint.Errorf("use ssh or https, "+example, "unsupported URL scheme %q in --url", u.Scheme)
 	case hasPassword:
 		return nil, hint.Errorf("set the password with GIT_PASSWORD or --password instead", "the URL %s contains a password, which would be committed to the repository", redact.URL(address))
 	case u.Hostname() == "":

@@ -1,6 +1,6 @@
-// Package githost defines the Git hosts that bootstrap supports. A type that
-// implements [Host] creates and updates the repository on a host and grants the
-// cluster access to it. [Hosted] has the configuration of hosts with an API.
+// Package githost defines the Git hosts that bootstrap supports. A type that implements [Host] creates and updates
+// the repository on a host and grants the cluster access to it. [Hosted] contains the configuration for hosts with an
+// API.
 package githost
 
 import (
@@ -10,21 +10,19 @@ import (
 
 // Host is a Git host.
 type Host interface {
-	// Survey reads the state of the repository and returns an error for
-	// anything that would make Ensure, DeployKey or a push fail, such as an
-	// invalid token or a missing scope. It changes nothing.
+	// Survey reads the state of the repository and returns an error for anything that would make Ensure, DeployKey or
+	// a push fail, such as an invalid token or a missing scope. It makes no changes.
 	Survey(ctx context.Context, want Want) (Survey, error)
 	// Ensure makes the changes that Survey returned, and returns the repository.
 	// It is idempotent, and requires a successful Survey.
 	Ensure(ctx context.Context) (Repository, error)
-	// DeployKey grants a key read access to the repository. It replaces a
-	// deploy key of the same title with another key or other permissions, and
-	// adds the new key first. With KeepOthers it only adds the key; on a host
-	// with unique titles it may rename the others.
+	// DeployKey grants a key read access to the repository. It replaces a deploy key that has the same title but is a
+	// different key or has different permissions, and adds the new key first. With KeepOthers, it only adds the key
+	// and, on a host with unique titles, may rename the others.
 	DeployKey(ctx context.Context, key DeployKey) error
 }
 
-// Preparer is a Host on which the user has to grant access to the deploy key.
+// Preparer is a Host on which the user must grant the deploy key access.
 type Preparer interface {
 	// CanDeployKey returns an error if DeployKey would fail because the user
 	// cannot be prompted.
@@ -33,15 +31,14 @@ type Preparer interface {
 
 // Requester is a Host with pull requests or merge requests.
 type Requester interface {
-	// RequestChange opens a pull request, or returns the open one of the same
-	// branches.
+	// RequestChange opens a pull request, or returns an open pull request for the same branches.
 	RequestChange(ctx context.Context, change Change) (Request, error)
 }
 
 // Tokener is a Host that can create tokens with read access to one repository.
 type Tokener interface {
-	// DeployToken creates a token, and revokes an earlier one of the same
-	// title, whose value cannot be read again.
+	// DeployToken creates a token. It revokes an earlier token with the same
+	// title, because the value of a token cannot be read again.
 	DeployToken(ctx context.Context, title string) (username, token string, err error)
 }
 
@@ -51,7 +48,7 @@ type Want struct {
 	Branch string
 	// KeyTitle is the title of the deploy key, "" for none.
 	KeyTitle string
-	// ChangeRequest is set if the branch is changed by a pull request.
+	// ChangeRequest is set if bootstrap changes the branch through a pull request.
 	ChangeRequest bool
 	// DeployToken is set if a deploy token is created.
 	DeployToken bool
@@ -59,7 +56,7 @@ type Want struct {
 
 // Survey is the state of a repository on its host.
 type Survey struct {
-	// Repository is the repository as it is, or as Ensure will create it.
+	// Repository is the existing repository or the repository that Ensure will create.
 	Repository Repository
 	// Exists reports whether the repository exists.
 	Exists bool
@@ -71,13 +68,13 @@ type Survey struct {
 	Protected string
 	// Account is the account of the token, "" if unknown.
 	Account string
-	// Expires is when the token expires, zero if never or unknown.
+	// Expires is the expiration time of the token, zero if it does not expire or the time is unknown.
 	Expires time.Time
 }
 
 // Repository is a repository on a host.
 type Repository struct {
-	// Access is the URL and credentials for bootstrap itself.
+	// Access contains the URL and the credentials for bootstrap itself.
 	Access Access
 	// SyncURL is the URL of the GitRepository on the cluster.
 	SyncURL string
@@ -88,7 +85,7 @@ type Repository struct {
 // Access is a URL with credentials: a user name and password or a bearer token
 // over HTTP, a private key or an SSH agent over SSH.
 type Access struct {
-	// URL has no credentials, except the user name of SSH.
+	// URL contains no credentials other than the SSH user name.
 	URL string
 
 	Username, Password string
@@ -99,7 +96,7 @@ type Access struct {
 	PrivateKey []byte
 	// Passphrase decrypts PrivateKey.
 	Passphrase string
-	// AgentSocket is the socket of an SSH agent, used without PrivateKey.
+	// AgentSocket is the socket of an SSH agent. It is used if PrivateKey is empty.
 	AgentSocket string
 }
 
@@ -109,15 +106,14 @@ type DeployKey struct {
 	Title string
 	// Public is the key in the format of authorized_keys files.
 	Public string
-	// KeepOthers keeps other keys of the same title: the cluster uses one of
-	// them until it has fetched with this one. DeployKey is then called again
-	// without KeepOthers.
+	// KeepOthers keeps other keys with the same title, because the cluster uses one of them until it has fetched with
+	// the new key. DeployKey is then called again without KeepOthers.
 	KeepOthers bool
 }
 
 // Change is a pull request to open.
 type Change struct {
-	// Head is the branch with the commits, Base the one to merge it into.
+	// Head is the branch with the commits, Base the branch to merge it into.
 	Head, Base string
 	// Title and Body are the description; Body is Markdown.
 	Title, Body string
@@ -127,8 +123,8 @@ type Change struct {
 type Request struct {
 	// URL is the web page of the request.
 	URL string
-	// Number is its number on the host, as in #12 or !12.
+	// Number is the number of the request on the host, as in #12 or !12.
 	Number int
-	// Opened reports whether this call has opened it.
+	// Opened reports whether this call has opened the request.
 	Opened bool
 }

@@ -8,7 +8,7 @@ import (
 
 // Hosted is the desired state of a repository on a host with an API.
 type Hosted struct {
-	// Hostname is the host, with a port if it is not the default one.
+	// Hostname is the host, with the port unless it is the default port.
 	Hostname string
 	// Scheme is "https", or "http" if the user allowed it.
 	Scheme string
@@ -18,9 +18,8 @@ type Hosted struct {
 	Token string
 	// CABundle is trusted in addition to the system's CA certificates.
 	CABundle []byte
-	// Origin is the variable with Hostname, "" for the flag --hostname, and
-	// TokenOrigin the variable with the token. CAOrigin is the variable with the
-	// CA certificates, "" for --ca-file. Remedies name them.
+	// Origin is the variable that sets Hostname, "" for the flag --hostname, TokenOrigin the variable that sets the
+	// token, and CAOrigin the variable that sets the CA certificates, "" for --ca-file. Error hints refer to them.
 	Origin, TokenOrigin, CAOrigin string
 
 	// Owner is the user, organization, project or group, with slashes before subgroups.
@@ -33,9 +32,9 @@ type Hosted struct {
 	Visibility string
 	// Description is the description of the repository; "" does not change it.
 	Description string
-	// Branch is the default branch of a repository that is created.
+	// Branch is the default branch of a new repository.
 	Branch string
-	// Teams are granted access.
+	// Teams lists the teams to grant access.
 	Teams []Team
 	// Reconcile updates an existing repository to match Visibility and
 	// Description.
@@ -45,23 +44,23 @@ type Hosted struct {
 	TokenAuth bool
 	// ReadWriteKey grants the deploy key write access.
 	ReadWriteKey bool
-	// SSHHostname is the SSH host, and port, if it is not Hostname.
+	// SSHHostname is the SSH host and port if they differ from Hostname.
 	SSHHostname string
 	// SSHUsername is the SSH user (default "git").
 	SSHUsername string
-	// Username is the user name with the token for Git over HTTP (default "git").
+	// Username is the user name to send with the token for Git over HTTP (default "git").
 	Username string
 }
 
 // Team is a team or group with access to a repository.
 type Team struct {
-	// Name is the name of the team in URLs.
+	// Name is the team's name in URLs.
 	Name string
 	// Permission is the permission in the host's terms, such as "maintain".
 	Permission string
 }
 
-// HostnameFlag returns the flag or variable with the host.
+// HostnameFlag returns the flag or variable that sets the host.
 func (h Hosted) HostnameFlag() string { return cmp.Or(h.Origin, "--hostname") }
 
 // String returns the full name of the repository.
@@ -79,8 +78,7 @@ func (h Hosted) HTTPURL(path string) string {
 	return u.String()
 }
 
-// SSHURL returns the SSH URL of a path on the host, without the port of
-// Hostname, which is the port of HTTP.
+// SSHURL returns the SSH URL of a path on the host. It omits the port of Hostname, which applies to HTTP.
 func (h Hosted) SSHURL(path string) string {
 	u := url.URL{Scheme: "ssh", User: url.User("git"), Host: bare(url.URL{Host: h.Hostname}), Path: "/" + strings.TrimPrefix(path, "/")}
 	if h.SSHUsername != "" {

@@ -11,20 +11,18 @@ import (
 // PullRequest is an open pull request or merge request of a repository, with its
 // comments and the statuses of its commits.
 type PullRequest interface {
-	// Comments returns the comments of all accounts that begin with a line, the
-	// oldest first.
+	// Comments returns the comments, by any account, whose first line is the given line, oldest first.
 	Comments(ctx context.Context, first string) ([]Comment, error)
 	// Account returns the author of the comments that this token adds.
 	Account(ctx context.Context) (Author, error)
 	// AddComment adds a comment.
 	AddComment(ctx context.Context, text string) (Comment, error)
-	// EditComment replaces the text of a comment. The error is ErrCommentDeleted
-	// or ErrCommentChanged if the comment was deleted or edited after Comments
-	// returned it.
+	// EditComment replaces the text of a comment. It returns ErrCommentDeleted or ErrCommentChanged if the comment
+	// was deleted or edited after Comments returned it.
 	EditComment(ctx context.Context, c Comment, text string) (Comment, error)
 	// DeleteComment deletes a comment.
 	DeleteComment(ctx context.Context, c Comment) error
-	// SetStatus sets the status of a commit, and replaces one of the same name.
+	// SetStatus sets a status of a commit. It replaces a status with the same name.
 	SetStatus(ctx context.Context, commit string, status Status) error
 }
 
@@ -33,7 +31,7 @@ type Author struct {
 	// ID identifies the account on its host, "" for the installation of a GitHub
 	// App, which cannot read its own name.
 	ID string
-	// Bot is set for the accounts of apps on GitHub.
+	// Bot is set for app accounts on GitHub.
 	Bot bool
 }
 
@@ -52,7 +50,7 @@ type Comment struct {
 	Author Author
 	// URL is the web page, "" if the host does not return it.
 	URL string
-	// Version is the number of edits on Bitbucket Server, which an edit requires.
+	// Version is the number of edits, which Bitbucket Server requires for a further edit.
 	Version int
 }
 
@@ -68,43 +66,43 @@ const (
 
 // Status is a status of a commit.
 type Status struct {
-	// Name identifies the status among those of a commit.
+	// Name identifies a status among the statuses of a commit.
 	Name  string
 	State State
-	// Text is one line, and URL a web page.
+	// Text is a description in one line, and URL a web page with details.
 	Text, URL string
 }
 
-// ErrCommentDeleted is returned for a comment that was deleted meanwhile, and
-// ErrCommentChanged for one that was edited.
+// ErrCommentDeleted is returned for a comment that was deleted in the meantime,
+// and ErrCommentChanged for a comment that was edited.
 var (
 	ErrCommentDeleted = errors.New("the comment was deleted")
 	ErrCommentChanged = errors.New("the comment was edited")
 )
 
-// DeniedError is returned if the token has no permission for a request.
+// DeniedError is returned if the token does not have the permission for a request.
 type DeniedError struct{ Err error }
 
 func (e *DeniedError) Error() string { return e.Err.Error() }
 
-// Unwrap returns the error with the remedy.
+// Unwrap returns the error with the hint.
 func (e *DeniedError) Unwrap() error { return e.Err }
 
-// PullRequestHost describes the comments of a kind of Git host.
+// PullRequestHost describes the pull request comments on a kind of Git host.
 type PullRequestHost struct {
-	// Name is the name of the product, and TokenVariables the variables with its
-	// token, the first of which is used.
+	// Name is the product name. TokenVariables lists the variables that may
+	// contain the token, in order of precedence.
 	Name           string
 	TokenVariables []string
 	// MaxComment is the maximum size of a comment in bytes.
 	MaxComment int
-	// Permissions are the permissions that the token requires, for remedies.
+	// Permissions describes the permissions that the token requires, for error hints.
 	Permissions string
-	// HTML reports whether comments may have HTML.
+	// HTML reports whether comments may contain HTML.
 	HTML bool
 }
 
-// PullRequestHosts returns the kinds of Git hosts with pull requests, by the names of package ci.
+// PullRequestHosts returns the kinds of Git hosts with pull requests, keyed by their names in package ci.
 func PullRequestHosts() map[string]PullRequestHost {
 	return map[string]PullRequestHost{
 		ci.GitHub: {"GitHub", []string{"GITHUB_TOKEN", "GH_TOKEN"}, 65536, "pull-requests: write, and statuses: write for --status", true},

@@ -1,4 +1,4 @@
-// Package graphviz defines the job with which the helper process lays out graphs. The job receives sizes and returns
+// Package graphviz defines the helper process job that lays out graphs. The job receives sizes and returns
 // positions: the names of objects are not passed to Graphviz.
 package graphviz
 
@@ -18,7 +18,7 @@ const Job helper.Call[Graph, Layout] = "graphviz"
 // limit is the maximum time to lay out a graph. Graphviz lays out 1000 objects with 2000 dependencies in 7 seconds.
 const limit = time.Minute
 
-// Graph is a graph that is laid out from left to right. All lengths are in points.
+// Graph is a graph to lay out from left to right. All lengths are in points.
 type Graph struct {
 	Nodes []Size `json:"nodes"`
 	Edges []Edge `json:"edges"`
@@ -36,10 +36,11 @@ type Edge struct {
 	To   int `json:"to"`
 }
 
-// Layout has the positions of the nodes and edges of a graph, in their order. The origin is the upper left corner.
+// Layout contains the positions of the nodes and edges of a graph, in the order of the graph. The origin is the upper
+// left corner.
 type Layout struct {
 	Size
-	// Nodes has the centers of the nodes.
+	// Nodes contains the centers of the nodes.
 	Nodes []Point `json:"nodes"`
 	Edges []Curve `json:"edges"`
 }
@@ -51,7 +52,7 @@ type Point struct {
 }
 
 // Curve is a sequence of cubic Bézier curves: a start, and three points for each curve. A straight line
-// leads from its end to the tip of the arrow.
+// connects the end of the last curve with the tip of the arrow.
 type Curve struct {
 	Points []Point `json:"points"`
 	Tip    Point   `json:"tip"`
@@ -73,7 +74,7 @@ func (c Client) Layout(ctx context.Context, g Graph) (Layout, error) {
 	defer cancel()
 	l, err := Job.Do(ctx, c.process, title, g)
 	if err == nil && (len(l.Nodes) != len(g.Nodes) || len(l.Edges) != len(g.Edges)) {
-		err = errors.New(title + ": the number of results is wrong")
+		err = errors.New(title + ": wrong number of results")
 	}
 	return l, err
 }

@@ -1,5 +1,4 @@
-// Package helm reads the release storage of Helm: a Secret for each revision,
-// in the namespace of the release.
+// Package helm reads Helm's release storage: one Secret per revision, in the namespace of the release.
 package helm
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// The statuses of a release that callers distinguish.
+// The release statuses that callers distinguish.
 const (
 	Deployed    = "deployed"
 	Failed      = "failed"
@@ -41,22 +40,20 @@ type Release struct {
 			Version string `json:"version"`
 		} `json:"metadata"`
 	} `json:"chart"`
-	// Config has the values of the release, without the defaults of the chart.
+	// Config contains the values of the release without the chart's default values.
 	Config map[string]any `json:"config"`
-	// Manifest has the applied YAML documents, without hooks.
+	// Manifest contains the applied YAML documents without hooks.
 	Manifest string `json:"manifest"`
 	// ApplyMethod is "ssa" for server-side apply.
 	ApplyMethod string `json:"apply_method"`
 }
 
-// History has the newest revision of a release and the deployed one, which differ
-// after a failed upgrade.
+// History contains the newest and the deployed revision of a release, which differ after a failed upgrade.
 type History struct {
 	Last, Deployed *Release
 }
 
-// sizeMax is the maximum size of a decompressed release. A Secret has at most 1
-// MiB.
+// sizeMax is the maximum size of a decompressed release. The size of a Secret is at most 1 MiB.
 const sizeMax = 128 << 20
 
 // Read returns the history of a release, or nil if there is none.
@@ -66,7 +63,7 @@ func Read(ctx context.Context, client *kube.Client, namespace, name string) (*Hi
 	_, err := client.List(ctx, secrets(), selection, func(o controllers.Object) error {
 		version, err := strconv.Atoi(kube.Label(o, "version"))
 		if err != nil {
-			return nil // not a release of Helm
+			return nil // not a Helm release
 		}
 		found := revision{controllers.Name(o), version}
 		if version > last.version {
@@ -123,9 +120,8 @@ func (r revision) read(ctx context.Context, client *kube.Client, namespace strin
 	return found, nil
 }
 
-// Of decodes the release in a Secret of Helm: JSON, compressed except by old
-// versions of Helm, and encoded twice, by Helm and by the API. Errors contain
-// none of its content.
+// Of decodes the release in a Helm Secret: JSON, which all but old versions of Helm compress, encoded in base64
+// twice, by Helm and by the API. Errors do not contain any of its content.
 func Of(secret controllers.Object) (*Release, error) {
 	text, err := base64.StdEncoding.DecodeString(controllers.Path{"data.release"}.String(secret))
 	if err != nil {

@@ -59,7 +59,7 @@ func (e *excerpt) contains(any ...string) bool {
 	})
 }
 
-// report calls to with each line, except for the stacks of a crash.
+// report calls to with each line except the stack traces of a crash.
 func (e *excerpt) report(to func(line string)) {
 	if e.contains("out of memory", "cannot allocate memory", "goroutine ", "runtime", "00000000") {
 		return

@@ -1,10 +1,9 @@
-// Package helper runs work in flux-helper, a program that is installed in the same directory as
-// flux: Helm, kustomize, SOPS with its key services, logins to cloud registries, signatures, and Graphviz. Their
-// libraries would slow down the start of every command, and the memory of a separate process can be
-// limited.
+// Package helper runs work in flux-helper, a program that is installed in the same directory as flux: Helm,
+// kustomize, SOPS with its key services, logins to cloud registries, signatures, and Graphviz. The libraries of
+// these tools would slow down the start of every command, and the memory of a separate process can be limited.
 //
-// Both sides exchange lines of JSON over a pipe. A job may ask questions while it runs, for example
-// for the files that kustomize reads. Files, secrets and keys are passed through the pipe only.
+// Both sides exchange lines of JSON over a pipe. A job may send queries to flux while it runs, for example for the
+// files that kustomize reads. Files, secrets and keys are passed through the pipe only.
 package helper
 
 import (

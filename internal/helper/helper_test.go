@@ -43,10 +43,10 @@ const (
 
 func handlers() []helper.Handler {
 	return []helper.Handler{
-		sum.AskingHandler(func(ctx context.Context, count int, ask helper.Ask) (sum int, err error) {
+		sum.QueryHandler(func(ctx context.Context, count int, query helper.Query) (sum int, err error) {
 			for i := range count {
 				var n int
-				if err := ask(ctx, i, &n); err != nil {
+				if err := query(ctx, i, &n); err != nil {
 					return 0, fmt.Errorf("number %d: %w", i, err)
 				}
 				sum += n
@@ -144,28 +144,28 @@ func write(t *testing.T, path string) {
 	}
 }
 
-func TestQuestions(t *testing.T) {
+func TestQueries(t *testing.T) {
 	t.Parallel()
 	p := newProcess()
 	var asked []string
-	square := func(question json.RawMessage) (any, error) {
+	square := func(query json.RawMessage) (any, error) {
 		var i int
-		err := json.Unmarshal(question, &i)
-		asked = append(asked, string(question))
+		err := json.Unmarshal(query, &i)
+		asked = append(asked, string(query))
 		if i == 4 {
 			return nil, errors.New("no squares of 4")
 		}
 		return i * i, err
 	}
-	if got, err := sum.DoAnswering(t.Context(), p, "adding", 4, square); err != nil || got != 0+1+4+9 {
+	if got, err := sum.DoWithQueries(t.Context(), p, "adding", 4, square); err != nil || got != 0+1+4+9 {
 		t.Errorf("sum %d, %v", got, err)
 	}
-	_, err := sum.DoAnswering(t.Context(), p, "adding", 9, square)
+	_, err := sum.DoWithQueries(t.Context(), p, "adding", 9, square)
 	if err == nil || err.Error() != "number 4: no squares of 4" {
 		t.Errorf("error of an answer: %v", err)
 	}
 	if got := strings.Join(asked, " "); got != "0 1 2 3 0 1 2 3 4" {
-		t.Errorf("questions %s", got)
+		t.Errorf("queries %s", got)
 	}
 	if err := p.Close(); err != nil {
 		t.Error(err)

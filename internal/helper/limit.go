@@ -10,20 +10,19 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Exit codes of the helper process that Process distinguishes.
+// The exit codes of the helper process that Process distinguishes.
 const (
 	// ExitMemory is the exit code of a process that exceeded its memory limit.
 	ExitMemory = 75
-	// exitCrash is the exit code of the Go runtime when the system does not provide memory.
+	// exitCrash is the exit code of the Go runtime when it cannot allocate memory.
 	exitCrash = 2
 )
 
 // LimitMemory limits the memory of this process. It calls exit when the limit is exceeded.
 //
-// The garbage collector keeps the memory below three quarters of the limit if possible. The memory
-// is measured every few milliseconds. If it grows faster, the data limit of the system terminates
-// the process. A limit of the address space is not used, because the Go runtime reserves more of it
-// than it needs.
+// The garbage collector keeps the memory below three quarters of the limit if possible. The memory is measured every
+// few milliseconds. If it grows faster, the process exceeds the data limit of the system and ends. The address space
+// is not limited, because the Go runtime reserves more of it than it needs.
 func LimitMemory(ctx context.Context, exit func(code int)) error {
 	debug.SetMemoryLimit(budget.HelperMemory / 4 * 3)
 	if err := limitData(budget.HelperData); err != nil {

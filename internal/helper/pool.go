@@ -10,15 +10,15 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Pool has the helper processes of a command. Each package with jobs has a constructor that takes a
-// Pool. A process starts with its first job, and Close stops all of them.
+// Pool manages the helper processes of a command. Each package with jobs has a constructor that
+// takes a Pool. A process starts with its first job, and Close stops all of them.
 type Pool struct {
 	// Find returns the path of the helper program; nil searches the directory of the running program.
 	Find func() (string, error)
 	// LookupEnv and Environ return the environment of flux.
 	LookupEnv func(string) (string, bool)
 	Environ   func() []string
-	// Warn is called with each line that a library writes to stderr, once. It may be nil.
+	// Warn is called once for each distinct line that a library writes to stderr. It may be nil.
 	Warn func(text string)
 
 	mu      sync.Mutex
@@ -26,7 +26,8 @@ type Pool struct {
 	warned  sync.Map
 }
 
-// Shared returns the client of a pool with a name. The first call creates it, and Close closes it.
+// Shared returns the client with a name in a pool. The first call creates the client, and Close of the pool closes
+// it.
 func Shared[C io.Closer](p *Pool, name string, create func() C) C {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -42,7 +43,7 @@ func Shared[C io.Closer](p *Pool, name string, create func() C) C {
 }
 
 // Process returns a new process, which the caller closes. The arguments select its jobs and contain
-// no secrets. library is the name of the library in warnings, "" to ignore what it writes to stderr.
+// no secrets. library is the name of the library in warnings, "" to ignore its output on stderr.
 func (p *Pool) Process(library string, environment Environment, arguments ...string) *Process {
 	return &Process{find: p.Program, arguments: arguments, environment: environment, report: func(line string) {
 		if library != "" && p.Warn != nil {
@@ -51,9 +52,9 @@ func (p *Pool) Process(library string, environment Environment, arguments ...str
 	}}
 }
 
-// warn prints what a library writes to stderr, such as the deprecation warnings of kustomize.
+// warn prints the output of a library on stderr, such as the deprecation warnings of kustomize.
 func (p *Pool) warn(library, line string) {
-	line, _, _ = strings.Cut(line, " val=") // kustomize logs values, which may be those of a Secret
+	line, _, _ = strings.Cut(line, " val=") // kustomize logs values, possibly from a Secret
 	text := library + ": " + strings.TrimPrefix(line, "# Warning: ")
 	if _, warned := p.warned.LoadOrStore(text, true); !warned {
 		p.Warn(text)
@@ -72,13 +73,13 @@ func (p *Pool) Program() (string, error) {
 	return path, err
 }
 
-// Env returns a variable of the environment of flux, "" if it is not set.
+// Env returns an environment variable of flux, "" if it is not set.
 func (p *Pool) Env(name string) string {
 	value, _ := p.LookupEnv(name)
 	return value
 }
 
-// Named returns an environment with only the named variables, and so without pipeline tokens.
+// Named returns an environment with only the named variables, which excludes pipeline tokens.
 func (p *Pool) Named(names ...string) Environment {
 	return func(context.Context) ([]string, error) {
 		env := []string{}

@@ -18,18 +18,18 @@ type Environment func(context.Context) ([]string, error)
 
 // Process is a helper process of a Pool. It starts with its first job and runs until Close, or until
 // it exceeds its limits; the next job starts another process. Each environment and each set of
-// arguments requires a Process of its own.
+// arguments requires a separate Process.
 type Process struct {
 	find        func() (string, error)
 	arguments   []string
 	environment Environment
 	// report is called when the process has exited, with each line of its stderr. The lines do not
-	// belong to a job, and may contain control characters of the input.
+	// belong to a particular job and may contain control characters from the input.
 	report func(line string)
 
 	mu      sync.Mutex
 	cmd     *exec.Cmd
-	started context.Context // the process ends with this context
+	started context.Context // the process ends when this context ends
 	in      io.WriteCloser
 	number  int
 	waiting map[int]chan response
@@ -38,11 +38,11 @@ type Process struct {
 	stderr  *excerpt
 }
 
-// Answer answers a question of a job. The result is encoded as JSON.
-type Answer func(question json.RawMessage) (any, error)
+// Responder handles a query of a job. Its result is encoded as JSON.
+type Responder func(query json.RawMessage) (any, error)
 
-// do runs a job, answers its questions, and returns its output.
-func (p *Process) do(ctx context.Context, job, title string, input json.RawMessage, answer Answer) (json.RawMessage, error) {
+// do runs a job, responds to its queries, and returns its output.
+func (p *Process) do(ctx context.Context, job, title string, input json.RawMessage, respond Responder) (json.RawMessage, error) {
 	responses, ended, err := p.begin(ctx, request{Job: job, Input: input})
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func (p *Process) do(ctx context.Context, job, title string, input json.RawMessa
 			case !ok:
 				<-ended
 				return nil, p.failure(title)
-			case r.Question != nil:
-				if err := p.reply(answer, r.Question); err != nil {
+			case r.Query != nil:
+				if err := p.reply(respond, r.Query); err != nil {
 					return nil, err
 				}
 				continue
@@ -71,7 +71,7 @@ func (p *Process) do(ctx context.Context, job, title string, input json.RawMessa
 	}
 }
 
-// failure returns the error of a process that ended before its jobs.
+// failure returns the error for a process that exited before its jobs were finished.
 func (p *Process) failure(title string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -98,15 +98,15 @@ func (p *Process) begin(ctx context.Context, r request) (<-chan response, <-chan
 	}
 	p.number++
 	r.ID = p.number
-	// There is at most one unread question and, if it is never read, one error.
+	// There is at most one unread query and, if the query is never read, one error.
 	responses := make(chan response, 2)
 	p.waiting[r.ID] = responses
 	return responses, p.ended, p.send(r)
 }
 
-func (p *Process) reply(answer Answer, q *question) error {
+func (p *Process) reply(respond Responder, q *query) error {
 	reply := &reply{Number: q.Number}
-	value, err := answer(q.Value)
+	value, err := respond(q.Value)
 	if err == nil {
 		reply.Value, err = json.Marshal(value)
 	}
@@ -115,7 +115,7 @@ func (p *Process) reply(answer Answer, q *question) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.send(request{Answer: reply})
+	return p.send(request{Reply: reply})
 }
 
 // send writes a line. The caller must hold p.mu.
@@ -168,7 +168,7 @@ func (p *Process) receive(cmd *exec.Cmd, out io.Reader, ended chan struct{}) {
 		}
 		p.mu.Lock()
 		waiting := p.waiting[r.ID]
-		if r.Question == nil {
+		if r.Query == nil {
 			delete(p.waiting, r.ID)
 		}
 		p.mu.Unlock()
@@ -196,7 +196,7 @@ func (p *Process) end(cmd *exec.Cmd, err error) {
 }
 
 // Close stops the process and waits until it has exited. It returns no error if the process was
-// killed because of its context or its memory.
+// killed because its context ended or it exceeded its memory limit.
 func (p *Process) Close() error {
 	p.mu.Lock()
 	cmd := p.cmd

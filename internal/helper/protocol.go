@@ -2,28 +2,28 @@ package helper
 
 import "encoding/json"
 
-// request starts a job or answers a question of one.
+// request starts a job or responds to a query of a job.
 type request struct {
-	ID     int             `json:"id,omitempty"`
-	Job    string          `json:"job,omitempty"`
-	Input  json.RawMessage `json:"input,omitempty"`
-	Answer *reply          `json:"answer,omitempty"`
+	ID    int             `json:"id,omitempty"`
+	Job   string          `json:"job,omitempty"`
+	Input json.RawMessage `json:"input,omitempty"`
+	Reply *reply          `json:"answer,omitempty"`
 }
 
-// response is the result of a job, or a question of a job.
+// response is the result of a job, or a query of a job.
 type response struct {
-	ID       int             `json:"id"`
-	Output   json.RawMessage `json:"output,omitempty"`
-	Error    *Error          `json:"error,omitempty"`
-	Question *question       `json:"question,omitempty"`
+	ID     int             `json:"id"`
+	Output json.RawMessage `json:"output,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+	Query  *query          `json:"question,omitempty"`
 }
 
-type question struct {
+type query struct {
 	Number int             `json:"number"`
 	Value  json.RawMessage `json:"value"`
 }
 
-// reply is the answer to the question with the same number.
+// reply is the response to the query with the same number.
 type reply struct {
 	Number int             `json:"number"`
 	Value  json.RawMessage `json:"value,omitempty"`

@@ -16,20 +16,20 @@ import (
 // concurrency is the maximum number of jobs that run at the same time.
 const concurrency = 8
 
-// Ask sends a question to the process that started the job, and decodes the answer.
-type Ask func(ctx context.Context, question, answer any) error
+// Query sends a query to the process that started the job, and decodes the reply.
+type Query func(ctx context.Context, value, reply any) error
 
-// Handler runs the jobs of a name.
+// Handler runs the jobs with a name.
 type Handler struct {
 	name string
-	run  func(ctx context.Context, input json.RawMessage, ask Ask) (output any, err error)
+	run  func(ctx context.Context, input json.RawMessage, send Query) (output any, err error)
 }
 
 // Serve runs jobs by name until there are no more requests. It then cancels running jobs, because
-// their results are not read.
+// their results are no longer needed.
 func Serve(ctx context.Context, handlers []Handler, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &server{handlers: handlers, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), questions: map[int]chan *reply{}}
+	s := &server{handlers: handlers, responses: json.NewEncoder(out), slots: make(chan struct{}, concurrency), queries: map[int]chan *reply{}}
 	var running sync.WaitGroup
 	defer func() {
 		cancel()
@@ -49,8 +49,8 @@ func Serve(ctx context.Context, handlers []Handler, in io.Reader, out io.Writer)
 		if err != nil {
 			return fmt.Errorf("reading a request: %w", err)
 		}
-		if r.Answer != nil {
-			s.deliver(r.Answer)
+		if r.Reply != nil {
+			s.deliver(r.Reply)
 			continue
 		}
 		running.Go(func() { s.run(ctx, r) })
@@ -63,7 +63,7 @@ type server struct {
 
 	mu        sync.Mutex
 	responses *json.Encoder
-	questions map[int]chan *reply
+	queries   map[int]chan *reply
 	number    int
 }
 
@@ -79,13 +79,13 @@ func (s *server) run(ctx context.Context, r request) {
 	s.send(result)
 }
 
-// output runs a job and returns its output, which is bounded.
+// output runs a job and returns its output, whose size is limited.
 func (s *server) output(ctx context.Context, r request) (json.RawMessage, error) {
 	i := slices.IndexFunc(s.handlers, func(h Handler) bool { return h.name == r.Job })
 	if i < 0 {
 		return nil, fmt.Errorf("%s does not support the job %q: install the same version of flux and %s", Program, r.Job, Program)
 	}
-	output, err := s.handlers[i].run(ctx, r.Input, func(ctx context.Context, question, answer any) error { return s.ask(ctx, r.ID, question, answer) })
+	output, err := s.handlers[i].run(ctx, r.Input, func(ctx context.Context, value, reply any) error { return s.query(ctx, r.ID, value, reply) })
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
@@ -105,23 +105,23 @@ func (s *server) send(r response) {
 	_ = s.responses.Encode(r) // the other process has exited if this fails
 }
 
-// ask sends a question about a request and waits for the answer.
-func (s *server) ask(ctx context.Context, id int, value, into any) error {
+// query sends a query for a job and waits for the reply.
+func (s *server) query(ctx context.Context, id int, value, into any) error {
 	encoded, err := json.Marshal(value)
 	if err != nil {
 		return err
 	}
-	answers := make(chan *reply, 1)
+	replies := make(chan *reply, 1)
 	s.mu.Lock()
 	s.number++
-	q := &question{Number: s.number, Value: encoded}
-	s.questions[q.Number] = answers
+	q := &query{Number: s.number, Value: encoded}
+	s.queries[q.Number] = replies
 	s.mu.Unlock()
-	s.send(response{ID: id, Question: q})
+	s.send(response{ID: id, Query: q})
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case a := <-answers:
+	case a := <-replies:
 		if a.Error != "" {
 			return errors.New(a.Error)
 		}
@@ -132,8 +132,8 @@ func (s *server) ask(ctx context.Context, id int, value, into any) error {
 func (s *server) deliver(a *reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if answers := s.questions[a.Number]; answers != nil {
-		answers <- a
-		delete(s.questions, a.Number)
+	if replies := s.queries[a.Number]; replies != nil {
+		replies <- a
+		delete(s.queries, a.Number)
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// harmless lists the characters that a shell does not interpret, in addition to letters and digits.
+// harmless lists the characters other than letters and digits that a shell does not interpret.
 const harmless = "@%_+=:,./-"
 
-// Quote returns a word as a shell reads it, in single quotes if necessary. Names in repositories,
-// registries and clusters are untrusted: a shell must read each as one word.
+// Quote returns a word for a shell, in single quotes if necessary. Names in repositories,
+// registries and clusters are untrusted, so a shell must parse each of them as a single word.
 func Quote(word string) string {
 	special := func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(harmless, r)
@@ -28,7 +28,7 @@ func Operand(word string) string {
 	return Quote(word)
 }
 
-// Command returns a command whose format has a %s for each quoted word.
+// Command returns a command. Its format contains a %s for each word, which is quoted.
 func Command(format string, words ...string) string {
 	quoted := make([]any, len(words))
 	for i, word := range words {

@@ -24,8 +24,8 @@ func (n *Nearest) Best() string {
 	return n.best
 }
 
-// distance returns the optimal string alignment distance of a and b: the number of
-// letters to insert, delete, replace, or swap with the next one.
+// distance returns the optimal string alignment distance between a and b: the
+// number of letters to insert, delete, replace, or swap with the next letter.
 func distance(a, b string) int {
 	rows := make([][]int, len(a)+1)
 	for i := range rows {

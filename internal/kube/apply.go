@@ -27,7 +27,7 @@ func Apply(ctx context.Context, c *Client, objects []*unstructured.Unstructured)
 }
 
 // ApplyEach is like Apply, and calls each with the result for every object, possibly concurrently.
-// It sends one more request for each object.
+// It sends an additional request for each object.
 func ApplyEach(ctx context.Context, c *Client, objects []*unstructured.Unstructured, each func(*unstructured.Unstructured, Upserted)) error {
 	return applyWith(ctx, c, objects, func(ctx context.Context, c *Client, o *unstructured.Unstructured) error {
 		u, err := Upsert(ctx, c, o, false)
@@ -65,12 +65,12 @@ type Applier struct {
 	Manager string
 	// Strict rejects unknown fields.
 	Strict bool
-	// dryRun makes the server validate the object, but not store it.
+	// dryRun makes the server validate the object without storing it.
 	dryRun bool
 }
 
-// DryRun returns the result of an apply that the server does not store. An object without a
-// resourceVersion is new.
+// DryRun returns the result of an apply request that the server does not store. If the
+// result has no resourceVersion, the object does not exist yet.
 func DryRun(ctx context.Context, c *Client, r Resource, o controllers.Object, by Applier) (controllers.Object, error) {
 	by.dryRun = true
 	return apply(ctx, c, r, o, by)
@@ -89,8 +89,8 @@ func apply(ctx context.Context, c *Client, r Resource, o controllers.Object, by 
 	if by.Strict {
 		request = request.Param("fieldValidation", "Strict")
 	}
-	// The server parses the body as YAML, which does not allow all control characters that JSON does.
-	body, err = transport.Answer(ctx, request.Body([]byte(printable.JSON(string(body)))))
+	// The server parses the body as YAML, which does not allow some control characters that JSON allows.
+	body, err = transport.Send(ctx, request.Body([]byte(printable.JSON(string(body)))))
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func established(ctx context.Context, c *Client, o *unstructured.Unstructured) e
 	return nil
 }
 
-// stages groups objects that can be applied together, in the order of the groups.
+// stages groups objects that can be applied together and returns the groups in the order to apply them.
 func stages(objects []*unstructured.Unstructured) [][]*unstructured.Unstructured {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b *unstructured.Unstructured) int { return cmp.Compare(stage(a), stage(b)) })
@@ -141,7 +141,7 @@ func stage(o *unstructured.Unstructured) int {
 	case "Namespace", "CustomResourceDefinition":
 		return 0
 	case "Deployment":
-		return 2 // pods depend on ServiceAccounts, RBAC and quotas
+		return 2 // Pods depend on ServiceAccounts, RBAC and quotas
 	default:
 		return 1
 	}

@@ -10,12 +10,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstalledCRD is the name of a CustomResourceDefinition that is part of every
-// installation of Flux. Its labels have the version and the manager of the
-// installation.
+// InstalledCRD is the name of a CustomResourceDefinition that is part of every installation of Flux. Its labels
+// contain the version and the manager of the installation.
 const InstalledCRD = "gitrepositories.source.toolkit.fluxcd.io"
 
-// BuiltIn returns the resource of a built-in kind of Kubernetes.
+// BuiltIn returns the resource of a built-in Kubernetes kind.
 func BuiltIn(apiVersion, kind string) Resource {
 	return ResourceFor(schema.FromAPIVersionAndKind(apiVersion, kind))
 }
@@ -45,7 +44,7 @@ func ServedVersions(crd controllers.Object) []string {
 }
 
 // Find returns an object, or nil if it does not exist. It sends a list request,
-// so that missing permissions cause the same error as elsewhere.
+// so that missing permissions cause the same error as for lists.
 func (c *Client) Find(ctx context.Context, r Resource, name string) (controllers.Object, error) {
 	var found controllers.Object
 	_, err := c.List(ctx, r, Selection{Name: name}, func(o controllers.Object) error {

@@ -18,7 +18,7 @@ import (
 )
 
 // dialTimeout is the time after which an address that does not respond is reported as unreachable,
-// before --timeout.
+// even if --timeout is longer.
 const dialTimeout = 10 * time.Second
 
 // Client is a client of one cluster.
@@ -28,7 +28,7 @@ type Client struct {
 
 	dynamic dynamic.Interface
 	raw     rest.Interface
-	// apart is a client for responses that are read slowly or never end.
+	// apart returns a client for responses that are read slowly or never end.
 	apart  func() (rest.Interface, error)
 	served versions
 	notify func(string)
@@ -75,11 +75,10 @@ func newStreams(cfg *rest.Config) (rest.Interface, error) {
 	return newRaw(cfg, httpClient)
 }
 
-// newRaw returns a client for requests by path.
+// newRaw returns a client for requests to arbitrary paths.
 func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
-	// The codecs of the dynamic client are sufficient, since the only type to decode
-	// is Status. The scheme of client-go would register all types of Kubernetes at
-	// each start.
+	// The codecs of the dynamic client are sufficient, because Status is the only type to decode. The scheme of
+	// client-go would register all Kubernetes types on each start.
 	plain := dynamic.ConfigFor(cfg)
 	plain.GroupVersion = &schema.GroupVersion{}
 	raw, err := rest.RESTClientForConfigAndClient(plain, httpClient)
@@ -92,12 +91,12 @@ func newRaw(cfg *rest.Config, httpClient *http.Client) (rest.Interface, error) {
 // Resource identifies a resource of the API server.
 type Resource struct {
 	schema.GroupVersionResource
-	// Kind is the kind of its objects.
+	// Kind is the kind of the objects.
 	Kind string
 	// ClusterScoped reports whether the objects have no namespace.
 	ClusterScoped bool
 
-	// both is not nil if the server may serve either of two versions.
+	// both is set if the server may serve either of two versions.
 	both *pair
 }
 
@@ -108,8 +107,8 @@ func (c *Client) collection(r Resource, namespace string) dynamic.ResourceInterf
 	return c.dynamic.Resource(r.GroupVersionResource).Namespace(namespace)
 }
 
-// locate sets the path of an object in a request, or the path of a collection if name is "". A
-// namespace or name that would change the path makes the request fail before it is sent.
+// locate sets the path of an object in a request, or the path of a collection if name is "".
+// If a namespace or name would change the path, the request fails before it is sent.
 func (r Resource) locate(request *rest.Request, namespace, name string) *rest.Request {
 	root := []string{"/api", r.Version}
 	if r.Group != "" {

@@ -16,20 +16,20 @@ import (
 // ErrAppeared is returned by WaitDeleted if an object was created in the meantime.
 var ErrAppeared = errors.New("a new object was created")
 
-// WaitDeleted watches until none of the selected objects for which keep returns true remains. If
-// ctx ends first, it returns the remaining objects.
+// WaitDeleted watches the selected objects until none of those for which keep returns true
+// remains. If ctx ends first, it returns the remaining objects.
 func (c *Client) WaitDeleted(ctx context.Context, r Resource, s Selection, keep func(controllers.Object) bool) ([]controllers.Object, error) {
 	return waitDeleted(ctx, c, r, s, keep, func(controllers.Object) bool { return false })
 }
 
-// WaitTerminated is WaitDeleted for objects that have all been deleted before: an object without a deletionTimestamp has
-// been created since.
+// WaitTerminated is like WaitDeleted for objects that have already been deleted: an object without a deletionTimestamp
+// must be a new one.
 func WaitTerminated(ctx context.Context, c *Client, r Resource, s Selection) ([]controllers.Object, error) {
 	all := func(controllers.Object) bool { return true }
 	return waitDeleted(ctx, c, r, s, all, func(o controllers.Object) bool { return !Terminating(o) })
 }
 
-// Terminating reports whether an object has been deleted and remains because of its finalizers or its grace period.
+// Terminating reports whether a deleted object still exists because of its finalizers or its grace period.
 func Terminating(o controllers.Object) bool {
 	return (controllers.Path{"metadata.deletionTimestamp"}).String(o) != ""
 }
@@ -110,8 +110,7 @@ func OwnFinalizer(finalizer string) bool {
 }
 
 // RemoveFinalizers removes the finalizers of Flux controllers from an object and keeps all others.
-// The patch contains the resourceVersion, so that a finalizer that is added concurrently is not
-// lost.
+// The patch contains the resourceVersion, so that concurrently added finalizers are not lost.
 func (c *Client) RemoveFinalizers(ctx context.Context, r Resource, o controllers.Object) error {
 	namespace, name := controllers.Namespace(o), controllers.Name(o)
 	for {

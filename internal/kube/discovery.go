@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/transport"
 )
 
-// Discovery reads which versions and resources the API server serves.
+// Discovery reads the versions and resources that the API server serves.
 type Discovery struct{ raw rest.Interface }
 
 // Discovery returns the discovery client of the cluster.
@@ -30,7 +30,7 @@ func (d Discovery) Kinds(ctx context.Context, gv schema.GroupVersion) (map[strin
 	if gv.Group == "" {
 		path = "/api/" + gv.Version
 	}
-	body, err := transport.Answer(ctx, d.raw.Get().AbsPath(path))
+	body, err := transport.Send(ctx, d.raw.Get().AbsPath(path))
 	if err != nil {
 		return nil, err
 	}
@@ -63,8 +63,8 @@ func Applicable(group string, version apidiscovery.APIVersionDiscovery) map[stri
 	return kinds
 }
 
-// AllApplicable returns the resources of the cluster whose objects can be listed and applied, each in the preferred version, and
-// the API versions whose resources are unknown, because the server that aggregates them does not respond.
+// AllApplicable returns the resources of the cluster whose objects can be listed and applied, each in the preferred
+// version, and the API versions whose resources are unknown because their aggregated API server does not respond.
 func (d Discovery) AllApplicable(ctx context.Context) (resources []Resource, unknown []string, err error) {
 	groups, err := d.allResourceTypes(ctx)
 	if err != nil {
@@ -87,15 +87,14 @@ func (d Discovery) AllApplicable(ctx context.Context) (resources []Resource, unk
 	return resources, unknown, nil
 }
 
-// applicable reports whether objects of a resource can be applied, in contrast to subresources and
-// reviews.
+// applicable reports whether objects of a resource can be applied, which excludes subresources and reviews.
 func applicable(r metav1.APIResource) bool {
 	return slices.Contains(r.Verbs, "patch") && !strings.Contains(r.Name, "/")
 }
 
 // ServerVersion returns the Kubernetes version of the server.
 func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) {
-	body, err := transport.Answer(ctx, d.raw.Get().AbsPath("/version"))
+	body, err := transport.Send(ctx, d.raw.Get().AbsPath("/version"))
 	if err != nil {
 		return nil, fmt.Errorf("reading the Kubernetes version: %w", err)
 	}
@@ -108,7 +107,7 @@ func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) 
 	if v, err := version.ParseSemantic(answer.GitVersion); err == nil {
 		return v, nil
 	}
-	// The versions of some vendors are not semantic versions.
+	// Some vendors use versions that are not semantic versions.
 	v, err := version.ParseGeneric(answer.GitVersion)
 	if err != nil {
 		return nil, fmt.Errorf("parsing the Kubernetes version: %w", err)
@@ -116,12 +115,11 @@ func (d Discovery) ServerVersion(ctx context.Context) (*version.Version, error) 
 	return v, nil
 }
 
-// Supports reports whether a version is supported, from the oldest supported patch
-// version of each minor version. It also returns the constraint that applies to
-// the minor version, such as ">=1.33.0-0".
+// Supports reports whether a version is at least the oldest supported patch version of its minor version. It also
+// returns the constraint that applies to the minor version, such as ">=1.33.0-0".
 func Supports(v *version.Version, oldest []string) (constraint string, supported bool, err error) {
 	for i, text := range oldest {
-		// The pre-release suffix admits vendor builds such as 1.33.0-gke.1.
+		// The pre-release suffix allows vendor builds such as 1.33.0-gke.1.
 		least, err := version.ParseSemantic(text + "-0")
 		if err != nil {
 			return "", false, fmt.Errorf("parsing the supported Kubernetes version %q: %w", text, err)

@@ -19,16 +19,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// retryPause is the constant time between attempts to reopen a watch.
+// retryPause is the time between attempts to reopen a watch.
 const retryPause = 200 * time.Millisecond
 
 // watchStart is the maximum time until the server accepts a watch.
 const watchStart = 30 * time.Second
 
-// errNoAnswer is the cause of the cancellation of a watch that the server did not accept in time.
-var errNoAnswer = errors.New("the API server does not respond")
+// errNoResponse cancels a watch that the server did not accept in time.
+var errNoResponse = errors.New("the API server does not respond")
 
-// Event is a change of an object. A deleted object is in its last state.
+// Event is a change of an object. For a deleted object, Object is the last state.
 type Event struct {
 	Object  controllers.Object
 	Deleted bool
@@ -47,8 +47,8 @@ func (c *Client) Follow(ctx context.Context, r Resource, s Selection, version st
 	return c.FollowFrom(ctx, r, s, version, there, visit)
 }
 
-// FollowFrom is like Follow with a resourceVersion at which the given objects existed. It notices
-// their deletion even if the version expires before the watch has sent them.
+// FollowFrom is like Follow, starting at a resourceVersion at which the given objects existed. It
+// detects their deletion even if the version expires before the watch reports it.
 func (c *Client) FollowFrom(ctx context.Context, r Resource, s Selection, version string, there []types.NamespacedName, visit func(Event) (bool, error)) error {
 	f := newFollower(c, r, s, visit)
 	f.version = version
@@ -89,7 +89,7 @@ func newFollower(c *Client, r Resource, s Selection, visit func(Event) (bool, er
 	}}
 }
 
-// refresh lists the objects and visits what has changed.
+// refresh lists the objects and visits the changes.
 func (f *follower) refresh(ctx context.Context) (done bool, err error) {
 	changes, err := f.relist(ctx)
 	for _, e := range changes {
@@ -111,15 +111,15 @@ func (f *follower) once(ctx context.Context) (bool, error) {
 	defer end(nil)
 	// A server accepts a watch immediately, and then sends changes.
 	late := time.AfterFunc(watchStart, func() {
-		f.client.notify("retrying after the API server did not respond to the watch of " + f.resource.Resource + " within " + watchStart.String())
-		end(errNoAnswer)
+		f.client.notify("retrying after the API server did not respond to the watch request for " + f.resource.Resource + " within " + watchStart.String())
+		end(errNoResponse)
 	})
 	w, err := f.client.collection(f.resource, f.selection.Namespace).Watch(ctx, metav1.ListOptions{
 		ResourceVersion: f.version, AllowWatchBookmarks: true,
 		FieldSelector: f.selection.fields(), LabelSelector: f.selection.Labels,
 	})
 	late.Stop()
-	if errors.Is(context.Cause(ctx), errNoAnswer) {
+	if errors.Is(context.Cause(ctx), errNoResponse) {
 		return false, nil
 	}
 	if expired(err) {
@@ -178,8 +178,8 @@ func (f *follower) take(event watch.Event) (done, broken bool, err error) {
 	return done, false, err
 }
 
-// relist lists the objects and returns the changes since they were known: deletions, then the
-// other changes in the order in which a watch would send them.
+// relist lists the objects and returns the changes since the last known state: first
+// deletions, then the other changes in the order in which a watch would send them.
 func (f *follower) relist(ctx context.Context) ([]Event, error) {
 	found := map[string]controllers.Object{}
 	var there, gone []Event
@@ -211,11 +211,11 @@ func Older(a, b controllers.Object) bool {
 	return from != "" && to != "" && compareVersions(from, to) < 0
 }
 
-// Same reports whether a and b are the same state of an object.
+// Same reports whether a and b have the same resource version.
 func Same(a, b controllers.Object) bool { return versionOf(a) != "" && versionOf(a) == versionOf(b) }
 
-// compareVersions orders resource versions, which are numbers of any length
-// (Kubernetes API conventions, comparable resource versions).
+// compareVersions compares resource versions, which are numbers of any length
+// (see "comparable resource versions" in the Kubernetes API documentation).
 func compareVersions(a, b string) int {
 	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b))
 }
@@ -224,8 +224,8 @@ func versionOf(o controllers.Object) string {
 	return controllers.Path{"metadata.resourceVersion"}.String(o)
 }
 
-// expired reports whether a watch cannot start at its resourceVersion: it has expired, or the
-// server was restored from a backup and has not reached it.
+// expired reports whether a watch cannot start at its resourceVersion because the version has expired, or because the
+// server was restored from a backup and has not reached that version yet.
 func expired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
 		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)

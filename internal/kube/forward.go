@@ -25,8 +25,8 @@ import (
 const (
 	// forwardPings is the interval of pings, which keep proxies from closing an idle connection.
 	forwardPings = 10 * time.Second
-	// mostReason is the maximum length of an error message of the node.
-	mostReason = 4 << 10
+	// maxReason is the maximum length of an error message from the node.
+	maxReason = 4 << 10
 )
 
 // Forward connects to a port of a pod through the API server. ctx limits the time to connect.
@@ -51,8 +51,8 @@ func (p Pods) forward(ctx context.Context, namespace, pod string, port int) (net
 	return f, nil
 }
 
-// streams opens a connection for several streams. It falls back to SPDY, since a proxy may not
-// support WebSockets, and a role may allow only create (POST) and not get.
+// streams opens a connection for several streams. It falls back to SPDY, because a proxy may
+// not support WebSockets, and a role may allow create (POST) but not get.
 func (p Pods) streams(ctx context.Context, address string) (httpstream.Connection, error) {
 	streams, err := p.overWebSocket(ctx, address)
 	if !httpstream.IsUpgradeFailure(err) && !httpstream.IsHTTPSProxyError(err) {
@@ -100,16 +100,16 @@ func (p Pods) overSPDY(ctx context.Context, address string) (httpstream.Connecti
 	return streams, err
 }
 
-// forwarded is a connection to a port of a pod. Streams have no deadlines; to stop a read, close
-// the connection, as net/http does.
+// forwarded is a connection to a pod port. Streams have no deadlines, so a read must be stopped
+// by closing the connection, as net/http does.
 type forwarded struct {
 	httpstream.Stream
 	streams httpstream.Connection
 	started bool
-	// reason is the error of the node if it cannot connect to the port. It is complete when said
-	// is closed.
-	reason []byte
-	said   chan struct{}
+	// reason is the error message of a node that cannot connect to the port. It is complete when
+	// reasonRead is closed.
+	reason     []byte
+	reasonRead chan struct{}
 }
 
 func newForwarded(ctx context.Context, streams httpstream.Connection, port int) (*forwarded, error) {
@@ -124,10 +124,10 @@ func newForwarded(ctx context.Context, streams httpstream.Connection, port int) 
 	if err := failure.Close(); err != nil { // this direction is not used
 		return nil, err
 	}
-	f := &forwarded{streams: streams, said: make(chan struct{})}
+	f := &forwarded{streams: streams, reasonRead: make(chan struct{})}
 	go func() {
-		defer close(f.said)
-		f.reason, _ = budget.Head(failure, mostReason) // a partial message is sufficient
+		defer close(f.reasonRead)
+		f.reason, _ = budget.Head(failure, maxReason) // a partial message is sufficient
 	}()
 	header.Set(corev1.StreamType, corev1.StreamTypeData)
 	if f.Stream, err = streams.CreateStream(header); err != nil {
@@ -136,11 +136,11 @@ func newForwarded(ctx context.Context, streams httpstream.Connection, port int) 
 	return f, nil
 }
 
-// refusal returns the error of the node, or err if it sends none until ctx ends. A node that cannot
-// connect to the port may reset the data stream before it accepts that stream.
+// refusal returns the error of the node, or err if the node sends none before ctx ends. A node that
+// cannot connect to the port may reset the data stream before accepting it.
 func (f *forwarded) refusal(ctx context.Context, err error) error {
 	select {
-	case <-f.said:
+	case <-f.reasonRead:
 	case <-ctx.Done():
 		return err
 	}
@@ -163,7 +163,7 @@ func (f *forwarded) Read(p []byte) (int, error) {
 // Close implements net.Conn.
 func (f *forwarded) Close() error {
 	err := f.streams.Close()
-	<-f.said
+	<-f.reasonRead
 	return err
 }
 

@@ -9,14 +9,14 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Labels of the objects of a Flux installation.
+// The labels of objects in a Flux installation.
 const (
 	PartOfLabel    = "app.kubernetes.io/part-of"
 	InstanceLabel  = "app.kubernetes.io/instance"
 	VersionLabel   = "app.kubernetes.io/version"
 	ManagedByLabel = "app.kubernetes.io/managed-by"
 	// BootstrapLabel is the label that kustomize-controller sets on objects that it applies, such
-	// as those of a bootstrapped cluster.
+	// as the Flux objects of a bootstrapped cluster.
 	BootstrapLabel = "kustomize.toolkit.fluxcd.io/name"
 
 	// PartOfFlux selects the objects of any Flux installation.
@@ -31,7 +31,7 @@ func Label(o controllers.Object, key string) string {
 	return s
 }
 
-// InstanceSelector returns the selector of the objects of the installation in a namespace.
+// InstanceSelector returns the label selector for the objects of the installation in a namespace.
 func InstanceSelector(namespace string) string {
 	return PartOfFlux + "," + InstanceLabel + "=" + namespace
 }
@@ -45,7 +45,7 @@ func IsFluxGroup(group string) bool {
 // ErrNotInstalled is returned for a cluster without Flux CRDs.
 var ErrNotInstalled = errors.New("no Flux CRDs found in the cluster")
 
-// CheckInstalled returns ErrNotInstalled if none of the resources of a cluster belongs to a Flux kind.
+// CheckInstalled returns ErrNotInstalled if none of the cluster's resources belongs to a Flux kind.
 func CheckInstalled(resources []Resource) error {
 	if slices.ContainsFunc(resources, func(r Resource) bool { return slices.Contains(controllers.Groups(), r.Group) }) {
 		return nil
@@ -53,11 +53,12 @@ func CheckInstalled(resources []Resource) error {
 	return ErrNotInstalled
 }
 
-// Versions are the versions of an installation.
+// Versions contains the versions of an installation.
 type Versions struct {
-	// Flux is the version of the distribution with a leading "v", "" if no label has it.
+	// Flux is the version of the distribution with a leading "v", "" if no label contains it.
 	Flux string
-	// Controllers has the image tag of each controller by the name of its Deployment. It is empty if the namespace has none.
+	// Controllers maps the names of the controllers' Deployments to their image tags. It is empty if the namespace
+	// contains no controllers.
 	Controllers map[string]string
 }
 
@@ -67,7 +68,7 @@ func InstalledVersions(ctx context.Context, client *Client, namespace string) (V
 	_, err := client.List(ctx, BuiltIn("apps/v1", "Deployment"), Selection{Namespace: namespace, Labels: PartOfFlux}, func(o controllers.Object) error {
 		name := controllers.Name(o)
 		v.Controllers[name] = controllers.ImageTag(controllers.Path{"spec.template.spec.containers[0].image"}.String(o))
-		// source-controller is part of every installation, so its label has precedence.
+		// source-controller is part of every installation, so its label takes precedence.
 		if v.Flux == "" || name == "source-controller" {
 			v.Flux = Label(o, VersionLabel)
 		}

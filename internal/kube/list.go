@@ -25,7 +25,7 @@ import (
 )
 
 // pageSize is the maximum number of objects in a page. Most lists fit in one page, and the server
-// does not hold a huge list in memory as a whole.
+// does not hold an entire huge list in memory.
 const pageSize = 10000
 
 // Selection selects objects of a resource.
@@ -44,11 +44,11 @@ type Selection struct {
 	// OnlyMetadata requests objects without spec and status. A server that does not support it
 	// sends complete objects.
 	OnlyMetadata bool
-	// Connected is called when the server has accepted a watch, and when a watch has ended and is opened again. It may be nil.
+	// Connected is called when the server has accepted a watch, and when an ended watch is opened again. It may be nil.
 	Connected func(bool)
-	// Quiet suppresses warnings of the server, such as that a kind is deprecated.
+	// Quiet suppresses server warnings, for example about deprecated kinds.
 	Quiet bool
-	// cached requests the state in the cache of the server, which may be seconds old.
+	// cached requests the state in the server's cache, which may be seconds old.
 	cached bool
 }
 
@@ -62,9 +62,9 @@ func (s Selection) fields() string {
 	return strings.TrimSuffix("metadata.name="+s.Name+","+s.Fields, ",")
 }
 
-// List calls each with every selected object while it reads the response, so that a long list
-// needs the memory of one object. It returns the resourceVersion of the list. Long responses are
-// compressed, which is not slower on a local connection and reduces the size to about a fifteenth.
+// List calls each with every selected object while it reads the response, so that a long list requires memory for
+// only one object at a time. It returns the resourceVersion of the list. Long responses are compressed, which reduces
+// their size to about a fifteenth and is not slower even on a local connection.
 func (c *Client) List(ctx context.Context, r Resource, s Selection, each func(controllers.Object) error) (string, error) {
 	var read int64
 	for next := ""; ; {
@@ -93,7 +93,7 @@ func (c *Client) Metadata(ctx context.Context, r Resource, s Selection, each fun
 }
 
 // page reads one page of a list. If the connection is lost, it requests the page again and skips
-// the objects that each was called with, provided that they have not changed.
+// the objects that were already passed to each, provided that they have not changed.
 func (c *Client) page(ctx context.Context, r Resource, s Selection, next string, read *int64, each func(controllers.Object) error) (metav1.ListMeta, error) {
 	before := &prefix{seed: maphash.MakeSeed(), each: each}
 	for n := 0; ; n++ {
@@ -163,8 +163,8 @@ func listRequest(raw rest.Interface, r Resource, s Selection, next string) *rest
 // errChanged is returned if the connection was lost and the list has changed since.
 var errChanged = errors.New("the connection was lost while listing, and the objects have changed since: try again")
 
-// prefix passes on objects, except for those that it passed on before the connection was lost. It
-// keeps hashes of them.
+// prefix passes objects to each, except those that were already passed before the connection was
+// lost, of which it keeps hashes.
 type prefix struct {
 	seed maphash.Seed
 	each func(controllers.Object) error
@@ -189,7 +189,7 @@ func (p *prefix) visit(o controllers.Object) error {
 	return nil
 }
 
-// complete returns an error if the second response has fewer objects than the first.
+// complete returns an error if the second response contains fewer objects than the first.
 func (p *prefix) complete() error {
 	if p.next < len(p.seen) {
 		return errChanged
@@ -199,7 +199,7 @@ func (p *prefix) complete() error {
 
 // resumed returns the token to continue a list whose resourceVersion has expired with the next
 // object. The server sends it in the metadata of the error (API concepts, "Retrieving large
-// results sets in chunks"). A new list would repeat objects.
+// results sets in chunks"). A new list would contain the same objects again.
 func resumed(err error) string {
 	var status apierrors.APIStatus
 	if !apierrors.IsResourceExpired(err) || !errors.As(err, &status) {
@@ -216,8 +216,8 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 		object += int64(len(part))
 		*read += int64(len(part))
 		switch {
-		case object > transport.MaxAnswer:
-			return budget.TooLarge(r.Resource, "an object in the list", transport.MaxAnswer)
+		case object > transport.MaxResponse:
+			return budget.TooLarge(r.Resource, "an object in the list", transport.MaxResponse)
 		case *read > transport.MaxList:
 			return budget.TooLarge(r.Resource, "the list", transport.MaxList)
 		}
@@ -236,7 +236,7 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 				if err != nil {
 					return err
 				}
-				// Items of built-in kinds have neither field.
+				// Items of built-in kinds contain neither apiVersion nor kind.
 				o["apiVersion"], o["kind"] = apiVersion, r.Kind
 				return each(o)
 			})
@@ -255,7 +255,7 @@ func decodeList(from io.Reader, read *int64, r Resource, without pruned, each fu
 // Get returns one object.
 func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (controllers.Object, error) {
 	body, err := r.both.open(ctx, r, namespace+"/"+name, func(ctx context.Context, r Resource) (io.ReadCloser, error) {
-		body, err := transport.Answer(ctx, r.locate(c.raw.Get(), namespace, name))
+		body, err := transport.Send(ctx, r.locate(c.raw.Get(), namespace, name))
 		return io.NopCloser(bytes.NewReader(body)), err
 	})
 	if err != nil {
@@ -270,7 +270,7 @@ func (c *Client) Get(ctx context.Context, r Resource, namespace, name string) (c
 
 func decode(body []byte, r Resource, name string) (controllers.Object, error) {
 	var o controllers.Object
-	// The decoder of Kubernetes decodes integers as int64.
+	// The Kubernetes decoder decodes integers as int64.
 	if err := utiljson.Unmarshal(body, &o); err != nil {
 		return nil, fmt.Errorf("reading %s %q: %w", r.Kind, name, err)
 	}
@@ -279,5 +279,5 @@ func decode(body []byte, r Resource, name string) (controllers.Object, error) {
 
 // Raw returns the response for a path such as "/version".
 func (c *Client) Raw(ctx context.Context, path string) ([]byte, error) {
-	return transport.Answer(ctx, c.raw.Get().AbsPath(path))
+	return transport.Send(ctx, c.raw.Get().AbsPath(path))
 }

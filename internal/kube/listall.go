@@ -12,11 +12,10 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// ListAll lists the objects of all kinds of Flux and flux-operator concurrently, and returns them in the order of the
-// catalog. Kinds that the cluster does not serve are omitted. If bearable returns true for an
-// error, such as a missing permission, the error is returned in missed under the kind; any other
-// error fails the call. If shape is not nil, its result replaces each object, and a nil result
-// omits it.
+// ListAll lists the objects of all Flux and flux-operator kinds concurrently, and returns them in the order of the
+// catalog. Kinds that the cluster does not serve are omitted. Errors for which bearable returns true, such as a
+// missing permission, are returned by kind in missed; any other error fails the call. If shape is not nil, each
+// object is replaced by the result of shape, or omitted if the result is nil.
 func (c *Client) ListAll(
 	ctx context.Context, s Selection, bearable func(error) bool, shape func(controllers.Kind, controllers.Object) controllers.Object,
 ) (objects []controllers.Object, missed map[string]error, err error) {

@@ -10,8 +10,8 @@ import (
 )
 
 // pair sends the first read request for a kind in two versions at the same time, because supported
-// versions of Flux serve either of them. A sequence of requests would take three round trips on
-// clusters of the older one: the newest version, discovery, and the older version.
+// versions of Flux serve one or the other. Sequential requests would take three round trips on
+// clusters that serve the older version: the newest version, discovery, and the older version.
 type pair struct {
 	older string
 
@@ -22,7 +22,7 @@ type pair struct {
 	kept *response
 }
 
-// response is the result of a request, with the function that ends the request. It outlives the
+// response is the result of a request and the function that ends the request. It outlives the
 // context of the call that sent the request.
 type response struct {
 	body   io.ReadCloser
@@ -30,7 +30,7 @@ type response struct {
 	cancel context.CancelCauseFunc
 }
 
-// during ends the request when a context ends, until the returned function is called.
+// during makes the request end with ctx until the returned function is called.
 func (r *response) during(ctx context.Context) (stop func() bool) {
 	return context.AfterFunc(ctx, func() { r.cancel(context.Cause(ctx)) })
 }
@@ -73,7 +73,7 @@ func (p *pair) open(ctx context.Context, r Resource, key string, send func(conte
 	arrived.Go(func() { spare.body, spare.err = send(olderCtx, inOlder) })
 	body, err := send(ctx, r)
 	if !NotServed(err) {
-		cancel(nil) // also closes the body of the response
+		cancel(nil) // also closes the response body
 		return body, err
 	}
 	arrived.Wait()
@@ -87,7 +87,7 @@ func (p *pair) open(ctx context.Context, r Resource, key string, send func(conte
 	return body, err
 }
 
-// opened returns the response of the older version if it is kept, and otherwise sends a request.
+// opened returns the kept response of the older version, or sends a request if there is none.
 func (p *pair) opened(ctx context.Context, r Resource, key string, send func(context.Context, Resource) (io.ReadCloser, error)) (io.ReadCloser, error) {
 	kept := p.take(key)
 	switch {
@@ -128,7 +128,7 @@ func (p *pair) take(key string) *response {
 	return kept
 }
 
-// keeps reports whether the server serves only the older version of both.
+// keeps reports whether the server serves only the older of the two versions.
 func (p *pair) keeps() bool {
 	if p == nil {
 		return false
@@ -144,6 +144,6 @@ func (p *pair) discard() {
 		return
 	}
 	if kept := p.take(p.key); kept != nil {
-		_ = kept.close() // it is not read
+		_ = kept.close() // the body is not read
 	}
 }

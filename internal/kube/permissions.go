@@ -37,7 +37,8 @@ func (p Permission) object() string {
 	return fmt.Sprintf("%s in namespace %q", resource, p.Namespace)
 }
 
-// ApplyPermissions returns the permissions for verbs on objects, without duplicates. more has additional verbs by kind.
+// ApplyPermissions returns the permissions for verbs on objects, without duplicates. more contains additional verbs by
+// kind.
 func ApplyPermissions(objects []*unstructured.Unstructured, verbs []string, more map[string][]string) []Permission {
 	var all []Permission
 	for _, o := range objects {
@@ -72,14 +73,14 @@ func (e *DeniedError) Error() string {
 	return "no permission to " + strings.Join(objects, "; ")
 }
 
-// Access reads the permissions of the user of the client.
+// Access reads the permissions of the client's user.
 type Access struct{ raw rest.Interface }
 
-// Access returns the client for the permissions of the user.
+// Access returns a client that reads the permissions of the user.
 func (c *Client) Access() Access { return Access{c.raw} }
 
-// Check returns a *DeniedError if the user lacks one of the permissions. It first checks whether
-// the user has all permissions, which is a single request for cluster administrators.
+// Check returns a *DeniedError if the user lacks one of the permissions. It first checks whether the user has all
+// permissions, so that a single request is sufficient for cluster administrators.
 func (a Access) Check(ctx context.Context, permissions []Permission) error {
 	everything, err := a.May(ctx, Permission{Verb: "*", Group: "*", Resource: "*"})
 	if err != nil || everything {
@@ -121,7 +122,7 @@ func (a Access) May(ctx context.Context, p Permission) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("encoding an access review: %w", err)
 	}
-	body, err = transport.Answer(ctx, a.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
+	body, err = transport.Send(ctx, a.raw.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").
 		SetHeader("Content-Type", "application/json").Body(body))
 	if err != nil {
 		return false, fmt.Errorf("checking the permission to %s: %w", p, err)
@@ -137,10 +138,10 @@ func (a Access) May(ctx context.Context, p Permission) (bool, error) {
 	return answer.Status.Allowed, nil
 }
 
-// WhoAmI returns the user name of the client.
+// WhoAmI returns the name of the client's user.
 func (a Access) WhoAmI(ctx context.Context) (string, error) {
 	review := []byte(`{"apiVersion":"authentication.k8s.io/v1","kind":"SelfSubjectReview"}`)
-	body, err := transport.Answer(ctx, a.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
+	body, err := transport.Send(ctx, a.raw.Post().AbsPath("/apis/authentication.k8s.io/v1/selfsubjectreviews").
 		SetHeader("Content-Type", "application/json").Body(review))
 	if err != nil {
 		return "", fmt.Errorf("reading the user name: %w", err)

@@ -17,11 +17,11 @@ type PodLog struct {
 	Namespace, Pod, Container string
 	// Previous selects the previous run of the container.
 	Previous bool
-	// Lines is the maximum number of recent lines. It is required, to limit memory.
+	// Lines is the maximum number of recent lines. It must be set, because the log is read into memory.
 	Lines int
 }
 
-// Pods reads logs of pods and connects to their ports.
+// Pods reads pod logs and connects to pod ports.
 type Pods struct{ c *Client }
 
 // Pods returns the client for pods.
@@ -40,7 +40,7 @@ func (p Pods) Log(ctx context.Context, l PodLog) ([]byte, error) {
 		return nil, err
 	}
 	defer func() { _ = body.Close() }() // it was read
-	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, transport.MaxAnswer)
+	return budget.ReadAll(body, l.Namespace+"/"+l.Pod, "the log of container "+l.Container, transport.MaxResponse)
 }
 
 // LogStream selects the part of a log to stream.
@@ -48,14 +48,14 @@ type LogStream struct {
 	Namespace, Pod, Container string
 	// Follow streams new lines, Previous selects the previous run of the container.
 	Follow, Previous bool
-	// Since omits lines older than a time, to the second. It takes precedence over SinceSeconds.
+	// Since omits lines older than a time, with a precision of one second. It takes precedence over SinceSeconds.
 	Since        time.Time
 	SinceSeconds int64
 	// Tail is the number of recent lines, or -1 for all lines.
 	Tail int64
 }
 
-// Stream opens the log of a container. Each line starts with the time at which it was written.
+// Stream opens the log of a container. Each line starts with its timestamp.
 func (p Pods) Stream(ctx context.Context, l LogStream) (io.ReadCloser, error) {
 	streams, err := p.c.apart()
 	if err != nil {

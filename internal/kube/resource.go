@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Of returns the resource of a kind of the catalog at its newest version.
+// Of returns the resource of a kind in the catalog, at its newest version.
 func Of(k controllers.Kind) Resource {
 	return Resource{
 		GroupVersionResource: schema.GroupVersionResource{Group: k.Group, Version: k.Version, Resource: k.Resource},
@@ -33,7 +33,7 @@ var clusterScoped = []string{
 	"MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding",
 }
 
-// ResourceFor returns the resource of a kind by the naming conventions of Kubernetes, without a
+// ResourceFor derives the resource of a kind from the Kubernetes naming conventions, without a
 // request. It is correct for Flux and built-in kinds.
 func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	if k, ok := controllers.KindOf(gvk.Group, gvk.Kind); ok {
@@ -45,8 +45,7 @@ func ResourceFor(gvk schema.GroupVersionKind) Resource {
 	return Resource{GroupVersionResource: plural, Kind: gvk.Kind, ClusterScoped: slices.Contains(clusterScoped, gvk.Kind)}
 }
 
-// versions caches discovered groups, and the served versions of kinds after WithServedVersion has
-// found them.
+// versions caches discovered groups and the served versions of kinds that WithServedVersion has determined.
 type versions struct {
 	mu     sync.Mutex
 	groups map[string]metav1.APIGroup
@@ -72,14 +71,14 @@ func (v *versions) remember(k controllers.Kind, version string) {
 	v.served[k.CRD()] = version
 }
 
-// NotServed reports whether an error means that the server does not serve the resource, in
-// contrast to a missing object.
+// NotServed reports whether an error means that the server does not serve the resource, as
+// opposed to a missing object.
 func NotServed(err error) bool {
 	return apierrors.IsNotFound(err) && apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) ||
 		meta.IsNoMatchError(err)
 }
 
-// MissingKindError is returned if the cluster serves no known version of a kind.
+// MissingKindError is returned if the cluster does not serve any supported version of a kind.
 type MissingKindError struct{ Kind controllers.Kind }
 
 func (e *MissingKindError) Error() string {
@@ -87,9 +86,9 @@ func (e *MissingKindError) Error() string {
 }
 
 // WithServedVersion calls do with the newest version of a kind and, if the server does not serve it, with the newest
-// served one. It caches that version. For a kind that supported versions of Flux serve in two versions, the first
-// request that do sends reads both at the same time. For users without permissions, an API server returns Forbidden
-// even if it does not serve the group, so a forbidden kind of flux-operator may not be installed.
+// served version, which it caches. For a kind that supported versions of Flux serve in different versions, the first
+// request of do requests both versions at the same time. For users without permissions, an API server returns
+// Forbidden even if it does not serve the group, so a forbidden kind of flux-operator may not be installed.
 func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do func(Resource) error) error {
 	r := Of(k)
 	version, known := c.served.of(k)
@@ -131,7 +130,7 @@ func (c *Client) WithServedVersion(ctx context.Context, k controllers.Kind, do f
 	return &MissingKindError{k}
 }
 
-// GetKind returns an object of a kind of the catalog, in a version that the server serves.
+// GetKind returns an object of a kind in the catalog, in a version that the server serves.
 func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, name string) (o controllers.Object, err error) {
 	err = c.WithServedVersion(ctx, k, func(r Resource) (err error) {
 		o, err = c.Get(ctx, r, namespace, name)
@@ -140,8 +139,8 @@ func (c *Client) GetKind(ctx context.Context, k controllers.Kind, namespace, nam
 	return o, err
 }
 
-// olderOf returns the older versions of a kind that the server has for its group. Only a request
-// shows whether it serves the kind in them.
+// olderOf returns the older versions of a kind that the server serves for the kind's API group.
+// Only a request shows whether they include the kind.
 func (v *versions) olderOf(ctx context.Context, raw rest.Interface, k controllers.Kind) ([]string, error) {
 	if len(k.Older) == 0 {
 		return nil, nil
@@ -173,7 +172,7 @@ func (v *versions) group(ctx context.Context, raw rest.Interface, name string) (
 	if g, ok := v.groups[name]; ok {
 		return g, nil
 	}
-	body, err := transport.Answer(ctx, raw.Get().AbsPath("/apis", name))
+	body, err := transport.Send(ctx, raw.Get().AbsPath("/apis", name))
 	if err != nil {
 		return metav1.APIGroup{}, fmt.Errorf("discovering the versions of %s: %w", name, err)
 	}

@@ -12,10 +12,9 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Most of a long list is data that tables do not show: managedFields, inventories,
-// Helm values. encoding/json would decode all of it, so lists are read token by
-// token, and omitted fields are skipped. Repeated strings share their memory: up
-// to remembered strings of up to repeatable bytes each.
+// Most of a long list is data that tables do not show: managedFields, inventories, Helm values. encoding/json would
+// decode all of it, so lists are read token by token, and omitted fields are skipped. Repeated strings share memory,
+// for up to remembered different strings of at most repeatable bytes.
 const (
 	repeatable = 40
 	remembered = 2048
@@ -49,7 +48,7 @@ func (s *stream) take(want jsontext.Kind) error {
 	return nil
 }
 
-// cut returns io.ErrUnexpectedEOF for the end of input within a value.
+// cut replaces io.EOF within a value with io.ErrUnexpectedEOF.
 func cut(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
@@ -104,7 +103,7 @@ func (s *stream) object(without pruned) (map[string]any, error) {
 	})
 }
 
-// value decodes like Kubernetes: integers are int64.
+// value decodes a value in the same way as Kubernetes: integers become int64.
 func (s *stream) value(without pruned) (any, error) {
 	if s.values++; s.values%memoryEvery == 0 {
 		if err := budget.Memory(""); err != nil {
@@ -151,14 +150,14 @@ func (s *stream) text() (string, error) {
 	if raw.Kind() != '"' {
 		return "", fmt.Errorf("unexpected %s at byte %d, expected a string", raw.Kind(), s.tokens.InputOffset())
 	}
-	// Invalid UTF-8 is replaced, and reported as an error, which is ignored.
+	// Invalid UTF-8 is replaced and reported as an error, which can be ignored.
 	if s.scratch, err = jsontext.AppendUnquote(s.scratch[:0], raw); err != nil && len(s.scratch) == 0 {
 		return "", err
 	}
 	return s.once(s.scratch), nil
 }
 
-// once returns a string, which shares memory with equal short strings.
+// once returns a string. Equal short strings share memory.
 func (s *stream) once(raw []byte) string {
 	if len(raw) > repeatable {
 		return string(raw)
@@ -173,8 +172,8 @@ func (s *stream) once(raw []byte) string {
 	return text
 }
 
-// pruned is a tree of the fields of an object that are not decoded: a nil entry omits the field,
-// any other entry applies to its children.
+// pruned is a tree of object fields that are not decoded: a nil entry omits the field, any other
+// entry applies to its children.
 type pruned map[string]pruned
 
 // prune returns the tree of dotted paths such as "status.inventory".
@@ -188,7 +187,7 @@ func prune(paths []string) pruned {
 				at[step] = pruned{}
 			}
 			if at = at[step]; at == nil {
-				break // a parent is omitted already
+				break // a parent is already omitted
 			}
 		}
 		if at != nil {

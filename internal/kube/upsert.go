@@ -17,12 +17,12 @@ import (
 type Upserted struct {
 	// Before is nil if the object did not exist.
 	Before, After controllers.Object
-	// Resource is the resource with the version that was used.
+	// Resource is the resource in the version that was used.
 	Resource Resource
 }
 
-// Upsert creates or updates an object with server-side apply: fields of other managers that are
-// not given are kept. With dryRun the server validates the object but does not store it.
+// Upsert creates or updates an object with server-side apply, which keeps the fields of other managers unless the
+// object contains them. With dryRun the server validates the object but does not store it.
 func Upsert(ctx context.Context, c *Client, o *unstructured.Unstructured, dryRun bool) (Upserted, error) {
 	u := Upserted{}
 	try := func(r Resource) (err error) {

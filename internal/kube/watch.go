@@ -11,16 +11,16 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// maxRefusals is the number of consecutive rejections of a watch that was allowed before. A
-// restarting server rejects requests until it has loaded its authorization rules.
+// maxRefusals is the maximum number of consecutive rejections of a watch that was previously accepted. A restarting
+// server rejects requests until it has loaded its authorization rules.
 const maxRefusals = 25
 
-// Bound returns a context with a deadline, for an operation whose context has none.
+// Bound returns a context with a deadline, for an operation whose context has no deadline.
 type Bound func(context.Context) (context.Context, context.CancelFunc)
 
 // Watch lists the selected objects, calls listed with them, and then calls visit with every change
 // until visit returns an error or ctx is done. Like Follow it survives lost connections, but the
-// first list must succeed within the deadline of first.
+// first list must succeed before the deadline of the context first.
 func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection, listed func([]controllers.Object) error, visit func(Event) error) error {
 	f := newFollower(c, r, s, func(e Event) (bool, error) { return false, visit(e) })
 	var objects []controllers.Object
@@ -42,7 +42,7 @@ func (c *Client) Watch(ctx context.Context, first Bound, r Resource, s Selection
 	return f.run(ctx)
 }
 
-// visitError distinguishes an error of the visitor from one of the server.
+// visitError distinguishes an error of the visitor from a server error.
 type visitError struct{ err error }
 
 func (e *visitError) Error() string { return e.err.Error() }

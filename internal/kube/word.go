@@ -17,7 +17,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// builtinWords lists common kinds by the names that kubectl accepts. They need no discovery.
+// builtinWords lists common kinds by the names that kubectl accepts. They are resolved without discovery.
 var builtinWords = []struct {
 	group, version, kind string
 	words                string
@@ -58,7 +58,7 @@ func Words() []string {
 	return words
 }
 
-// UnknownWordError is returned if the cluster serves no resource of a name.
+// UnknownWordError is returned if the cluster serves no resource with a name.
 type UnknownWordError struct{ Word string }
 
 func (e *UnknownWordError) Error() string {
@@ -80,7 +80,7 @@ func (e *AmbiguousWordError) Error() string {
 // version.
 type NotServedVersionError struct {
 	Kind, Version string
-	// Served lists the API versions with the kind.
+	// Served lists the API versions that contain the kind.
 	Served []string
 }
 
@@ -88,9 +88,9 @@ func (e *NotServedVersionError) Error() string {
 	return fmt.Sprintf("the cluster does not serve %s in %s, only in %s", e.Kind, e.Version, strings.Join(e.Served, ", "))
 }
 
-// Named returns the resource of a name as in kubectl: a plural, singular, short name or kind, with
-// or without version and group, in any case. Only resources that are neither of Flux nor built in
-// need requests: two, sent concurrently.
+// Named returns the resource with a name as in kubectl: a plural, singular, short name or kind in
+// any case, with or without version and group. Only resources that are neither Flux nor built-in
+// resources require requests: two that are sent concurrently.
 func (d Discovery) Named(ctx context.Context, word string) (Resource, error) {
 	word = strings.ToLower(word)
 	for _, b := range builtinWords {
@@ -119,7 +119,7 @@ func (d Discovery) Named(ctx context.Context, word string) (Resource, error) {
 	return Resource{}, ambiguous
 }
 
-// NamedIn returns the resource of a name in an API version.
+// NamedIn returns the resource with a name in an API version.
 func (d Discovery) NamedIn(ctx context.Context, gv schema.GroupVersion, word string) (Resource, error) {
 	versions, err := d.NamedInGroup(ctx, gv.Group, word)
 	if err != nil {
@@ -135,8 +135,7 @@ func (d Discovery) NamedIn(ctx context.Context, gv schema.GroupVersion, word str
 	return Resource{}, missing
 }
 
-// NamedInGroup returns the resource of a name in an API group, in all served versions, the
-// preferred one first.
+// NamedInGroup returns the resource with a name in an API group, in all served versions, the preferred version first.
 func (d Discovery) NamedInGroup(ctx context.Context, group, word string) ([]Resource, error) {
 	root := "/apis"
 	if group == "" {
@@ -162,8 +161,8 @@ func (d Discovery) NamedInGroup(ctx context.Context, group, word string) ([]Reso
 	return versions, nil
 }
 
-// named returns the resources of a lower-case name, each in the preferred version. A plural,
-// singular or kind takes precedence over a short name.
+// named returns the resources with a lower-case name, each in its preferred version. A
+// plural, singular or kind takes precedence over a short name.
 func named(groups []apidiscovery.APIGroupDiscovery, word string) []Resource {
 	var byName, byShort []Resource
 	for _, group := range groups {
@@ -194,7 +193,7 @@ func named(groups []apidiscovery.APIGroupDiscovery, word string) []Resource {
 	return byShort
 }
 
-// withResource appends a resource unless another version of it is in the list.
+// withResource appends a resource unless the list already contains another version of it.
 func withResource(list []Resource, r Resource) []Resource {
 	if slices.ContainsFunc(list, func(other Resource) bool { return other.GroupResource() == r.GroupResource() }) {
 		return list
@@ -252,7 +251,7 @@ func (d Discovery) allResourceTypes(ctx context.Context) ([]apidiscovery.APIGrou
 }
 
 // resourceTypes discovers the resources of /api or /apis in one request with aggregated discovery,
-// which all supported versions of Kubernetes have.
+// which all supported versions of Kubernetes provide.
 func (d Discovery) resourceTypes(ctx context.Context, root string) ([]apidiscovery.APIGroupDiscovery, error) {
 	body, err := d.Aggregated(ctx, root)
 	if err != nil {
@@ -264,7 +263,7 @@ func (d Discovery) resourceTypes(ctx context.Context, root string) ([]apidiscove
 // Aggregated returns the APIGroupDiscoveryList of /api or /apis.
 func (d Discovery) Aggregated(ctx context.Context, root string) ([]byte, error) {
 	const aggregated = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-	body, err := transport.Answer(ctx, d.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
+	body, err := transport.Send(ctx, d.raw.Get().AbsPath(root).SetHeader("Accept", aggregated))
 	if err != nil {
 		return nil, fmt.Errorf("discovering the resource types: %w", err)
 	}

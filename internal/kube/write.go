@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// FieldManager is the field manager of flux, the same as that of the Flux CLI, so that an upgrade
-// takes over its fields.
+// FieldManager is the field manager of flux. It is the same as for the Flux CLI, so that an
+// upgrade takes over the fields.
 const FieldManager = "flux"
 
 // MergePatch changes an object with a JSON merge patch (RFC 7396).
@@ -29,7 +29,7 @@ func (c *Client) MergePatch(ctx context.Context, r Resource, namespace, name str
 	return u.Object, nil
 }
 
-// Annotate sets annotations of an object. A nil value removes the annotation.
+// Annotate sets annotations on an object. A nil value removes the annotation.
 func (c *Client) Annotate(ctx context.Context, r Resource, namespace, name string, annotations map[string]any) (controllers.Object, error) {
 	return c.MergePatch(ctx, r, namespace, name, map[string]any{"metadata": map[string]any{"annotations": annotations}})
 }
@@ -55,7 +55,7 @@ func remove(ctx context.Context, c *Client, r Resource, namespace, name string, 
 		return nil, fmt.Errorf("encoding the deletion of %s %q: %w", r.Kind, name, err)
 	}
 	r.ClusterScoped = r.ClusterScoped || namespace == ""
-	body, err := transport.Answer(ctx, r.locate(c.raw.Delete(), namespace, name).SetHeader("Content-Type", "application/json").Body(options))
+	body, err := transport.Send(ctx, r.locate(c.raw.Delete(), namespace, name).SetHeader("Content-Type", "application/json").Body(options))
 	if err != nil {
 		return nil, err
 	}

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// programMax is the maximum size of a program, and of the entries of an archive before it.
+	// programMax is the maximum size of a program, and of the archive entries before the program.
 	programMax = 1 << 30
-	// entriesMax is the maximum number of entries of an archive that are read.
+	// entriesMax is the maximum number of entries that are read from an archive.
 	entriesMax = 10_000
 	// directoryMax is the maximum size of the central directory of a zip archive, which is read as
 	// a whole.
@@ -50,7 +50,7 @@ func formatOf(name string, file io.ReaderAt) format {
 	case strings.HasSuffix(name, windowsSuffix):
 		return plainProgram
 	}
-	// A file shorter than head leaves zero bytes, which match no format.
+	// If the file is shorter than head, the rest of head is zero, which matches no format.
 	head := make([]byte, 262)
 	_, _ = file.ReadAt(head, 0)
 	switch {
@@ -64,15 +64,15 @@ func formatOf(name string, file io.ReaderAt) format {
 	return plainProgram
 }
 
-// wanted is the path of the program in an archive.
+// wanted specifies the program in an archive.
 type wanted struct {
 	// path is the path of the file, or only its name if exact is false.
 	path  string
 	exact bool
 }
 
-// is reports whether a name in an archive is that of the program. Names outside of the archive
-// never match, although the program is not extracted under this name.
+// is reports whether a name in an archive is the name of the program. Names that point outside of the archive never
+// match, although the program is not extracted under its name in the archive.
 func (w wanted) is(name string) bool {
 	name = path.Clean(name)
 	return name == w.path || !w.exact && path.Base(name) == w.path && filepath.IsLocal(name)
@@ -104,7 +104,7 @@ func fromTar(ctx context.Context, r io.Reader, name wanted, to io.Writer) error 
 	for range entriesMax {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the archive has no file %q", name.path)
+			return fmt.Errorf("file %q not found in the archive", name.path)
 		}
 		if err != nil {
 			return fmt.Errorf("unpacking the archive: %w", err)
@@ -141,7 +141,7 @@ func fromZip(ctx context.Context, file io.ReaderAt, size int64, name wanted, to 
 		defer content.Close()
 		return copyProgram(to, bounded(ctx, content))
 	}
-	return fmt.Errorf("the archive has no file %q", name.path)
+	return fmt.Errorf("file %q not found in the archive", name.path)
 }
 
 func copyProgram(to io.Writer, from io.Reader) error {
@@ -155,12 +155,12 @@ func copyProgram(to io.Writer, from io.Reader) error {
 	return nil
 }
 
-// bounded limits the size of a program, and of the entries before it.
+// bounded limits the size of a program and of the entries before it.
 func bounded(ctx context.Context, from io.Reader) io.Reader {
 	return budget.Reader(budget.Interruptible(ctx, from), programMax, fmt.Errorf("larger than %d MiB", programMax>>20))
 }
 
-// directory fails after the limit of the central directory, which zip reads as a whole.
+// directory limits the size of the central directory, which zip reads as a whole.
 type directory struct {
 	from io.ReaderAt
 	left int64

@@ -21,7 +21,7 @@ import (
 // DefaultCatalog is the catalog of the Flux project.
 const DefaultCatalog = "https://github.com/fluxcd/plugins/releases/latest/download/"
 
-// textMax is the maximum size of a manifest and of an index.
+// textMax is the maximum size of a manifest or index.
 const textMax = 10 << 20
 
 const indexFile = "catalog.yaml"
@@ -36,19 +36,19 @@ type Catalog struct {
 	client *download.Client
 }
 
-// OpenCatalog returns the catalog at an address: a URL, a directory, or the catalog.yaml in
-// either. It sends no request. agent is the User-Agent of requests.
+// OpenCatalog returns the catalog at an address: a URL, a directory, or the path of catalog.yaml in one of them. It
+// sends no request. agent is the User-Agent header of requests.
 func OpenCatalog(address, agent string) (*Catalog, error) {
 	address = strings.TrimSuffix(address, "/"+indexFile)
 	if !strings.Contains(address, "://") {
-		return folderCatalog(address)
+		return directoryCatalog(address)
 	}
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("invalid plugin catalog address: %q", redact.Text(address))
 	}
 	if u.Scheme == "file" {
-		return folderCatalog(folderOf(runtime.GOOS, u))
+		return directoryCatalog(directoryOf(runtime.GOOS, u))
 	}
 	if err := web.CheckEncrypted(u); err != nil {
 		return nil, err
@@ -59,10 +59,9 @@ func OpenCatalog(address, agent string) (*Catalog, error) {
 	return &Catalog{Address: web.Bare(u), base: u, client: download.New(agent)}, nil
 }
 
-// folderOf returns the directory of a file URL on an operating system. On Windows, the path of
-// file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the
-// server.
-func folderOf(system string, u *url.URL) string {
+// directoryOf returns the directory that a file URL refers to on an operating system. On Windows, the path of
+// file:///C:/plugins begins with a slash that is not part of it, and the host of file://server/share is the server.
+func directoryOf(system string, u *url.URL) string {
 	if system != "windows" {
 		return u.Path
 	}
@@ -76,7 +75,7 @@ func folderOf(system string, u *url.URL) string {
 	return name
 }
 
-func folderCatalog(folder string) (*Catalog, error) {
+func directoryCatalog(folder string) (*Catalog, error) {
 	if filepath.Base(folder) == indexFile {
 		folder = filepath.Dir(folder)
 	}
@@ -108,7 +107,7 @@ func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) 
 	file := name + ".yaml"
 	data, err := c.read(ctx, file)
 	if errors.Is(err, fs.ErrNotExist) && c.folder != "" {
-		// The catalog's Git repository has the manifests in a directory.
+		// In the catalog's Git repository, the manifests are in a subdirectory.
 		file = path.Join("plugins", file)
 		data, err = c.read(ctx, file)
 	}
@@ -125,7 +124,7 @@ func (c *Catalog) Manifest(ctx context.Context, name string) (*Manifest, error) 
 	return m, nil
 }
 
-// unknown returns the error for a plugin, or the error of a catalog that cannot be read.
+// unknown returns the error for a plugin that is not in the catalog, or the error of a catalog that cannot be read.
 func (c *Catalog) unknown(ctx context.Context, name string) error {
 	index, err := c.Index(ctx)
 	if err != nil {
@@ -138,7 +137,7 @@ func (c *Catalog) unknown(ctx context.Context, name string) error {
 	return unknownError(name, others)
 }
 
-// at returns the address of a file of the catalog.
+// at returns the address of a file in the catalog.
 func (c *Catalog) at(file string) string {
 	if c.base == nil {
 		return filepath.Join(c.folder, filepath.FromSlash(file))
@@ -176,7 +175,7 @@ func (c *Catalog) openFile(name string) (_ *download.File, err error) {
 	root, err := os.OpenRoot(c.folder)
 	if err != nil {
 		if isMissing(err) {
-			// Not fs.ErrNotExist: the catalog is missing, not one of its plugins.
+			// This is not fs.ErrNotExist, because the catalog is missing, not a plugin.
 			return nil, errors.New("the directory does not exist")
 		}
 		return nil, err

@@ -182,8 +182,8 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestFolderOf checks the folders that file URLs name on Windows and on other systems.
-func TestFolderOf(t *testing.T) {
+// TestDirectoryOf checks the directories of file URLs on Windows and on other systems.
+func TestDirectoryOf(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ system, address, want string }{
 		{"linux", "file:///srv/catalog", "/srv/catalog"},
@@ -197,7 +197,7 @@ func TestFolderOf(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := folderOf(c.system, u); got != c.want {
+		if got := directoryOf(c.system, u); got != c.want {
 			t.Errorf("%s on %s: %s, want %s", c.address, c.system, got, c.want)
 		}
 	}

@@ -13,21 +13,21 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// completionMax is the maximum size of the output of a completion.
+// completionMax is the maximum size of completion output.
 const completionMax = 1 << 20
 
 // directive matches the last line of a response in cobra's completion protocol.
 var directive = regexp.MustCompile(`^:[0-9]+$`)
 
 // Complete runs the hidden completion command of a plugin, as cobra defines it, and returns its
-// output: one word a line, followed by a directive. It returns false if the plugin fails, exceeds
-// the context's deadline or prints another format.
+// output: one word per line, followed by a directive. It returns false if the plugin fails,
+// exceeds the context's deadline or prints a different format.
 func Complete(ctx context.Context, path, command string, args, env []string) (string, bool) {
 	var out bytes.Buffer
 	cmd := exec.CommandContext(ctx, path, append([]string{command}, args...)...)
 	cmd.Env = env
-	cmd.Stdout = budget.Writer(&out, completionMax, errors.New("too much output")) // an error closes the pipe, which ends the plugin
-	// Children of the plugin may keep the pipe open after the plugin has ended.
+	cmd.Stdout = budget.Writer(&out, completionMax, errors.New("too much output")) // an error closes the pipe, which makes the plugin exit
+	// Child processes of the plugin may keep the pipe open after the plugin has exited.
 	cmd.WaitDelay = 500 * time.Millisecond
 	if err := cmd.Run(); err != nil && !errors.Is(err, exec.ErrWaitDelay) {
 		return "", false

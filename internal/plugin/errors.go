@@ -14,7 +14,8 @@ import (
 // versionsShown is the maximum number of versions in an error.
 const versionsShown = 10
 
-// unknownError is returned for a plugin that is not in the catalog. others are its plugins, if known.
+// unknownError is returned for a plugin that is not in the catalog. others lists the plugins in the catalog, if
+// known.
 func unknownError(name string, others []string) error {
 	remedy, near := "'flux plugin search' lists the plugins", hint.Nearest{Word: name}
 	for _, other := range others {
@@ -56,12 +57,12 @@ func (e *CatalogError) Error() string {
 
 func (e *CatalogError) Unwrap() error { return e.Err }
 
-// unreadable returns the error of a catalog that cannot be read.
+// unreadable returns the error for a catalog that cannot be read.
 func (c *Catalog) unreadable(err error) error {
 	return withRemedy(&CatalogError{Address: c.Address, Err: err}, "check "+CatalogVariable)
 }
 
-// invalid returns the error of a file of the catalog that is not valid.
+// invalid returns the error for an invalid file in the catalog.
 func (c *Catalog) invalid(file string, err error) error {
 	return &hint.Error{
 		Err: &CatalogError{Address: c.at(file), Invalid: true, Err: err}, Hint: "check " + CatalogVariable + ", or report it to the maintainers of the catalog",
@@ -73,7 +74,7 @@ func downloadError(r *Release, err error) error {
 	return withRemedy(fmt.Errorf("downloading %s %s: %w", r.Name, r.Version, err), "report it to the maintainers of the catalog, or install another version")
 }
 
-// withRemedy adds the remedy for a failed request. answered is the remedy for a response with an unexpected status.
+// withRemedy adds the hint for a failed request. answered is the hint for a response with an unexpected status.
 func withRemedy(err error, answered string) error {
 	var status *download.StatusError
 	var untrusted *tls.CertificateVerificationError
@@ -82,15 +83,15 @@ func withRemedy(err error, answered string) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.As(err, &untrusted):
-		remedy = "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its certificate authority"
+		remedy = "the server's certificate is not trusted: set SSL_CERT_FILE to a file with its CA certificate"
 	case errors.As(err, &status):
 		remedy = answered
 	}
 	return &hint.Error{Err: err, Hint: remedy}
 }
 
-// ForeignError returns the error for a program in the plugin directory that was not installed by flux, which therefore neither
-// replaces nor removes it.
+// ForeignError returns the error for a program in the plugin directory that flux did not install and therefore neither
+// replaces nor removes.
 func ForeignError(path string) error {
 	return hint.Errorf("flux does not change this file: move or remove it yourself", "%s was not installed by flux plugin install", path)
 }

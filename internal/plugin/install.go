@@ -20,20 +20,19 @@ import (
 // downloadMax is the maximum size of a download.
 const downloadMax = 512 << 20
 
-// Folder is the plugin directory. Only one process at a time may change it.
-type Folder struct {
+// Directory is the plugin directory. Only one process at a time may change it.
+type Directory struct {
 	Path string
-	// Now returns the time for receipts.
+	// Now returns the current time for receipts.
 	Now func() time.Time
 	// Downloaded is called with the progress of a download and its total size, if known. It may be
 	// nil.
 	Downloaded func(done, total int64)
 }
 
-// Install downloads and verifies a release and installs it in place of another version. After an
-// error, or if the process is killed, the directory contains either the old program with its receipt
-// or the new ones.
-func (f Folder) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
+// Install downloads and verifies a release, and installs it in place of any other version. After an error, or if the
+// process is killed, the directory contains either the old program and receipt or the new program and receipt.
+func (f Directory) Install(ctx context.Context, c *Catalog, r *Release) (err error) {
 	if err := os.MkdirAll(f.Path, 0o755); err != nil {
 		return fmt.Errorf("creating the plugin directory: %w", err)
 	}
@@ -55,7 +54,7 @@ func (f Folder) Install(ctx context.Context, c *Catalog, r *Release) (err error)
 }
 
 // stage writes the program and the receipt under temporary names.
-func (f Folder) stage(ctx context.Context, c *Catalog, r *Release, s staged) error {
+func (f Directory) stage(ctx context.Context, c *Catalog, r *Release, s staged) error {
 	size, err := f.download(ctx, c, r, s.download)
 	if err != nil {
 		return err
@@ -76,7 +75,7 @@ func (f Folder) stage(ctx context.Context, c *Catalog, r *Release, s staged) err
 }
 
 // download writes a download to a file. It returns an error if the checksum does not match.
-func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string) (size int64, err error) {
+func (f Directory) download(ctx context.Context, c *Catalog, r *Release, to string) (size int64, err error) {
 	body, err := c.open(ctx, r.Platform.URL)
 	if err != nil {
 		return 0, downloadError(r, err)
@@ -105,7 +104,7 @@ func (f Folder) download(ctx context.Context, c *Catalog, r *Release, to string)
 	return size, nil
 }
 
-// unpack extracts the program from a verified download.
+// unpack extracts the program from a download whose checksum was verified.
 func unpack(ctx context.Context, r *Release, s staged, size int64) (err error) {
 	archive, err := os.Open(s.download)
 	if err != nil {
@@ -149,7 +148,7 @@ func writeWhole(path string, mode os.FileMode, write func(*os.File) error) (err 
 }
 
 // Uninstall removes the program and the receipt of a plugin that was installed by Install.
-func (f Folder) Uninstall(name string) (err error) {
+func (f Directory) Uninstall(name string) (err error) {
 	target := filepath.Join(f.Path, fileName(name))
 	if !validName(runnable, name) || !exists(target) && !exists(receiptPath(f.Path, name)) {
 		return NotInstalledError(name, f.Path)

@@ -66,22 +66,22 @@ func TestInstallRefuses(t *testing.T) {
 		data    []byte
 		problem string
 	}{
-		"no such file":               {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "other"})), "has no file"},
+		"no such file":               {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "other"})), "not found in the archive"},
 		"link in a folder":           {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "bin/" + program.name, link: "x"})), "not a regular file"},
 		"link in a tar":              {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: program.name, link: "/bin/sh"})), "not a regular file"},
 		"link in a zip":              {"t.zip", zipOf(t, entry{name: program.name, link: "/bin/sh"}), "not a regular file"},
 		"folder":                     {"t.tar", tarOf(t, entry{name: program.name, mode: fs.ModeDir}), "not a regular file"},
-		"another path":               {"x.tar.gz", gzipOf(t, tarOf(t, entry{name: "bin/x" + program.name, content: "x"})), "has no file"},
+		"another path":               {"x.tar.gz", gzipOf(t, tarOf(t, entry{name: "bin/x" + program.name, content: "x"})), "not found in the archive"},
 		"empty program":              {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: program.name})), "is empty"},
 		"empty download":             {"t", nil, "is empty"},
 		"no archive":                 {"t.tar.gz", []byte("<html>"), "unpacking the archive"},
 		"no zip":                     {"t.zip", []byte("PK\x03\x04<html>"), "unpacking the archive"},
 		"cut off":                    {"t.tar.gz", gzipOf(t, tarOf(t, program))[:60], "unpacking the archive"},
 		"too many entries":           {"t.tar.gz", gzipOf(t, tarOf(t, huge...)), "more than 10000 entries"},
-		"outside, with the name":     {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "../" + program.name, content: "x"})), "has no file"},
-		"absolute, with the name":    {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "/" + program.name, content: "x"})), "has no file"},
-		"outside, in a zip":          {"t.zip", zipOf(t, entry{name: "../" + program.name, content: "x"}), "has no file"},
-		"other separators, in a zip": {"t.zip", zipOf(t, entry{name: `..\` + program.name, content: "x"}), "has no file"},
+		"outside, with the name":     {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "../" + program.name, content: "x"})), "not found in the archive"},
+		"absolute, with the name":    {"t.tar.gz", gzipOf(t, tarOf(t, entry{name: "/" + program.name, content: "x"})), "not found in the archive"},
+		"outside, in a zip":          {"t.zip", zipOf(t, entry{name: "../" + program.name, content: "x"}), "not found in the archive"},
+		"other separators, in a zip": {"t.zip", zipOf(t, entry{name: `..\` + program.name, content: "x"}), "not found in the archive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

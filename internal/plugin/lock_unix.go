@@ -19,7 +19,7 @@ func lockFile(path string) (unlock func() error, err error) {
 		err = errLocked
 	}
 	if err == nil && !current(file, path) {
-		err = errLocked // the holder removed the file, and another process may have created it again
+		err = errLocked // the holder has removed the file, and another process may have created a new one
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

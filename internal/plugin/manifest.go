@@ -41,7 +41,7 @@ type Version struct {
 	Platforms []Platform `yaml:"platforms"`
 }
 
-// Platform is the download of a release for one operating system and architecture.
+// Platform describes the download of a release for an operating system and architecture.
 type Platform struct {
 	OS       string `yaml:"os" json:"os"`
 	Arch     string `yaml:"arch" json:"arch"`
@@ -67,7 +67,7 @@ type Entry struct {
 	License     string `yaml:"license" json:"license,omitempty"`
 }
 
-// Release is a version of a plugin for one platform, which can be installed.
+// Release is an installable version of a plugin for one platform.
 type Release struct {
 	Name, Version string
 	Platform      Platform
@@ -75,8 +75,8 @@ type Release struct {
 	bin string
 }
 
-// parseManifest parses the manifest of a plugin. Manifests are not trusted: each field is
-// validated before it is used in a path or a request.
+// parseManifest parses the manifest of a plugin. Manifests are untrusted, so each field
+// is validated before it is used in a path or a request.
 func parseManifest(data []byte, name string) (*Manifest, error) {
 	if err := budget.YAML("", data); err != nil {
 		return nil, err
@@ -120,8 +120,8 @@ func parseIndex(data []byte) (*Index, error) {
 	return &i, nil
 }
 
-// Release returns the release for this platform: of a version, of a checksum (sha256:…), or of the
-// latest version for "".
+// Release returns the release for this platform with a version or a checksum (sha256:…), or the
+// latest release for "".
 func (m *Manifest) Release(ref string) (*Release, error) {
 	if strings.HasPrefix(ref, "sha256:") {
 		return m.byChecksum(ref)
@@ -140,7 +140,7 @@ func (m *Manifest) Release(ref string) (*Release, error) {
 	return nil, hint.Errorf("available for: "+strings.Join(offered, ", "), "plugin %s %s is not available for %s/%s", m.Name, v.Version, runtime.GOOS, runtime.GOARCH)
 }
 
-// byChecksum returns the release whose download has a checksum.
+// byChecksum returns the release whose download has the given checksum.
 func (m *Manifest) byChecksum(checksum string) (*Release, error) {
 	if !checksumForm.MatchString(checksum) {
 		return nil, fmt.Errorf("invalid digest %q: must be sha256: and 64 hexadecimal digits", checksum)
@@ -192,7 +192,8 @@ func (m *Manifest) notSemantic(version string) error {
 	return fmt.Errorf("version %q of plugin %q is not a semantic version", version, m.Name)
 }
 
-// newer reports whether a is preferred to b: releases over pre-releases, then higher versions.
+// newer reports whether a takes precedence over b: releases precede pre-releases, and higher versions precede lower
+// ones.
 func newer(a, b *semver.Version) bool {
 	if (a.Prerelease() == "") != (b.Prerelease() == "") {
 		return a.Prerelease() == ""

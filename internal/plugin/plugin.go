@@ -12,23 +12,23 @@ import (
 	"strings"
 )
 
-// The variables of Flux 2.9 for the directory of plugins and for their catalog.
+// The environment variables of Flux 2.9 for the plugin directory and the plugin catalog.
 const (
 	FolderVariable  = "FLUXCD_PLUGINS"
 	CatalogVariable = "FLUXCD_PLUGIN_CATALOG"
 )
 
-// prefix is the prefix of the file names of plugins.
+// prefix is the prefix of plugin file names.
 const prefix = "flux-"
 
-// nameMax is the maximum length of a name: file systems allow 255 bytes, and the names of
-// temporary files are longer.
+// nameMax is the maximum length of a plugin name. File systems allow names of 255 bytes,
+// and the names of temporary files are longer than the plugin name.
 const nameMax = 100
 
 var (
-	// installable are the names that a catalog may use.
+	// installable matches the names that a catalog may use.
 	installable = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
-	// runnable are the names of programs that were not installed by flux.
+	// runnable matches the names that programs not installed by flux may use.
 	runnable = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 )
 
@@ -40,16 +40,16 @@ type Plugin struct {
 	Receipt *Receipt
 }
 
-// Ignored is a program with the name of a plugin that cannot run as one.
+// Ignored is a program that is named like a plugin but cannot run as one.
 type Ignored struct{ Path, Reason string }
 
-// Finder finds plugins in the plugin directory and in the directories of PATH, in this order.
+// Finder searches the plugin directory and then the directories in PATH for plugins.
 type Finder struct {
-	// Folder is the plugin directory, or "" if there is none.
-	Folder string
-	// Path is the value of the variable PATH.
+	// Directory is the plugin directory, or "" if there is none.
+	Directory string
+	// Path is the value of the environment variable PATH.
 	Path string
-	// Reserved reports whether a name is that of a built-in command.
+	// Reserved reports whether a name is the name of a built-in command.
 	Reserved func(name string) bool
 }
 
@@ -58,7 +58,7 @@ func (f Finder) Find(name string) (Plugin, bool) {
 	if !validName(runnable, name) || f.Reserved(name) {
 		return Plugin{}, false
 	}
-	for _, folder := range f.folders() {
+	for _, folder := range f.directories() {
 		if path := filepath.Join(folder, fileName(name)); executable(path) {
 			return f.plugin(folder, name), true
 		}
@@ -66,13 +66,13 @@ func (f Finder) Find(name string) (Plugin, bool) {
 	return Plugin{}, false
 }
 
-// All returns the plugins by name, and the programs that cannot run as plugins since another
-// program with the same name takes precedence, or the name is that of a built-in command.
-// Directories that are not read before ctx is done are omitted.
+// All returns the plugins sorted by name, and the programs that cannot run as plugins
+// because another program with the same name takes precedence or the name is the name of a
+// built-in command. Directories that cannot be read before ctx is done are omitted.
 func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	found := map[string]Plugin{}
 	var ignored []Ignored
-	for _, folder := range f.folders() {
+	for _, folder := range f.directories() {
 		if ctx.Err() != nil {
 			break
 		}
@@ -82,8 +82,8 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 			switch {
 			case !executable(path):
 			case f.Reserved(name):
-				// Programs of flux itself may be on PATH.
-				if folder == f.Folder {
+				// PATH may contain flux's own programs.
+				if folder == f.Directory {
 					ignored = append(ignored, Ignored{path, name + " is a built-in command"})
 				}
 			case taken:
@@ -103,24 +103,24 @@ func (f Finder) All(ctx context.Context) ([]Plugin, []Ignored) {
 	return list, ignored
 }
 
-// folders returns the plugin directory and the absolute directories of PATH: a program in the current
-// directory must not become a command by its name alone.
-func (f Finder) folders() []string {
-	var folders []string
-	if f.Folder != "" {
-		folders = append(folders, f.Folder)
+// directories returns the plugin directory and the absolute directories in PATH. Relative directories are
+// excluded, because a program in the current directory must not become a command by its name alone.
+func (f Finder) directories() []string {
+	var directories []string
+	if f.Directory != "" {
+		directories = append(directories, f.Directory)
 	}
 	for _, folder := range filepath.SplitList(f.Path) {
-		if filepath.IsAbs(folder) && !slices.Contains(folders, filepath.Clean(folder)) {
-			folders = append(folders, filepath.Clean(folder))
+		if filepath.IsAbs(folder) && !slices.Contains(directories, filepath.Clean(folder)) {
+			directories = append(directories, filepath.Clean(folder))
 		}
 	}
-	return folders
+	return directories
 }
 
 func (f Finder) plugin(folder, name string) Plugin {
 	p := Plugin{Name: name, Path: filepath.Join(folder, fileName(name))}
-	if folder == f.Folder {
+	if folder == f.Directory {
 		p.Receipt = readReceipt(folder, name)
 	}
 	return p
@@ -128,7 +128,7 @@ func (f Finder) plugin(folder, name string) Plugin {
 
 // namesIn returns the names of possible plugins in a directory.
 func namesIn(folder string) []string {
-	// Ignore directories that cannot be read: PATH often has some that do not exist.
+	// Ignore directories that cannot be read: PATH often contains directories that do not exist.
 	entries, _ := os.ReadDir(folder)
 	var names []string
 	for _, entry := range entries {
@@ -160,7 +160,7 @@ func validName(pattern *regexp.Regexp, name string) bool {
 	return len(name) <= nameMax && pattern.MatchString(name)
 }
 
-// executable reports whether a path is an executable regular file, or a link to one.
+// executable reports whether a path is an executable regular file or a symbolic link to one.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {
@@ -178,7 +178,7 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// exists reports whether a path exists, including broken links.
+// exists reports whether a path exists, even as a broken symbolic link.
 func exists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil || !isMissing(err)

@@ -43,7 +43,7 @@ func TestFinder(t *testing.T) {
 	place(t, filepath.Join(folder, "sub"), "flux-sub", 0o755)
 
 	path := strings.Join([]string{one, "", ".", "relative", filepath.Join(one, "missing"), one, two, folder}, string(os.PathListSeparator))
-	f := Finder{Folder: folder, Path: path, Reserved: func(name string) bool { return name == "get" || name == "helm" }}
+	f := Finder{Directory: folder, Path: path, Reserved: func(name string) bool { return name == "get" || name == "helm" }}
 	plugins, ignored := f.All(t.Context())
 	got := map[string]string{}
 	for _, p := range plugins {
@@ -85,7 +85,7 @@ func TestFinderIsBounded(t *testing.T) {
 	place(t, folder, "flux-a", 0o755)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	f := Finder{Folder: folder, Reserved: func(string) bool { return false }}
+	f := Finder{Directory: folder, Reserved: func(string) bool { return false }}
 	if plugins, _ := f.All(ctx); len(plugins) != 0 {
 		t.Errorf("got %v", plugins)
 	}

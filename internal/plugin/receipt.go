@@ -13,8 +13,7 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// Receipt records the installation of a plugin. It is stored beside the program, in the format of
-// Flux 2.9.
+// Receipt records the installation of a plugin. It is stored next to the program, in the format of Flux 2.9.
 type Receipt struct {
 	Name        string   `yaml:"name" json:"name"`
 	Version     string   `yaml:"version" json:"version"`
@@ -28,7 +27,7 @@ const receiptMax = 64 << 10
 func receiptPath(folder, name string) string { return filepath.Join(folder, prefix+name+".yaml") }
 
 // readReceipt returns the receipt of a plugin, or nil if it cannot be read. A plugin without a
-// receipt counts as one that was not installed by flux.
+// receipt is treated as not installed by flux.
 func readReceipt(folder, name string) *Receipt {
 	data, err := readFile(receiptPath(folder, name), receiptMax)
 	if err != nil {
@@ -62,7 +61,7 @@ func readFile(path string, limit int64) (data []byte, err error) {
 	return readAll(file, path, limit)
 }
 
-// readAll reads to the end, or fails if there is more than limit bytes.
+// readAll reads r to the end. It returns an error if r contains more than limit bytes.
 func readAll(r io.Reader, name string, limit int64) ([]byte, error) {
 	data, err := budget.ReadAll(r, "", "the file", limit)
 	if err != nil {

@@ -89,7 +89,7 @@ func sumOf(data []byte) string {
 // shelf is a catalog in a folder, and a plugin folder.
 type shelf struct {
 	catalog *Catalog
-	folder  Folder
+	folder  Directory
 	dir     string
 }
 
@@ -99,7 +99,7 @@ func newShelf(t *testing.T) *shelf {
 	c, err := OpenCatalog(dir, "test")
 	must(t, err)
 	now := func() time.Time { return time.Date(2026, 3, 30, 10, 0, 0, 0, time.UTC) }
-	return &shelf{c, Folder{Path: filepath.Join(t.TempDir(), "plugins"), Now: now}, dir}
+	return &shelf{c, Directory{Path: filepath.Join(t.TempDir(), "plugins"), Now: now}, dir}
 }
 
 // offer adds a download to the catalog and returns its release.

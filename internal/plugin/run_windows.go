@@ -10,7 +10,7 @@ import (
 
 // Run runs a plugin with the streams of this process and returns its exit code.
 func Run(p Process) (code int, err error) {
-	// Ctrl-C is sent to every process of the console; the plugin handles it.
+	// Ctrl-C is sent to every process in the console, and the plugin handles it.
 	interrupts := make(chan os.Signal, 1)
 	signal.Notify(interrupts, os.Interrupt)
 	defer signal.Stop(interrupts)

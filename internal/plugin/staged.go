@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// stagedPrefix is the prefix of the names of temporary files, which no plugin and no receipt has.
+// stagedPrefix is the prefix of the names of temporary files. No plugin or receipt has a name with this prefix.
 const stagedPrefix = ".flux-plugin-"
 
 const (
@@ -20,14 +20,14 @@ const (
 	receiptSuffix  = ".receipt"
 )
 
-// staged are the temporary files of an installation. They are in the plugin directory, so that they
-// can be renamed atomically.
+// staged contains the paths of the temporary files of an installation. They are in the plugin
+// directory, so that they can be renamed atomically.
 type staged struct {
 	download, program, receipt   string
 	targetProgram, targetReceipt string
 }
 
-func (f Folder) staged(name string) staged {
+func (f Directory) staged(name string) staged {
 	at := func(suffix string) string { return filepath.Join(f.Path, stagedPrefix+name+suffix) }
 	return staged{
 		download: at(downloadSuffix), program: at(programSuffix), receipt: at(receiptSuffix),
@@ -36,7 +36,7 @@ func (f Folder) staged(name string) staged {
 }
 
 // commit renames the program and then its receipt to their final names. If the process is killed
-// in between, recover completes the installation.
+// between the renames, recover completes the installation.
 func (s staged) commit() error {
 	if err := os.Rename(s.program, s.targetProgram); err != nil {
 		return fmt.Errorf("installing the plugin: %w", err)
@@ -51,7 +51,7 @@ func (s staged) commit() error {
 func (s staged) remove() error {
 	var failed []error
 	// Remove the program last: while it exists, recover does not treat the receipt
-	// as that of an installed program.
+	// as the receipt of an installed program.
 	for _, path := range []string{s.download, s.receipt, s.program} {
 		if err := os.Remove(path); err != nil && !isMissing(err) {
 			failed = append(failed, err)
@@ -60,9 +60,8 @@ func (s staged) remove() error {
 	return errors.Join(failed...)
 }
 
-// recover completes partly committed installations of killed processes, and removes all other
-// temporary files.
-func (f Folder) recover() error {
+// recover completes installations that killed processes have partly committed, and removes all other temporary files.
+func (f Directory) recover() error {
 	entries, err := os.ReadDir(f.Path)
 	if err != nil {
 		return fmt.Errorf("reading the plugin directory: %w", err)
@@ -86,9 +85,9 @@ func (f Folder) recover() error {
 	return nil
 }
 
-// lock keeps other processes from changing the directory, and recovers from those that were killed.
-// The kernel releases it when the process ends.
-func (f Folder) lock() (unlock func() error, err error) {
+// lock prevents other processes from changing the directory, and recovers the installations of
+// killed processes. The kernel releases it when the process ends.
+func (f Directory) lock() (unlock func() error, err error) {
 	path := filepath.Join(f.Path, stagedPrefix+"lock")
 	unlock, err = lockFile(path)
 	if err != nil {

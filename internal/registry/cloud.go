@@ -8,11 +8,11 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// provider holds the remedies for a failed login with a cloud provider.
+// provider holds the hints for a failed login with a cloud provider.
 type provider struct {
-	// registries describes the hosts of its registries.
+	// registries describes the hosts of the provider's registries.
 	registries string
-	// identity is the remedy for a missing identity.
+	// identity is the hint for a missing identity.
 	identity string
 	// exchange is the permission to exchange the identity for registry credentials.
 	exchange string
@@ -51,8 +51,7 @@ var providers = map[string]provider{
 	},
 }
 
-// explainLogin adds the remedy to an error of a login with a cloud provider. It returns nil for
-// other errors.
+// explainLogin adds a hint to the error of a failed login with a cloud provider. It returns nil for other errors.
 func explainLogin(err error) error {
 	var failed *cloud.Error
 	switch {

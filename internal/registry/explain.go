@@ -11,7 +11,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Explain adds the remedy to an error of a registry.
+// Explain adds a hint to a registry error.
 func Explain(ctx context.Context, access Access, err error) error {
 	var answered *transport.Error
 	var tags *TagsError
@@ -29,7 +29,7 @@ func Explain(ctx context.Context, access Access, err error) error {
 	case web.Lost(err):
 		return hint.Errorf("run the command again", "the connection to the registry was lost: %w", err)
 	case errors.Is(err, http.ErrSchemeMismatch) && !access.Insecure:
-		return &hint.Error{Err: err, Hint: "the registry does not use TLS: allow it with --insecure-registry"}
+		return &hint.Error{Err: err, Hint: "the registry does not use TLS: set --insecure-registry to allow plain HTTP"}
 	case !errors.As(err, &answered):
 		return err
 	case Rejected(answered) && providers[access.Provider].repository != "":
@@ -37,7 +37,7 @@ func Explain(ctx context.Context, access Access, err error) error {
 	case answered.StatusCode == http.StatusUnauthorized && access.Credentials == "":
 		return &hint.Error{Err: err, Hint: "log in with 'docker login', or set credentials with --creds or --provider"}
 	case answered.StatusCode == http.StatusUnauthorized:
-		return &hint.Error{Err: err, Hint: "the registry does not accept these credentials"}
+		return &hint.Error{Err: err, Hint: "the registry rejected the credentials"}
 	case answered.StatusCode == http.StatusForbidden:
 		return &hint.Error{Err: err, Hint: "check that the credentials have access to the repository"}
 	case answered.StatusCode == http.StatusNotFound:

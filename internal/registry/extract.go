@@ -17,12 +17,12 @@ import (
 )
 
 // ErrLost is returned if the connection ended before the end of an archive. A malformed archive
-// results in other errors.
+// causes different errors.
 var ErrLost = errors.New("the connection to the registry was lost")
 
 const (
-	// leftOutMax is the maximum size of headers and excluded entries of an archive, which need time
-	// but no space.
+	// leftOutMax is the maximum size of the headers and excluded entries of an archive, which take
+	// time but no disk space.
 	leftOutMax = 512 << 20
 	// trailingMax is the maximum size of the data after the archive.
 	trailingMax = 64 << 20
@@ -86,15 +86,16 @@ func move(temporary, folder string) error {
 	return nil
 }
 
-// unpacking is the state of the extraction of one archive.
+// unpacking is the state of extracting an archive.
 type unpacking struct {
 	ctx    context.Context // unpacking is used for a single call
 	budget *budget.Budget
 	left   []string
-	// read is the number of bytes of the decompressed archive, and written of those written to files.
+	// read is the number of bytes read from the decompressed archive, and written the number of bytes written to
+	// files.
 	read, written int64
-	// folders and files hold the unpacked directories and files, by cleaned name and in order.
-	folders, files []string
+	// directories and files list the cleaned names of the unpacked directories and files in the order of the archive.
+	directories, files []string
 }
 
 func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
@@ -127,7 +128,7 @@ func (u *unpacking) unpack(archive io.Reader, temporary string) (err error) {
 		}
 	}
 	// The digest is verified at the end of the response.
-	tooMuch := &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax)}
+	tooMuch := &budget.ExceededError{Fact: "the archive is followed by more than " + budget.Size(trailingMax) + " of data"}
 	if _, err := io.Copy(io.Discard, budget.Reader(from, trailingMax, tooMuch)); err != nil {
 		return fmt.Errorf("unpacking the archive: %w", u.cause(err))
 	}
@@ -159,7 +160,7 @@ func (u *unpacking) entry(root *os.Root, header *tar.Header, content io.Reader) 
 	}
 	switch header.Typeflag {
 	case tar.TypeDir:
-		u.folders = append(u.folders, name)
+		u.directories = append(u.directories, name)
 		return root.MkdirAll(name, 0o755)
 	case tar.TypeReg:
 		if err := u.budget.File(header.Name, header.Size); err != nil {
@@ -201,9 +202,9 @@ func (u *unpacking) merge(folder, temporary string) (err error) {
 		if info, err := root.Lstat(name); err == nil && info.IsDir() {
 			return fmt.Errorf("%s is a directory, but a file in the archive", name)
 		}
-		u.folders = append(u.folders, filepath.Dir(name))
+		u.directories = append(u.directories, filepath.Dir(name))
 	}
-	for _, name := range u.folders {
+	for _, name := range u.directories {
 		if err := root.MkdirAll(name, 0o755); err != nil {
 			return fmt.Errorf("creating a directory: %w", err)
 		}

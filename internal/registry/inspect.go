@@ -19,8 +19,8 @@ import (
 
 // Errors of Platforms.
 var (
-	// ErrNoImage is returned if the registry does not have an image.
-	ErrNoImage = errors.New("the registry does not have the image")
+	// ErrNoImage is returned if an image does not exist in the registry.
+	ErrNoImage = errors.New("the image does not exist in the registry")
 	// ErrInvalidImage is returned for an invalid image reference.
 	ErrInvalidImage = errors.New("invalid image reference")
 )
@@ -29,7 +29,7 @@ var (
 const maxDocument = 4 << 20
 
 // Platforms returns the platforms of a container image, such as linux/amd64, sorted. It returns
-// none if neither the manifest nor the configuration declares a platform.
+// no platforms if neither the manifest nor the configuration declares one.
 func Platforms(ctx context.Context, image string, access Access) ([]string, error) {
 	reference, err := name.ParseReference(image, access.strictness()...)
 	if err != nil {
@@ -43,7 +43,7 @@ func Platforms(ctx context.Context, image string, access Access) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	limits := web.Limits{Response: maxDocument, TooLarge: budget.TooLarge("", "a manifest of the registry", maxDocument)}
+	limits := web.Limits{Response: maxDocument, TooLarge: budget.TooLarge("", "the image manifest", maxDocument)}
 	options = append(options, remote.WithTransport(limits.Transport(through)))
 	found, err := remote.Get(reference, options...)
 	var answered *transport.Error

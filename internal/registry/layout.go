@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// tagAnnotation is the annotation of a manifest in an OCI layout with its tag.
+// tagAnnotation is the annotation that contains the tag of a manifest in an OCI layout.
 const tagAnnotation = "org.opencontainers.image.ref.name"
 
 // PushLayout pushes the images in an OCI layout to a repository, under their tags and digests.
@@ -51,7 +51,7 @@ func PushLayout(ctx context.Context, repository, folder string, access Access) e
 	return nil
 }
 
-// SelectLayout returns the layer of the selected artifact in an OCI layout as it is stored. The digests are verified.
+// SelectLayout returns the stored layer of the selected artifact in an OCI layout after verifying the digests.
 func SelectLayout(files fs.FS, wanted Wanted) ([]byte, error) {
 	text, err := fs.ReadFile(files, "index.json")
 	if err != nil {
@@ -61,7 +61,7 @@ func SelectLayout(files fs.FS, wanted Wanted) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the OCI layout: %w", err)
 	}
-	digests := map[string]v1.Hash{} // by tag, and by digest
+	digests := map[string]v1.Hash{} // keys are tags and digests
 	var tags []string
 	for _, m := range index.Manifests {
 		tag := m.Annotations[tagAnnotation]
@@ -105,7 +105,7 @@ func blobIn(files fs.FS, digest v1.Hash) ([]byte, error) {
 	return content, err
 }
 
-// LayoutFile is the file that makes a directory an OCI layout (OCI image specification).
+// LayoutFile is the name of the file that marks a directory as an OCI layout (OCI image specification).
 const LayoutFile = "oci-layout"
 
 // LayoutVersion is the content of LayoutFile.
@@ -114,7 +114,7 @@ const LayoutVersion = `{"imageLayoutVersion":"1.0.0"}`
 // LayoutBlob returns the path of a blob in an OCI layout.
 func LayoutBlob(digest string) string { return "blobs/" + strings.ReplaceAll(digest, ":", "/") }
 
-// LayoutIndex returns the file index.json of an OCI layout with artifacts, whose manifests it reads.
+// LayoutIndex returns the content of index.json for an OCI layout with artifacts, whose manifests it reads.
 func LayoutIndex(artifacts []Artifact, manifest func(digest string) ([]byte, error)) ([]byte, error) {
 	index := v1.IndexManifest{SchemaVersion: 2, MediaType: types.OCIImageIndex}
 	for _, a := range artifacts {
@@ -142,9 +142,9 @@ func LayoutIndex(artifacts []Artifact, manifest func(digest string) ([]byte, err
 	return json.MarshalIndent(index, "", "  ")
 }
 
-// Download passes the blobs of the selected artifact to put, except those for which have returns
-// true: layers, configuration, and manifest. The digests are verified. content is the digest of the
-// layer that an OCIRepository selects, and digests are those of all blobs, of the manifest first.
+// Download verifies the blobs of the selected artifact (layers, configuration and manifest) and
+// passes them to put, except those for which have returns true. content is the digest of the layer
+// that an OCIRepository selects, and digests lists the digests of all blobs, the manifest first.
 func Download(ctx context.Context, address string, wanted Wanted, access Access, have func(digest string) bool, put func(digest string, content []byte) error) (found Artifact, content string, digests []string, err error) {
 	found, image, err := wanted.image(ctx, address, access)
 	if err != nil {

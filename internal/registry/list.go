@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// List returns the artifacts of a repository with the wanted tags, in reverse
-// order of the tags. Signatures and attestations of artifacts are not listed.
+// List returns the artifacts of a repository with the requested tags, sorted by tag in reverse order. Signatures and
+// attestations of artifacts are not listed.
 func List(ctx context.Context, address string, wanted func(tag string) bool, access Access) ([]Artifact, error) {
 	repository, options, err := access.repository(ctx, address)
 	if err != nil {
@@ -41,12 +41,12 @@ func List(ctx context.Context, address string, wanted func(tag string) bool, acc
 	return found, g.Wait()
 }
 
-// attached reports whether a tag refers to a signature, an attestation or an SBOM of cosign.
+// attached reports whether a tag refers to a cosign signature, attestation or SBOM.
 func attached(tag string) bool {
 	return strings.HasSuffix(tag, ".sig") || strings.HasSuffix(tag, ".att") || strings.HasSuffix(tag, ".sbom")
 }
 
-// manifestOf returns the manifest or index of a tag in one request.
+// manifestOf returns the manifest or index of a tag with a single request.
 func manifestOf(tag name.Tag, options []remote.Option) (Artifact, error) {
 	got, err := remote.Get(tag, options...)
 	if err != nil {

@@ -19,11 +19,10 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// configMedia is the media type of the configuration by which source-controller recognizes
-// artifacts of Flux.
+// configMedia is the configuration media type by which source-controller recognizes Flux artifacts.
 const configMedia = "application/vnd.cncf.flux.config.v1+json"
 
-// Annotations with the origin of an artifact.
+// The annotations that describe the origin of an artifact.
 const (
 	SourceAnnotation   = "org.opencontainers.image.source"
 	RevisionAnnotation = "org.opencontainers.image.revision"
@@ -41,7 +40,7 @@ func PushChart(ctx context.Context, address string, packed []byte, created time.
 	return push(ctx, address, packed, media{chartConfigMedia, chartMedia}, nil, created, access)
 }
 
-// Media types by which Helm and source-controller recognize charts.
+// The media types by which Helm and source-controller recognize charts.
 const (
 	chartConfigMedia = "application/vnd.cncf.helm.config.v1+json"
 	chartMedia       = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
@@ -123,9 +122,8 @@ func assemble(archive []byte, as media, annotations map[string]string, created t
 	return mutate.Append(annotated, mutate.Addendum{Layer: layer})
 }
 
-// Tag adds tags to an artifact. It validates the names and fetches the artifact before it sets the
-// first tag. It returns the tags that were set, also together with an error, because the registry
-// may reject some of them.
+// Tag adds tags to an artifact. It validates the tag names and fetches the artifact before it sets the first tag.
+// Even if it returns an error, it returns the tags that were set, because the registry may reject only some of them.
 func Tag(ctx context.Context, address string, tags []string, access Access) ([]Artifact, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package registry pushes artifacts of Flux to OCI registries, and lists, tags and pulls them.
+// Package registry pushes Flux artifacts to OCI registries, and lists, tags and pulls them.
 package registry
 
 import (
@@ -19,37 +19,36 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// contentMedia is the media type of the layer with the files.
+// contentMedia is the media type of the layer that contains the files.
 const contentMedia = "application/vnd.cncf.flux.content.v1.tar+gzip"
 
-// atOnce is the maximum number of concurrent requests.
+// atOnce is the maximum number of concurrent requests to a registry.
 const atOnce = 16
 
 // Access holds the credentials and connection settings for a registry.
 type Access struct {
-	// Credentials is user:password or a token. Without credentials and without a provider, the
-	// credentials of docker login are used.
+	// Credentials is user:password or a token. Without credentials and a provider, the
+	// credentials stored by docker login are used.
 	Credentials string
 	// Provider is the cloud provider for Login. "" and generic select no provider.
 	Provider string
-	// Login returns the credentials of a provider for the host of a registry.
+	// Login returns the credentials of a provider for a registry host.
 	Login func(ctx context.Context, provider, host string) (username, password string, err error)
 	// Insecure allows plain HTTP.
 	Insecure bool
-	// CA is trusted in addition to the certificates of the system. Cert and Key are a client
+	// CA is trusted in addition to the system's CA certificates. Cert and Key are a client
 	// certificate. All are PEM-encoded.
 	CA, Cert, Key []byte
-	// Proxy is the proxy for the registry. If it is nil, the proxy of the environment is used.
+	// Proxy is the proxy for the registry. If it is nil, the proxy settings of the environment apply.
 	Proxy *url.URL
 	// Restrict returns a transport that rejects requests to some hosts, and Wrap one that observes them. Both may be nil.
 	Restrict func(*http.Transport) http.RoundTripper
 	Wrap     func(http.RoundTripper) http.RoundTripper
-	// Progress is called with the number of bytes that were sent or received and the total. It may
-	// be nil.
+	// Progress is called with the number of bytes sent or received so far and the total number. It may be nil.
 	Progress func(done, total int64)
 }
 
-// Errors of an Access with a provider.
+// The errors of an Access with a provider.
 var (
 	// ErrInsecureLogin is returned if the credentials of a provider would be sent without TLS.
 	ErrInsecureLogin = errors.New("cloud provider credentials are sent only over TLS")
@@ -57,7 +56,7 @@ var (
 	ErrTwoLogins = errors.New("credentials and a cloud provider are mutually exclusive")
 )
 
-// Scheme is the prefix of the address of an artifact.
+// Scheme is the prefix of artifact addresses.
 const Scheme = "oci://"
 
 // Artifact describes an artifact in a registry.
@@ -67,14 +66,14 @@ type Artifact struct {
 	// Tag is "" if the artifact was selected by its digest.
 	Tag    string
 	Digest string
-	// Annotations are the annotations of the manifest.
+	// Annotations contains the annotations of the manifest.
 	Annotations map[string]string
 }
 
 // URL returns the oci:// URL of the artifact by digest.
 func (a Artifact) URL() string { return Scheme + a.Repository + "@" + a.Digest }
 
-// name returns the address for errors: with the tag, if the artifact was selected by one.
+// name returns the address for errors, with the tag if the artifact was selected by a tag.
 func (a Artifact) name() string {
 	if a.Tag == "" {
 		return a.Repository + "@" + a.Digest
@@ -109,7 +108,7 @@ func Fetch(ctx context.Context, address string, access Access) (Artifact, []byte
 }
 
 // Stream is like Fetch but does not hold the archive in memory. The reader verifies the digest at
-// its end. Content that was read before must not be trusted.
+// its end. Until then, the content must not be trusted.
 func Stream(ctx context.Context, address string, access Access) (Artifact, io.ReadCloser, error) {
 	found, layer, err := open(ctx, address, access)
 	if err != nil {
@@ -125,7 +124,7 @@ func Stream(ctx context.Context, address string, access Access) (Artifact, io.Re
 	return found, content, nil
 }
 
-// open reads the manifest of an artifact and returns the layer with its files.
+// open reads the manifest of an artifact and returns the layer that contains the files.
 func open(ctx context.Context, address string, access Access) (Artifact, v1.Layer, error) {
 	reference, options, err := access.reach(ctx, address)
 	if err != nil {
@@ -142,7 +141,7 @@ func open(ctx context.Context, address string, access Access) (Artifact, v1.Laye
 	return found, layer, nil
 }
 
-// manifest reads the manifest of an artifact, which has a name in errors.
+// manifest reads the manifest of an artifact. name identifies the artifact in errors.
 func manifest(called string, reference name.Reference, options []remote.Option) (Artifact, v1.Image, error) {
 	image, err := remote.Image(reference, options...)
 	if err != nil {
@@ -155,12 +154,12 @@ func manifest(called string, reference name.Reference, options []remote.Option) 
 	return found, image, nil
 }
 
-// reach parses the address of an artifact and returns the options for its registry.
+// reach parses an artifact address and returns the options for its registry.
 func (a Access) reach(ctx context.Context, address string) (name.Reference, []remote.Option, error) {
 	return located(ctx, a, address, name.ParseReference, name.Reference.Context)
 }
 
-// repository parses the address of a repository and returns the options for its registry.
+// repository parses a repository address and returns the options for its registry.
 func (a Access) repository(ctx context.Context, address string) (name.Repository, []remote.Option, error) {
 	return located(ctx, a, address, name.NewRepository, func(r name.Repository) name.Repository { return r })
 }
@@ -173,7 +172,7 @@ func located[T any](
 		return found, nil, &AddressError{address}
 	}
 	if found, err = parse(rest, a.strictness()...); err != nil {
-		return found, nil, fmt.Errorf("reading the address %s: %w", address, err)
+		return found, nil, fmt.Errorf("parsing the address %s: %w", address, err)
 	}
 	options, err = a.options(ctx, repository(found).Registry)
 	return found, options, err
@@ -252,7 +251,7 @@ func layerOf(image v1.Image, wanted string, orFirst bool) (v1.Layer, error) {
 	return layers[0], nil
 }
 
-// compressed returns a layer as it is stored. The library verifies its digest.
+// compressed returns a layer in its stored form. The library verifies its digest.
 func compressed(layer v1.Layer, progress func(done, total int64)) (content []byte, err error) {
 	reader, err := layer.Compressed()
 	if err != nil {
@@ -296,7 +295,7 @@ func (a Access) login(ctx context.Context, registry name.Registry) (authn.Keycha
 	return fixed{registry, &authn.Basic{Username: user, Password: password}}, nil
 }
 
-// fixed is a keychain with the credentials for one registry.
+// fixed is a keychain with the credentials for a single registry.
 type fixed struct {
 	registry name.Registry
 	authn.Authenticator

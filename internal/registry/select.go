@@ -14,7 +14,7 @@ import (
 )
 
 // Wanted is the reference of an OCIRepository. A digest takes precedence over a
-// range of versions, and the range over a tag; the default is the tag latest.
+// version range, and the range over a tag; the default is the tag latest.
 type Wanted struct {
 	Tag, Digest string
 	// SemVer is a version range for the tags that match the regular expression Filter.
@@ -23,17 +23,17 @@ type Wanted struct {
 	MediaType string
 }
 
-// NoMatchError is returned if no tag is in the version range.
+// NoMatchError is returned if no tag matches the version range.
 type NoMatchError struct{ SemVer, Filter string }
 
 func (e *NoMatchError) Error() string {
 	if e.Filter != "" {
-		return fmt.Sprintf("no tag that matches %q is in the semver range %q", e.Filter, e.SemVer)
+		return fmt.Sprintf("no tag matches both %q and the semver range %q", e.Filter, e.SemVer)
 	}
-	return fmt.Sprintf("no tag is in the semver range %q", e.SemVer)
+	return fmt.Sprintf("no tag matches the semver range %q", e.SemVer)
 }
 
-// Select returns the selected artifact and its layer as it is stored.
+// Select returns the selected artifact and its stored layer.
 func Select(ctx context.Context, address string, wanted Wanted, access Access) (Artifact, []byte, error) {
 	found, image, err := wanted.image(ctx, address, access)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Limits of the tag list of a repository, which a registry sends in pages: 32 MiB are about 500,000
-// tags.
+// The limits of a repository's tag list, which a registry sends in pages: 32 MiB contain about 500,000 tags.
 const (
 	maxTagBytes = 32 << 20
 	maxTagPages = 5000
@@ -21,7 +20,7 @@ const (
 
 // TagsError is returned if a tag list exceeds a limit.
 type TagsError struct {
-	// Fact is the exceeded quantity and its limit.
+	// Fact describes the exceeded limit.
 	Fact string
 }
 

@@ -1,5 +1,4 @@
-// Package release downloads the manifests of releases of Flux that are not
-// embedded.
+// Package release downloads the manifests of Flux releases that are not embedded.
 package release
 
 import (
@@ -21,11 +20,11 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Address is the address of the releases.
+// Address is the address of the Flux releases.
 const Address = "https://github.com/fluxcd/flux2/releases"
 
 const (
-	// archive is the file of a release with the manifests.
+	// archive is the name of the release file with the manifests.
 	archive = "manifests.tar.gz"
 	// archiveMax is the maximum size of the archive.
 	archiveMax = 8 << 20
@@ -33,14 +32,13 @@ const (
 	checksumsMax = 1 << 20
 )
 
-// Manifests are the manifests of a release.
+// Manifests contains the manifests of a release.
 type Manifests struct {
 	// Version is the version with a leading "v".
 	Version string
-	// Archive is manifests.tar.gz of the release.
+	// Archive is the content of the release file manifests.tar.gz.
 	Archive []byte
-	// Unverified is true for an old release that publishes no checksum of the
-	// archive.
+	// Unverified is true for an old release without a published checksum of the archive.
 	Unverified bool
 }
 
@@ -54,7 +52,7 @@ func Normalize(text string) (string, error) {
 	return "v" + v.String(), nil
 }
 
-// minors lists the minor versions that are embedded.
+// minors lists the embedded minor versions.
 func minors() string {
 	var names []string
 	for _, d := range controllers.Distributions {
@@ -82,8 +80,7 @@ func Latest(ctx context.Context, agent string) (string, error) {
 	return Normalize(path.Base(target.Path))
 }
 
-// Fetch downloads the manifests of a version and compares their checksum with the
-// published one. The version is normalized.
+// Fetch downloads the manifests of a version and verifies their published checksum. The version must be normalized.
 func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	client := download.New(agent)
 	folder := Address + "/download/" + version + "/"
@@ -119,7 +116,7 @@ func Fetch(ctx context.Context, agent, version string) (*Manifests, error) {
 	return m, nil
 }
 
-// network adds the version and a remedy to an error that has no remedy.
+// network adds the version and a hint to an error without a hint.
 func network(version string, err error) error {
 	var known *hint.Error
 	if errors.As(err, &known) {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// memoryLimit returns the limit of the virtual memory of this process, which the sandbox inherits.
+// memoryLimit returns the virtual memory limit of this process, which the sandbox inherits.
 func memoryLimit() uint64 {
 	var limit syscall.Rlimit
 	if syscall.Getrlimit(syscall.RLIMIT_AS, &limit) != nil {

@@ -26,52 +26,53 @@ import (
 )
 
 const (
-	// startTime is the maximum time to start a sandbox, also on a busy machine.
+	// startTime is the maximum time to start a sandbox. It is sufficient on a busy machine.
 	startTime = 3 * time.Minute
-	// stopTime is the maximum time to stop one. It does not depend on the context of the work.
+	// stopTime is the maximum time to stop a sandbox, even if the context of its user has ended.
 	stopTime = 2 * time.Minute
-	// grace is the time that an interrupted command of the sandbox has to clean up.
+	// grace is the time that an interrupted flux-sandbox command has to clean up.
 	grace = time.Minute
 )
 
-// Branch is the branch of served repositories.
+// Branch is the branch of repositories that Serve creates.
 const Branch = "main"
 
-// Sandbox is a running sandbox. Its objects are not trusted, so it is isolated from this machine and from other users.
+// Sandbox is a running sandbox. Its objects are untrusted, so it is isolated from this machine and from other users.
 type Sandbox struct {
-	// Client is a client of the administrator, and Guard one of the user that may change the policies of flux.
+	// Client is the administrator's client, and Guard the client of the user that is allowed to change flux's
+	// policies.
 	Client, Guard *kube.Client
 	// GitURL is the URL of the Git server, and Registry the address of the registry, as the controllers use them.
 	GitURL, Registry string
-	// Isolated is set if the controllers have no network.
+	// Isolated is set if the controllers cannot access the network.
 	Isolated bool
 
 	program, dir   string
 	user, password string
-	// parent is open as long as this program needs the sandbox, which ends with it.
+	// parent is one end of a pipe. The sandbox ends when parent is closed.
 	parent *os.File
 }
 
 // Options configures Start.
 type Options struct {
-	// Controllers are the controllers to run, and Namespace is their namespace.
+	// Controllers lists the controllers to run, and Namespace is their namespace.
 	Controllers []string
 	Namespace   string
-	// AllowNetwork lets the controllers connect to other machines and to all programs of this machine.
+	// AllowNetwork allows the controllers to connect to other machines and to all programs on this machine.
 	AllowNetwork bool
-	// FeatureGates are those of the API server, such as Name=true,Other=false.
+	// FeatureGates lists the feature gates of the API server, e.g. Name=true,Other=false.
 	FeatureGates string
 }
 
 // notIsolated is the exit code of flux-sandbox up on a machine that cannot isolate the sandbox.
 const notIsolated = 4
 
-// ErrNotIsolated is the error of Start on a machine that cannot isolate the sandbox.
+// ErrNotIsolated is returned by Start on a machine that cannot isolate the sandbox.
 var ErrNotIsolated = errors.New("this machine cannot isolate the sandbox from the network")
 
-// Start starts a sandbox. Nothing is left behind if it fails, ctx ends, or this program is killed.
+// Start starts a sandbox. If it fails, ctx ends, or this program is killed, nothing is left behind.
 func Start(ctx context.Context, program string, o Options) (*Sandbox, error) {
-	// The path is short, because the directory contains sockets.
+	// The path must be short, because the directory contains sockets.
 	dir, err := os.MkdirTemp("", "flux-")
 	if err != nil {
 		return nil, fmt.Errorf("creating a directory for the sandbox: %w", err)
@@ -101,7 +102,7 @@ func (s *Sandbox) start(ctx context.Context, o Options) error {
 		env[m[1]] = m[2]
 	}
 	s.GitURL, s.Registry, s.user, s.password = env["GIT_URL"], env["REGISTRY"], env["USER"], env["PASSWORD"]
-	if !s.Isolated { // the Git server cannot distinguish controllers from other users of this machine
+	if !s.Isolated { // the Git server cannot distinguish the controllers from other users of this machine
 		s.GitURL = strings.Replace(s.GitURL, "://", "://"+s.Credentials()+"@", 1)
 	}
 	if s.Client, err = connect(env["KUBECONFIG"]); err != nil {
@@ -119,8 +120,8 @@ func connect(kubeconfig string) (*kube.Client, error) {
 	return kube.New(cfg)
 }
 
-// up starts the processes. The sandbox inherits one end of a pipe, and ends when the other one is closed: by Close, or by
-// the system when this program ends.
+// up starts the processes. The sandbox inherits one end of a pipe, and ends when the other end is closed by Close, or
+// by the system when this program exits.
 func (s *Sandbox) up(ctx context.Context, o Options) error {
 	child, parent, err := os.Pipe()
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 			"allow access to local services and other hosts with --allow-network", "%w: %w", ErrNotIsolated, err)
 	}
 	if limit := memoryLimit(); exited != nil && limit < virtualMemory {
-		return hint.Errorf("raise the limit, such as with 'ulimit -v unlimited'", "the limit of virtual memory (ulimit -v) is %d MiB, and a process of the sandbox can require %d MiB: %w",
+		return hint.Errorf("raise the limit, e.g. with 'ulimit -v unlimited'", "the virtual memory limit (ulimit -v) is %d MiB, but a sandbox process can require %d MiB: %w",
 			limit>>20, virtualMemory>>20, err)
 	}
 	return err
@@ -151,25 +152,25 @@ func (s *Sandbox) up(ctx context.Context, o Options) error {
 // virtualMemory is sufficient for the largest process of a sandbox, the API server.
 const virtualMemory = 3 << 30
 
-// Remote returns the repository at an address of Serve as this program uses it.
+// Remote returns the repository at a URL from Serve, with the settings for access from this program.
 func (s *Sandbox) Remote(address string) remote.Repository {
 	address = strings.Replace(address, s.Credentials()+"@", "", 1)
 	return remote.Repository{URL: address, Auth: remote.Basic(s.user, s.password)}
 }
 
-// Credentials returns the user and the password of the Git server and of the registry.
+// Credentials returns the user and password for the Git server and the registry.
 func (s *Sandbox) Credentials() string { return s.user + ":" + s.password }
 
-// Dir returns the directory with the state of the sandbox.
+// Dir returns the state directory of the sandbox.
 func (s *Sandbox) Dir() string { return s.dir }
 
-// Reach lets the controllers connect to a server of this program.
+// Reach allows the controllers to connect to a server in this program.
 func (s *Sandbox) Reach(ctx context.Context, address string) error {
 	_, err := s.run(ctx, nil, "reach", address)
 	return err
 }
 
-// run runs a command of flux-sandbox, which inherits a file, and returns its standard output.
+// run runs a flux-sandbox command that inherits file, and returns its standard output.
 func (s *Sandbox) run(ctx context.Context, inherited *os.File, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.program, append(args, "--dir", s.dir)...)
 	var out, log bytes.Buffer
@@ -189,10 +190,10 @@ func (s *Sandbox) run(ctx context.Context, inherited *os.File, args ...string) (
 	return out.Bytes(), fmt.Errorf("%s %s: %w: %s", helper.Sandbox, args[0], err, reason(log.String()))
 }
 
-// crash matches the line with which a Go program begins to print its stacks.
+// crash matches the first line that a Go program prints when it crashes.
 var crash = regexp.MustCompile(`(?m)^\s*(?:✗ )?((?:panic|fatal error|runtime): .*)$`)
 
-// reason returns the line of an output that explains a failure: that of a crash, or the last one.
+// reason returns the output line that explains a failure: the first line of a crash, else the last line.
 func reason(text string) string {
 	if m := crash.FindStringSubmatch(text); m != nil {
 		return m[1]
@@ -206,7 +207,7 @@ func (s *Sandbox) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 	defer cancel()
 	_, err := s.run(ctx, nil, "down")
-	if s.parent != nil { // if down has failed, the sandbox stops and removes its directory now
+	if s.parent != nil { // if down has failed, closing the pipe makes the sandbox stop and remove its directory
 		err = errors.Join(err, s.parent.Close())
 	}
 	if err != nil {
@@ -233,8 +234,7 @@ func (s *Sandbox) Serve(ctx context.Context, name string, files map[string][]byt
 	return address, repository.Push(ctx, func(error) {})
 }
 
-// Replace commits other files to a repository that Serve has returned. It makes no commit if the
-// files are the same.
+// Replace commits new content to a repository from Serve. It makes no commit if the files are unchanged.
 func (s *Sandbox) Replace(ctx context.Context, address string, before, files map[string][]byte, now time.Time) (err error) {
 	repository, err := remote.Open(ctx, s.Remote(address), Branch)
 	if err != nil {
@@ -254,10 +254,10 @@ func (s *Sandbox) Replace(ctx context.Context, address string, before, files map
 	return repository.Push(ctx, func(error) {})
 }
 
-// Controllers returns the versions of the controllers that run, by name, and the arguments of their Deployments that the
+// Controllers returns the versions of the running controllers by name, and the arguments in their Deployments that the
 // sandbox ignores.
 func (s *Sandbox) Controllers(ctx context.Context) (versions map[string]string, ignored []string, err error) {
-	// The command exits with 1 if a part is not healthy; the versions are known nevertheless.
+	// The command exits with 1 if a component is unhealthy, but still prints the versions.
 	out, err := s.run(ctx, nil, "status", "-o", "json")
 	var status struct {
 		Processes []struct {
@@ -316,7 +316,7 @@ func (s *Sandbox) ClearFault(ctx context.Context, server string) error {
 	return err
 }
 
-// RestartAPIServer restarts the API server, and returns when it is ready again.
+// RestartAPIServer restarts the API server and waits until it is ready.
 func (s *Sandbox) RestartAPIServer(ctx context.Context) error {
 	_, err := s.run(ctx, nil, "restart", "kube-apiserver")
 	return err

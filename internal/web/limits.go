@@ -10,9 +10,10 @@ import (
 
 // Limits bounds the responses of a server. 0 means no limit.
 type Limits struct {
-	// Response is the maximum size of a response, Total that of all responses, and Requests their maximum number.
+	// Response is the maximum size of a response, Total the maximum size of all responses, and Requests the maximum
+	// number of requests.
 	Response, Total, Requests int64
-	// TooLarge and TooMany are the errors of requests that exceed them.
+	// TooLarge and TooMany are the errors for exceeded limits.
 	TooLarge, TooMany error
 }
 

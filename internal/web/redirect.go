@@ -8,14 +8,14 @@ import (
 	"net/url"
 )
 
-// maxRedirects is the maximum number of redirects of a request.
+// maxRedirects is the maximum number of redirects per request.
 const maxRedirects = 10
 
 // RedirectError is returned for a redirect that is not followed.
 type RedirectError struct {
-	// From and To are the servers, as scheme://host. To has the path if Method is set.
+	// From and To are the servers in the form scheme://host. To includes the path if Method is set.
 	From, To string
-	// Method is the method that the redirect would replace by another one, "" for a redirect to another server.
+	// Method is the request method that the redirect would change, "" for a redirect to another server.
 	Method string
 }
 
@@ -28,8 +28,8 @@ func (e *RedirectError) Error() string {
 
 var errRedirects = fmt.Errorf("more than %d redirects", maxRedirects)
 
-// SameServer follows redirects on the same server only: another one would receive the credentials. It does not follow
-// a redirect that turns a write into a GET, which would change nothing.
+// SameServer follows redirects only on the same server, because another server would receive the credentials. It does
+// not follow redirects that turn a write request into a GET request, which would change nothing.
 func SameServer(next *http.Request, via []*http.Request) error {
 	first := via[0]
 	from, to := origin(first.URL), origin(next.URL)
@@ -44,8 +44,9 @@ func SameServer(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// OtherServers follows redirects to all servers. A different host, port or scheme receives neither the credentials nor
-// the first URL (Referer), which may contain some: net/http compares only host names and includes subdomains.
+// OtherServers follows redirects to all servers. A server with a different host, port or scheme receives neither the
+// credentials nor the original URL (Referer), which may contain credentials. net/http alone compares only host names
+// and would include subdomains.
 func OtherServers(next *http.Request, via []*http.Request) error {
 	if len(via) >= maxRedirects {
 		return errRedirects
@@ -58,7 +59,8 @@ func OtherServers(next *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// Encrypted is OtherServers for addresses that CheckEncrypted accepts. A redirect never turns off encryption.
+// Encrypted is like OtherServers, but only for addresses that CheckEncrypted accepts, so that redirects never turn
+// off encryption.
 func Encrypted(next *http.Request, via []*http.Request) error {
 	if via[0].URL.Scheme == "https" && next.URL.Scheme != "https" {
 		return fmt.Errorf("redirect to %s is not encrypted", Bare(next.URL))
@@ -74,8 +76,8 @@ func NoRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastR
 
 func origin(u *url.URL) string { return u.Scheme + "://" + u.Host }
 
-// CheckEncrypted returns an error for an unencrypted address, whose response an attacker on the network
-// could replace. Loopback addresses are allowed.
+// CheckEncrypted returns an error for an unencrypted address, because an attacker on the network could
+// replace the response. Loopback addresses are allowed.
 func CheckEncrypted(u *url.URL) error {
 	if u.Host == "" {
 		return fmt.Errorf("%q has no host", Bare(u))
@@ -100,8 +102,8 @@ func Bare(u *url.URL) string {
 	return shown.String()
 }
 
-// WithoutURL returns an error of net/http without the URL of the request, which may be that of a redirect with a
-// signature in its query.
+// WithoutURL removes the request URL from an error of net/http, because the query of a redirect URL may contain
+// a signature.
 func WithoutURL(err error) error {
 	if failed := (*url.Error)(nil); errors.As(err, &failed) {
 		return failed.Err

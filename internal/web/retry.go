@@ -16,7 +16,7 @@ import (
 
 // Retry repeats requests after temporary failures. The zero value repeats none.
 type Retry struct {
-	// Plan returns the function that decides after each attempt of a request what to do next.
+	// Plan returns the function that decides what to do after each attempt of a request.
 	Plan func(*http.Request) Decide
 	// Notify receives the notices.
 	Notify func(text string)
@@ -24,18 +24,19 @@ type Retry struct {
 	Sleep func(context.Context, time.Duration) error
 }
 
-// Decide returns the step that follows the result of an attempt.
+// Decide returns the step to take after an attempt with the given result.
 type Decide func(*http.Response, error) Step
 
 // Step is the action after an attempt.
 type Step struct {
-	// Again repeats the request after Pause, if its body can be read again and the context lasts longer.
+	// Again repeats the request after Pause, provided that its body can be read again and the context does not end
+	// before.
 	Again bool
 	Pause time.Duration
-	// Err replaces the result of the last attempt, if it is set.
+	// Err, if set, replaces the result of the last attempt.
 	Err error
-	// Cause is the failure, "" for a success. Notice is reported before the pause, once until no request
-	// fails with the cause.
+	// Cause is the cause of the failure, "" for a success. Notice is reported before the pause, but not
+	// again while other requests still fail with the same cause.
 	Cause, Notice string
 }
 
@@ -78,13 +79,13 @@ func (t Retry) Transport(next http.RoundTripper) http.RoundTripper {
 	}}
 }
 
-// Repeats reports whether a transport is that of a Retry.
+// Repeats reports whether a transport was created by Retry.
 func Repeats(transport http.RoundTripper) bool {
 	w, ok := transport.(*wrapped)
 	return ok && w.repeats
 }
 
-// Sleep waits for a duration. It returns the cause if the context ends before.
+// Sleep waits for a duration. If the context ends earlier, it returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -96,15 +97,15 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// RetryAfter returns the pause in seconds that the header of a response requests, at most a day. A date requires a clock:
-// see RetryAt.
+// RetryAfter returns the pause that a response header requests in seconds, at most one day. For dates, which require a
+// clock, see RetryAt.
 func RetryAfter(h http.Header) (time.Duration, bool) {
 	const most = 24 * 60 * 60
 	seconds, err := strconv.Atoi(h.Get("Retry-After"))
 	return time.Duration(min(seconds, most)) * time.Second, err == nil && seconds >= 0
 }
 
-// RetryAt returns the end of the pause that the header of a response requests, in seconds or as a date.
+// RetryAt returns the end of the pause that a response header requests, in seconds or as a date.
 func RetryAt(h http.Header, now time.Time) (time.Time, bool) {
 	if pause, ok := RetryAfter(h); ok {
 		return now.Add(pause), true
@@ -113,7 +114,8 @@ func RetryAt(h http.Header, now time.Time) (time.Time, bool) {
 	return at, err == nil
 }
 
-// Unavailable reports whether a status is that of a busy or restarting server, or of the load balancer in front of it.
+// Unavailable reports whether a status means that the server is busy or restarting, which a load balancer may also
+// report.
 func Unavailable(code int) bool {
 	return code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
 }
@@ -127,7 +129,7 @@ func Unreachable(err error) error {
 }
 
 // Lost reports whether an established connection ended before the end of the response. A connection that cannot be
-// established is not lost: the address may be wrong.
+// established is not considered lost, because the address may be wrong.
 func Lost(err error) bool {
 	return Unreachable(err) == nil && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE))
@@ -150,14 +152,14 @@ func repeated(r *http.Request) *http.Request {
 	return again
 }
 
-// inTime reports whether a pause ends before the deadline of the context. If not, the result is more informative than
-// a timeout.
+// inTime reports whether a pause ends before the deadline of the context. If not, Transport returns the failure,
+// which is more informative than a timeout.
 func inTime(ctx context.Context, pause time.Duration) bool {
 	deadline, bounded := ctx.Deadline()
 	return !bounded || time.Until(deadline) > pause //nolint:forbidigo // a context has no other clock
 }
 
-// discard ends a response. It reads a short rest, so that the connection can be used again.
+// discard closes a response body. It first reads the rest if it is short, so that the connection can be reused.
 func discard(response *http.Response) {
 	const most = 64 << 10
 	if response != nil {
@@ -166,13 +168,13 @@ func discard(response *http.Response) {
 	}
 }
 
-// causes holds the failing requests by the cause of the failure.
+// causes maps the causes of failures to the failing requests.
 type causes struct {
 	mu      sync.Mutex
 	targets map[string]map[string]bool
 }
 
-// first records the failure of a request, and reports whether it is the first one with the cause.
+// first records the failure of a request, and reports whether no other request is failing with the same cause.
 func (c *causes) first(cause string, r *http.Request) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

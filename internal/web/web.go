@@ -1,5 +1,5 @@
-// Package web sends HTTP requests. It is the only place that configures TLS, proxies, redirects, retries and the limits
-// of responses; internal/kube, which uses the transport of client-go, takes all but the connections from here.
+// Package web sends HTTP requests. It is the only package that configures TLS, proxies, redirects, retries and response
+// limits. internal/kube uses the connections of client-go, but redirects, retries and limits from this package.
 //
 //   - [Server] describes the connections to a server: certificates, proxy, timeouts.
 //   - [Client] adds what requests have in common: a User-Agent, redirects, [Limits] and [Retry].
@@ -20,28 +20,28 @@ import (
 )
 
 const (
-	// dialTimeout is the maximum time to connect to an address, and for the TLS handshake.
+	// dialTimeout is the maximum time for connecting to an address and for the TLS handshake.
 	dialTimeout = 10 * time.Second
 	// idleTimeout is the time after which unused connections are closed, and idlePerHost the maximum number of
-	// connections to a host that are kept. It is the number of concurrent requests to a registry.
+	// unused connections per host, which equals the number of concurrent requests to a registry.
 	idleTimeout, idlePerHost = 90 * time.Second, 16
 )
 
-// Server describes the connections to a server. The zero value trusts the CA certificates of the system and uses the
-// proxy of the environment.
+// Server describes the connections to a server. The zero value trusts the system's CA certificates and uses the
+// proxy settings of the environment.
 type Server struct {
 	// Name is the name of the server in errors, such as "the bucket".
 	Name string
-	// CA replaces the CA certificates of the system, unless SystemCA is set. Cert and Key are a client certificate. All
-	// are PEM-encoded.
+	// CA replaces the system's CA certificates, unless SystemCA is set. Cert and Key are a client certificate. All are
+	// PEM-encoded.
 	CA, Cert, Key []byte
 	SystemCA      bool
-	// Proxy replaces the proxy of the environment.
+	// Proxy replaces the proxy settings of the environment.
 	Proxy *url.URL
-	// Dial opens connections in place of the network, such as through the Kubernetes API. It disables the proxy, and
-	// each request uses a separate connection.
+	// Dial replaces direct network connections, for example with connections through the Kubernetes API. With Dial,
+	// no proxy is used, and each request uses a separate connection.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
-	// ResponseTimeout is the maximum time until the header of a response. If it is 0, only the context limits it.
+	// ResponseTimeout is the maximum time until the response headers. If it is 0, only the context limits this time.
 	ResponseTimeout time.Duration
 }
 
@@ -75,7 +75,7 @@ func (s Server) tls() (*tls.Config, error) {
 	if len(s.CA) > 0 {
 		config.RootCAs = x509.NewCertPool()
 		if s.SystemCA {
-			if system, err := x509.SystemCertPool(); err == nil { // there is none on some systems
+			if system, err := x509.SystemCertPool(); err == nil { // some systems have no certificate pool
 				config.RootCAs = system
 			}
 		}
@@ -93,7 +93,7 @@ func (s Server) tls() (*tls.Config, error) {
 	return config, nil
 }
 
-// Client describes the client of a server.
+// Client describes an HTTP client for a server.
 type Client struct {
 	Server Server
 	// UserAgent is the User-Agent header of all requests.
@@ -103,8 +103,8 @@ type Client struct {
 	// Limits bounds the responses, and Retry repeats requests.
 	Limits Limits
 	Retry  Retry
-	// Timeout is the maximum time of a request with its redirects, retries and body. If it is 0, only the context limits
-	// it.
+	// Timeout is the maximum time of a request including redirects, retries and the body. If it is 0, only the context
+	// limits this time.
 	Timeout time.Duration
 }
 
@@ -124,7 +124,7 @@ func (c Client) HTTP() (*http.Client, error) {
 	return &http.Client{Transport: c.Retry.Transport(agent), CheckRedirect: c.Redirects, Timeout: c.Timeout}, nil
 }
 
-// Wrap returns a transport that calls do for each request. Only package redact has another one.
+// Wrap returns a transport that calls do for each request. It is the only wrapper besides the one in package redact.
 func Wrap(next http.RoundTripper, do func(r *http.Request, next http.RoundTripper) (*http.Response, error)) http.RoundTripper {
 	return &wrapped{next: next, do: do}
 }

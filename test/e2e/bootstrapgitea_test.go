@@ -94,7 +94,7 @@ func (f *forge) refusals() {
 		what, token, problem string
 		args                 []string
 	}{
-		{"unknown token", unknown, f.server.Hostname + " does not accept the token", f.args("alice/unmade", "--personal")},
+		{"unknown token", unknown, f.server.Hostname + " rejected the token", f.args("alice/unmade", "--personal")},
 		{"missing scope", narrow, "the token is missing the scope write:user", f.args("alice/unmade", "--personal", "--token-auth")},
 		{"missing scope of an organization", narrow, "the token is missing the scope write:organization", f.args("acme/unmade")},
 		{"protected branch", f.bob.Token, "bob is not allowed to push to it", f.args("acme/guarded", "--token-auth")},

@@ -95,13 +95,13 @@ var (
 	})
 	httpWrites = append(httpBegins("git-receive-pack"), []gitFault{
 		{"/git-receive-pack", "stalls", gitUnsure, gitResume},
-		{"/git-receive-pack", "503", `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not have the commits`, gitResume},
+		{"/git-receive-pack", "503", `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not contain the commits`, gitResume},
 		{"/git-receive-pack", "drops", gitUnsent, gitResume},
 	}...)
 	sshWrites = append(sshBegins("git-receive-pack"), []gitFault{
 		{"git-receive-pack transfer", "stalls", gitUnsure, gitResume},
 		{"git-receive-pack transfer", "drops", gitUnsent, gitResume},
-		{"git-receive-pack transfer", "fails", `branch "main" does not have the commits`, gitResume},
+		{"git-receive-pack transfer", "fails", `branch "main" does not contain the commits`, gitResume},
 	}...)
 )
 

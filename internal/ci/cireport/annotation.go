@@ -19,7 +19,7 @@ type Annotation struct {
 	Text string
 }
 
-// String returns the workflow command of GitHub Actions, which Gitea and Forgejo understand, too:
+// String returns the workflow command of GitHub Actions, which Gitea and Forgejo also support:
 // https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands.
 func (a Annotation) String() string {
 	file := ""
@@ -32,7 +32,7 @@ func (a Annotation) String() string {
 	return fmt.Sprintf("::%s %stitle=%s::%s\n", a.Level, file, property(a.Title), message(a.Text))
 }
 
-// message escapes the text of a workflow command, which other CI systems may print, too.
+// message escapes the text of a workflow command, because CI systems may also print the text.
 func message(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(printable.Commands(printable.Line(s)))
 }

@@ -29,7 +29,7 @@ type (
 		// File is the file that the test checks, or "". Line is 0 if unknown.
 		File string `xml:"file,attr,omitempty"`
 		Line int    `xml:"line,attr,omitempty"`
-		// Seconds is the duration of the test, 0 if it is not known.
+		// Seconds is the duration of the test, 0 if unknown.
 		Seconds  float64   `xml:"time,attr,omitempty"`
 		Failures []Problem `xml:"failure"`
 		Skipped  *Problem  `xml:"skipped"`

@@ -20,7 +20,7 @@ type (
 		} `json:"tool"`
 		Results []SarifResult `json:"results"`
 	}
-	// SarifText is a text.
+	// SarifText is a plain-text message.
 	SarifText struct {
 		Text string `json:"text"`
 	}
@@ -39,7 +39,7 @@ type (
 		Locations           [1]SarifLocation  `json:"locations"`
 		PartialFingerprints map[string]string `json:"partialFingerprints"`
 	}
-	// SarifLocation is a place in the repository, and the object there.
+	// SarifLocation is a location in the repository, with the object at this location.
 	SarifLocation struct {
 		PhysicalLocation struct {
 			ArtifactLocation struct {

@@ -1,4 +1,4 @@
-// Package bucket fetches the objects of buckets with the API of S3. Only the helper program links it.
+// Package bucket fetches the objects of buckets with the S3 API. Only the helper program links it.
 package bucket
 
 import (
@@ -30,13 +30,13 @@ import (
 )
 
 const (
-	// ignoreFile is read by source-controller for all prefixes.
+	// ignoreFile is the file that source-controller reads regardless of the prefix.
 	ignoreFile = ".sourceignore"
-	// defaultRegion is the region of servers that have none.
+	// defaultRegion is the region for servers without regions.
 	defaultRegion = "us-east-1"
 	// concurrent is the maximum number of objects that are fetched at the same time.
 	concurrent = 8
-	// listBytes is the maximum size of a part of the list: 1,000 objects with the longest names.
+	// listBytes is the maximum size of a page of the object list: 1,000 objects with the longest names.
 	listBytes = 8 << 20
 )
 
@@ -97,8 +97,8 @@ func keysOf(ctx context.Context, r cloud.BucketRequest) (aws.CredentialsProvider
 	return credentials.StaticCredentialsProvider{Value: keys}, nil
 }
 
-// clientFor returns the HTTP client of a bucket. It limits all responses but objects, which are limited when they are
-// read.
+// clientFor returns the HTTP client of a bucket. It limits all responses except objects, which are limited when they
+// are read.
 func clientFor(r cloud.BucketRequest) (*http.Client, error) {
 	server := web.Server{Name: "the bucket", CA: r.CA, Cert: r.Cert, Key: r.Key}
 	if r.Proxy != "" {
@@ -120,8 +120,8 @@ func clientFor(r cloud.BucketRequest) (*http.Client, error) {
 	})}, nil
 }
 
-// connect sets the client. Like the client of source-controller, it puts the name of the bucket into
-// the host at AWS, and into the path elsewhere.
+// connect sets the client. Like the client of source-controller, it puts the bucket name into the
+// host for AWS, and into the path for other servers.
 func (b *reader) connect(keys aws.CredentialsProvider, client *http.Client) {
 	scheme, region := "https://", b.Region
 	if b.Insecure {
@@ -194,13 +194,13 @@ func (b *reader) download(ctx context.Context, objects []cloud.BucketObject) err
 			if err != nil {
 				return err
 			}
-			return os.WriteFile(filepath.Join(b.Folder, strconv.Itoa(i)), content, 0o600)
+			return os.WriteFile(filepath.Join(b.Directory, strconv.Itoa(i)), content, 0o600)
 		})
 	}
 	return g.Wait()
 }
 
-// brief returns the error code and message of the server without request IDs.
+// brief returns the server's error code and message without request IDs.
 func brief(err error) error {
 	var answered smithy.APIError
 	if !errors.As(err, &answered) {

@@ -26,7 +26,7 @@ func TestEndlessList(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	_, err := bucket.Fetch(t.Context(), cloud.BucketRequest{
-		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Folder: t.TempDir(),
+		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Directory: t.TempDir(),
 	})
 	if err == nil || !strings.Contains(err.Error(), "8 MiB") {
 		t.Errorf("error %v", err)
@@ -43,7 +43,7 @@ func TestLargeObject(t *testing.T) {
 	t.Cleanup(server.Close)
 	folder := t.TempDir()
 	objects, err := bucket.Fetch(t.Context(), cloud.BucketRequest{
-		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Folder: folder,
+		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Directory: folder,
 	})
 	if err != nil || len(objects) != 1 {
 		t.Fatalf("%v, objects %v", err, objects)
@@ -67,7 +67,7 @@ func TestRedirect(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	_, err := bucket.Fetch(t.Context(), cloud.BucketRequest{
-		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Folder: t.TempDir(),
+		Endpoint: strings.TrimPrefix(server.URL, "http://"), Insecure: true, Name: "b", Region: "us-east-1", Directory: t.TempDir(),
 		AccessKey: "key", SecretKey: "hunter2",
 	})
 	if err == nil {

@@ -81,12 +81,12 @@ func identity(ctx context.Context, r cloud.GitRequest, u *url.URL) (cloud.GitCre
 		return cloud.GitCredentials{}, err
 	}
 	return cloud.GitCredentials{
-		// Without a session token, the name ends in "%", which is removed.
+		// Without a session token, the user name ends in "%", which is removed.
 		Credentials: cloud.Credentials{Username: strings.TrimSuffix(issued.Username, "%"), Password: issued.Password}, Token: issued.BearerToken,
 	}, nil
 }
 
-// app returns a token of an installation of a GitHub App, as source-controller does.
+// app returns an installation token of a GitHub App, as source-controller does.
 func app(ctx context.Context, r cloud.GitRequest, _ *url.URL) (cloud.GitCredentials, error) {
 	options := []githubapp.OptFunc{githubapp.WithAppData(r.App)}
 	if ca := r.App["ca.crt"]; len(ca) > 0 {

@@ -35,8 +35,8 @@ func providerOf(name string) (auth.ArtifactRegistryCredentialsProvider, error) {
 }
 
 // Login returns credentials for a registry. It runs the steps of auth.GetArtifactRegistryCredentials
-// one by one, since each has another remedy.
-func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials cloud.Credentials, err error) {
+// one by one, because failures of each step have a different remedy.
+func Login(ctx context.Context, r cloud.Input, query helper.Query) (credentials cloud.Credentials, err error) {
 	provider, err := providerOf(r.Provider)
 	if err != nil {
 		return credentials, err
@@ -58,7 +58,7 @@ func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials clou
 	options = append(options, scope...)
 	var token auth.Token
 	if r.Federated != nil {
-		token, err = federated(ctx, provider, r.Federated, ask, options)
+		token, err = federated(ctx, provider, r.Federated, query, options)
 	} else {
 		token, err = auth.GetAccessToken(ctx, provider, options...)
 	}
@@ -76,15 +76,15 @@ func Login(ctx context.Context, r cloud.Input, ask helper.Ask) (credentials clou
 	return cloud.Credentials{Username: config.Username, Password: config.Password}, nil
 }
 
-// federated exchanges the OIDC token of a CI system, as a controller does for that of a ServiceAccount.
-func federated(ctx context.Context, provider auth.Provider, annotations map[string]string, ask helper.Ask, options []auth.Option) (auth.Token, error) {
+// federated exchanges the OIDC token of a CI system in the same way as controllers exchange ServiceAccount tokens.
+func federated(ctx context.Context, provider auth.Provider, annotations map[string]string, query helper.Query, options []auth.Option) (auth.Token, error) {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: "flux", Namespace: "ci", Annotations: annotations}}
 	audiences, err := provider.GetAudiences(ctx, account)
 	if err != nil {
 		return nil, err
 	}
 	var token string
-	if err := ask(ctx, audiences[0], &token); err != nil {
+	if err := query(ctx, audiences[0], &token); err != nil {
 		return nil, err
 	}
 	return provider.NewTokenForServiceAccount(ctx, token, account, options...)
@@ -95,11 +95,11 @@ func Failed(step cloud.Step, err error) error {
 	return &helper.Error{Step: string(step), Text: excerpt(err)}
 }
 
-// excerptMax is the maximum length of the error of a library in a message.
+// excerptMax is the maximum length of a library error in a message.
 const excerptMax = 500
 
-// excerpt returns the beginning of an error in one line. The client of Azure reports each
-// credential that it tried on a line, followed by the requests and responses.
+// excerpt returns the beginning of an error in one line. The Azure client reports each
+// attempted credential on a separate line, followed by the requests and responses.
 func excerpt(err error) string {
 	text := strings.TrimPrefix(err.Error(), "failed to get access token for Git repository: ")
 	text = strings.TrimPrefix(text, "failed to create provider access token for the controller: ")

@@ -11,7 +11,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// ConflictError is returned if an element of a path is an entry of another type.
+// ConflictError is returned if an element of a path exists with a different type.
 type ConflictError struct{ Path, Is, Wanted string }
 
 func (e *ConflictError) Error() string {

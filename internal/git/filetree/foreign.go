@@ -31,7 +31,7 @@ func FileOf(files fs.FS, name string) File {
 	return foreign{files, name}
 }
 
-// foreign is a file or directory of another file system.
+// foreign is a file or directory of any fs.FS.
 type foreign struct {
 	tree fs.FS
 	name string

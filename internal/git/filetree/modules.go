@@ -50,7 +50,8 @@ type grafter struct {
 	added int
 }
 
-// add adds the submodules of a directory, which has the files of a submodule.
+// add returns root with its nested submodules. root contains the files of the module of, which is empty for the whole
+// tree.
 func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, error) {
 	modules, err := modulesOf(New(root), of)
 	if err != nil {
@@ -79,7 +80,8 @@ func (g *grafter) add(root *Node, of Module, depth int, open Opener) (*Node, err
 	return root, nil
 }
 
-// modulesOf returns the submodules of a tree, sorted by path. Like git, it ignores those only in .gitmodules.
+// modulesOf returns the submodules of a tree, sorted by path. Like git, it ignores submodules that exist only in
+// .gitmodules.
 func modulesOf(t *Tree, of Module) ([]Module, error) {
 	name := path.Join(of.Path, modulesFile)
 	text, err := t.ReadFile(modulesFile)

@@ -33,7 +33,7 @@ type Node struct {
 	// List returns the entries of a directory. It is called once.
 	List func() ([]*Node, error)
 	// Identity returns the Git hash of a directory or a symbolic link, and the commit of a submodule. The hash of a
-	// directory without it is computed from its entries.
+	// directory whose Identity is nil is computed from its entries.
 	Identity func() (plumbing.Hash, error)
 
 	// changed is set for entries that With has created.
@@ -87,7 +87,7 @@ func (n *Node) Hash() (plumbing.Hash, error) {
 	return n.sum, n.sumErr
 }
 
-// Encode returns a directory as a tree object of Git.
+// Encode returns a directory as a Git tree object.
 func (n *Node) Encode() ([]byte, error) {
 	entries, err := n.Entries()
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package filetree provides the files of a commit, of a work tree and of a local directory as a tree, as
 // source-controller would put them into an artifact.
 //
-// The content of repositories is untrusted. A tree has regular files and directories only. It does not follow symbolic
-// links, regardless of their target, and does not open devices, pipes and sockets.
+// The content of repositories is untrusted. A tree contains only regular files and directories. Symbolic links are not
+// followed, regardless of their target, and devices, pipes and sockets are not opened.
 package filetree
 
 import (
@@ -23,7 +23,7 @@ import (
 // fs.ReadDirFS and fs.StatFS.
 type Tree struct {
 	root *Node
-	// Missing returns why the tree does not contain a path. It may be nil.
+	// Missing returns the reason why the tree does not contain a path. It may be nil.
 	Missing func(name string) error
 }
 
@@ -118,7 +118,7 @@ func (t *Tree) find(op, name string) (*Node, error) {
 	return n, err
 }
 
-// lookup returns an entry of any type below directories.
+// lookup returns the entry of any type at a path whose parents are directories.
 func (t *Tree) lookup(op, name string) (*Node, error) {
 	if !fs.ValidPath(name) {
 		return nil, located(op, name, fs.ErrInvalid)
@@ -146,20 +146,20 @@ func (t *Tree) lookup(op, name string) (*Node, error) {
 	return at, nil
 }
 
-// located returns an error with the path of a file in the tree.
+// located adds the path of a file in the tree to an error.
 func located(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	var call *fs.PathError
 	if errors.As(err, &call) {
-		err = call.Err // its path is that of the system call
+		err = call.Err // call.Path is relative to an opened directory
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
 // ErrSpecial is returned for a path that is or contains a symbolic link, a device, a named pipe or a socket. Such an
-// error is also [fs.ErrNotExist], since these files are not in the artifact of a source.
+// error also matches [fs.ErrNotExist], because artifacts do not contain these files.
 var ErrSpecial = errors.New("neither a regular file nor a directory")
 
 // special returns the error for an entry that is neither a regular file nor a directory.

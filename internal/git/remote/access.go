@@ -67,7 +67,7 @@ func (s Source) first(keys ...string) []byte {
 	return nil
 }
 
-// setSSHAuth sets the SSH key of the Secret, and requires a host in its known_hosts.
+// setSSHAuth sets the SSH key of the Secret. The known_hosts of the Secret must contain the host.
 func (s Source) setSSHAuth(ctx context.Context, r *Repository, u *url.URL) error {
 	if len(s.Secret["identity"]) == 0 {
 		return errors.New("SSH requires a Secret with a private key in \"identity\"")

@@ -16,25 +16,24 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// Branch is the newest commit of a branch of a remote repository and the commits that are added to it.
+// Branch is a branch of a remote repository: its newest commit and the commits to add.
 type Branch struct {
 	repository Repository
 	branch     plumbing.ReferenceName
 	store      *store
 
-	// head is the parent of the next commit: the commit of the branch, or of
-	// the default branch if the branch is new, or zero in an empty repository.
+	// head is the parent of the next commit: the newest commit of the branch, or of the default branch if the branch
+	// is new, or zero in an empty repository.
 	head plumbing.Hash
-	// base is the commit that was fetched.
+	// base is the fetched commit.
 	base plumbing.Hash
-	// known is the commit of the branch on the server.
+	// known is the commit of the branch on the server when it was last read.
 	known plumbing.Hash
 	// extraParent is an additional parent of the next commit, or zero for none.
 	extraParent plumbing.Hash
-	// added holds the objects of the commits that are to be pushed.
+	// added holds the objects of the commits to push.
 	added []plumbing.Hash
-	// unsent holds all objects that were created here and not pushed, including those of dropped
-	// commits.
+	// unsent holds all local objects that have not been pushed, including the objects of dropped commits.
 	unsent map[plumbing.Hash]bool
 }
 
@@ -62,7 +61,7 @@ func New(repository Repository, branch string) (*Branch, error) {
 	}, nil
 }
 
-// SetRepository sets another address or other credentials. Refresh reads the branch from there.
+// SetRepository changes the address or the credentials. Refresh then reads the branch from the new address.
 func (b *Branch) SetRepository(repository Repository) { b.repository = repository }
 
 // Refresh fetches the newest commit of the branch and drops commits that were not pushed.
@@ -215,9 +214,8 @@ func encode(into func(plumbing.EncodedObject) error) ([]byte, error) {
 // commit again and push.
 var ErrNonFastForward = errors.New("non-fast-forward: the branch has new commits on the server")
 
-// Push pushes the added commits. If the connection is lost before the server
-// confirms the push, Push reads the branch again, and calls arrived with the
-// error of the connection if the branch has the commits.
+// Push pushes the added commits. If the connection is lost before the server confirms the push, Push reads the branch
+// again, and calls arrived with the connection error if the branch contains the commits.
 func (b *Branch) Push(ctx context.Context, arrived func(error)) error {
 	if b.head == b.known {
 		return nil
@@ -241,9 +239,8 @@ func (b *Branch) Push(ctx context.Context, arrived func(error)) error {
 	return nil
 }
 
-// checkPushed reads the branch after a failed push: the push may have succeeded before the
-// connection was lost, or may have been rejected because of another push, for which the messages of
-// servers differ.
+// checkPushed reads the branch after a failed push. The push may have succeeded before the connection was lost, or
+// may have been rejected because of another push, which servers report with different messages.
 func (b *Branch) checkPushed(ctx context.Context, err error) (pushed bool, failed error) {
 	var lost *unconfirmedError
 	unconfirmed := errors.As(err, &lost)
@@ -267,7 +264,7 @@ func (b *Branch) checkPushed(ctx context.Context, err error) (pushed bool, faile
 // lostPushError is returned if the server did not respond to a push.
 type lostPushError struct {
 	err error
-	// missing is the branch if the commits are not on it.
+	// missing is the name of the branch if it does not contain the commits.
 	missing string
 	// fetchErr is the error of reading the branch after the push.
 	fetchErr error
@@ -278,7 +275,7 @@ func (e *lostPushError) Error() string {
 	if e.fetchErr != nil {
 		return fmt.Sprintf("%s, and the branch cannot be read (%s): the push may have succeeded", fact, summary(e.fetchErr))
 	}
-	return fmt.Sprintf("%s: branch %q does not have the commits", fact, e.missing)
+	return fmt.Sprintf("%s: branch %q does not contain the commits", fact, e.missing)
 }
 
 // Unconfirmed returns a description of a push that the server has not confirmed.

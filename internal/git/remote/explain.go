@@ -72,8 +72,7 @@ const (
 	retry = "run the command again; if it fails again, check the logs of the Git server and of the proxies in front of it"
 )
 
-// describeFault returns the problem and the remedy of a fault of the server or the network, or ""
-// for other errors.
+// describeFault returns the problem and the remedy for a server or network fault, or "" for other errors.
 func describeFault(ctx context.Context, host string, err error) (problem, hint string) {
 	var lostPush *lostPushError
 	var unconfirmed *unconfirmedError
@@ -111,7 +110,7 @@ func describePack(err error) string {
 	return "the server sent invalid objects: " + text
 }
 
-// summary returns an error in one line, and an HTTP error by its status.
+// summary formats an error in one line. HTTP errors are reduced to their status.
 func summary(err error) string {
 	if status := statusOf(err); status != 0 {
 		return strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
@@ -162,7 +161,7 @@ func describe(host string, err error) (problem, hint string) {
 	}
 }
 
-// gitAddress is the remedy if the URL is not the URL of a Git repository.
+// gitAddress is the remedy for a URL that is not the URL of a Git repository.
 const gitAddress = "check --url: it must be the address that git clone uses"
 
 func hostOf(address string) string {

@@ -90,7 +90,7 @@ func TestSSHFaults(t *testing.T) {
 		{Service: upload, Stage: testgit.Transfer}:    {testgit.Drop: closed, testgit.Stall: "timed out after 2s", testgit.Fail: "the Git command failed on the server: fatal: out of disk space", testgit.Garbage: "the server sent in"},
 		{Service: receive, Stage: testgit.Command}:    {testgit.Drop: closed, testgit.Stall: "timed out after 2s"},
 		{Service: receive, Stage: testgit.References}: {testgit.Drop: closed, testgit.Stall: "timed out after 2s", testgit.Fail: "the Git command failed on the server: fatal: out of disk space", testgit.Garbage: notGit},
-		{Service: receive, Stage: testgit.Transfer}:   {testgit.Drop: "connection lost before the server confirmed the push (", testgit.Stall: mayHave, testgit.Fail: "(fatal: out of disk space): branch \"main\" does not have the commits"},
+		{Service: receive, Stage: testgit.Transfer}:   {testgit.Drop: "connection lost before the server confirmed the push (", testgit.Stall: mayHave, testgit.Fail: "(fatal: out of disk space): branch \"main\" does not contain the commits"},
 	} {
 		for fault, want := range wants {
 			t.Run(fmt.Sprintf("%s %s %d", point.Service, point.Stage, fault), func(t *testing.T) {
@@ -175,9 +175,9 @@ func TestHTTPFaults(t *testing.T) {
 		"/git-upload-pack":                    {"503": "the server failed: 503 Service Unavailable", "429": "the server failed: 429 Too Many Requests", "dropped": closed, "cut": closed, "stalls": "timed out after 2s", "page": "-"},
 		"/info/refs?service=git-receive-pack": {"503": "the server failed: 503 Service Unavailable", "429": "the server failed: 429 Too Many Requests", "dropped": closed, "cut": closed, "stalls": "timed out after 2s", "page": "-the response is not from a Git server"},
 		"/git-receive-pack": {
-			"503": `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not have the commits`, "429": "the server failed: 429 Too Many Requests",
-			"dropped": "connection lost before the server confirmed the push (", "cut": `branch "main" does not have the commits`, "stalls": "timed out after 2s: the push may have succeeded",
-			"page": `branch "main" does not have the commits`,
+			"503": `the server failed before it confirmed the push (503 Service Unavailable): branch "main" does not contain the commits`, "429": "the server failed: 429 Too Many Requests",
+			"dropped": "connection lost before the server confirmed the push (", "cut": `branch "main" does not contain the commits`, "stalls": "timed out after 2s: the push may have succeeded",
+			"page": `branch "main" does not contain the commits`,
 		},
 	} {
 		for how, want := range wants {

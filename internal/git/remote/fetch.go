@@ -26,7 +26,7 @@ type store struct {
 }
 
 func newStore() (*store, error) {
-	folder, err := makeFolder()
+	folder, err := makeDirectory()
 	if err != nil {
 		return nil, fmt.Errorf("creating a temporary directory for the repository: %w", err)
 	}
@@ -39,7 +39,7 @@ func (s *store) close() error { return errors.Join(s.objects.Close(), os.RemoveA
 
 func (s *store) has(hash plumbing.Hash) bool { return s.files.HasEncodedObject(hash) == nil }
 
-// fetch stores the objects of a commit without its history, if the server supports shallow fetches. choose selects the
+// fetch stores the objects of a commit, without its history if the server supports shallow fetches. choose selects the
 // commit from the references of the server, zero for none.
 func (r Repository) fetch(ctx context.Context, into *store, choose func(*packp.AdvRefs) (plumbing.Hash, error)) error {
 	return exchange(ctx, r, transport.UploadPackServiceName, func(ctx context.Context, session uploader, adv *packp.AdvRefs) error {
@@ -79,7 +79,7 @@ func (r Repository) fetchResolved(ctx context.Context, revision git.Revision, in
 	case into.has(found.hash):
 		return found, nil
 	}
-	// The server does not send single commits.
+	// The server does not support fetching single commits.
 	if err = r.fetchAll(ctx, into); err == nil && !into.has(found.hash) {
 		err = &UnknownError{Revision: revision.String()}
 	}

@@ -18,7 +18,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// client returns a client of Git over HTTP with bounded responses.
+// client returns a Git-over-HTTP client with bounded responses.
 func (r Repository) client(ctx context.Context, stop context.CancelCauseFunc) (transport.Transport, error) {
 	next, err := r.httpTransport(ctx)
 	if err != nil {
@@ -27,8 +27,8 @@ func (r Repository) client(ctx context.Context, stop context.CancelCauseFunc) (t
 	return githttp.NewClient(&http.Client{Transport: r.bounds().transport(next, stop)}), nil
 }
 
-// httpTransport returns the default transport, or one with the certificates and
-// the proxy of the remote, whose connections are closed at the end of the context.
+// httpTransport returns the default transport, or a transport with the certificates and the proxy of the remote that
+// closes its connections when ctx ends.
 func (r Repository) httpTransport(ctx context.Context) (http.RoundTripper, error) {
 	standard, ok := http.DefaultTransport.(*http.Transport)
 	if !ok || len(r.CABundle)+len(r.Cert)+len(r.Key) == 0 && r.Proxy.URL == "" {
@@ -88,7 +88,7 @@ func (l limits) transport(next http.RoundTripper, stop context.CancelCauseFunc) 
 	})
 }
 
-// Names of responses in errors.
+// The names of responses in errors.
 const (
 	references = "references"
 	objects    = "objects"

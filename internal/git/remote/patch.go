@@ -9,8 +9,8 @@ import (
 )
 
 // SetBranch sets the branch for the next commits. tip is its newest commit on the server, or "" if
-// the branch does not exist. The next commit keeps the current tree and has tip as an additional
-// parent, so that the push is a fast-forward.
+// the branch does not exist. The next commit is based on the current tree and has tip as an
+// additional parent, so that the push is a fast-forward.
 func (b *Branch) SetBranch(branch, tip string) {
 	b.branch = plumbing.NewBranchReferenceName(branch)
 	b.known = plumbing.NewHash(tip)

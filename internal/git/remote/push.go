@@ -33,7 +33,7 @@ func (r Repository) update(ctx context.Context, branch plumbing.ReferenceName, f
 }
 
 // send pushes objects and updates a reference. It returns nil only if the server has confirmed the
-// update. It keeps the output of hooks up to a limit.
+// update. It records the output of hooks up to a limit.
 func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *packp.Command, pack func(io.Writer) error, limit int64) error {
 	request := packp.NewReferenceUpdateRequestFromCapabilities(adv.Capabilities)
 	request.Commands = []*packp.Command{command}
@@ -52,12 +52,12 @@ func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *pa
 	}()
 	request.Packfile = read
 	report, err := session.ReceivePack(ctx, request)
-	read.CloseWithError(io.ErrClosedPipe) // unblocks the packer if the server did not read to the end
+	read.CloseWithError(io.ErrClosedPipe) // unblocks the packer if the server stopped reading early
 	<-packed
 	switch {
 	case report != nil && report.Error() != nil:
 		return &rejectedError{err: report.Error(), message: oneLine(messages.String())}
-	case report != nil: // the connection may have failed after the report
+	case report != nil: // the connection may have failed after the server's report
 		return nil
 	case rejectedByStatus(err):
 		return &rejectedError{err: err, message: oneLine(messages.String())}
@@ -67,8 +67,7 @@ func send(ctx context.Context, session receiver, adv *packp.AdvRefs, command *pa
 	return &unconfirmedError{err: err, message: oneLine(messages.String())}
 }
 
-// rejectedByStatus reports whether an error is an HTTP status with which the
-// server rejects a push.
+// rejectedByStatus reports whether an error is an HTTP status that means that the server rejected a push.
 func rejectedByStatus(err error) bool {
 	if errors.Is(err, transport.ErrAuthenticationRequired) || errors.Is(err, transport.ErrAuthorizationFailed) || errors.Is(err, transport.ErrRepositoryNotFound) {
 		return true

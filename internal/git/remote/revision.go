@@ -136,7 +136,7 @@ func reference(adv *packp.AdvRefs, name string) (plumbing.Hash, bool) {
 	return hash, ok
 }
 
-// listed returns the references below a prefix, without it, sorted.
+// listed returns the sorted references below a prefix, without the prefix.
 func listed(adv *packp.AdvRefs, prefix string) (names []string) {
 	for name := range adv.References {
 		if short, ok := strings.CutPrefix(name, prefix); ok {
@@ -147,7 +147,7 @@ func listed(adv *packp.AdvRefs, prefix string) (names []string) {
 	return names
 }
 
-// hashes returns the objects of the references below prefixes, without duplicates.
+// hashes returns the object hashes of the references below prefixes, without duplicates.
 func hashes(adv *packp.AdvRefs, prefixes ...string) (all []plumbing.Hash) {
 	for _, prefix := range prefixes {
 		for _, name := range listed(adv, prefix) {

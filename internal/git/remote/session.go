@@ -25,8 +25,8 @@ type limits struct {
 	message int64
 }
 
-// defaultLimits returns limits far above the needs of repositories with hundreds of thousands of
-// references and gigabytes of files.
+// defaultLimits returns limits that far exceed the needs of repositories with hundreds of
+// thousands of references and gigabytes of files.
 func defaultLimits() limits {
 	return limits{references: 64 << 20, pack: 4 << 30, report: 8 << 20, message: 4 << 10}
 }
@@ -87,7 +87,7 @@ func bounded(from io.ReadCloser, what string, limit int64, stop context.CancelCa
 	}), from)
 }
 
-// session is a session with a Git server. The end of its context ends it.
+// session is a session with a Git server. It ends when its context ends.
 type session interface {
 	AdvertisedReferencesContext(context.Context) (*packp.AdvRefs, error)
 	io.Closer

@@ -17,9 +17,9 @@ import (
 // Source is a GitRepository with its credentials. Its files match the artifact of source-controller.
 type Source struct {
 	URL string
-	// Secret and Proxy are the data of the Secrets of the GitRepository.
+	// Secret and Proxy are the data of the Secrets that the GitRepository references.
 	Secret, Proxy map[string][]byte
-	// Submodules also fetches submodules.
+	// Submodules enables fetching of submodules.
 	Submodules bool
 }
 
@@ -27,7 +27,7 @@ type Source struct {
 type Fetched struct {
 	// Revision is the revision as Flux writes it: main@sha1:….
 	Revision string
-	// Tree has the files of the repository and of its submodules.
+	// Tree contains the files of the repository and its submodules.
 	Tree   *filetree.Tree
 	stores []*store
 }

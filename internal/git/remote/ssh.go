@@ -21,9 +21,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// sshSession is a Git command on an SSH server. go-git's own transport has no
-// timeout for the handshake and the start of the command, waits ten seconds for
-// error messages, and reads references without a limit.
+// sshSession is a Git command on an SSH server. The transport of go-git has no timeout for the handshake and the
+// start of the command, waits ten seconds for error messages, and reads references without a limit.
 type sshSession struct {
 	client  *ssh.Client
 	command *ssh.Session
@@ -32,7 +31,7 @@ type sshSession struct {
 	stderr  *prefix
 	limits  limits
 	stop    context.CancelCauseFunc
-	// unhook unregisters the function that closes the connection with the context.
+	// unhook unregisters the function that closes the connection when the context ends.
 	unhook func() bool
 
 	wait   sync.Once
@@ -40,7 +39,7 @@ type sshSession struct {
 	writes bool
 }
 
-// dialSSH starts a Git command. The end of the context closes the connection.
+// dialSSH starts a Git command. The connection is closed when ctx ends.
 func (r Repository) dialSSH(ctx context.Context, stop context.CancelCauseFunc, endpoint *transport.Endpoint, service string) (_ *sshSession, err error) {
 	auth, ok := r.Auth.(*keyAuth)
 	if !ok {
@@ -89,7 +88,7 @@ func (s *sshSession) start(line string) (err error) {
 	return s.command.Start(line)
 }
 
-// lostIn returns a lostError for an error of a connection that the server has closed.
+// lostIn returns a lostError if err means that the server has closed the connection.
 func lostIn(err error) error {
 	if web.Lost(err) {
 		return &lostError{err}
@@ -97,7 +96,7 @@ func lostIn(err error) error {
 	return err
 }
 
-// quoteShell quotes a path for the shell of the server.
+// quoteShell quotes a path for the server's shell.
 func quoteShell(path string) string {
 	return "'" + strings.NewReplacer("'", `'\''`, "!", `'\!'`).Replace(path) + "'"
 }
@@ -234,7 +233,7 @@ func (s *sshSession) ReceivePack(_ context.Context, request *packp.ReferenceUpda
 	return report, report.Error()
 }
 
-// refused returns the reason why the server does not read its input.
+// refused returns the reason why the server stopped reading its input.
 func (s *sshSession) refused(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return lostIn(err)

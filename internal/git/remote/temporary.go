@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// Repositories are fetched into temporary directories. A killed process leaves
-// its directory behind; a later process removes it after a day. It removes only
-// directories of this program: with the prefix of os.MkdirTemp and the marker.
+// Repositories are fetched into temporary directories. A killed process leaves its directory behind; a later process
+// removes it after a day. Only directories with the name prefix and the marker of this program are removed.
 const (
 	folderPrefix = "flux-repository-"
 	marker       = "flux-temporary"
@@ -19,8 +18,8 @@ const (
 
 var folderName = regexp.MustCompile(`^` + folderPrefix + `[0-9]+$`)
 
-// makeFolder returns a new temporary directory, and removes abandoned ones.
-func makeFolder() (string, error) {
+// makeDirectory returns a new temporary directory, and removes abandoned ones.
+func makeDirectory() (string, error) {
 	folder, err := os.MkdirTemp("", folderPrefix)
 	if err != nil {
 		return "", err
@@ -36,8 +35,8 @@ func makeFolder() (string, error) {
 	return folder, nil
 }
 
-// sweep removes abandoned directories. now is the time of the file system. Errors are ignored: such
-// a directory belongs to another user.
+// sweep removes abandoned directories. now is the time according to the file system. Errors are
+// ignored because they are caused by directories of other users.
 func sweep(dir string, now time.Time) {
 	found, err := os.ReadDir(dir)
 	if err != nil {

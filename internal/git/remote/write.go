@@ -10,14 +10,14 @@ import (
 	"github.com/fluxkit/flux/internal/git/filetree"
 )
 
-// writer stores objects, and records the objects that the server does not have.
+// writer stores objects and records those that are missing on the server.
 type writer struct {
 	store  storer.EncodedObjectStorer
 	added  []plumbing.Hash
 	unsent map[plumbing.Hash]bool
 }
 
-// tree stores the changed files and directories below an entry, and the entry.
+// tree stores an entry and all changed files and directories below it.
 func (w *writer) tree(n *filetree.Node) (plumbing.Hash, error) {
 	if !n.Changed() {
 		return n.Hash()
@@ -45,7 +45,7 @@ func (w *writer) tree(n *filetree.Node) (plumbing.Hash, error) {
 	return w.save(plumbing.TreeObject, text)
 }
 
-// save stores an object, unless it is stored.
+// save stores an object unless it is already stored.
 func (w *writer) save(t plumbing.ObjectType, content []byte) (plumbing.Hash, error) {
 	encoded := w.store.NewEncodedObject()
 	encoded.SetType(t)

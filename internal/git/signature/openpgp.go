@@ -13,8 +13,8 @@ import (
 // missing or wrong.
 var ErrPassphrase = errors.New("the OpenPGP key is encrypted and the passphrase is missing or wrong")
 
-// OpenPGP returns a Signer with a private key of an armored or binary key ring:
-// the key with the ID, or the first one if id is "".
+// OpenPGP returns a Signer with a private key from an armored or binary key
+// ring: the key with the given ID, or the first key if id is "".
 func OpenPGP(ring []byte, id, passphrase string) (Signer, error) {
 	entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(ring))
 	if err != nil {

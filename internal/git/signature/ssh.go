@@ -47,7 +47,7 @@ func SSH(key ssh.Signer) Signer {
 	}
 }
 
-// sign signs with SHA-512 for RSA keys, whose default is SHA-1.
+// sign uses SHA-512 for RSA keys instead of the default SHA-1.
 func sign(key ssh.Signer, data []byte) (*ssh.Signature, error) {
 	if strong, ok := key.(ssh.AlgorithmSigner); ok && key.PublicKey().Type() == ssh.KeyAlgoRSA {
 		return strong.SignWithAlgorithm(rand.Reader, data, ssh.KeyAlgoRSASHA512)

@@ -13,13 +13,13 @@ import (
 	"github.com/fluxkit/flux/internal/githost/rest"
 )
 
-// The paths of the APIs of Bitbucket Server and Data Center.
+// The API paths of Bitbucket Server and Data Center.
 const (
 	coreAPI   = "/rest/api/1.0"
 	keysAPI   = "/rest/keys/1.0"
 	branchAPI = "/rest/branch-permissions/2.0"
 	modelAPI  = "/rest/branch-utils/1.0"
-	// accountHeader is the header with the account, if the token is valid.
+	// accountHeader is the response header with the account of a valid token.
 	accountHeader = "X-Ausername"
 )
 
@@ -78,7 +78,7 @@ type repository struct {
 	} `json:"links,omitzero"`
 }
 
-// link returns the URL to clone from over a protocol, "" if the server has it disabled.
+// link returns the clone URL for a protocol, "" if the protocol is disabled on the server.
 func (r repository) link(name string) string {
 	if i := slices.IndexFunc(r.Links.Clone, func(l link) bool { return l.Name == name }); i >= 0 {
 		return r.Links.Clone[i].Href

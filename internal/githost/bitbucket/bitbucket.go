@@ -1,7 +1,7 @@
-// Package bitbucket manages repositories of Bitbucket Server and Data Center, and pull requests of these and of
-// Bitbucket Cloud. The documentation of the API is at https://developer.atlassian.com/server/bitbucket/rest/: "Project"
-// for projects and repositories, "Permission management" for groups, "Authentication" for access keys (/rest/keys),
-// "Repository" for branch restrictions (/rest/branch-permissions), "Pull Requests".
+// Package bitbucket manages repositories of Bitbucket Server and Data Center, and pull requests on Bitbucket Server,
+// Data Center and Cloud. The API documentation is at https://developer.atlassian.com/server/bitbucket/rest/:
+// "Project" for projects and repositories, "Permission management" for groups, "Authentication" for access keys
+// (/rest/keys), "Repository" for branch restrictions (/rest/branch-permissions), "Pull Requests".
 package bitbucket
 
 import (
@@ -28,7 +28,7 @@ type driver struct {
 	project project
 	// remote is the repository, nil if it does not exist.
 	remote *repository
-	// access has the permissions of groups by their names in lower case, nil before they are read.
+	// access maps lower-case group names to permissions. It is nil until they are read.
 	access map[string]string
 }
 
@@ -39,7 +39,7 @@ type (
 	requests struct{ of *driver }
 )
 
-// New returns a repository on Bitbucket Server. The client is that of a rest.Caller.
+// New returns a repository on Bitbucket Server. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) *rest.Host {
 	h.Owner = strings.Trim(h.Owner, "/")
 	h.Personal = h.Personal || strings.HasPrefix(h.Owner, "~")
@@ -55,13 +55,13 @@ func New(h githost.Hosted, client *http.Client) *rest.Host {
 	}}
 }
 
-// Permissions returns the permissions of groups.
+// Permissions returns the permissions that groups can have.
 func Permissions() []string { return []string{"read", "write", "admin"} }
 
-// permission returns the name of a permission in the API.
+// permission returns the API name of a permission.
 func permission(word string) string { return "REPO_" + strings.ToUpper(word) }
 
-// slug returns the name of a repository in URLs.
+// slug returns the URL form of a repository name.
 func slug(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -80,12 +80,12 @@ func (d *driver) Name() string {
 	return cmp.Or(d.project.Key, d.Hosted.Owner) + "/" + slug(d.Hosted.Name)
 }
 
-// path returns the path of the repository in one of the APIs.
+// path returns the path of the repository in an API.
 func (d *driver) path(api string, parts ...string) string {
 	return strings.Join(append([]string{api + repositoryPath(d.project.Key, slug(d.Hosted.Name))}, parts...), "/")
 }
 
-// Planned implements rest.Driver. Bitbucket does not serve SSH at the default port.
+// Planned implements rest.Driver. Bitbucket does not serve SSH on the default port.
 func (d *driver) Planned() rest.Properties {
 	path := strings.ToLower(d.Name()) + ".git"
 	host := (&url.URL{Host: d.Hosted.Hostname}).Hostname()
@@ -109,7 +109,7 @@ func (d *driver) use(r *repository) (*rest.Properties, error) {
 	case found.SSH == "" && !d.Hosted.TokenAuth:
 		return nil, hint.Errorf("use --token-auth, or ask an administrator to enable SSH", "Git over SSH is disabled on %s", d.Hosted.Hostname)
 	}
-	// The host that is configured in the server may not be reachable from here.
+	// The host that is configured on the server may not be reachable from here.
 	found.HTTPPath = strings.TrimPrefix(strings.Trim(u.Path, "/"), strings.Trim(d.Hosted.BasePath, "/")+"/")
 	return found, nil
 }
@@ -168,7 +168,7 @@ func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	return all, err
 }
 
-// permission returns the required permission of a key.
+// permission returns the permission that the deploy key requires.
 func (s keys) permission() string {
 	d := s.of
 	if d.Hosted.ReadWriteKey {
@@ -275,7 +275,7 @@ func (s teams) Grant(ctx context.Context, team githost.Team, _ string) error {
 		url.Values{"name": {team.Name}, "permission": {permission(team.Permission)}}, nil, nil)
 }
 
-// CheckChanges implements rest.Driver. CheckUse has checked the permissions.
+// CheckChanges implements rest.Driver. CheckUse has already checked the permissions.
 func (d *driver) CheckChanges(context.Context, githost.Want, []string) error { return nil }
 
 // exists returns an error if a group does not exist.

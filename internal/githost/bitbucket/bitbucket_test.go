@@ -58,11 +58,11 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 	}{
 		"unknown token": {
 			"", func(h *githost.Hosted) { h.Token = "unknown" }, push,
-			"finding project PLAT: HOST does not accept the token (401)", "BITBUCKET_TOKEN",
+			"finding project PLAT: HOST rejected the token (401)", "BITBUCKET_TOKEN",
 		},
 		"expired token": {
 			"", func(h *githost.Hosted) { h.Token = "alice-old" }, push,
-			"finding project PLAT: HOST does not accept the token (401)", "create one at",
+			"finding project PLAT: HOST rejected the token (401)", "create one at",
 		},
 		"no such project": {
 			"", func(h *githost.Hosted) { h.Owner = "NONE" }, push, `project "NONE" not found, or the token of alice cannot read it`, "--owner",
@@ -76,7 +76,7 @@ func TestBitbucketSurveyErrors(t *testing.T) {
 		},
 		"repository without access": {
 			"repository OTHER/open bob=read alice=read\nrepository OTHER/fleet", func(h *githost.Hosted) { h.Owner = "OTHER" }, push,
-			"repository OTHER/fleet exists, and alice cannot read it", "access",
+			"repository OTHER/fleet exists, but alice cannot read it", "access",
 		},
 		"no permission to create": {
 			"", func(h *githost.Hosted) { h.Token = "bob-admin" }, push,

@@ -14,7 +14,7 @@ import (
 )
 
 // OpenPull returns a pull request on Bitbucket Server or Data Center. Only the activities of a pull request list all
-// comments; an edited comment or one with replies has several.
+// comments. An edited comment or a comment with replies has several activities.
 func OpenPull(h githost.Hosted, number int, client *http.Client, api *rest.API) *rest.Pull {
 	c, of := newClient(h, client), coreAPI+repositoryPath(h.Owner, h.Name)
 	path := fmt.Sprintf("%s/pull-requests/%d", of, number)
@@ -39,7 +39,7 @@ func OpenPull(h githost.Hosted, number int, client *http.Client, api *rest.API) 
 		},
 		Author: func(n rest.Note) githost.Author { return githost.Author{ID: n.Author.Name} },
 		Link:   func(id int64) string { return fmt.Sprintf("%s/overview?commentId=%d", web, id) },
-		Account: func(ctx context.Context) (githost.Author, error) { // each response has the account in a header
+		Account: func(ctx context.Context) (githost.Author, error) { // each response contains the account in a header
 			header, err := c.Call(ctx, http.MethodGet, of, nil, nil, nil)
 			account, escaped := url.QueryUnescape(header.Get(accountHeader))
 			if escaped != nil {
@@ -53,7 +53,7 @@ func OpenPull(h githost.Hosted, number int, client *http.Client, api *rest.API) 
 	}}
 }
 
-// cloudHost is the host of Bitbucket Cloud; its API has a host of its own.
+// cloudHost is the host of Bitbucket Cloud. Its API has a separate host.
 const cloudHost = "bitbucket.org"
 
 // OpenCloudPull returns a pull request on Bitbucket Cloud.
@@ -84,7 +84,7 @@ func OpenCloudPull(h githost.Hosted, number int, client *http.Client, api *rest.
 			return githost.Author{ID: user.UUID}, err
 		},
 		Status: func(commit string, s githost.Status) (string, any) {
-			const most = 40 // characters of the key
+			const most = 40 // characters of a key
 			in := buildStatus(s, fmt.Sprintf("https://%s/%s/%s/pull-requests/%d", cloudHost, h.Owner, h.Name, number))
 			if len(s.Name) > most {
 				sum := sha256.Sum256([]byte(s.Name))
@@ -95,7 +95,7 @@ func OpenCloudPull(h githost.Hosted, number int, client *http.Client, api *rest.
 	}}
 }
 
-// buildStatus returns the status of a build, which has no state for errors, and requires a web page.
+// buildStatus returns the request body for a build status. Bitbucket has no state for errors and requires a web page.
 func buildStatus(s githost.Status, page string) map[string]string {
 	const most = 255 // characters of the description
 	state := map[githost.State]string{githost.Succeeded: "SUCCESSFUL", githost.Failed: "FAILED", githost.Errored: "FAILED"}[s.State]

@@ -26,7 +26,7 @@ func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	case rest.Missing(err):
 		return nil, nil // it does not exist
 	case rest.Status(err) == http.StatusUnauthorized && authenticated(err):
-		return nil, hint.Errorf("ask an administrator of the project for access", "repository %s exists, and %s cannot read it", d.Name(), d.API.Who())
+		return nil, hint.Errorf("ask an administrator of the project for access", "repository %s exists, but %s cannot read it", d.Name(), d.API.Who())
 	case err != nil:
 		return nil, d.API.Explain(ctx, "finding repository "+d.Name(), err)
 	case !strings.EqualFold(found.Project.Key, d.project.Key) || found.Slug != slug(d.Hosted.Name):
@@ -83,7 +83,7 @@ func (d *driver) CheckCreate(ctx context.Context, _ githost.Want) (string, error
 		return "", hint.Errorf("use a token of "+d.project.Key[1:]+", or create the repository there first",
 			"repository %s does not exist, and %s cannot create it for another user", d.Name(), d.API.Who())
 	}
-	// Versions before 8.0 do not have the second permission.
+	// Versions before 8.0 do not support the second permission.
 	for _, wanted := range []string{"PROJECT_ADMIN", "REPO_CREATE"} {
 		projects, err := list[project](ctx, d, coreAPI+"/projects", url.Values{"name": {d.project.Name}, "permission": {wanted}})
 		if rest.Status(err) == http.StatusBadRequest {
@@ -118,8 +118,8 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, edits rest.Edi
 	return d.protected(ctx, want.Branch)
 }
 
-// has reports whether the account has a permission on the repository. Accounts without the permission admin can read
-// their permissions only by filtering the list.
+// has reports whether the account has a permission on the repository. Without admin permission, an account can read
+// its permissions only by filtering the repository list.
 func (d *driver) has(ctx context.Context, permission string) (bool, error) {
 	repositories, err := list[repository](ctx, d, coreAPI+"/repos",
 		url.Values{"name": {d.remote.Name}, "projectkey": {d.project.Key}, "permission": {permission}})
@@ -127,8 +127,8 @@ func (d *driver) has(ctx context.Context, permission string) (bool, error) {
 		d.API.Explain(ctx, "reading the permissions of "+d.API.Who()+" on repository "+d.Name(), err)
 }
 
-// suffices returns an error if the bootstrap requires an administrator of the
-// repository, or if the account has no permission to push.
+// suffices returns an error if the account does not have the admin permission
+// although bootstrap requires it, or has no permission to push.
 func (d *driver) suffices(ctx context.Context, want githost.Want, edits rest.Edits) error {
 	for _, need := range []struct {
 		when bool
@@ -151,7 +151,7 @@ func (d *driver) suffices(ctx context.Context, want githost.Want, edits rest.Edi
 		"%s has no permission to push to repository %s", d.API.Who(), d.Name())
 }
 
-// restriction is a branch restriction in the API.
+// restriction is the API representation of a branch restriction.
 type restriction struct {
 	Type    string
 	Matcher struct {
@@ -162,14 +162,13 @@ type restriction struct {
 	Groups []string
 }
 
-// restrictionWords describe the types of restrictions that reject pushes.
+// restrictionWords describes the types of restrictions that reject pushes.
 var restrictionWords = map[string]string{
 	"read-only":         "it is read-only",
 	"pull-request-only": "changes require a pull request",
 }
 
-// protected returns why a push to the branch would be rejected, "" if no reason is
-// known.
+// protected returns the reason why a push to the branch would be rejected, "" if no reason is known.
 func (d *driver) protected(ctx context.Context, branch string) (string, error) {
 	rules, err := list[restriction](ctx, d, d.path(branchAPI, "restrictions"), nil)
 	if err != nil {
@@ -232,9 +231,9 @@ func (d *driver) applies(ctx context.Context, rule restriction, branch string) (
 
 var patternPart = regexp.MustCompile(`\*\*/|\*\*|\*|\?|[^*?]+`)
 
-// matchesPattern reports whether a branch matches a pattern of Bitbucket: ? matches
-// one character, * any within a path segment, ** any segments. A pattern that ends
-// in a slash matches everything below it, and a pattern may match from any segment.
+// matchesPattern reports whether a branch matches a Bitbucket pattern: ? matches one character, * any characters
+// within a path segment, and ** any segments. A pattern that ends in a slash matches everything below it, and a match
+// may start at any segment.
 func matchesPattern(pattern, branch string) bool {
 	if strings.HasSuffix(pattern, "/") {
 		pattern += "**"

@@ -32,9 +32,8 @@ func (d *driver) identify(ctx context.Context) error {
 	return d.API.Explain(ctx, doing, err)
 }
 
-// checkScopes returns an error if the token has no scope for a POST request. It
-// sends an empty request, which no server accepts, because the API does not list
-// the scopes of a token.
+// checkScopes returns an error if the token has no scope for a POST request. It sends an empty request, which no
+// server accepts, because the API provides no list of a token's scopes.
 func (d *driver) checkScopes(ctx context.Context, path string) error {
 	err := d.write(ctx, http.MethodPost, path, map[string]any{}, nil)
 	switch rest.Status(err) {
@@ -42,7 +41,7 @@ func (d *driver) checkScopes(ctx context.Context, path string) error {
 		return nil
 	case http.StatusForbidden:
 		if len(requiredScopes(err)) == 0 {
-			return nil // other permissions are checked elsewhere, with better messages
+			return nil // other permissions are checked elsewhere with better error messages
 		}
 	}
 	return err
@@ -75,8 +74,7 @@ func requiredScopes(err error) []string {
 	return strings.Fields(found[1])
 }
 
-// tokenScopes returns the scopes of the token of a rejected request, nil if the
-// server does not list them.
+// tokenScopes returns the token's scopes for a rejected request, nil if the server does not list them.
 func tokenScopes(err error) []string {
 	found := scopeMessage.FindStringSubmatch(rest.Message(err))
 	if found == nil || found[2] == "" {
@@ -86,7 +84,7 @@ func tokenScopes(err error) []string {
 }
 
 // lacking returns the error for a token without required scopes. If the server
-// lists the scopes of the token, the error names all missing ones at once.
+// lists the scopes of the token, the error lists all missing scopes.
 func (d *driver) lacking(err error) error {
 	asked, held, needed := requiredScopes(err), tokenScopes(err), d.scopes()
 	var missing []string
@@ -125,7 +123,7 @@ func (d *driver) scopes() []string {
 	return needed
 }
 
-// covers reports whether scopes of a token include another scope.
+// covers reports whether the scopes of a token include the given scope.
 func covers(held []string, scope string) bool {
 	_, area, _ := strings.Cut(scope, ":")
 	return slices.ContainsFunc(held, func(has string) bool {

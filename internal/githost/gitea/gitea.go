@@ -1,5 +1,5 @@
 // Package gitea manages repositories and pull requests of Gitea and Forgejo (https://docs.gitea.com/api/). Gitea's SDK
-// is not used: it adds a request to each start, and its errors do not have the status of the response.
+// is not used: it sends an additional request on each start, and its errors do not contain the response status.
 package gitea
 
 import (
@@ -21,12 +21,12 @@ type driver struct {
 	Hosted githost.Hosted
 	client *rest.Client
 
-	// Set by Read.
-	// repo is nil if the repository does not exist, and absent is set if that is known.
+	// Set by Read. repo is nil if the repository does not exist or is not readable, and
+	// absent is set if it is known not to exist.
 	repo   *repository
 	absent bool
-	// present holds the teams with access and all the teams of the organization, by lower-case name. Both are nil
-	// until they are read.
+	// present maps lower-case names to the teams with access, and all to the teams of the organization. Both are
+	// nil until they are read.
 	present, all map[string]team
 }
 
@@ -37,7 +37,7 @@ type (
 	requests struct{ of *driver }
 )
 
-// repository is a repository in the API.
+// repository is the API representation of a repository.
 type repository struct {
 	FullName        string `json:"full_name"`
 	Description     string `json:"description"`
@@ -53,7 +53,7 @@ type repository struct {
 	} `json:"permissions"`
 }
 
-// New returns a repository on Gitea. The client is that of a rest.Caller.
+// New returns a repository on Gitea. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) *rest.Host {
 	h.Owner = strings.Trim(h.Owner, "/")
 	d := &driver{Hosted: h, client: newClient(h, client)}
@@ -72,7 +72,7 @@ func newClient(h githost.Hosted, client *http.Client) *rest.Client {
 	return c
 }
 
-// Name implements rest.Driver. Gitea finds a renamed repository by its old name.
+// Name implements rest.Driver. Gitea also finds a renamed repository by its old name.
 func (d *driver) Name() string {
 	if d.repo != nil {
 		return d.repo.FullName
@@ -93,7 +93,7 @@ func (d *driver) use(r *repository) *rest.Properties {
 	return &rest.Properties{Path: r.FullName, SSH: r.SSHURL, Visibility: visibility, Description: r.Description, Branch: r.DefaultBranch}
 }
 
-// path returns the path of the repository, or of a part of it, in the API.
+// path returns the API path of the repository or a part of it.
 func (d *driver) path(parts ...string) string {
 	owner, name, _ := strings.Cut(d.Name(), "/")
 	path := "/repos"
@@ -103,7 +103,7 @@ func (d *driver) path(parts ...string) string {
 	return path
 }
 
-// owner returns the path of the owner of the repository in the API.
+// owner returns the API path of the repository owner.
 func (d *driver) owner() string {
 	if d.Hosted.Personal {
 		return "/user"
@@ -183,7 +183,7 @@ func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, 
 	return d.use(&edited), nil
 }
 
-// key is a deploy key in the API.
+// key is the API representation of a deploy key.
 type key struct {
 	ID       int64  `json:"id"`
 	Title    string `json:"title"`
@@ -211,7 +211,7 @@ func (s keys) Add(ctx context.Context, title, public string) error {
 	case rest.Status(err) != http.StatusUnprocessableEntity:
 		return err
 	case strings.Contains(text, "already been added"):
-		return nil // by an earlier request of this run whose response was lost
+		return nil // added by an earlier request of this run whose response was lost
 	case strings.Contains(text, "ssh is disabled"):
 		return hint.Errorf("use --token-auth", "%s: %s has SSH disabled", doing, d.Hosted.Hostname)
 	case strings.Contains(text, "non-deploy key"):
@@ -226,7 +226,7 @@ func (s keys) Remove(ctx context.Context, k rest.Key) error {
 	return d.write(ctx, http.MethodDelete, d.path("keys", strconv.FormatInt(k.ID, 10)), nil, nil)
 }
 
-// request is a pull request in the API.
+// request is the API representation of a pull request.
 type request struct {
 	Number     int    `json:"number"`
 	URL        string `json:"html_url"`

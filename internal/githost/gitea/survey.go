@@ -64,7 +64,7 @@ func (d *driver) CheckChanges(_ context.Context, _ githost.Want, changes []strin
 	if d.repo == nil || d.repo.Permissions.Admin || len(changes) == 0 {
 		return nil
 	}
-	return hint.Errorf("use a token of an administrator, or omit the flags that require this",
+	return hint.Errorf("use an administrator's token, or omit the flags that require it",
 		"%s is not an administrator of %s and cannot %s", d.API.Who(), d.Name(), changes[0])
 }
 
@@ -78,8 +78,8 @@ func (d *driver) noOwner(ctx context.Context) error {
 		"organization %s does not exist on %s, or %s cannot read it", d.Hosted.Owner, d.Hosted.Hostname, d.API.Who())
 }
 
-// mayCreate returns an error if the account has no permission to create
-// repositories in the organization, nil if the token cannot read it.
+// mayCreate returns an error if the account has no permission to create repositories in the organization. It returns
+// nil if the token cannot read the permission.
 func (d *driver) mayCreate(ctx context.Context) error {
 	if d.API.Account == "" {
 		return nil
@@ -93,7 +93,7 @@ func (d *driver) mayCreate(ctx context.Context) error {
 	err := d.get(ctx, path, &may)
 	switch {
 	case rest.Denied(err) || rest.Missing(err):
-		return nil // unknown: the creation may fail
+		return nil // unknown: creating the repository may fail
 	case err != nil:
 		return d.API.Explain(ctx, "checking the permissions in organization "+d.Hosted.Owner, err)
 	case !may.Create && !may.Admin && !may.Owner:
@@ -126,7 +126,7 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, _ rest.Edits) 
 	return d.surveyBranch(ctx, want.Branch)
 }
 
-// surveyBranch returns why a push to the branch would be rejected.
+// surveyBranch returns the reason why a push to the branch would be rejected.
 func (d *driver) surveyBranch(ctx context.Context, name string) (string, error) {
 	var branch struct {
 		Protected   bool   `json:"protected"`
@@ -159,8 +159,8 @@ type rule struct {
 	Teams  []string `json:"push_whitelist_teams"`
 }
 
-// surveyRules returns why a push that creates the branch would be rejected. Only
-// administrators of the repository can read the rules.
+// surveyRules returns the reason why a push that creates the branch would be
+// rejected. Only administrators of the repository can read the rules.
 func (d *driver) surveyRules(ctx context.Context, name string) (string, error) {
 	if !d.repo.Permissions.Admin {
 		return "", nil

@@ -94,7 +94,7 @@ func surveyErrors(t *testing.T, s *server) {
 		change            func(*githost.Hosted)
 		problem           string
 	}{
-		"unknown token":                 {"alice/archived", strings.Repeat("0", 40), githost.Want{}, nil, "checking the token: " + s.Hostname + " does not accept the token (401)"},
+		"unknown token":                 {"alice/archived", strings.Repeat("0", 40), githost.Want{}, nil, "checking the token: " + s.Hostname + " rejected the token (401)"},
 		"archived":                      {"alice/archived", s.alice.Token, githost.Want{}, nil, "repository alice/archived is archived and read-only"},
 		"mirror":                        {"alice/mirror", s.alice.Token, githost.Want{}, nil, "repository alice/mirror is a mirror and read-only"},
 		"public only":                   {"alice/closed", s.Token(t, s.alice, "public-only", "write:repository"), githost.Want{}, nil, "reading repository alice/closed: the token is for public repositories only"},

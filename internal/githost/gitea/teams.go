@@ -19,7 +19,7 @@ type team struct {
 	Units      map[string]string `json:"units_map"`
 }
 
-// access returns the permission of the team for the code of its repositories.
+// access returns the team's permission for the code of its repositories.
 func (t team) access() string {
 	if code := t.Units["repo.code"]; code != "" && t.Permission != "admin" && t.Permission != "owner" {
 		return code
@@ -27,8 +27,7 @@ func (t team) access() string {
 	return t.Permission
 }
 
-// Permissions returns the permissions of teams: those of Gitea, and the
-// equivalent ones of other hosts.
+// Permissions returns the team permissions of Gitea and the equivalent names on other hosts.
 func Permissions() []string {
 	return []string{"read", "write", "admin", "pull", "triage", "push", "maintain"}
 }
@@ -39,7 +38,7 @@ var rank = map[string]int{
 }
 
 // Access implements rest.Teams. The permission of a team applies to all its repositories, so bootstrap does not
-// change it: a team with a lower permission is an error.
+// change it, and returns an error for a team with a lower permission.
 func (s teams) Access(ctx context.Context, wanted githost.Team) (had string, err error) {
 	d := s.of
 	name := strings.ToLower(wanted.Name)

@@ -40,7 +40,7 @@ func rejected(err error) error {
 	return &rest.StatusError{Code: r.Response.StatusCode, Message: strings.Join(messages, ": "), Header: r.Response.Header}
 }
 
-// get reads an object with fields that the library does not have.
+// get reads an object with fields that the library does not support.
 func (d *driver) get(ctx context.Context, path string, into any) error {
 	request, err := d.client.NewRequest(http.MethodGet, path, nil)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *driver) get(ctx context.Context, path string, into any) error {
 	return rejected(err)
 }
 
-// readAccount reads the account and the kind of the token. The token of an app has no account.
+// readAccount reads the account and the kind of the token. App tokens have no account.
 func (d *driver) readAccount(ctx context.Context) (login string, err error) {
 	user, response, err := d.client.Users.Get(ctx, "")
 	if response != nil {
@@ -63,7 +63,7 @@ func (d *driver) readAccount(ctx context.Context) (login string, err error) {
 	return user.GetLogin(), err
 }
 
-// lacksScope returns the error for a classic token without a scope.
+// lacksScope returns the error for a classic token without a required scope.
 func (d *driver) lacksScope(token token, scope, why string) error {
 	has := "no scopes"
 	if len(token.scopes) > 0 {

@@ -19,7 +19,7 @@ type branchRule struct {
 	RulesetID int64  `json:"ruleset_id"`
 }
 
-// ruleWords describe the rules that reject pushes to an existing branch.
+// ruleWords describes the rules that reject pushes to an existing branch.
 var ruleWords = map[string]string{
 	"pull_request":           "changes require a pull request",
 	"update":                 "pushes are restricted",
@@ -30,7 +30,7 @@ var ruleWords = map[string]string{
 	"code_scanning":          "code scanning is required",
 }
 
-// creationWords describe the rules that reject a push that creates the branch.
+// creationWords describes the rules that reject a push that creates the branch.
 var creationWords = map[string]string{"creation": "creation is restricted"}
 
 // branch is a branch of a repository and its protection.
@@ -41,8 +41,7 @@ type branch struct {
 	admin bool
 }
 
-// protected returns why a push to the branch would be rejected, "" if no reason is
-// known.
+// protected returns the reason why a push to the branch would be rejected, "" if no reason is known.
 func (b branch) protected(ctx context.Context) (string, error) {
 	guarded, exists, err := b.read(ctx)
 	if err != nil {
@@ -67,7 +66,7 @@ func (b branch) protected(ctx context.Context) (string, error) {
 	return strings.Join(slices.Compact(reasons), ", "), nil
 }
 
-// guardedBranch is a branch with the part of its protection that all readers see.
+// guardedBranch is a branch with the part of its protection that everyone with read access can see.
 type guardedBranch struct {
 	Protected  bool `json:"protected"`
 	Protection struct {
@@ -86,13 +85,12 @@ func (b branch) read(ctx context.Context) (found guardedBranch, exists bool, err
 	return found, err == nil, b.of.API.Explain(ctx, fmt.Sprintf("reading branch %q of %s", b.name, b.of.Hosted), err)
 }
 
-// rules returns why rulesets would reject a push, without those that the account
-// can bypass.
+// rules returns why rulesets that the account cannot bypass would reject a push.
 func (b branch) rules(ctx context.Context, words map[string]string) ([]string, error) {
 	var rules []branchRule
 	err := b.of.get(ctx, fmt.Sprintf("repos/%s/rules/branches/%s?per_page=100", b.of.Hosted, url.PathEscape(b.name)), &rules)
 	if rest.Missing(err) || rest.Denied(err) {
-		return nil, nil // older servers and some plans have no rulesets
+		return nil, nil // older servers and some plans do not support rulesets
 	}
 	if err != nil {
 		return nil, b.of.API.Explain(ctx, fmt.Sprintf("reading the rules of branch %q of %s", b.name, b.of.Hosted), err)
@@ -130,8 +128,8 @@ func (b branch) bypasses(ctx context.Context, ruleset int64) (bool, error) {
 	return found.Bypass == "always", b.of.API.Explain(ctx, "reading a ruleset of "+b.of.Hosted.String(), err)
 }
 
-// protection returns why the classic protection of a branch would reject a push.
-// Only administrators can read it, and it applies to them only if enforced.
+// protection returns why the classic protection of a branch would reject a push. Only administrators can read the
+// protection, and it applies to them only if it is enforced for administrators.
 func (b branch) protection(ctx context.Context, seen guardedBranch) ([]string, error) {
 	if !b.admin {
 		if level := seen.Protection.Checks.Enforcement; level != "" && level != "off" {
@@ -141,7 +139,7 @@ func (b branch) protection(ctx context.Context, seen guardedBranch) ([]string, e
 	}
 	p, err := call(b.of.client.Repositories.GetBranchProtection(ctx, b.of.Hosted.Owner, b.of.Hosted.Name, b.name))
 	if rest.Missing(err) || rest.Denied(err) || errors.Is(err, github.ErrBranchNotProtected) {
-		return nil, nil // only rulesets protect it, or the token cannot read the protection
+		return nil, nil // only rulesets protect the branch, or the token cannot read the protection
 	}
 	if err != nil {
 		return nil, b.of.API.Explain(ctx, fmt.Sprintf("reading the protection of branch %q of %s", b.name, b.of.Hosted), err)

@@ -41,7 +41,7 @@ func exists(edit func(*testgithost.Repository)) func(*hub) {
 var tokenRefusals = map[string]rejection{
 	"wrong token": {
 		token:   "wrong",
-		message: "checking the token: HOST does not accept the token (401)",
+		message: "checking the token: HOST rejected the token (401)",
 		hint:    "set GITHUB_TOKEN to a valid token: the current one may be wrong, expired or revoked; create one at https://HOST/settings/tokens",
 	},
 	"no scope": {
@@ -78,12 +78,12 @@ var tokenRefusals = map[string]rejection{
 		token: "classic", setup: func(h *hub) {
 			h.Limit = testgithost.GitHubLimit{Until: time.Date(2026, 11, 20, 14, 7, 0, 0, time.UTC), Times: 9}
 		},
-		message: "checking the token: HOST accepts no requests with this token until 2026-11-20T14:07:00Z: rate limit exceeded",
+		message: "checking the token: HOST rejects requests with this token until 2026-11-20T14:07:00Z: rate limit exceeded",
 		hint:    "run the command again after that time; it resumes",
 	},
 	"secondary rate limit": {
 		token: "classic", setup: func(h *hub) { h.Limit = testgithost.GitHubLimit{RetryAfter: 300, Times: 9} },
-		message: "checking the token: HOST accepts no requests with this token until 2026-11-20T13:05:00Z: rate limit exceeded",
+		message: "checking the token: HOST rejects requests with this token until 2026-11-20T13:05:00Z: rate limit exceeded",
 		hint:    "run the command again after that time; it resumes",
 	},
 }
@@ -118,7 +118,7 @@ var ownerRefusals = map[string]rejection{
 	},
 	"no member": {
 		token: "eves", setup: func(h *hub) { h.Classic("eves", "eve", "repo", "read:org") },
-		message: "eve is not a member of the organization acme, which has no repository fleet that the token can read",
+		message: "eve is not a member of the organization acme, and repository fleet does not exist or the token cannot read it",
 		hint:    "ask to be invited, or use the token of a member",
 	},
 	"pending invitation": {

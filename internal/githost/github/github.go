@@ -35,7 +35,7 @@ type (
 	requests struct{ of *driver }
 )
 
-// New returns a repository on GitHub. The client is that of a rest.Caller.
+// New returns a repository on GitHub. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) *rest.Host {
 	base := baseURL(h)
 	hub := github.NewClient(client).WithAuthToken(h.Token)
@@ -52,7 +52,7 @@ func New(h githost.Hosted, client *http.Client) *rest.Host {
 	}}
 }
 
-// baseURL returns the URL of the API of a host.
+// baseURL returns the API URL of a host.
 func baseURL(h githost.Hosted) url.URL {
 	u := url.URL{Scheme: h.Scheme, Host: h.Hostname, Path: "/api/v3/"}
 	if u.Scheme == "" {
@@ -195,7 +195,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 	return "", d.API.Explain(ctx, doing, err)
 }
 
-// Permissions are the permissions of teams, the lowest first.
+// Permissions returns the permissions of teams, the lowest first.
 func Permissions() []string { return []string{"pull", "triage", "push", "maintain", "admin"} }
 
 // highest returns the highest permission.

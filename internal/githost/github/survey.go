@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Read implements rest.Driver. It reads the account, the owner and the repository in parallel. If several fail, it
-// returns the error that causes the others.
+// Read implements rest.Driver. It reads the account, the owner and the repository in parallel. If several requests
+// fail, it returns the error that caused the others.
 func (d *driver) Read(ctx context.Context) (*rest.Properties, error) {
 	var reads sync.WaitGroup
 	var ofAccount, ofOwner, ofRepository error
@@ -84,7 +84,7 @@ func (d *driver) checkOwner() error {
 }
 
 // permissions returns the permissions of the account on the repository, nil if they
-// are unknown: there is no repository, or the token belongs to an app.
+// are unknown because there is no repository or the token belongs to an app.
 func (d *driver) permissions() map[string]bool {
 	if d.token.kind == installationToken || d.remote == nil {
 		return nil
@@ -130,7 +130,7 @@ func (d *driver) creatable(ctx context.Context) error {
 	membership, err := call(d.client.Organizations.GetOrgMembership(ctx, "", d.Hosted.Owner))
 	switch {
 	case rest.Missing(err):
-		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organization %s, which has no repository %s that the token can read", account, d.Hosted.Owner, d.Hosted.Name)
+		return hint.Errorf("ask to be invited, or use the token of a member", "%s is not a member of the organization %s, and repository %s does not exist or the token cannot read it", account, d.Hosted.Owner, d.Hosted.Name)
 	case rest.Denied(err) && !requiresSignOn(err):
 		return nil // a token without access to memberships may still create repositories
 	case err != nil:
@@ -143,8 +143,7 @@ func (d *driver) creatable(ctx context.Context) error {
 	return d.membersCreate(ctx)
 }
 
-// membersCreate returns an error if the organization is known to forbid members
-// to create repositories.
+// membersCreate returns an error if the organization is known not to allow members to create repositories.
 func (d *driver) membersCreate(ctx context.Context) error {
 	org, err := call(d.client.Organizations.Get(ctx, d.Hosted.Owner))
 	if err != nil {
@@ -196,7 +195,7 @@ func (d *driver) checkKeys(ctx context.Context) error {
 		}
 	}
 	if d.remote == nil {
-		return nil // the account that creates it is its administrator
+		return nil // the creator of a repository is its administrator
 	}
 	_, err := keys{d}.List(ctx)
 	return d.API.Explain(ctx, "listing the deploy keys of "+d.Name(), err)

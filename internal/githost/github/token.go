@@ -15,9 +15,9 @@ import (
 type tokenKind int
 
 const (
-	// fineToken has permissions, which are listed only in the response to a rejected request.
+	// fineToken is a fine-grained token. Its permissions are listed only in the response to a rejected request.
 	fineToken tokenKind = iota
-	// classicToken has scopes, which each response lists.
+	// classicToken is a classic token. Each response lists its scopes.
 	classicToken
 	// installationToken is the token of an app, such as GitHub Actions.
 	installationToken
@@ -39,7 +39,7 @@ const (
 	expirationHeader     = "Github-Authentication-Token-Expiration"
 )
 
-// readToken returns the description of a token in the headers of a response.
+// readToken reads the description of a token from response headers.
 func readToken(secret string, h http.Header) token {
 	t := token{kind: classicToken, scopes: list(h.Get(scopesHeader)), expires: expiration(h.Get(expirationHeader))}
 	if h.Values(scopesHeader) == nil {
@@ -51,8 +51,7 @@ func readToken(secret string, h http.Header) token {
 	return t
 }
 
-// expiration parses a time in either format that GitHub uses, and returns zero
-// for none.
+// expiration parses a time in one of the two formats that GitHub uses. It returns zero if there is none.
 func expiration(s string) time.Time {
 	for _, form := range []string{"2006-01-02 15:04:05 MST", "2006-01-02 15:04:05 -0700"} {
 		if at, err := time.Parse(form, s); err == nil {
@@ -67,7 +66,7 @@ func list(header string) []string {
 	return strings.FieldsFunc(header, func(r rune) bool { return r == ',' || r == ' ' })
 }
 
-// impliedScopes are the scopes that other scopes include.
+// impliedScopes maps scopes to the scopes that they include.
 var impliedScopes = map[string][]string{
 	"repo":      {"public_repo"},
 	"admin:org": {"write:org", "read:org"},
@@ -85,8 +84,8 @@ func requiresSignOn(err error) bool {
 	return errors.As(err, &e) && strings.HasPrefix(e.Header.Get(signOnHeader), "required")
 }
 
-// lacking returns an accepted scope of a rejected request if the token has none
-// of them, else "". GitHub also responds with 404 to a token without the scopes.
+// lacking returns one of the scopes that a rejected request accepts if the token has none of them, else "". GitHub
+// also responds with 404 to a token without the scopes.
 func lacking(h http.Header) string {
 	accepted, held := list(h.Get(acceptedScopesHeader)), readToken("", h)
 	if h.Values(scopesHeader) == nil || len(accepted) == 0 || slices.ContainsFunc(accepted, held.has) {

@@ -42,7 +42,7 @@ func pages[T any](list func(gitlab.ListOptions) ([]T, *gitlab.Response, error)) 
 	})
 }
 
-// account is the account of a token, and its scopes.
+// account is the account of a token, with the scopes of the token.
 type account struct {
 	id    int
 	name  string
@@ -66,7 +66,7 @@ func (d *driver) identify(ctx context.Context) error {
 		return err
 	})
 	group.Go(func() (err error) {
-		// Versions before 15.5 do not have this request, and it rejects OAuth tokens.
+		// Versions before 15.5 do not support this request, and it does not accept OAuth tokens.
 		token, err = call(d.client.PersonalAccessTokens.GetSinglePersonalAccessToken(gitlab.WithContext(gctx)))
 		if code := rest.Status(err); code == 400 || code == 403 || code == 404 || code == 405 {
 			return nil
@@ -96,7 +96,7 @@ func (d *driver) lacks(scope, doing string) error {
 		"%s: the token is missing the scope %q: it has %s", doing, scope, listed(d.account.scopes))
 }
 
-// listed returns a list for messages.
+// listed formats a list for messages.
 func listed(words []string) string {
 	if len(words) == 0 {
 		return "none"
@@ -104,7 +104,7 @@ func listed(words []string) string {
 	return strings.Join(words, ", ")
 }
 
-// group returns a group, nil if there is none that the token can read.
+// group returns a group, nil if it does not exist or the token cannot read it.
 func (d *driver) group(ctx context.Context, name string) (*gitlab.Group, error) {
 	group, err := call(d.client.Groups.GetGroup(name, &gitlab.GetGroupOptions{WithProjects: gitlab.Ptr(false)}, gitlab.WithContext(ctx)))
 	if rest.Missing(err) {
@@ -122,7 +122,7 @@ func (d *driver) isUser(ctx context.Context, name string) bool {
 	return err == nil && len(users) > 0
 }
 
-// levelIn returns the access level of the account in a group, with inherited ones.
+// levelIn returns the access level of the account in a group, including inherited access.
 func (d *driver) levelIn(ctx context.Context, group *gitlab.Group) (gitlab.AccessLevelValue, error) {
 	if d.account.admin {
 		return gitlab.AdminPermissions, nil

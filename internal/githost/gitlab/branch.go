@@ -20,8 +20,7 @@ type branch struct {
 	known bool
 }
 
-// protected returns why a push to the branch would be rejected, "" if no reason is
-// known.
+// protected returns the reason why a push to the branch would be rejected, "" if no reason is known.
 func (b branch) protected(ctx context.Context) (string, error) {
 	found, err := call(b.of.client.Branches.GetBranch(b.of.project.ID, b.name, gitlab.WithContext(ctx)))
 	switch {
@@ -53,19 +52,19 @@ func (b branch) protected(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	if allowed == "" {
-		return fmt.Sprintf("project %s protects it, and does not allow %s to push", b.of.project.PathWithNamespace, b.of.account.name), nil
+		return fmt.Sprintf("project %s does not allow %s to push", b.of.project.PathWithNamespace, b.of.account.name), nil
 	}
-	return fmt.Sprintf("project %s protects it: pushing is allowed to %s, and the role of %s is %s", b.of.project.PathWithNamespace, allowed, b.of.account.name, roleOf(b.has)), nil
+	return fmt.Sprintf("project %s allows %s to push, and the role of %s is %s", b.of.project.PathWithNamespace, allowed, b.of.account.name, roleOf(b.has)), nil
 }
 
-// pushers reports whether a rule allows the account to push, whether that is unknown,
-// and the names of the roles and accounts that it allows.
+// pushers reports whether a rule allows the account to push, or whether that is
+// unknown, and returns the names of the allowed roles and accounts.
 func (b branch) pushers(rule *gitlab.ProtectedBranch) (open, unknown bool, who string) {
 	var names []string
 	for _, access := range rule.PushAccessLevels {
 		switch {
 		case access.DeployKeyID != 0:
-			continue // of a deploy key, not of an account
+			continue // the access of a deploy key
 		case access.UserID != 0:
 			open = open || access.UserID == b.of.account.id
 		case access.GroupID != 0:

@@ -38,25 +38,25 @@ type (
 	requests struct{ of *driver }
 )
 
-// withTokens is a repository on GitLab, which can create deploy tokens. It implements githost.Tokener.
+// withTokens is a repository on GitLab. It implements githost.Tokener, because GitLab can create deploy tokens.
 type withTokens struct {
 	*rest.Host
 	driver *driver
 }
 
-// New returns a project on GitLab. The client is that of a rest.Caller.
+// New returns a project on GitLab. The client comes from a rest.Caller.
 func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	h.Owner = strings.Trim(h.Owner, "/")
 	h.Teams = slices.Clone(h.Teams)
 	for i, team := range h.Teams {
 		level := levelOf(team.Permission)
 		if level == gitlab.NoPermissions {
-			return nil, hint.Errorf("use one of "+strings.Join(Permissions()[:5], ", "), "GitLab has no permission %q for group %s", team.Permission, team.Name)
+			return nil, hint.Errorf("use one of "+strings.Join(Permissions()[:5], ", "), "invalid permission %q for GitLab group %s", team.Permission, team.Name)
 		}
 		h.Teams[i].Permission = roleOf(level)
 	}
-	// All kinds of tokens work as bearer tokens, and Go does not forward the
-	// Authorization header to another host.
+	// All kinds of tokens can be used as bearer tokens, and Go does not forward
+	// the Authorization header to another host.
 	lab, err := gitlab.NewOAuthClient(h.Token, gitlab.WithHTTPClient(client), gitlab.WithBaseURL(h.HTTPURL("/api/v4")), //nolint:staticcheck // as above
 		gitlab.WithoutRetries(), gitlab.WithCustomLimiter(unlimited{}))
 	if err != nil {
@@ -73,14 +73,13 @@ func New(h githost.Hosted, client *http.Client) (githost.Host, error) {
 	}}, d}, nil
 }
 
-// unlimited is a rate limiter without a limit: the transport handles the limits of
-// the server.
+// unlimited is a rate limiter without a limit, because the transport handles the server's rate limits.
 type unlimited struct{}
 
 // Wait implements gitlab.RateLimiter.
 func (unlimited) Wait(ctx context.Context) error { return ctx.Err() }
 
-// roles are the names of access levels, the lowest first.
+// roles lists the names of the access levels, the lowest first.
 var roles = []struct {
 	word  string
 	level gitlab.AccessLevelValue
@@ -89,13 +88,12 @@ var roles = []struct {
 	{"Maintainer", gitlab.MaintainerPermissions}, {"Owner", gitlab.OwnerPermissions}, {"Administrator", gitlab.AdminPermissions},
 }
 
-// Permissions returns the permissions of groups: the roles of GitLab, and the
-// equivalent permissions of GitHub.
+// Permissions returns the group permissions: GitLab's roles and the equivalent permissions of GitHub.
 func Permissions() []string {
 	return []string{"guest", "reporter", "developer", "maintainer", "owner", "pull", "triage", "push", "maintain", "admin"}
 }
 
-// levelOf returns the access level of a permission, 0 for an unknown one.
+// levelOf returns the access level of a permission, 0 for unknown permissions.
 func levelOf(permission string) gitlab.AccessLevelValue {
 	i := slices.Index(Permissions(), strings.ToLower(permission))
 	if i < 0 {
@@ -134,7 +132,7 @@ func (d *driver) use(p *gitlab.Project) *rest.Properties {
 	}
 }
 
-// SSHAddress implements rest.Driver. Only the URLs of projects have the SSH host.
+// SSHAddress implements rest.Driver. Only project URLs contain the SSH host.
 func (d *driver) SSHAddress(ctx context.Context) (string, error) {
 	options := &gitlab.ListProjectsOptions{ListOptions: gitlab.ListOptions{PerPage: 1}, Simple: gitlab.Ptr(true)}
 	others, err := call(d.client.Projects.ListProjects(options, gitlab.WithContext(ctx)))
@@ -180,7 +178,7 @@ func (d *driver) Edit(ctx context.Context, edits rest.Edits) (*rest.Properties, 
 // List implements rest.Keys.
 func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	d := s.of
-	var now time.Time // of GitLab, which decides whether a key has expired
+	var now time.Time // GitLab's clock, by which keys expire
 	present, err := pages(func(page gitlab.ListOptions) ([]*gitlab.ProjectDeployKey, *gitlab.Response, error) {
 		options := gitlab.ListProjectDeployKeysOptions(page)
 		keys, response, err := d.client.DeployKeys.ListProjectDeployKeys(d.project.ID, &options, gitlab.WithContext(ctx))
@@ -199,8 +197,8 @@ func (s keys) List(ctx context.Context) ([]rest.Key, error) {
 	return all, err
 }
 
-// Add implements rest.Keys. GitLab has one object for a key that several projects use: a key of another project of
-// the account is enabled for this one.
+// Add implements rest.Keys. GitLab has a single object for a key that several projects use, so a key that another
+// project of the account already uses is enabled for this project.
 func (s keys) Add(ctx context.Context, title, public string) error {
 	d := s.of
 	options := &gitlab.AddDeployKeyOptions{Title: &title, Key: &public, CanPush: &d.Hosted.ReadWriteKey}
@@ -268,7 +266,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 		return "", hint.Errorf("check --team, and use full paths of subgroups, as in acme/platform",
 			"group %s not found, or the token of %s cannot read it", team.Name, d.account.name)
 	case strings.HasPrefix(strings.ToLower(d.Hosted.Owner)+"/", strings.ToLower(group.FullPath)+"/"):
-		return "", hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members have access already", group.FullPath)
+		return "", hint.Errorf("omit --team="+team.Name, "the project is in group %s, whose members already have access", group.FullPath)
 	case d.project == nil && d.namespace != nil && d.namespace.ShareWithGroupLock:
 		return "", hint.Errorf("omit --team, or ask an owner of the group to allow sharing", "group %s does not allow sharing projects with other groups", d.namespace.FullPath)
 	case d.project == nil:
@@ -283,7 +281,7 @@ func (s teams) Access(ctx context.Context, team githost.Team) (string, error) {
 }
 
 // Grant implements rest.Teams. The API cannot change an access level, so a group
-// with another level briefly loses access.
+// with a different level briefly loses access.
 func (s teams) Grant(ctx context.Context, team githost.Team, had string) error {
 	d := s.of
 	group, err := d.group(ctx, team.Name)

@@ -64,7 +64,7 @@ func TestGitLabSurveyErrors(t *testing.T) {
 	}{
 		"unknown token": {
 			"", func(h *githost.Hosted) { h.Token = "unknown" }, push,
-			"reading the account of the token: HOST does not accept the token (401)", "GITLAB_TOKEN",
+			"reading the account of the token: HOST rejected the token (401)", "GITLAB_TOKEN",
 		},
 		"expired token": {
 			"", func(h *githost.Hosted) { h.Token = "alice-old" }, push, "reading the account of the token: the token has expired", "create a new one",
@@ -178,7 +178,7 @@ func TestGitLabSurveyErrors(t *testing.T) {
 			"project acme/platform/fleet", func(h *githost.Hosted) {
 				h.Owner, h.Teams = "acme/platform", []githost.Team{{Name: "acme", Permission: "maintain"}}
 			}, push,
-			"the project is in group acme, whose members have access already", "omit --team=acme",
+			"the project is in group acme, whose members already have access", "omit --team=acme",
 		},
 		"shares locked": {
 			"", func(h *githost.Hosted) {
@@ -324,12 +324,12 @@ func TestGitLabProtected(t *testing.T) {
 		empty             bool
 	}{
 		"open":               {"bob-api", "", "", false},
-		"maintainers":        {"bob-api", "main maintainer", "project acme/fleet protects it: pushing is allowed to Maintainers, and the role of bob is Developer", false},
+		"maintainers":        {"bob-api", "main maintainer", "project acme/fleet allows Maintainers to push, and the role of bob is Developer", false},
 		"maintainer":         {"alice-api", "main maintainer", "", false},
 		"administrator":      {"root-api", "main maintainer", "", false},
 		"developers":         {"bob-api", "main developer", "", false},
-		"no one":             {"alice-api", "main noone", "project acme/fleet protects it: pushing is allowed to no one, and the role of alice is Owner", false},
-		"no branch yet":      {"bob-api", "m*n maintainer", "project acme/fleet protects it: pushing is allowed to Maintainers, and the role of bob is Developer", true},
+		"no one":             {"alice-api", "main noone", "project acme/fleet allows no one to push, and the role of alice is Owner", false},
+		"no branch yet":      {"bob-api", "m*n maintainer", "project acme/fleet allows Maintainers to push, and the role of bob is Developer", true},
 		"none, another rule": {"bob-api", "release/* maintainer", "", true},
 		"none, let in":       {"alice-api", "* maintainer", "", true},
 	} {

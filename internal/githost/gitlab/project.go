@@ -41,8 +41,8 @@ func (d *driver) CheckUse(ctx context.Context, want githost.Want, edits rest.Edi
 	return branch{d, want.Branch, has, known}.protected(ctx)
 }
 
-// level returns the access level of the account in the project. It is unknown if a
-// shared group grants it and an older GitLab does not report it.
+// level returns the access level of the account in the project. It is unknown if the level is granted by a shared
+// group, which older versions of GitLab do not report.
 func (d *driver) level(ctx context.Context) (level gitlab.AccessLevelValue, known bool, err error) {
 	if d.account.admin {
 		return gitlab.AdminPermissions, true, nil

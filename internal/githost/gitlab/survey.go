@@ -54,7 +54,7 @@ func (d *driver) CheckCreate(ctx context.Context, want githost.Want) (protected 
 	if err != nil || has >= gitlab.MaintainerPermissions {
 		return "", err
 	}
-	// The creator of a project has the same role in it as in the group.
+	// The creator of a project has the same role in the project as in the group.
 	if err := d.suffices(has, want, rest.Edits{}); err != nil {
 		return "", err
 	}
@@ -66,7 +66,7 @@ func (d *driver) CheckCreate(ctx context.Context, want githost.Want) (protected 
 }
 
 // fullyProtects reports whether a group protects the default branch of new projects
-// from the first push of developers.
+// even against the first push by a developer.
 func fullyProtects(group *gitlab.Group) bool {
 	if d := group.DefaultBranchProtectionDefaults; d != nil {
 		return !d.DeveloperCanInitialPush && len(d.AllowedToPush) > 0 && !slices.ContainsFunc(d.AllowedToPush, func(a *gitlab.GroupAccessLevel) bool {
@@ -107,7 +107,7 @@ func openness(v gitlab.VisibilityValue) int {
 	return slices.Index([]gitlab.VisibilityValue{gitlab.PrivateVisibility, gitlab.InternalVisibility, gitlab.PublicVisibility}, v)
 }
 
-// surveyPersonal returns an error if the project of a user cannot be created.
+// surveyPersonal returns an error if a user's project cannot be created.
 func (d *driver) surveyPersonal(ctx context.Context) error {
 	if strings.EqualFold(d.Hosted.Owner, d.account.name) {
 		return nil

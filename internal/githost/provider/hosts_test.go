@@ -180,12 +180,12 @@ func TestRejections(t *testing.T) {
 		// for a host is the one of all.
 		message, hint string
 	}{
-		"rate limit":          {429, []string{"Retry-After", "1800"}, "{}", "accepts no requests with this token until 2026-11-20T12:30:00Z: rate limit exceeded", "run the command again after that time; it resumes"},
+		"rate limit":          {429, []string{"Retry-After", "1800"}, "{}", "rejects requests with this token until 2026-11-20T12:30:00Z: rate limit exceeded", "run the command again after that time; it resumes"},
 		"rate limit, no time": {429, nil, "{}", "until 2026-11-20T12:01:00Z: rate limit exceeded", "run the command again after that time; it resumes"},
 		"secondary limit":     {403, []string{"Retry-After", "1800"}, `{"message": "You have exceeded a secondary rate limit"}`, "until 2026-11-20T12:30:00Z: rate limit exceeded", "run the command again after that time"},
 		"used limit":          {403, []string{"X-RateLimit-Remaining", "0", "X-RateLimit-Reset", "1795177800"}, "{}", "rate limit exceeded", "run the command again after that time"},
 		"other 403":           {403, []string{"X-RateLimit-Remaining", "12"}, `{"message": "no t0k3n"}`, "", ""},
-		"invalid token":       {401, nil, `{"message": "401 Unauthorized"}`, "does not accept the token", ""},
+		"invalid token":       {401, nil, `{"message": "401 Unauthorized"}`, "rejected the token", ""},
 		"server error":        {500, nil, "<html>t0k3n</html>", "responded with 500 Internal Server Error", "try again later"},
 		"maintenance":         {503, nil, "<html>t0k3n</html>", "responded with 503 Service Unavailable", "try again later"},
 		"not found":           {404, nil, "<html>t0k3n</html>", "", ""},

@@ -1,4 +1,4 @@
-// Package provider lists the Git hosts with an API. The packages of the hosts implement them.
+// Package provider lists the Git hosts with an API, each of which has its own package.
 package provider
 
 import (
@@ -15,12 +15,12 @@ import (
 
 // Host is a kind of Git host that bootstrap supports.
 type Host struct {
-	// Permissions are the permissions of teams.
+	// Permissions lists the permissions that teams can have.
 	Permissions []string
 	open        func(githost.Hosted, *http.Client) (githost.Host, error)
 }
 
-// Hosts returns the kinds of Git hosts that bootstrap supports, by the names of package ci.
+// Hosts returns the kinds of Git hosts that bootstrap supports, keyed by their names in package ci.
 func Hosts() map[string]Host {
 	return map[string]Host{
 		ci.GitHub:          {github.Permissions(), host(github.New)},
@@ -35,12 +35,12 @@ func host(open func(githost.Hosted, *http.Client) *rest.Host) func(githost.Hoste
 	return func(h githost.Hosted, client *http.Client) (githost.Host, error) { return open(h, client), nil }
 }
 
-// Open returns a repository. The client is that of a rest.Caller.
+// Open returns a repository. The client comes from a rest.Caller.
 func (h Host) Open(hosted githost.Hosted, client *http.Client) (githost.Host, error) {
 	return h.open(hosted, client)
 }
 
-// OpenPull returns the pull request with a number on a kind of [githost.PullRequestHosts].
+// OpenPull returns the pull request with a number on a host of one of the kinds in [githost.PullRequestHosts].
 func OpenPull(kind string, h githost.Hosted, number int, client *http.Client) githost.PullRequest {
 	host := githost.PullRequestHosts()[kind]
 	api := &rest.API{

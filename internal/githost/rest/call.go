@@ -24,7 +24,7 @@ type Client struct {
 	Address string
 	// Token is masked in messages.
 	Token string
-	// Authorize sets the headers of a request; nil for a bearer token.
+	// Authorize sets the authorization headers of a request. If it is nil, Token is sent as a bearer token.
 	Authorize func(*http.Request)
 }
 
@@ -33,9 +33,8 @@ func NewClient(client *http.Client, h githost.Hosted, path string) *Client {
 	return &Client{HTTP: client, Address: strings.TrimSuffix(h.HTTPURL(path), "/"), Token: h.Token}
 }
 
-// Call sends a request and decodes the response into out. The parts of path are
-// escaped; in and out may be nil. The error is a *StatusError if the host
-// rejects the request.
+// Call sends a request and decodes the response into out. The parts of path are escaped; in and out may be nil. It
+// returns a *StatusError if the host rejects the request.
 func (c *Client) Call(ctx context.Context, method, path string, query url.Values, in, out any) (http.Header, error) {
 	r, err := c.request(ctx, method, path, query, in)
 	if err != nil {
@@ -87,7 +86,7 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	return r, nil
 }
 
-// Pages calls read with the number of each page, from first, until next is not after it.
+// Pages calls read for each page, starting with first, until read returns no later page as next.
 func Pages[T any](first int, read func(page int) (some []T, next int, err error)) ([]T, error) {
 	var all []T
 	for page := first; ; {
@@ -109,7 +108,7 @@ type StatusError struct {
 	// Message is the host's message without credentials, "" for none.
 	Message string
 	Header  http.Header
-	// Body is the response, for the fields that only one host has.
+	// Body is the response, from which packages of single hosts read further fields.
 	Body []byte
 }
 
@@ -125,7 +124,7 @@ func (e *StatusError) Error() string {
 	return e.Message
 }
 
-// Status returns the HTTP status of a request that a host rejected, 0 for other errors.
+// Status returns the HTTP status with which a host rejected a request, 0 for other errors.
 func Status(err error) int {
 	if rejected := (*StatusError)(nil); errors.As(err, &rejected) {
 		return rejected.Code
@@ -141,14 +140,14 @@ func Message(err error) string {
 	return ""
 }
 
-// Missing reports whether a host rejected a request because an object does not exist, or may not be read.
+// Missing reports whether a host rejected a request because an object does not exist or the token may not read it.
 func Missing(err error) bool { return Status(err) == http.StatusNotFound }
 
 // Denied reports whether a host rejected a request because of missing permissions.
 func Denied(err error) bool { return Status(err) == http.StatusForbidden }
 
-// Exists reports whether a host rejected the creation of an object because it exists. GitHub responds with 422, and
-// most versions of GitLab with 400.
+// Exists reports whether a host rejected the creation of an object because the object already exists. GitHub
+// responds with 422, and most versions of GitLab with 400.
 func Exists(err error) bool {
 	switch Status(err) {
 	case http.StatusConflict:
@@ -159,7 +158,8 @@ func Exists(err error) bool {
 	return false
 }
 
-// message returns the message in the body of any host as one line, "" for none, such as for the page of a proxy.
+// message returns the message in the response body of any host as one line. It returns "" if there is none, for
+// example in the error page of a proxy.
 func message(body []byte) string {
 	var rejected struct {
 		Message     any    `json:"message"`

@@ -1,6 +1,6 @@
-// Package rest implements the common parts of the Git hosts with an API: the HTTP client, the causes of failures
-// with their remedies, the procedure of a bootstrap ([Host]) and the comments of pull requests ([Pull]). [Driver],
-// [Keys], [Teams], [Requests] and [Notes] define the parts that differ between hosts.
+// Package rest implements the common parts of the Git hosts with an API: the HTTP client, error messages with
+// hints, the bootstrap procedure ([Host]) and pull request comments ([Pull]). [Driver], [Keys], [Teams],
+// [Requests] and [Notes] define the parts that differ between hosts.
 package rest
 
 import (
@@ -16,12 +16,13 @@ import (
 )
 
 const (
-	// responseTimeout is the maximum time until the header of a response, and requestTimeout that of a request with
-	// redirects, retries and the body.
+	// responseTimeout is the maximum time until the response headers, and requestTimeout the maximum time of a
+	// request including redirects, retries and the body.
 	responseTimeout, requestTimeout = 30 * time.Second, 2 * time.Minute
-	// maxRateLimitWait is the longest wait for a rate limit; a longer one is an error.
+	// maxRateLimitWait is the longest time to wait for a rate limit. If the host requires a longer wait, the request
+	// fails.
 	maxRateLimitWait = 30 * time.Second
-	// maxAttempts is the maximum number of attempts of a request, and retryDelay the time between two attempts.
+	// maxAttempts is the maximum number of attempts per request, and retryDelay the time between two attempts.
 	maxAttempts, retryDelay = 3, time.Second
 	// maxResponse is the maximum size of a response in bytes, and maxRequests limits the requests of a client and thus
 	// the pages of a list.
@@ -34,15 +35,15 @@ type Caller struct {
 	UserAgent string
 	// Now is the clock.
 	Now func() time.Time
-	// Waiting reports waits for rate limits.
+	// Waiting receives a message before each wait for a rate limit.
 	Waiting func(format string, args ...any)
 	// Sleep replaces web.Sleep in tests.
 	Sleep func(context.Context, time.Duration) error
 }
 
-// Client returns the HTTP client for a host. It trusts the host's CA certificates in addition to those of the system,
-// does not follow redirects to another host, which would receive the credentials, waits for short rate limits and
-// returns a [RateLimitError] for others. It adds no credentials.
+// Client returns the HTTP client for a host. It trusts the host's CA certificates in addition to the system's, and
+// does not follow redirects to another host, which would receive the credentials. It waits for short rate limits and
+// returns a [RateLimitError] for longer ones. It adds no credentials.
 func (c Caller) Client(h githost.Hosted) (*http.Client, error) {
 	client, err := web.Client{
 		Server:    web.Server{Name: h.Hostname, CA: h.CABundle, SystemCA: true, ResponseTimeout: responseTimeout},
@@ -62,7 +63,7 @@ func (c Caller) Client(h githost.Hosted) (*http.Client, error) {
 	return client, nil
 }
 
-// plan waits for rate limits, and repeats requests without side effects while the host is unavailable.
+// plan waits for rate limits, and retries requests without side effects while the host is unavailable.
 func (c Caller) plan(host string, r *http.Request) web.Decide {
 	attempts := 0
 	return func(response *http.Response, err error) web.Step {
@@ -95,11 +96,11 @@ type RateLimitError struct {
 }
 
 func (e *RateLimitError) Error() string {
-	return fmt.Sprintf("%s accepts no requests with this token until %s: rate limit exceeded", e.Host, e.Until.UTC().Format(time.RFC3339))
+	return fmt.Sprintf("%s rejects requests with this token until %s: rate limit exceeded", e.Host, e.Until.UTC().Format(time.RFC3339))
 }
 
-// limited returns the rate limit of a response, nil for none. Hosts respond with
-// 429, GitHub also with 403.
+// limited returns the error for a response to a rate-limited request, nil for
+// others. Hosts respond with 429, and GitHub also with 403.
 func (c Caller) limited(host string, response *http.Response) *RateLimitError {
 	h := response.Header
 	used := h.Get("X-RateLimit-Remaining") == "0" || h.Get("RateLimit-Remaining") == "0"
@@ -115,7 +116,7 @@ func (c Caller) limited(host string, response *http.Response) *RateLimitError {
 		}
 	}
 	if !known {
-		until = now.Add(time.Minute) // the default of the hosts
+		until = now.Add(time.Minute) // the hosts' default
 	}
 	return &RateLimitError{Host: host, Until: until, wait: max(until.Sub(now), retryDelay)}
 }

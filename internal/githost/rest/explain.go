@@ -19,30 +19,31 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// API describes the API of a host and the token, for the remedies of failed requests.
+// API describes the API of a host and the token, for the error hints of failed requests.
 type API struct {
 	Hosted githost.Hosted
 	// Name is the name of the product.
 	Name string
-	// Account is the account of the token, "" if unknown, and Expires is when the token expires, zero if unknown.
+	// Account is the account of the token, "" if unknown, and Expires the expiration time of the token, zero if
+	// unknown.
 	Account string
 	Expires time.Time
-	// Variable is the environment variable with the token, and Tokens the path of the web page that creates one.
+	// Variable is the environment variable with the token, and Tokens the path of the web page for creating tokens.
 	Variable, Tokens string
-	// Denied is the remedy for missing permissions, and Rejected the one for other requests that the host rejects.
+	// Denied is the hint for missing permissions, and Rejected the hint for other rejected requests.
 	Denied, Rejected string
 	// Cause returns the error for responses specific to this host, nil for others. It may be nil.
 	Cause func(doing string, e *StatusError) error
 }
 
-// Who returns the account for messages.
+// Who returns the account name for messages.
 func (a *API) Who() string { return cmp.Or(a.Account, "the token's account") }
 
-// TokenPage returns the address of the web page that creates tokens.
+// TokenPage returns the address of the web page for creating tokens.
 func (a *API) TokenPage() string { return a.Hosted.HTTPURL(a.Tokens) }
 
-// Explain returns the error of a failed request with its remedy, nil for nil. It is the only place with the causes of
-// failures that hosts have in common.
+// Explain returns the error of a failed request with a hint, nil for nil. It is the only place that handles the
+// failures common to all hosts.
 func (a *API) Explain(ctx context.Context, doing string, err error) error {
 	var known *hint.Error
 	var denied *githost.DeniedError
@@ -82,7 +83,7 @@ func (a *API) rejection(doing string, e *StatusError) error {
 		if a.Tokens != "" {
 			remedy += "; create one at " + a.TokenPage()
 		}
-		return &githost.DeniedError{Err: hint.Errorf(remedy, "%s: %s does not accept the token (401)", doing, host)}
+		return &githost.DeniedError{Err: hint.Errorf(remedy, "%s: %s rejected the token (401)", doing, host)}
 	case e.Code == http.StatusForbidden, e.Code == http.StatusNotFound:
 		return a.NoPermission(doing, e)
 	case e.Message == "":
@@ -103,7 +104,7 @@ func (a *API) NoPermission(doing string, e *StatusError) error {
 	return &githost.DeniedError{Err: hint.Errorf(a.Denied, "%s: %s (%d)%s", doing, fact, e.Code, a.detail(e))}
 }
 
-// detail returns the message of the host after a colon, "" for none.
+// detail returns a colon and the host's message, "" for none.
 func (a *API) detail(e *StatusError) string {
 	if e.Message == "" {
 		return ""
@@ -111,12 +112,12 @@ func (a *API) detail(e *StatusError) string {
 	return ": " + redact.Text(e.Message, a.Hosted.Token)
 }
 
-// checkHost is the remedy for a host whose responses are not from the API.
+// checkHost is the hint for a host that does not respond like the API.
 func (a *API) checkHost() string {
 	return fmt.Sprintf("check %s: use the hostname of a %s server, with its base path if it has one", a.Hosted.HostnameFlag(), a.Name)
 }
 
-// connection explains a request without a usable response, nil for other errors.
+// connection explains the error of a request without a usable response. It returns nil for other errors.
 func (a *API) connection(ctx context.Context, doing string, err error) error {
 	var limit *RateLimitError
 	var excess *excessError

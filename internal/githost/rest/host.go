@@ -11,10 +11,11 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Driver has the operations of a host on a repository. Its errors, and those of Keys, Teams and Requests, are explained
-// by Host, unless they have a remedy.
+// Driver defines a host's operations on a repository. Host adds a hint to errors of Driver, Keys, Teams and Requests
+// that have none.
 type Driver interface {
-	// Read reads the account of the token and the repository, nil if there is none that the token can read.
+	// Read reads the account of the token and the repository. It returns nil if the repository does not exist or the
+	// token cannot read it.
 	Read(ctx context.Context) (*Properties, error)
 	// Name returns the full name of the repository for messages, and Planned the repository that Create will create. Both
 	// require Read.
@@ -24,62 +25,62 @@ type Driver interface {
 	// reject the first push.
 	CheckCreate(ctx context.Context, want githost.Want) (protected string, err error)
 	// CheckUse returns an error if the repository cannot be used, and the reason why the host would reject a push to
-	// the branch. --reconcile requires the edits.
+	// the branch. edits are the changes that --reconcile requires.
 	CheckUse(ctx context.Context, want githost.Want, edits Edits) (protected string, err error)
 	// CheckChanges returns an error if the token has no permission for the changes or the deploy key.
 	CheckChanges(ctx context.Context, want githost.Want, changes []string) error
-	// SSHAddress returns the SSH URL of any repository, "" if there is none.
+	// SSHAddress returns the SSH URL of any repository on the host, "" if there is none.
 	SSHAddress(ctx context.Context) (string, error)
 
 	Create(ctx context.Context) (*Properties, error)
 	Edit(ctx context.Context, edits Edits) (*Properties, error)
 }
 
-// Keys are the deploy keys of the repository of a Driver.
+// Keys manages the deploy keys of a Driver's repository.
 type Keys interface {
 	List(ctx context.Context) ([]Key, error)
 	Add(ctx context.Context, title, public string) error
 	Remove(ctx context.Context, key Key) error
 }
 
-// Teams have access to the repository of a Driver.
+// Teams manages the access of teams to a Driver's repository.
 type Teams interface {
-	// Access returns the permission of a team, "" for none, in the terms of [githost.Team].
+	// Access returns the permission of a team as in [githost.Team], "" for none.
 	Access(ctx context.Context, team githost.Team) (string, error)
-	// Grant grants a team access. had is its current permission.
+	// Grant grants a team access. had is the current permission of the team.
 	Grant(ctx context.Context, team githost.Team, had string) error
 }
 
-// Requests are the pull requests of the repository of a Driver.
+// Requests manages the pull requests of a Driver's repository.
 type Requests interface {
 	// Find returns the open pull request of a change, with the number 0 if there is none.
 	Find(ctx context.Context, change githost.Change) (githost.Request, error)
 	Open(ctx context.Context, change githost.Change) (githost.Request, error)
 }
 
-// Properties is a repository as its host describes it.
+// Properties describes a repository on its host.
 type Properties struct {
-	// Path is the path of its HTTP and SSH URLs, without .git.
+	// Path is the path of the HTTP and SSH URLs, without .git.
 	Path string
-	// HTTPPath is the path of its HTTP URL, if it is not Path with .git.
+	// HTTPPath is the path of the HTTP URL if it differs from Path with .git.
 	HTTPPath string
-	// SSH is its SSH URL, from which the user and the host are taken, "" if unknown.
+	// SSH is the SSH URL, which provides the SSH user and host, "" if unknown.
 	SSH                     string
 	Visibility, Description string
 	Branch                  string
 }
 
-// Edits are changes of the settings of a repository, "" for no change.
+// Edits contains the repository settings to change, "" for no change.
 type Edits struct{ Visibility, Description string }
 
-// Words are the terms of a host in messages.
+// Words contains the terms of a host for messages.
 type Words struct {
-	// Repository is a repository, and Request a pull request.
+	// Repository is the term for a repository, and Request the term for a pull request.
 	Repository, Request string
-	// Grant and Regrant describe changes of the access of a team, with its name, the permission, the repository and the
-	// current permission.
+	// Grant and Regrant are templates that describe a change of a team's access: TEAM, PERMISSION, REPOSITORY and HAD,
+	// the current permission, are replaced.
 	Grant, Regrant string
-	// UniqueTitles is set if two keys of a repository cannot have the same title.
+	// UniqueTitles is set if the keys of a repository must have different titles.
 	UniqueTitles bool
 }
 
@@ -137,10 +138,10 @@ func (h *Host) Survey(ctx context.Context, want githost.Want) (githost.Survey, e
 	return survey, nil
 }
 
-// repository returns the repository for messages.
+// repository returns the name of the repository for messages.
 func (h *Host) repository() string { return h.Words.Repository + " " + h.API.Hosted.String() }
 
-// reconcile sets the edits that --reconcile requires, and returns their descriptions.
+// reconcile determines the edits that --reconcile requires, and returns descriptions of them.
 func (h *Host) reconcile() (changes []string) {
 	wanted, name := h.API.Hosted, h.Words.Repository+" "+h.Driver.Name()
 	if !wanted.Reconcile {
@@ -157,8 +158,8 @@ func (h *Host) reconcile() (changes []string) {
 	return changes
 }
 
-// surveyTeams sets the grants of the teams, and adds their descriptions to the changes. A permission that a team has
-// changes only with --reconcile.
+// surveyTeams determines the permissions to grant to teams, and adds their descriptions to the changes. The current
+// permission of a team is changed only with --reconcile.
 func (h *Host) surveyTeams(ctx context.Context, changes []string) ([]string, error) {
 	for _, team := range h.API.Hosted.Teams {
 		had, err := h.Teams.Access(ctx, team)
@@ -179,7 +180,7 @@ func (h *Host) surveyTeams(ctx context.Context, changes []string) ([]string, err
 }
 
 // Ensure implements githost.Host. It creates the repository without a commit: the first
-// push creates the branch, which becomes the default one.
+// push creates the branch, which becomes the default branch.
 func (h *Host) Ensure(ctx context.Context) (githost.Repository, error) {
 	if h.found == nil {
 		if err := h.create(ctx); err != nil {
@@ -209,7 +210,7 @@ func (h *Host) create(ctx context.Context) error {
 		h.found = created
 		return h.API.Explain(ctx, doing, err)
 	}
-	// Another client created it, or an earlier request of this run whose response was lost.
+	// The repository was created by another client, or by an earlier request of this run whose response was lost.
 	if h.found, err = h.Driver.Read(ctx); err == nil && h.found == nil {
 		err = hint.Errorf("set another --repository, or use a token with access to the "+h.Words.Repository,
 			"%s: the name is taken by a %s that the token cannot read", doing, h.Words.Repository)
@@ -242,9 +243,8 @@ func (h *Host) describe() githost.Repository {
 	return r
 }
 
-// sshLogin returns the user and the host of an SSH address in either form,
-// ssh://git@host:port/path or git@host:path. The host has the port if it is not
-// the default one.
+// sshLogin returns the user and the host of an SSH address in either form, ssh://git@host:port/path or git@host:path.
+// The host includes a port that is not the default port.
 func sshLogin(address string) (user, host string) {
 	if u, err := url.Parse(address); err == nil && u.Scheme == "ssh" {
 		return u.User.Username(), strings.TrimSuffix(u.Host, ":22")
@@ -269,7 +269,7 @@ func (h *Host) RequestChange(ctx context.Context, change githost.Change) (githos
 		opened.Opened = true
 		return opened, nil
 	}
-	if Exists(err) { // opened in the meantime, or by a request whose response was lost
+	if Exists(err) { // opened in the meantime, possibly by a request whose response was lost
 		if found, findErr := h.Requests.Find(ctx, change); findErr != nil || found.Number != 0 {
 			return found, h.API.Explain(ctx, doing, findErr)
 		}

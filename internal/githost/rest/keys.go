@@ -19,15 +19,14 @@ type Key struct {
 	Expired bool
 }
 
-// KeyPermitter is implemented by Keys that can change the permission of a key. On other hosts, a key with another
-// permission is removed and added again.
+// KeyPermitter is implemented by Keys that can change the permission of a key. On other hosts, a key with a
+// different permission is removed and added again.
 type KeyPermitter interface {
 	Permit(ctx context.Context, key Key) error
 }
 
-// DeployKey implements githost.Host. It adds the key before it removes others,
-// so that the cluster always has a key with access. A repository cannot have
-// the same key twice, so an existing copy is changed or removed first.
+// DeployKey implements githost.Host. It adds the key before it removes others, so that the cluster always has a key
+// with access. A repository cannot contain the same key twice, so an existing copy is changed or removed first.
 func (h *Host) DeployKey(ctx context.Context, key githost.DeployKey) error {
 	present, err := h.Keys.List(ctx)
 	if err != nil {
@@ -69,7 +68,7 @@ func (h *Host) DeployKey(ctx context.Context, key githost.DeployKey) error {
 	return nil
 }
 
-// addKey adds a key. If titles are unique, it appends a number to the title of a key that replaces another one.
+// addKey adds a key. If titles must be unique, it appends a number to the title of a key that replaces another one.
 func (h *Host) addKey(ctx context.Context, key githost.DeployKey, titles map[string]bool) error {
 	title := key.Title
 	for n := 2; h.Words.UniqueTitles && titles[title]; n++ {
@@ -88,7 +87,7 @@ func (h *Host) removeKey(ctx context.Context, key Key) error {
 	return h.API.Explain(ctx, fmt.Sprintf("removing the deploy key %q of %s", key.Title, h.Driver.Name()), err)
 }
 
-// titled reports whether a title matches, with a number if titles are unique.
+// titled reports whether a key has the given title, possibly followed by a number if titles must be unique.
 func (h *Host) titled(title, wanted string) bool {
 	rest, same := strings.CutPrefix(title, wanted)
 	if !same || rest == "" || !h.Words.UniqueTitles {

@@ -20,18 +20,19 @@ type Pull struct {
 	Notes  Notes
 }
 
-// Notes defines how the comments of a host differ from others.
+// Notes defines the host-specific parts of the comment API.
 type Notes struct {
-	// Path is the path of the comments, and One that of a comment without its ID.
+	// Path is the path of the comment list, and One the path of a single comment without its ID.
 	Path, One string
 	// Edit is the method that edits a comment, and Body returns the body of a request with a comment.
 	Edit string
 	Body func(text string) map[string]any
 	// Versioned is set if a request that changes a comment requires its version.
 	Versioned bool
-	// List returns a page of comments, from 1, and the next one. A comment may be in the list several times.
+	// List returns a page of comments and the number of the next page. Pages are counted from 1. The list may contain
+	// a comment several times.
 	List func(ctx context.Context, page int) (some []Note, next int, err error)
-	// Author returns the author of a comment, and Link its web page, which some responses do not have.
+	// Author returns the author of a comment, and Link its web page, which some responses do not include.
 	Author func(Note) githost.Author
 	Link   func(id int64) string
 	// Account returns the account of the token.
@@ -71,7 +72,7 @@ type User struct {
 	UUID string `json:"uuid"`
 }
 
-// Numbered returns the author with the ID of a user.
+// Numbered returns an author that is identified by the user's ID.
 func (u User) Numbered() githost.Author {
 	return githost.Author{ID: strconv.FormatInt(u.ID, 10), Bot: u.Type == "Bot"}
 }
@@ -86,9 +87,8 @@ func (p *Pull) comment(n Note) githost.Comment {
 	return c
 }
 
-// CommentPage is the number of comments in a page. maxCommentPages bounds the
-// pages, because a host may return them without end. It is lower than
-// maxRequests, because a page may have megabytes of comments.
+// CommentPage is the number of comments in a page. maxCommentPages limits the number of pages, because a host may
+// return pages without end. It is lower than maxRequests, because a page may contain megabytes of comments.
 const (
 	CommentPage     = 100
 	maxCommentPages = 200
@@ -150,7 +150,7 @@ func (p *Pull) DeleteComment(ctx context.Context, c githost.Comment) error {
 	return p.changed(ctx, "deleting a comment", err)
 }
 
-// changed returns the error of a request that changes a comment.
+// changed returns the error for a failed request that changes a comment.
 func (p *Pull) changed(ctx context.Context, doing string, err error) error {
 	switch Status(err) {
 	case http.StatusNotFound, http.StatusGone:
@@ -175,7 +175,8 @@ func (c *Client) CurrentUser(ctx context.Context) (User, error) {
 	return user, err
 }
 
-// HubNotes returns the comments and statuses of GitHub and Gitea, whose APIs are the same. A page has all comments.
+// HubNotes returns the Notes of GitHub and Gitea, whose APIs for comments and statuses are the same. A page contains
+// all comments.
 func HubNotes(c *Client, h githost.Hosted, number int) Notes {
 	repository := "/repos/" + h.Owner + "/" + h.Name
 	path := fmt.Sprintf("%s/issues/%d/comments", repository, number)

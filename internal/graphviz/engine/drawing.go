@@ -8,7 +8,7 @@ import (
 	"github.com/fluxkit/flux/internal/graphviz"
 )
 
-// drawing is the part of the JSON output of Graphviz that has positions. Its origin is the lower left corner.
+// drawing is the part of Graphviz's JSON output that contains positions. Its origin is the lower left corner.
 type drawing struct {
 	Draw  []operation `json:"_draw_"`
 	Nodes []object    `json:"objects"`
@@ -23,13 +23,13 @@ type object struct {
 	Head []operation `json:"_hdraw_"`
 }
 
-// operation draws a polygon (p, or P with a filling) or Bézier curves (b).
+// operation draws a polygon (p, or P if it is filled) or Bézier curves (b).
 type operation struct {
 	Op     string       `json:"op"`
 	Points [][2]float64 `json:"points"`
 }
 
-// parse returns the positions in the JSON output of Graphviz.
+// parse returns the positions in Graphviz's JSON output.
 func parse(output []byte, g graphviz.Graph) (graphviz.Layout, error) {
 	var d drawing
 	if err := json.Unmarshal(output, &d); err != nil {

@@ -1,4 +1,4 @@
-// Package engine lays out graphs with Graphviz, which runs as WebAssembly without access to files, the environment and
+// Package engine lays out graphs with Graphviz, which runs as WebAssembly without access to files, the environment or
 // the network.
 package engine
 
@@ -24,7 +24,8 @@ import (
 // Job is the job that Engine runs.
 const Job = graphviz.Job
 
-// errNotBuilt is returned by a program without graphviz.wasm, which is copied from a Go module and not part of the source.
+// errNotBuilt is returned by a program that was built without graphviz.wasm, which is copied from a Go module and not
+// part of this repository.
 var errNotBuilt = errors.New("this flux-helper was built without Graphviz: build it with `make build` instead of `go install`")
 
 // The directory always has a README, so that a clean clone builds.
@@ -35,11 +36,11 @@ var files embed.FS
 const (
 	// memory limits the memory of Graphviz. A graph of 5000 objects requires 40 MiB.
 	memory = 128 << 20
-	// page is the unit of the memory of WebAssembly.
+	// page is the size of a WebAssembly memory page.
 	page = 64 << 10
-	// compilers is the number of functions that are compiled at the same time.
+	// compilers is the number of functions that are compiled concurrently.
 	compilers = 4
-	// clearance is added on each side of a node, because curves can touch a node that they pass.
+	// clearance is the space on each side of a node, because curves can touch the nodes that they pass.
 	clearance = 3
 )
 
@@ -48,7 +49,7 @@ type Engine struct {
 	compile func() (*compiled, error)
 }
 
-// compiled is the code of Graphviz for this processor.
+// compiled is Graphviz compiled for this processor.
 type compiled struct {
 	runtime wazero.Runtime
 	code    wazero.CompiledModule
@@ -71,7 +72,7 @@ func compile() (*compiled, error) {
 	if c.code, err = c.runtime.CompileModule(ctx, code); err != nil {
 		return nil, err
 	}
-	// Callbacks of plugins in Go are not used.
+	// Plugin callbacks implemented in Go are not used.
 	callbacks := c.runtime.NewHostModuleBuilder("env")
 	for _, f := range c.code.ImportedFunctions() {
 		if module, name, _ := f.Import(); module == "env" {
@@ -106,7 +107,8 @@ func (e *Engine) Layout(ctx context.Context, g graphviz.Graph) (graphviz.Layout,
 	return parse(output, g)
 }
 
-// dot returns the graph in the language of Graphviz. It has only numbers: no text of the input is passed to Graphviz.
+// dot returns the graph in the DOT language. It contains only numbers, so that no text of the input is passed to
+// Graphviz.
 func dot(g graphviz.Graph) (string, error) {
 	const points = 72 // of an inch
 	var b strings.Builder
@@ -125,14 +127,14 @@ func dot(g graphviz.Graph) (string, error) {
 
 // program is a running Graphviz. After the first error, its functions do nothing.
 type program struct {
-	ctx    context.Context // of one call of Layout
+	ctx    context.Context // the context of a single call of Layout
 	module api.Module
 	err    error
 }
 
 // draw lays out a graph and returns it as JSON.
 func (p *program) draw(text string) ([]byte, error) {
-	// The table of plugins has pairs of a name and an address, and ends with zeros.
+	// The plugin table contains pairs of a name and an address, and ends with zeros.
 	var plugins []byte
 	for _, name := range []string{"gvplugin_dot_layout_LTX_library", "gvplugin_core_LTX_library"} {
 		plugins = binary.LittleEndian.AppendUint32(plugins, p.store([]byte(name+"\x00")))
@@ -181,7 +183,7 @@ func (p *program) call(name string, arguments ...uint32) uint32 {
 		return 0
 	}
 	if err != nil {
-		// The first line is the error, the others are the stack.
+		// The first line is the error, and the other lines are the stack trace.
 		first, _, _ := strings.Cut(err.Error(), "\n")
 		p.fail(errors.New(first))
 		return 0

@@ -1,5 +1,5 @@
-// Package gotemplate executes the Go templates of -o go-template in a helper process. text/template can call all exported methods of
-// all types, so a program that links it contains the methods that it does not use, too: 11 MB in flux.
+// Package gotemplate executes the Go templates of -o go-template in a helper process. text/template can call any
+// exported method of any type, so a program that links it also contains unused methods: 11 MB in flux.
 package gotemplate
 
 import (

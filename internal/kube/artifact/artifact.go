@@ -1,5 +1,5 @@
-// Package artifact fetches the artifacts of sources: the archives that source-controller serves
-// inside the cluster, through the API server.
+// Package artifact fetches the artifacts of sources, which source-controller serves inside the
+// cluster, through the API server.
 package artifact
 
 import (
@@ -26,7 +26,7 @@ import (
 // Artifact is the artifact in the status of a source.
 type Artifact struct {
 	URL, Digest, Revision string
-	// Server is the name of the service that serves the artifact if URL has an IP address.
+	// Server is the name of the Service that serves the artifact if URL contains an IP address.
 	Server string
 }
 
@@ -38,13 +38,15 @@ func Of(source controllers.Object) (Artifact, bool) {
 	return a, a.URL != "" && a.Digest != ""
 }
 
-// GoneError is returned if the server no longer has the archive, because a newer one replaced it.
+// GoneError is returned if the archive no longer exists on the server because a newer one replaced it.
 type GoneError struct{ URL string }
 
-func (e *GoneError) Error() string { return "the server no longer has the artifact " + e.URL }
+func (e *GoneError) Error() string {
+	return "the artifact " + e.URL + " no longer exists on the server"
+}
 
 // Fetch returns the archive of an artifact and verifies its digest. home is the namespace of the
-// server if the URL of the artifact has an IP address.
+// server if the artifact URL contains an IP address.
 func Fetch(ctx context.Context, client *kube.Client, a Artifact, home string) ([]byte, error) {
 	address, err := url.Parse(a.URL)
 	if err != nil {
@@ -113,7 +115,7 @@ func get(ctx context.Context, address *url.URL, dial func(context.Context, strin
 		return nil, tooLarge
 	}
 	var content bytes.Buffer
-	content.Grow(int(max(response.ContentLength, 0)) + bytes.MinRead) // avoid copies while it grows
+	content.Grow(int(max(response.ContentLength, 0)) + bytes.MinRead) // avoids copies while the buffer grows
 	_, err = content.ReadFrom(budget.Reader(response.Body, most, tooLarge))
 	return content.Bytes(), err
 }

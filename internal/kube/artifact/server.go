@@ -19,8 +19,8 @@ type service struct {
 	port            int64
 }
 
-// serviceOf returns the service of an address such as name.namespace.svc.cluster.local. If a
-// controller advertises its IP address, the service is server in the namespace home.
+// serviceOf returns the service at an address such as name.namespace.svc.cluster.local. If a
+// controller advertises its IP address, it returns the service server in the namespace home.
 func serviceOf(address *url.URL, home, server string) service {
 	s := service{namespace: home, name: server, port: 80}
 	host := address.Hostname()
@@ -74,15 +74,15 @@ func find(ctx context.Context, client *kube.Client, s service) (podPort, error) 
 	return found, err
 }
 
-// The pods of the controllers that serve artifacts have the label app with the name of the
-// controller, which the services select, and the port http.
+// Pods of controllers that serve artifacts have the port http and the label app with the
+// controller name, which the Services select.
 const (
 	appLabel   = "app"
 	serverPort = "http"
 )
 
-// direct returns the pod of a controller without a request for its service. It reports false if no
-// pod has the labels and the port that flux installs.
+// direct finds the pod of a controller without reading the controller's Service. It reports false
+// if no pod has the labels and the port that flux installs.
 func direct(ctx context.Context, client *kube.Client, s service) (podPort, bool) {
 	if _, known := controllers.Find(s.name); !known || s.port != 80 {
 		return podPort{}, false
@@ -105,7 +105,7 @@ func readyPod(ctx context.Context, client *kube.Client, namespace, labels string
 	return found, err
 }
 
-// targetPort returns the port of the pods for a port of a service: a number or a name.
+// targetPort returns the pod port for a Service port: a number or a name.
 func targetPort(service controllers.Object, port int64) (any, bool) {
 	list, _ := controllers.Path{"spec.ports"}.Lookup(service)
 	ports, _ := list.([]any)

@@ -23,14 +23,13 @@ func Resource() kube.Resource {
 	return r
 }
 
-// Event has the fields of a Kubernetes event that the output shows.
+// Event contains the fields of a Kubernetes event that flux prints.
 type Event struct {
 	Object controllers.Object
 	// About is the involved object.
 	About                       controllers.ID
 	Type, Reason, Message, From string
-	// First and At are the first and the last occurrence, Count is the number
-	// of occurrences.
+	// First and At are the times of the first and the last occurrence, and Count is the number of occurrences.
 	First, At time.Time
 	Count     int
 	version   uint64
@@ -63,15 +62,15 @@ func Of(o controllers.Object) Event {
 	return e
 }
 
-// Sort sorts events by time, and by resource version within a second, which is
-// the precision of their timestamps.
+// Sort sorts events by time, and events of the same second by resource version,
+// because timestamps have a precision of one second.
 func Sort(list []Event) {
 	slices.SortStableFunc(list, func(a, b Event) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.version, b.version))
 	})
 }
 
-// ID returns the UID of the event, which repetitions share.
+// ID returns the UID of the event, which all repetitions share.
 func (e Event) ID() string { return controllers.Path{"metadata.uid"}.String(e.Object) }
 
 // State returns a string that differs between repetitions of an event.

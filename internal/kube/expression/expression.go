@@ -1,5 +1,4 @@
-// Package expression defines the job with which the helper process evaluates CEL expressions
-// over objects.
+// Package expression defines the helper process job that evaluates CEL expressions on objects.
 package expression
 
 import (
@@ -11,13 +10,13 @@ import (
 )
 
 // Job is the job of the helper process that evaluates expressions, and the argument of its process.
-const Job helper.Call[Request, []Answer] = "expression"
+const Job helper.Call[Request, []Result] = "expression"
 
-// Environment is the set of variables and functions that an expression may use.
+// Environment identifies the variables and functions that an expression may use.
 type Environment string
 
 const (
-	// Objects is the environment of expressions over the variable object, with the functions of Kubernetes.
+	// Objects is the environment of expressions with the variable object and the Kubernetes CEL functions.
 	Objects Environment = ""
 	// Health is the environment of spec.healthCheckExprs. The controllers parse these expressions without checking types
 	// and names.
@@ -26,32 +25,32 @@ const (
 	Dependency Environment = "dependency"
 )
 
-// Expression is a CEL expression. Only those in the environment Objects can be evaluated.
+// Expression is a CEL expression. Only expressions in the environment Objects can be evaluated.
 type Expression struct {
 	Text string `json:"text"`
-	// Boolean is set if the value has to be true or false.
+	// Boolean is set if the value must be true or false.
 	Boolean     bool        `json:"boolean,omitempty"`
 	Environment Environment `json:"environment,omitempty"`
 }
 
-// Request has expressions to compile and, with an object, to evaluate.
+// Request contains the expressions to compile and, if Object is set, to evaluate.
 type Request struct {
 	Expressions []Expression    `json:"expressions"`
 	Object      json.RawMessage `json:"object,omitempty"`
 }
 
-// Answer is the result of an expression.
-type Answer struct {
+// Result is the result of an expression.
+type Result struct {
 	// Value is nil without an object.
 	Value json.RawMessage `json:"value,omitempty"`
-	// Error is why the expression is invalid or has no value, or "".
+	// Error describes why the expression is invalid or has no value, or is "".
 	Error string `json:"error,omitempty"`
 }
 
 // Evaluator compiles and evaluates expressions.
 type Evaluator interface {
-	// Evaluate returns an answer to each expression.
-	Evaluate(ctx context.Context, r Request) ([]Answer, error)
+	// Evaluate returns one result for each expression.
+	Evaluate(ctx context.Context, r Request) ([]Result, error)
 }
 
 // Client implements Evaluator in a helper process.
@@ -63,10 +62,10 @@ func New(pool *helper.Pool) Client {
 }
 
 // Evaluate implements Evaluator.
-func (c Client) Evaluate(ctx context.Context, r Request) ([]Answer, error) {
+func (c Client) Evaluate(ctx context.Context, r Request) ([]Result, error) {
 	answers, err := Job.Do(ctx, c.process, "evaluating expressions", r)
 	if err == nil && len(answers) != len(r.Expressions) {
-		err = errors.New("evaluating expressions: the number of results is wrong")
+		err = errors.New("evaluating expressions: wrong number of results")
 	}
 	return answers, err
 }

@@ -19,8 +19,8 @@ import (
 // not run in a pod.
 var ErrNone = errors.New("no kubeconfig found")
 
-// Flags are the flags that select a cluster and a user. Names and meanings are those of kubectl,
-// except that -s is not short for --server.
+// Flags are the flags that select a cluster and a user. They have the same names and meanings as
+// in kubectl, except that -s is not short for --server.
 type Flags struct {
 	path      string
 	overrides clientcmd.ConfigOverrides
@@ -30,12 +30,12 @@ type Flags struct {
 	recordedAt    time.Time
 }
 
-// New returns flags for an environment.
+// New returns the flags. env reads the environment.
 func New(env func(string) string) *Flags {
 	return &Flags{insideCluster: func() bool { return env("KUBERNETES_SERVICE_HOST") != "" }}
 }
 
-// Add defines the flags.
+// Add adds the flags to a flag set.
 func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.path, "kubeconfig", "", "path to the kubeconfig file (default $KUBECONFIG or $HOME/.kube/config)")
 	fs.StringVar(&f.overrides.CurrentContext, "context", "", "kubeconfig context, or several: see \"flux help clusters\"")
@@ -43,7 +43,7 @@ func (f *Flags) Add(fs *pflag.FlagSet) {
 	fs.StringVar(&f.overrides.Context.AuthInfo, "user", "", "name of the kubeconfig user")
 	f.addServer(fs)
 	f.addUser(fs)
-	// kubectl also caches discovery there; this program does not.
+	// Unlike kubectl, flux does not cache discovery there.
 	fs.String("cache-dir", "$HOME/.kube/cache", "cache directory for the contexts that are forwarded to plugins")
 }
 
@@ -67,8 +67,8 @@ func (f *Flags) addUser(fs *pflag.FlagSet) {
 	fs.StringArrayVar(&f.extra, "as-user-extra", nil, "extra attributes of the impersonated user as key=value, can be repeated")
 }
 
-// REST returns the client configuration of the cluster, or ErrNone if none is configured:
-// client-go would default to localhost:8080.
+// REST returns the client configuration of the cluster, or ErrNone if no cluster is
+// configured, for which client-go would default to localhost:8080.
 func (f *Flags) REST() (*rest.Config, error) {
 	overrides, err := f.effective()
 	if err != nil {
@@ -107,7 +107,7 @@ func impersonate(cfg *rest.Config, as api.AuthInfo) error {
 	return nil
 }
 
-// Raw returns the merged kubeconfig files without the overrides of flags.
+// Raw returns the merged kubeconfig files without flag overrides.
 func (f *Flags) Raw() (api.Config, error) {
 	loader, err := f.loader()
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *Flags) Raw() (api.Config, error) {
 	return loader.RawConfig()
 }
 
-// Namespace returns the namespace of the selected context, or "default" if it has none.
+// Namespace returns the namespace of the selected context, or "default" if the context specifies none.
 func (f *Flags) Namespace() (string, error) {
 	loader, err := f.loader()
 	if err != nil {
@@ -155,7 +155,7 @@ func (f *Flags) Cluster() string {
 	return cmp.Or(f.Context(), f.overrides.ClusterInfo.Server, "in-cluster")
 }
 
-// InContext returns the flags with another context.
+// InContext returns a copy of the flags with a different context.
 func (f *Flags) InContext(name string) *Flags {
 	other := *f
 	other.overrides.CurrentContext = name
@@ -181,7 +181,7 @@ func (f *Flags) loaderWith(overrides *clientcmd.ConfigOverrides) clientcmd.Clien
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// effective returns the overrides of all flags.
+// effective returns the kubeconfig overrides that the flags specify.
 func (f *Flags) effective() (*clientcmd.ConfigOverrides, error) {
 	overrides := f.overrides
 	extra := map[string][]string{}

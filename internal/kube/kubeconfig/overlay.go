@@ -11,9 +11,9 @@ import (
 // ErrNoContext is returned by Overlay if no context is selected.
 var ErrNoContext = errors.New("no context selected")
 
-// Overlay returns a kubeconfig that selects the context, and the namespace unless it is empty, for
-// every Kubernetes client if it is the first file in KUBECONFIG. files are the other files of
-// KUBECONFIG. The overlay contains names only, no addresses and no credentials.
+// Overlay returns a kubeconfig that, as the first file in KUBECONFIG, selects the context and,
+// unless it is empty, the namespace for every Kubernetes client. files are the other files in
+// KUBECONFIG. The overlay contains only names, no addresses or credentials.
 func (f *Flags) Overlay(namespace string) (overlay []byte, files []string, err error) {
 	loader, err := f.loader()
 	if err != nil {

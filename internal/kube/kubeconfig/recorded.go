@@ -9,22 +9,22 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// recordedExtension is the extension of a kubeconfig cluster with the time of the
-// recording that the cluster serves.
+// recordedExtension is the kubeconfig cluster extension that contains the time of
+// the recording that the cluster serves.
 const recordedExtension = "flux-recording"
 
 type recorded struct {
 	Time time.Time `json:"time"`
 }
 
-// Recorded returns the extensions of a cluster that serves a recording made at a time.
+// Recorded returns the extensions of a cluster that serves a recording made at the given time.
 func Recorded(at time.Time) map[string]runtime.Object {
 	text := fmt.Sprintf(`{"time":%q}`, at.UTC().Format(time.RFC3339Nano))
 	return map[string]runtime.Object{recordedExtension: &runtime.Unknown{Raw: []byte(text), ContentType: runtime.ContentTypeJSON}}
 }
 
 // Clock returns the clock of the selected cluster after REST: now, or the time of the recording
-// that the cluster serves, so that ages are those at the time of the recording.
+// that the cluster serves, so that ages are relative to the time of the recording.
 func (f *Flags) Clock(now func() time.Time) func() time.Time {
 	if !f.FromRecording() {
 		return now
@@ -35,7 +35,7 @@ func (f *Flags) Clock(now func() time.Time) func() time.Time {
 // FromRecording reports whether the selected cluster after REST is a recording.
 func (f *Flags) FromRecording() bool { return !f.recordedAt.IsZero() }
 
-// recordedBy returns the time of the recording that the selected cluster serves, zero for others.
+// recordedBy returns the time of the recording that the selected cluster serves, zero for other clusters.
 func (f *Flags) recordedBy(raw api.Config) time.Time {
 	c, ok := raw.Contexts[f.contextOf(raw)]
 	if !ok {

@@ -10,8 +10,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// UnknownKind returns the error for a word that is not the name of one of the
-// kinds.
+// UnknownKind returns the error for a word that does not match any of the kinds.
 func UnknownKind(word string, rows []controllers.Kind) error {
 	near := hint.Nearest{Word: strings.ToLower(word)}
 	for _, k := range rows {
@@ -50,7 +49,7 @@ func JoinKinds(kinds []controllers.Kind) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// ApplicationKinds returns the kinds that a name without a kind is searched in.
+// ApplicationKinds returns the kinds that are searched for a name without a kind.
 func ApplicationKinds() []controllers.Kind {
 	var kinds []controllers.Kind
 	for _, kind := range []string{"Kustomization", "HelmRelease"} {

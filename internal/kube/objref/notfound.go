@@ -6,21 +6,20 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// InstallHint returns the controller of a kind, and the install command for a Flux controller.
+// InstallHint returns the hint to install the controller of a kind, with the command for a Flux controller.
 func InstallHint(k controllers.Kind) string {
 	command := "flux install"
 	c, ok := controllers.Find(k.Controller)
 	if !ok {
-		return "it comes with " + k.Controller
+		return "install " + k.Controller
 	}
 	if c.Extra {
 		command += " --components-extra=" + c.Name
 	}
-	return fmt.Sprintf("it comes with the %s: %s", k.Controller, command)
+	return fmt.Sprintf("install %s: %s", k.Controller, command)
 }
 
-// InNamespace returns the phrase for a namespace in messages, "any namespace" for
-// "".
+// InNamespace returns a description of a namespace for messages, "any namespace" for "".
 func InNamespace(namespace string) string {
 	if namespace == "" {
 		return "any namespace"
@@ -42,7 +41,7 @@ func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("%s object '%s' not found in %s", e.Target.Kind.Kind, e.Target.Name, InNamespace(e.Target.Namespace))
 }
 
-// AllKinds returns the kinds that were searched for the name.
+// AllKinds returns all kinds that were searched for the name.
 func (e *NotFoundError) AllKinds() []controllers.Kind {
 	return append([]controllers.Kind{e.Target.Kind}, e.Others...)
 }

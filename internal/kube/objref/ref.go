@@ -15,11 +15,11 @@ import (
 
 // Ref is a reference to an object: KIND NAME, KIND/NAME or KIND/NAMESPACE/NAME.
 type Ref struct {
-	// Word is the kind as written.
+	// Word is the kind as the user wrote it.
 	Word string
-	// Kinds lists the Flux kinds that Word matches, none for other kinds.
+	// Kinds lists the Flux kinds that match Word. It is empty for other kinds.
 	Kinds []controllers.Kind
-	// Namespace is "" if the reference has none.
+	// Namespace is "" if the reference contains no namespace.
 	Namespace, Name string
 }
 
@@ -70,14 +70,13 @@ func (r Ref) Kind() (controllers.Kind, error) {
 	return controllers.Kind{}, hint.Errorf("use one of "+strings.Join(KindWords(r.Kinds), ", "), "%q matches several kinds", r.Word)
 }
 
-// NamespaceOr returns the namespace of the reference, or the given one if the
-// reference has none.
+// NamespaceOr returns the namespace of the reference, or the given namespace if the reference contains none.
 func (r Ref) NamespaceOr(namespace string) string { return cmp.Or(r.Namespace, namespace) }
 
-// UnknownWord returns the error for a word that is not the name of a Flux kind.
+// UnknownWord returns the error for a word that does not match a Flux kind.
 func UnknownWord(word string) error { return UnknownKind(word, controllers.Known) }
 
-// DidYouMean returns the hint with the Flux kind that an unknown word resembles, or "".
+// DidYouMean returns a hint with a Flux kind that is similar to an unknown word, or "".
 func DidYouMean(word string) string {
 	var suggestion *hint.Error
 	if errors.As(UnknownWord(word), &suggestion) && strings.HasPrefix(suggestion.Hint, "did you mean") {
@@ -101,7 +100,7 @@ func ParseArgs(args []string) (Ref, error) {
 
 // NotAnObject returns the error for words that are not a reference.
 func NotAnObject(words string) error {
-	return hint.Errorf("write KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q is not a reference to an object", words)
+	return hint.Errorf("use KIND/NAME or KIND/NAMESPACE/NAME, such as ks/my-app", "%q is not a reference to an object", words)
 }
 
 // ParseCommandLine parses KIND/NAME, KIND NAME or, as with other commands, FAMILY
@@ -113,15 +112,15 @@ func ParseCommandLine(command string, args []string) (Ref, error) {
 	case family(2) && len(controllers.KindsNamed(args[0])) != 1:
 		return Ref{}, hint.Errorf(fmt.Sprintf("%s %s %s NAME", command, args[0], args[1]), "a name is required")
 	case len(args) == 3 && !family(3):
-		return Ref{}, hint.Errorf("write KIND NAME or KIND/NAME", "%q is not a reference to an object", strings.Join(args, " "))
+		return Ref{}, hint.Errorf("use KIND NAME or KIND/NAME", "%q is not a reference to an object", strings.Join(args, " "))
 	case len(args) == 3:
 		args = []string{args[0] + " " + args[1], args[2]}
 	}
 	return ParseArgs(args)
 }
 
-// CommandLines splits arguments into those of each object: KIND/NAME… or KIND[,KIND…] NAME…. With anyKind, kinds may be other
-// resource types of the cluster.
+// CommandLines splits arguments of the form KIND/NAME… or KIND[,KIND…] NAME… into one list of arguments per object.
+// With anyKind, other resource types of the cluster are also allowed.
 func CommandLines(command string, args []string, anyKind bool) ([][]string, error) {
 	if len(args) == 0 {
 		return nil, hint.Errorf(command+" my-app", "a name is required")
@@ -138,7 +137,7 @@ func CommandLines(command string, args []string, anyKind bool) ([][]string, erro
 	case len(args) == 1:
 		return [][]string{args}, nil
 	case !anyKind && !isKind && len(words) == 1 && DidYouMean(args[0]) == "":
-		return nil, hint.Errorf("write KIND/NAME for several resources: "+command+" ks/"+strings.Join(args, " ks/"), "'%s' is not a recognized Flux kind", args[0])
+		return nil, hint.Errorf("use KIND/NAME for several resources: "+command+" ks/"+strings.Join(args, " ks/"), "'%s' is not a recognized Flux kind", args[0])
 	case len(args) < 3 && len(words) == 1, len(controllers.KindsNamed(args[0]+" "+args[1])) > 0:
 		return [][]string{args}, nil
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // Subjects selects the objects of events and logs: named objects, or all objects
-// of kinds. Empty Subjects select everything.
+// of some kinds. Empty Subjects select everything.
 type Subjects struct {
 	Objects []Ref
 	Kinds   []controllers.Kind
@@ -72,7 +72,7 @@ func subjectKinds(words []string) (Subjects, error) {
 	for _, word := range words {
 		called := controllers.KindsNamed(word)
 		if len(called) == 0 && DidYouMean(word) == "" {
-			return all, hint.Errorf("write KIND/NAME for an object, such as ks/"+word, "'%s' is not a recognized Flux kind", word)
+			return all, hint.Errorf("use KIND/NAME for an object, such as ks/"+word, "'%s' is not a recognized Flux kind", word)
 		}
 		if len(called) == 0 {
 			return all, UnknownWord(word)
@@ -82,8 +82,8 @@ func subjectKinds(words []string) (Subjects, error) {
 	return all, nil
 }
 
-// unambiguous returns an error for a word that matches several Flux kinds. A word
-// that matches none may be another resource type of the cluster.
+// unambiguous returns an error for a word that matches several Flux kinds. Words
+// that match no Flux kind may be other resource types of the cluster.
 func unambiguous(r Ref) error {
 	if len(r.Kinds) > 1 {
 		_, err := r.Kind()

@@ -23,8 +23,8 @@ func (t Target) String() string { return t.Kind.Kind + " " + t.Namespace + "/" +
 // Key returns a key that is unique across kinds.
 func (t Target) Key() string { return t.String() }
 
-// Count returns the number of targets with their kind if all have the same, as in
-// "3 Kustomization objects".
+// Count returns the number of targets, with their kind if all targets have the
+// same kind, as in "3 Kustomization objects".
 func Count(targets []Target) string {
 	for _, t := range targets {
 		if t.Kind.Kind != targets[0].Kind.Kind {
@@ -34,12 +34,12 @@ func Count(targets []Target) string {
 	return fmt.Sprintf("%d %s objects", len(targets), targets[0].Kind.Kind)
 }
 
-// Named returns the reference of pkg/controllers to the object.
+// Named returns the controllers.ID of the object.
 func (t Target) Named() controllers.ID {
 	return t.Kind.ID(t.Namespace, t.Name)
 }
 
-// Read gets the live object, unless the target already has it.
+// Read gets the live object unless it was already read.
 func (t *Target) Read(ctx context.Context, client *kube.Client) error {
 	if t.Object != nil {
 		return nil
@@ -58,7 +58,7 @@ func (t Target) Patch(ctx context.Context, client *kube.Client, change map[strin
 	return patched, NotFound(err, t)
 }
 
-// NotFound replaces a NotFound error of the API server by a NotFoundError.
+// NotFound replaces a NotFound error of the API server with a NotFoundError.
 func NotFound(err error, t Target) error {
 	if apierrors.IsNotFound(err) && !kube.NotServed(err) {
 		return &NotFoundError{Target: t}

@@ -11,26 +11,26 @@ import (
 )
 
 // Masker removes secrets from recorded data. It remembers the values of credentials that it has
-// masked, and masks them in later messages and logs too.
+// masked, and also masks them in later messages and logs.
 type Masker struct{ known redact.Set }
 
-// hookPath matches the path of a Receiver, which is derived from its token and enough to call the
-// webhook of some types.
+// hookPath matches the webhook path of a Receiver. The path is derived from the Receiver's token
+// and, for some types, sufficient to call the webhook.
 var hookPath = regexp.MustCompile(`/hook/[0-9a-f]{64}`)
 
-// configured reports whether the objects of a group are recorded with their spec: commands read the
-// specs of Flux objects and workloads. The spec of another object may contain anything.
+// configured reports whether the objects of a group are recorded with their spec. Commands read the
+// specs of Flux objects and workloads; other specs may contain anything.
 func configured(group string) bool {
 	return slices.Contains([]string{"", "apps", "batch", "policy", "apiextensions.k8s.io"}, group) || slices.Contains(controllers.Groups(), group)
 }
 
-// contents are the fields with the content of Secrets and ConfigMaps.
+// contents lists the fields with the content of Secrets and ConfigMaps.
 var contents = []string{"data", "stringData", "binaryData"}
 
-// settings are the fields of a Flux object whose values are configuration of applications.
+// settings lists the fields of a Flux object that contain the configuration of applications.
 var settings = [][]string{{"values"}, {"postBuild", "substitute"}, {"patchesStrategicMerge"}, {"patchesJson6902"}}
 
-// texts are the fields with human-readable messages.
+// texts lists the fields with human-readable messages.
 var texts = []string{"message", "note", "description"}
 
 // Object masks an object in place. group is its API group.
@@ -63,7 +63,7 @@ func (m *Masker) annotations(metadata map[string]any) {
 	}
 }
 
-// settings masks the values of applications in the spec of a Flux object.
+// settings masks the configuration of applications in the spec of a Flux object.
 func (m *Masker) settings(spec map[string]any) {
 	for _, path := range settings {
 		at, last := spec, path[len(path)-1]
@@ -79,7 +79,7 @@ func (m *Masker) settings(spec map[string]any) {
 	}
 }
 
-// withoutPath masks the path of an address, which is a secret for many services.
+// withoutPath masks the path of an address, which many services treat as a secret.
 func withoutPath(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
@@ -107,7 +107,7 @@ func (m *Masker) leaves(name string, v any) any {
 	return m.value(name, v)
 }
 
-// value returns the mask of a value. It remembers the value if its name is that of a credential.
+// value returns the mask of a value. It remembers the value if the name is a credential name.
 func (m *Masker) value(name string, v any) any {
 	if text, ok := v.(string); ok && redact.Named(camelCase.ReplaceAllString(name, "$1-$2")) {
 		m.known.Add(text)
@@ -115,11 +115,10 @@ func (m *Masker) value(name string, v any) any {
 	return redact.Mask
 }
 
-// camelCase matches the border between two words of a name such as clientSecret.
+// camelCase matches the boundary between two words of a name such as clientSecret.
 var camelCase = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 
-// walk masks the values of environment variables, headers and arguments, patches, and the
-// credentials in all texts.
+// walk masks patches, the values of environment variables, headers and arguments, and the credentials in all texts.
 func (m *Masker) walk(name string, v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -149,7 +148,7 @@ func (m *Masker) walk(name string, v any) any {
 	return v
 }
 
-// named masks the values of a list of names and values.
+// named masks the values in a list of name-value pairs.
 func (m *Masker) named(list []any) {
 	for _, item := range list {
 		pair, _ := item.(map[string]any)

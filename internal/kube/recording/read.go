@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// The limits of a recording: its size without compression, a line, the number of lines, and the
-// compression ratio of more than ratioFrom bytes.
+// The limits of a recording: its uncompressed size, the length of a line, the number of lines,
+// and the compression ratio, which applies to recordings larger than ratioFrom.
 const (
 	sizeMax   = 512 << 20
 	lineMax   = 8 << 20
@@ -23,7 +23,7 @@ const (
 	ratioFrom = 64 << 20
 )
 
-// ErrIncomplete is returned for a recording without an end.
+// ErrIncomplete is returned for a recording without the End line.
 var ErrIncomplete = errors.New("the recording is incomplete: its end is missing")
 
 // Raw is a line whose object is not decoded.
@@ -32,7 +32,7 @@ type Raw struct {
 	Object json.RawMessage `json:"object,omitempty"`
 }
 
-// Read calls visit with each line after the header. The file is not trusted: its size is limited.
+// Read calls visit with each line after the header. The file is untrusted, so its size is limited.
 func Read(r io.Reader, visit func(Raw) error) (Header, error) {
 	var stored, size int64
 	zip, err := gzip.NewReader(bufio.NewReader(budget.Counted(r, 0, func(done, _ int64) { stored = done })))
@@ -119,8 +119,7 @@ func header(l Raw) (*Header, error) {
 	return l.Header, nil
 }
 
-// allowed returns an error for a size without compression that is larger than the limit, or than the stored size
-// allows.
+// allowed returns an error if the uncompressed size exceeds the limit or the compression ratio is too high.
 func allowed(size, stored int64) error {
 	switch {
 	case size > sizeMax:

@@ -1,5 +1,5 @@
-// Package recording writes and reads recordings of clusters: one file without secrets that
-// contains the cluster state that read-only commands need. docs/recording.md describes the format.
+// Package recording writes and reads recordings of clusters: each is a file without secrets that contains the cluster
+// state that read-only commands require. docs/recording.md describes the format.
 package recording
 
 import (
@@ -11,13 +11,13 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Format identifies the format and its version. formatV1 has no indexes of artifacts.
+// Format identifies the format and its version. formatV1 is the format without artifact indexes.
 const (
 	Format   = "flux-recording/v2"
 	formatV1 = "flux-recording/v1"
 )
 
-// Line is a line of the file. It has one field.
+// Line is a line of the file. Exactly one field is set.
 type Line struct {
 	Header   *Header            `json:"header,omitempty"`
 	Document *Document          `json:"document,omitempty"`
@@ -30,35 +30,35 @@ type Line struct {
 // Header is the first line.
 type Header struct {
 	Format string `json:"format"`
-	// Time is when the recording began.
+	// Time is the start time of the recording.
 	Time time.Time `json:"time"`
 	// Flux is the version of the program that wrote the file.
 	Flux string `json:"flux"`
 	// Home is the namespace of the controllers.
 	Home string `json:"home"`
-	// Namespaces are the recorded namespaces, empty for all.
+	// Namespaces lists the recorded namespaces; it is empty for all namespaces.
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// Document is the response to a request that is not about objects.
+// Document is the response to a request other than a list or log request.
 type Document struct {
 	Path  string          `json:"path"`
 	Body  json.RawMessage `json:"body,omitempty"`
 	Error *metav1.Status  `json:"error,omitempty"`
 }
 
-// IndexPath returns the path of the document with the Index of a source's artifact. No API server
-// serves it.
+// IndexPath returns the path of the document with the Index of a source's artifact. API servers
+// do not serve this path.
 func IndexPath(source controllers.ID) string {
 	return "/flux-recording/artifacts/" + source.Kind + "/" + source.Namespace + "/" + source.Name
 }
 
-// Index is the body of the document about an artifact: its manifests without their contents.
+// Index is the body of the document for an artifact. It lists the manifests of the artifact without their contents.
 type Index struct {
 	Manifests []Manifest `json:"manifests"`
 }
 
-// Manifest is the name of an object, and its file in an artifact.
+// Manifest identifies an object and its file in an artifact.
 type Manifest struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 	Kind       string `json:"kind"`
@@ -67,7 +67,7 @@ type Manifest struct {
 	File       string `json:"file"`
 }
 
-// List describes the objects of the lines between it and the list before.
+// List describes the objects in the lines between the previous list and this one.
 type List struct {
 	Group    string `json:"group,omitempty"`
 	Version  string `json:"version"`
@@ -75,14 +75,14 @@ type List struct {
 	Kind     string `json:"kind"`
 	// Namespace is "" for all namespaces and for cluster-scoped objects.
 	Namespace string `json:"namespace,omitempty"`
-	// Part is true if the list contains only objects that match one of Selectors, and single
-	// objects. Absent lists the single objects that do not exist, as namespace/name.
+	// Part is true if the list contains only the objects that match one of Selectors and objects that were requested
+	// by name. Absent lists the requested objects that do not exist, as namespace/name.
 	Part      bool     `json:"part,omitempty"`
 	Selectors []string `json:"selectors,omitempty"`
 	Absent    []string `json:"absent,omitempty"`
 	// MetadataOnly is true if only the metadata was read.
 	MetadataOnly bool `json:"metadataOnly,omitempty"`
-	// ResourceVersion is the version of the list.
+	// ResourceVersion is the resource version of the list.
 	ResourceVersion string `json:"resourceVersion,omitempty"`
 	// Error is the response if the objects could not be read.
 	Error *metav1.Status `json:"error,omitempty"`
@@ -94,9 +94,9 @@ type Log struct {
 	Pod       string `json:"pod"`
 	Container string `json:"container"`
 	Previous  bool   `json:"previous,omitempty"`
-	// Cut is true if the log has earlier lines.
+	// Cut is true if earlier lines of the log were omitted.
 	Cut bool `json:"cut,omitempty"`
-	// Text has a time before each line.
+	// Text contains the log lines, each with a timestamp.
 	Text  string         `json:"text,omitempty"`
 	Error *metav1.Status `json:"error,omitempty"`
 }

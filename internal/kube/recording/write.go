@@ -39,8 +39,8 @@ func (w *Writer) Write(l Line) error {
 	return w.lines.Encode(l)
 }
 
-// limit returns a function that returns an error for a line that Read would not accept. The encoder writes each line at
-// once.
+// limit returns a function that returns an error for a line that Read would reject. The encoder writes each line in a
+// single call.
 func limit() func(line []byte) error {
 	size, lines := 0, 0
 	return func(line []byte) error {

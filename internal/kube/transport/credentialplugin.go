@@ -26,8 +26,8 @@ func (e *CredentialPluginError) Error() string {
 // Unwrap returns the reason why the request ended.
 func (e *CredentialPluginError) Unwrap() error { return e.err }
 
-// pluginGrace is the time that a request may take to return after its context has ended. Only a
-// plugin takes longer.
+// pluginGrace is the maximum time for a request to return after its context has ended. Only
+// requests that wait for a plugin take longer.
 const pluginGrace = 200 * time.Millisecond
 
 // withPlugin returns a transport that returns when the context of a request ends, even while a

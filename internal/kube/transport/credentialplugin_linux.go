@@ -15,8 +15,8 @@ import (
 // that they have started. client-go does not expose them, and they would keep the streams of this
 // process open after its exit, so that a pipeline would wait for them.
 //
-// This process starts no program afterwards: when a plugin ends, client-go starts it again for the
-// next request that waits for credentials.
+// Afterwards, this process cannot start programs, because client-go would start an ended plugin
+// again for the next request that waits for credentials.
 func EndCredentialPlugins() {
 	syscall.ForkLock.RLock() // never unlocked
 	var running []int
@@ -34,9 +34,9 @@ func EndCredentialPlugins() {
 	}
 }
 
-// environment returns the environment of a child process, nothing after it has exited. While the
-// process replaces its program by another one, its environment is empty: it is read again, for at
-// most about a second, since a program may also run without an environment.
+// environment returns the environment of a child process, or nil after the process has exited. The environment is
+// empty while the process replaces its program with another one, so it is read again for about a second, but not
+// longer, because a program may also run without an environment.
 func environment(pid int) []byte {
 	for range 1000 {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid))

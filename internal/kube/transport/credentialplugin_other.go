@@ -2,5 +2,5 @@
 
 package transport
 
-// EndCredentialPlugins does nothing: this system does not list the child processes of a process.
+// EndCredentialPlugins does nothing, because this system provides no list of child processes.
 func EndCredentialPlugins() {}

@@ -9,9 +9,9 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Opening returns a transport that delays requests until the first request has opened a connection. Otherwise fifteen
-// concurrent lists would open fifteen connections with a TLS handshake each, although they can share one with HTTP/2.
-// With HTTP/1.1 the other requests then open their own.
+// Opening returns a transport that delays requests until the first request has opened a connection. Otherwise,
+// fifteen concurrent lists would open fifteen connections with a TLS handshake each, although they can share a single
+// HTTP/2 connection. With HTTP/1.1, each of the other requests then opens its own connection.
 func Opening(next http.RoundTripper) http.RoundTripper {
 	var begun atomic.Bool
 	opened := make(chan struct{})
@@ -25,7 +25,7 @@ func Opening(next http.RoundTripper) http.RoundTripper {
 			}
 			return next.RoundTrip(r)
 		}
-		// The other requests continue when the first one ends, even with an error.
+		// The other requests continue when the first one ends, even if it fails.
 		defer open()
 		trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { open() }}
 		return next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))

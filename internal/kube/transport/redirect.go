@@ -10,9 +10,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// RedirectError is returned for a redirect to another server. The redirect is not followed, since
-// the transports of client-go add the credentials of the kubeconfig to every request, regardless of
-// the server.
+// RedirectError is returned for a redirect to another server. The redirect is not followed, because the transports of
+// client-go add the credentials of the kubeconfig to every request, regardless of the server.
 type RedirectError struct{ From, To string }
 
 func (e *RedirectError) Error() string {
@@ -25,7 +24,7 @@ func HTTPClient(cfg *rest.Config) (*http.Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuring the client of %s: %w", cfg.Host, err)
 	}
-	client := *shared // it can be http.DefaultClient
+	client := *shared // shared may be http.DefaultClient
 	client.CheckRedirect = SameServer
 	if client.Transport == nil {
 		client.Transport = http.DefaultTransport

@@ -1,5 +1,5 @@
 // Package transport sends requests to the API server: it bounds responses, retries idempotent requests, does not follow
-// redirects to other servers, and does not wait for a credential plugin that hangs.
+// redirects to other servers, and does not wait for hanging credential plugins.
 package transport
 
 import (
@@ -23,28 +23,27 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Notifier is a rest.WarningHandler that also receives messages of the client, such as the reason
-// of retries. Notice may be called concurrently.
+// Notifier is a rest.WarningHandler that also receives messages of the client, such as the
+// reasons for retries. Notice may be called concurrently.
 type Notifier interface {
 	Notice(text string)
 }
 
 const (
 	// firstBackoff is doubled with each retry up to lastBackoff. A longer
-	// Retry-After of the server is respected, up to longestBackoff.
+	// Retry-After from the server is respected, up to longestBackoff.
 	firstBackoff   = 250 * time.Millisecond
 	lastBackoff    = 4 * time.Second
 	longestBackoff = 30 * time.Second
-	// restartBackoff is the last backoff while a server restarts, which costs it nothing.
+	// restartBackoff is the maximum backoff while a server restarts, when requests do not add to its load.
 	restartBackoff = time.Second
 	// statusBytes is the maximum size of an error response that is read for its message.
 	statusBytes = 64 << 10
 )
 
-// retriesAfter returns the maximum number of retries after a status code, or after a lost
-// connection for 0. A 500 is often permanent, for example if a conversion webhook fails, so it is
-// reported after two seconds. The responses of a restarting server or of its load balancer are
-// temporary.
+// retriesAfter returns the maximum number of retries for a status code; 0 means a lost connection. A 500 is often
+// permanent, for example if a conversion webhook fails, so it is reported after two seconds. The responses of a
+// restarting server or of its load balancer are temporary.
 func retriesAfter(code int) int {
 	switch code {
 	case http.StatusTooManyRequests:
@@ -66,9 +65,9 @@ func NotifierOf(cfg *rest.Config) func(string) {
 	return func(string) {}
 }
 
-// Retrying adds retries to the transport of a configuration, around another wrapper, unless it has them. They are the
-// only ones: a busy or restarting server, or a lost connection, is retried if the request is safe to repeat (see
-// idempotent).
+// Retrying adds retries to the transport of a configuration, around another wrapper, unless it already has retries.
+// No other layer retries. Requests that are safe to repeat (see idempotent) are retried if the server is busy or
+// restarting, or if the connection is lost.
 func Retrying(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper) {
 	retry := web.Retry{Plan: plan, Notify: NotifierOf(cfg)}
 	cfg.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -79,9 +78,9 @@ func Retrying(cfg *rest.Config, inner func(http.RoundTripper) http.RoundTripper)
 	})
 }
 
-// plan returns what to do after each attempt of a request.
+// plan returns the function that decides after each attempt of a request whether to retry it.
 func plan(r *http.Request) web.Decide {
-	retries := map[bool]int{} // by whether the server restarts
+	retries := map[bool]int{} // the key is true while the server restarts
 	return func(response *http.Response, err error) web.Step {
 		f := failureOf(r, response, err)
 		if len(retries) > 0 && f == nil && utilnet.IsConnectionRefused(err) {
@@ -116,9 +115,8 @@ type failure struct {
 	code  int // 0 for a lost connection
 	cause string
 	asked time.Duration
-	// refused is set if the server refused a connection after another one was lost,
-	// because it restarts. starting is set for the response of a server that has not
-	// finished starting.
+	// refused is set if the server refused a connection after another one was lost, which means that it restarts.
+	// starting is set for the response of a server that is still starting.
 	refused, starting bool
 }
 
@@ -131,7 +129,7 @@ const refusedConnection = "the API server refused the connection"
 // half a minute.
 const restartRetries = 40
 
-// failureOf returns nil for a result that a retry would not change.
+// failureOf returns the failure of an attempt, or nil if a retry would not change the result.
 func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	switch {
 	case r.Context().Err() != nil:
@@ -144,7 +142,7 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	code := response.StatusCode
 	f := &failure{code: code, cause: fmt.Sprintf("%d %s from the API server", code, http.StatusText(code))}
 	if f.starting = code == http.StatusServiceUnavailable && strings.HasPrefix(peek(response), pathsMissing); f.starting {
-		return f // its Retry-After is longer than its start takes
+		return f // the Retry-After of the server exceeds its startup time
 	}
 	if pause, ok := web.RetryAfter(response.Header); ok {
 		f.asked = min(pause, longestBackoff+time.Second)
@@ -152,9 +150,8 @@ func failureOf(r *http.Request, response *http.Response, err error) *failure {
 	return f
 }
 
-// invalidForSchema reports whether the API server rejected a server-side apply with
-// a 500 because the object does not match the schema of its kind: a field that is not
-// declared, or of another type. A retry would not change the result.
+// invalidForSchema reports whether the API server rejected a server-side apply with a 500 because the object does not
+// match the schema of its kind: a field is not declared or has a different type. A retry would not change the result.
 func invalidForSchema(r *http.Request, response *http.Response) bool {
 	if r.Method != http.MethodPatch || response.StatusCode != http.StatusInternalServerError {
 		return false
@@ -162,10 +159,10 @@ func invalidForSchema(r *http.Request, response *http.Response) bool {
 	return strings.HasPrefix(peek(response), "failed to create typed ")
 }
 
-// pathsMissing begins the message of an API server that has not finished its start.
+// pathsMissing is the beginning of the message of an API server that is still starting.
 const pathsMissing = "the request has been made before all known HTTP paths have been installed"
 
-// peek returns the message of an error response, whose body can still be read.
+// peek returns the message of an error response. The body can still be read afterwards.
 func peek(response *http.Response) string {
 	if response == nil {
 		return ""
@@ -178,7 +175,7 @@ func peek(response *http.Response) string {
 	return messageIn(body)
 }
 
-// messageIn returns the message of a Status, "" for another body.
+// messageIn returns the message of a Status, "" for other response bodies.
 func messageIn(body []byte) string {
 	var status struct{ Kind, Message string }
 	if json.Unmarshal(body, &status) != nil || status.Kind != "Status" {
@@ -187,8 +184,8 @@ func messageIn(body []byte) string {
 	return status.Message
 }
 
-// again reports whether a request is retried after n retries. After a 429 any request may be,
-// since the server has not processed it.
+// again reports whether a request is retried after n retries. After a 429, any request may be
+// retried, because the server has not processed it.
 func (f *failure) again(r *http.Request, n int) bool {
 	most := retriesAfter(f.code)
 	if f.restarting() {
@@ -197,8 +194,8 @@ func (f *failure) again(r *http.Request, n int) bool {
 	return n < most && f.asked <= longestBackoff && (f.code == http.StatusTooManyRequests || idempotent(r))
 }
 
-// pause returns the time before the next attempt. It is random between half and all of the
-// backoff, so that clients do not retry at the same time.
+// pause returns the time before the next attempt. It is a random time between half and the
+// full backoff, so that clients do not retry at the same time.
 func (f *failure) pause(n int) time.Duration {
 	if f.asked > 0 {
 		return f.asked
@@ -211,8 +208,8 @@ func (f *failure) pause(n int) time.Duration {
 	return whole/2 + rand.N(whole/2) // not for secrets
 }
 
-// Reconnect returns the time before a response is requested again after its connection was lost for the nth time, counted
-// from 0. It returns false after too many times.
+// Reconnect returns the time to wait before requesting a response again after the connection was lost for the nth time,
+// counted from 0. It returns false after too many attempts.
 func Reconnect(n int) (time.Duration, bool) {
 	f := failure{}
 	return f.pause(n), n < retriesAfter(f.code)
@@ -235,12 +232,12 @@ func Lost(err error) bool {
 		(errors.As(err, &stream) || utilnet.IsHTTP2ConnectionLost(err) || utilnet.IsProbableEOF(err))
 }
 
-// idempotent reports whether a request that may have been processed can be sent again. Reads are
-// idempotent (lists, the start of a watch), and so are server-side apply and merge patches, which
-// set fields to given values: a repeated patch changes nothing (with a resourceVersion, it is a
-// conflict, which the caller handles). A reconcile request is a merge patch with a token that the
-// controller handles once. Access reviews and dry runs store nothing. JSON patches, creation and
-// deletion are not idempotent: the repeated request may affect another object with the name.
+// idempotent reports whether a request that may have been processed can be sent again. Reads are idempotent (lists,
+// the start of a watch), and so are server-side apply and merge patches, which set fields to given values: a repeated
+// patch changes nothing (with a resourceVersion, it is a conflict, which the caller handles). A reconcile request is
+// a merge patch with a token that the controller handles once. Access reviews and dry runs store nothing. JSON
+// patches, creation and deletion are not idempotent: the repeated request may affect a different object with the same
+// name.
 func idempotent(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {
 		return false

@@ -1,6 +1,6 @@
-// Package sigstore verifies that a file was signed by a workflow: with a certificate of Sigstore for
-// the identity of the workflow, and an entry in the transparency log. It does so in the helper
-// process: the libraries of Sigstore would slow down the start of every command.
+// Package sigstore verifies that a file was signed by a workflow, with a Sigstore certificate for
+// the workflow's identity and an entry in the transparency log. It uses the helper process, because
+// the Sigstore libraries would slow down the start of every command.
 package sigstore
 
 import (
@@ -18,14 +18,14 @@ const Job helper.Call[Request, struct{}] = "verify-signature"
 // RootMax is the maximum size of a trusted root.
 const RootMax = 4 << 20
 
-// Identity is the workflow that signs, as in the certificate.
+// Identity describes the signing workflow as in its certificate.
 type Identity struct {
 	// Issuer is the OIDC issuer of the token that the workflow exchanged for the certificate.
 	Issuer string `json:"issuer"`
 	// Subject is the URL of the workflow file with its Git reference.
 	Subject string `json:"subject"`
-	// Repository and Ref are the repository and the Git reference that the workflow ran for. They
-	// differ from those of Subject if a workflow of another repository called it.
+	// Repository and Ref are the repository and the Git reference for which the workflow ran. They differ from the
+	// ones in Subject if a workflow in another repository called this workflow.
 	Repository string `json:"repository"`
 	Ref        string `json:"ref"`
 }
@@ -33,14 +33,13 @@ type Identity struct {
 // Request is the input of Job.
 type Request struct {
 	File []byte `json:"file"`
-	// Bundle has the signature, the certificate and the log entry, as "cosign sign-blob --bundle"
-	// writes it.
+	// Bundle contains the signature, the certificate and the log entry in the format of "cosign sign-blob --bundle".
 	Bundle []byte `json:"bundle"`
 	Identity
-	// TrustedRoot is the content of trusted_root.json. If it is empty, that of the public instance of
-	// Sigstore is read with TUF.
+	// TrustedRoot is the content of trusted_root.json. If it is empty, the trusted root of the public
+	// Sigstore instance is read with TUF.
 	TrustedRoot []byte `json:"trustedRoot,omitempty"`
-	// Cache is the directory where TUF keeps metadata and the trusted root.
+	// Cache is the directory where TUF caches metadata and the trusted root.
 	Cache string `json:"cache,omitempty"`
 	// Agent is the User-Agent of requests.
 	Agent string `json:"agent,omitempty"`
@@ -60,7 +59,7 @@ const (
 	CheckIdentity Step = "identity"
 )
 
-// Error is returned for a signature that is not valid or cannot be verified.
+// Error is returned for a signature that is invalid or cannot be verified.
 type Error struct {
 	Step   Step
 	Detail string
@@ -81,7 +80,7 @@ func (e *Error) Error() string {
 	}
 }
 
-// remedy returns what the user can do.
+// remedy returns the hint for the user.
 func (e *Error) remedy() string {
 	switch {
 	case e.Step == ReadRoot && e.Given:
@@ -95,8 +94,8 @@ func (e *Error) remedy() string {
 	}
 }
 
-// Verify verifies a signature in a process that gets proxies and certificates for its requests, and no
-// credentials. A failure is an error with a remedy.
+// Verify verifies a signature in a helper process, which receives proxy settings and certificates for
+// its requests, but no credentials. Its errors contain a hint.
 func Verify(ctx context.Context, pool *helper.Pool, r Request) error {
 	const title = "verifying the signature"
 	p := helper.Shared(pool, string(Job), func() *helper.Process {

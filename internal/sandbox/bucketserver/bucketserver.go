@@ -1,5 +1,5 @@
-// Package bucketserver serves files as the objects of an S3 bucket: read-only, and only with the
-// requests that the client of source-controller sends. All others fail.
+// Package bucketserver serves files as the objects of a read-only S3 bucket. It supports only
+// the requests that source-controller sends; all others fail.
 package bucketserver
 
 import (
@@ -28,7 +28,7 @@ func NewObject(content []byte) Object {
 	return Object{content, hex.EncodeToString(sum[:])}
 }
 
-// Bucket is an http.Handler for the bucket Name, whose URL has its name in the path.
+// Bucket is an http.Handler for the bucket Name, whose URL contains the name in the path.
 type Bucket struct {
 	Name    string
 	Objects map[string]Object
@@ -36,7 +36,7 @@ type Bucket struct {
 	Modified time.Time
 }
 
-// s3Error is the body of an error.
+// s3Error is the body of an error response.
 type s3Error struct {
 	XMLName  xml.Name `xml:"Error"`
 	Code     string
@@ -49,7 +49,7 @@ func Fail(w http.ResponseWriter, r *http.Request, status int, code, message stri
 	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_ = xml.NewEncoder(w).Encode(s3Error{Code: code, Message: message, Resource: r.URL.Path}) // the client sees that it is not complete
+		_ = xml.NewEncoder(w).Encode(s3Error{Code: code, Message: message, Resource: r.URL.Path}) // the client detects the incomplete response
 	}
 }
 
@@ -75,7 +75,7 @@ func (b *Bucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// unknown reports whether a query has an unknown parameter, or one with another value.
+// unknown reports whether a query contains an unsupported parameter or an unsupported value.
 func unknown(query url.Values, known map[string]string) bool {
 	for name, values := range query {
 		only, ok := known[name]
@@ -139,5 +139,5 @@ func (b *Bucket) list(w http.ResponseWriter, r *http.Request, query url.Values) 
 	}
 	l.Prefix, l.KeyCount, l.MaxKeys = encoded(l.Prefix), len(l.Contents), len(l.Contents)
 	w.Header().Set("Content-Type", "application/xml")
-	_ = xml.NewEncoder(w).Encode(l) // the client sees that it is not complete
+	_ = xml.NewEncoder(w).Encode(l) // the client detects the incomplete response
 }

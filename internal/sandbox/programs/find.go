@@ -7,9 +7,9 @@ import (
 	"github.com/fluxkit/flux/internal/hint"
 )
 
-// Find returns the path of flux-sandbox for a version of flux: in the directory of flux, as downloaded
-// by 'flux sandbox pull' for this version, or on PATH. Unlike the helper program, users run it
-// directly.
+// Find returns the path of flux-sandbox for a version of flux. It searches the directory of flux, the
+// sandbox that 'flux sandbox pull' has downloaded for this version, and PATH. PATH is included
+// because, unlike the helper program, users also run flux-sandbox directly.
 func Find(version string) (string, error) {
 	path, err := helper.Find(helper.Sandbox)
 	if err == nil {

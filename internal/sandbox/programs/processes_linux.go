@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 )
 
-// commandLines returns the command lines of the running processes, with a NUL between their words.
+// commandLines returns the command lines of the running processes. A NUL separates the words of a command line.
 func commandLines(context.Context) ([]string, error) {
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil {
@@ -14,7 +14,7 @@ func commandLines(context.Context) ([]string, error) {
 	}
 	var lines []string
 	for _, file := range files {
-		if line, err := os.ReadFile(file); err == nil { // a process that has ended has none
+		if line, err := os.ReadFile(file); err == nil { // the process has exited
 			lines = append(lines, string(line))
 		}
 	}

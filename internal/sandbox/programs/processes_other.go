@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// commandLines returns the command lines of the running processes. There is no sandbox for Windows.
+// commandLines returns the command lines of the running processes. The sandbox is not available for Windows.
 func commandLines(ctx context.Context) ([]string, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil

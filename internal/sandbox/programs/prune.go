@@ -13,12 +13,12 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// Others returns the versions in the store except those in keep, oldest first. A version is
-// incomplete if its removal was interrupted.
+// Others returns the versions in the store except those in keep, oldest first. The sandbox
+// of a version may be incomplete, because its removal was interrupted.
 func (s Store) Others(keep ...string) ([]string, error) {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("reading the directory of sandboxes: %w", err)
+		return nil, fmt.Errorf("reading the directory of downloaded sandboxes: %w", err)
 	}
 	var versions []*semver.Version
 	for _, entry := range entries {

@@ -1,5 +1,5 @@
-// Package programs finds the programs of the sandbox, and downloads those of a release of flux: flux-sandbox, kubectl and
-// the controllers for this platform.
+// Package programs finds the sandbox binaries or downloads them from a flux release: flux-sandbox, kubectl and the
+// controllers for this platform.
 package programs
 
 import (
@@ -30,39 +30,39 @@ import (
 // repository is the repository whose workflow builds and signs releases.
 const repository = "https://github.com/fluxkit/flux"
 
-// Address is the address of the releases of flux.
+// Address is the address of the flux releases.
 const Address = repository + "/releases"
 
 const (
-	// checksumsMax, bundleMax and archiveMax are the maximum sizes of the files of a release.
+	// checksumsMax, bundleMax and archiveMax are the maximum sizes of release files.
 	checksumsMax, bundleMax, archiveMax = 1 << 20, 1 << 20, 512 << 20
-	// bundleSuffix is the suffix of the file names of signatures. signature is the file that Pull
-	// adds to a verified sandbox; sandboxes without it were not verified.
+	// bundleSuffix is the file name suffix of signatures. signature is the name of the file that
+	// Pull adds to a verified sandbox; sandboxes without this file were not verified.
 	bundleSuffix = ".sigstore.json"
 	signature    = "checksums.txt" + bundleSuffix
 	// staging is the prefix of temporary directories. Directories of killed processes are
-	// removed if nothing was written to them for the time abandoned.
+	// removed if nothing was written to them for the duration abandoned.
 	staging   = ".pull-"
 	abandoned = time.Hour
 )
 
-// released matches the prerelease of a released version. Builds of a commit have others.
+// released matches the pre-release suffix of a released version. Builds of a commit have different suffixes.
 var released = regexp.MustCompile(`^((alpha|beta|rc)(\.\d+)?)?$`)
 
-// Store is the directory of downloaded sandboxes, one for each version.
+// Store is the directory of downloaded sandboxes. It contains one sandbox per version.
 type Store struct {
 	Dir string
 	// Platform is GOOS_GOARCH as in the names of archives.
 	Platform string
 }
 
-// Open returns the store in the cache directory of the user.
+// Open returns the store in the user's cache directory.
 func Open() (Store, error) {
 	cache, err := cachedir.User("sandbox")
 	return Store{string(cache), runtime.GOOS + "_" + runtime.GOARCH}, err
 }
 
-// IsRelease reports whether a version is that of a release.
+// IsRelease reports whether a version is a release version.
 func IsRelease(version string) bool {
 	v, err := semver.StrictNewVersion(version)
 	return err == nil && released.MatchString(v.Prerelease())
@@ -71,8 +71,8 @@ func IsRelease(version string) bool {
 // At returns the directory of a version.
 func (s Store) At(version string) string { return filepath.Join(s.Dir, version) }
 
-// Find returns the path of flux-sandbox for a version of flux, "" if it was not downloaded. A version
-// without a release uses the newest sandbox.
+// Find returns the path of flux-sandbox for a version of flux, "" if it was not downloaded. For a
+// version that was not released, it returns the newest sandbox.
 func (s Store) Find(version string) string {
 	if complete(s.At(version)) {
 		return filepath.Join(s.At(version), helper.Sandbox)
@@ -97,7 +97,7 @@ func (s Store) Find(version string) string {
 	return filepath.Join(s.At(newest.Original()), helper.Sandbox)
 }
 
-// complete reports whether a directory has the programs of a sandbox.
+// complete reports whether a directory contains all sandbox binaries.
 func complete(dir string) bool {
 	for _, name := range []string{helper.Sandbox, "kubectl", "controllers"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
@@ -109,18 +109,18 @@ func complete(dir string) bool {
 
 // Release is the release to download from.
 type Release struct {
-	// Version has no leading "v".
+	// Version is the version without a leading "v".
 	Version string
 	// Address is the address of the releases, or of a mirror.
 	Address string
 	// Agent is the User-Agent of requests.
 	Agent string
 	Now   func() time.Time
-	// Verify returns an error if the bundle is not a signature of the file by the identity. If Verify
-	// is nil, only the checksum is compared.
+	// Verify returns an error if the bundle does not contain a signature of the file by the identity.
+	// If Verify is nil, only the checksum is compared.
 	Verify func(ctx context.Context, file, bundle []byte, by sigstore.Identity) error
-	// Started is called before the archive is downloaded, Downloaded with the progress and the total
-	// size, if known.
+	// Started is called before the archive is downloaded, and Downloaded with the downloaded size
+	// and the total size, if known.
 	Started    func()
 	Downloaded func(done, total int64)
 }
@@ -134,8 +134,8 @@ func Normalize(text string) (string, error) {
 	return v.String(), nil
 }
 
-// Signer returns the identity that signs the checksums of a version: the release workflow, started by
-// the tag of the version.
+// Signer returns the identity that signs the checksums of a version: the release workflow, triggered
+// by the version tag.
 func Signer(version string) sigstore.Identity {
 	ref := "refs/tags/v" + version
 	return sigstore.Identity{
@@ -150,15 +150,14 @@ func (s Store) Verified(version string) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// has reports whether the store has the sandbox, with a verified signature if required.
+// has reports whether the store contains the sandbox, with a verified signature if required.
 func (s Store) has(r Release) bool {
 	return complete(s.At(r.Version)) && (r.Verify == nil || s.Verified(r.Version))
 }
 
-// Pull downloads a sandbox that the store does not have, or has without a verified signature, and
-// reports whether it did. The signature of the checksums is verified before the archive is
-// downloaded, and the checksum of the archive is compared before it is unpacked. After an error the
-// store is as it was.
+// Pull downloads a sandbox unless the store already contains it, with a verified signature if required, and reports
+// whether it downloaded the sandbox. It verifies the signature of the checksums before it downloads the archive, and
+// the checksum of the archive before it unpacks the archive. After an error, the store is unchanged.
 func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error) {
 	if err := s.clean(r.Now()); err != nil {
 		return false, err
@@ -182,7 +181,7 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 		return false, err
 	}
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
-		return false, fmt.Errorf("creating the directory of sandboxes: %w", err)
+		return false, fmt.Errorf("creating the directory for downloaded sandboxes: %w", err)
 	}
 	work, err := os.MkdirTemp(s.Dir, staging)
 	if err != nil {
@@ -204,8 +203,7 @@ func (s Store) Pull(ctx context.Context, r Release) (downloaded bool, err error)
 	return true, s.install(unpacked, r)
 }
 
-// checksum returns the checksum of the archive, which the release publishes, and the
-// signature of the checksums, if it must be verified.
+// checksum returns the published checksum of the archive and, if it must be verified, the signature of the checksums.
 func (r Release) checksum(ctx context.Context, client *download.Client, folder *url.URL, file string) (sum string, bundle []byte, err error) {
 	address := folder.JoinPath("flux_" + r.Version + "_checksums.txt")
 	lines, err := client.Read(ctx, address.String(), checksumsMax)
@@ -227,7 +225,7 @@ func (r Release) checksum(ctx context.Context, client *download.Client, folder *
 	return sum, bundle, nil
 }
 
-// verify returns the signature of the checksums after it was verified.
+// verify returns the signature of the checksums after verifying it.
 func (r Release) verify(ctx context.Context, client *download.Client, checksums *url.URL, lines []byte) ([]byte, error) {
 	address := *checksums
 	address.Path += bundleSuffix
@@ -285,21 +283,21 @@ func fetch(ctx context.Context, client *download.Client, address *url.URL, dir, 
 	return file, err
 }
 
-// unpack extracts an archive, which must contain all programs, and only files and directories.
+// unpack extracts an archive, which must contain all sandbox binaries and only files and directories.
 func unpack(ctx context.Context, archive io.Reader, dir string) error {
 	left, err := registry.Extract(ctx, archive, dir)
 	switch {
 	case err != nil:
 		return err
 	case len(left) > 0:
-		return fmt.Errorf("the archive has %q, which is neither a file nor a directory", left[0])
+		return fmt.Errorf("the archive contains %q, which is neither a file nor a directory", left[0])
 	case !complete(dir):
 		return errors.New("the archive does not contain all sandbox binaries")
 	}
 	return nil
 }
 
-// install moves a sandbox to the directory of its version, unless another process has done so.
+// install moves a sandbox to the directory of its version, unless another process has already done so.
 func (s Store) install(unpacked string, r Release) error {
 	target := s.At(r.Version)
 	if err := os.Rename(unpacked, target); err == nil || s.has(r) {
@@ -314,11 +312,11 @@ func (s Store) install(unpacked string, r Release) error {
 	return nil
 }
 
-// clean removes the temporary directories of processes that were killed.
+// clean removes the temporary directories of killed processes.
 func (s Store) clean(now time.Time) error {
 	entries, err := os.ReadDir(s.Dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("reading the directory of sandboxes: %w", err)
+		return fmt.Errorf("reading the directory of downloaded sandboxes: %w", err)
 	}
 	for _, entry := range entries {
 		dir := filepath.Join(s.Dir, entry.Name())
@@ -332,7 +330,7 @@ func (s Store) clean(now time.Time) error {
 	return nil
 }
 
-// written returns when a temporary directory or an entry of it was last written to.
+// written returns the time of the last write to a temporary directory or one of its entries.
 func written(dir string) time.Time {
 	var last time.Time
 	names := []string{dir}
@@ -349,7 +347,7 @@ func written(dir string) time.Time {
 	return last
 }
 
-// explain adds the download and a remedy to an error that has no remedy.
+// explain adds the failed download and a hint to an error without a hint.
 func (r Release) explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause

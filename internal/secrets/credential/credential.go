@@ -46,7 +46,7 @@ func Pair(certificate, key []byte) error {
 	return nil
 }
 
-// RSAKey returns an error unless text is one RSA key in PEM format, as of a GitHub App.
+// RSAKey returns an error unless text is a single RSA key in PEM format, such as the key of a GitHub App.
 func RSAKey(text []byte) error {
 	block, rest := pem.Decode(text)
 	if block == nil {
@@ -68,7 +68,7 @@ func RSAKey(text []byte) error {
 	return nil
 }
 
-// TrustPolicy returns an error unless text is a trust policy of Notation.
+// TrustPolicy returns an error unless text is a Notation trust policy.
 func TrustPolicy(text []byte) error {
 	var policy struct {
 		Version       string `json:"version"`
@@ -100,7 +100,7 @@ func TrustPolicy(text []byte) error {
 	return nil
 }
 
-// dockerAuth has its fields in the order of Flux 2.
+// dockerAuth declares its fields in the order in which Flux 2 writes them.
 type dockerAuth struct {
 	Username string `json:"username"`
 	Password string `json:"password"`

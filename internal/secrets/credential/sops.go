@@ -10,7 +10,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 )
 
-// AgeKeys returns the public keys of a text with age keys, one a line.
+// AgeKeys returns the public keys for a text that contains one age key per line.
 func AgeKeys(text []byte) ([]string, error) {
 	if bytes.Contains(text, []byte("-----BEGIN AGE ENCRYPTED FILE-----")) {
 		return nil, errors.New("the age key is encrypted: decrypt it with 'age --decrypt', since kustomize-controller does not support passphrases")

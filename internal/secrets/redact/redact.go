@@ -12,7 +12,7 @@ const Mask = "*****"
 
 var (
 	userinfo = regexp.MustCompile(`([a-zA-Z][a-zA-Z0-9+.-]*://)[^/@\s"']+@`)
-	// In JSON, an escaped quote ends the value, and the encoder of Go writes & as \u0026.
+	// In JSON, an escaped quote ends the value, and Go's encoder writes & as \u0026.
 	query  = regexp.MustCompile(`(?i)([?&]|\\u0026)((?:[\w.-]*[-_.])?` + credentialNames + `)=(?:[^&#\s"'<>\\]|\\[^"])+`)
 	ageKey = regexp.MustCompile(`AGE-SECRET-KEY-(PQ-)?1[0-9A-Za-z]+`)
 	pemKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(-----END [A-Z ]*PRIVATE KEY-----|$)`)
@@ -38,8 +38,8 @@ func Text(s string, secrets ...string) string {
 	return s
 }
 
-// maskUserinfo does not mask a user name without a password in SSH URLs such as ssh://git@host,
-// where it is not a secret.
+// maskUserinfo masks the password of a URL or, without a password, the user name, except in
+// SSH URLs such as ssh://git@host, where the user name is not a secret.
 func maskUserinfo(match string) string {
 	scheme, rest, _ := strings.Cut(match, "://")
 	user, _, hasPassword := strings.Cut(strings.TrimSuffix(rest, "@"), ":")

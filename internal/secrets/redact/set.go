@@ -16,10 +16,9 @@ import (
 
 const (
 	// shortest is the minimum length of secrets that are masked everywhere. Shorter secrets may
-	// occur in other text by chance and are masked only as words of messages.
+	// occur in other text by chance and are masked only as whole words in messages.
 	shortest = 8
-	// leastWord is the minimum length of secrets that are masked as words. Shorter secrets are too
-	// common.
+	// leastWord is the minimum length of secrets that are masked as whole words. Shorter strings are too common.
 	leastWord = 6
 )
 
@@ -61,8 +60,8 @@ func (s *Set) Add(secrets ...string) {
 	s.all = strings.NewReplacer(pairs...)
 }
 
-// formsOf returns the encodings of a secret: plain, base64, URL and JSON. For a secret with
-// several lines, such as a key, it includes each long line.
+// formsOf returns the encodings of a secret: plain, base64, URL and JSON. For a multi-line
+// secret such as a key, it includes each long line.
 func formsOf(secret string) []string {
 	forms := []string{
 		secret, url.QueryEscape(secret), url.PathEscape(secret),
@@ -83,8 +82,7 @@ func formsOf(secret string) []string {
 	return forms
 }
 
-// AddLogin adds the password of a user, and the user and password in the encoding of HTTP basic
-// authentication.
+// AddLogin adds the password of a user, and the user and password as encoded for HTTP basic authentication.
 func (s *Set) AddLogin(user, password string) {
 	if password == "" {
 		return
@@ -181,9 +179,8 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the wrapped transport to client-go.
 func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// NewWriter returns a writer that masks the secrets of the set, including those that are split
-// over several writes. It must be the last writer before the stream, which it exposes by Unwrap.
-// Flush writes retained text.
+// NewWriter returns a writer that masks the secrets of the set, including secrets that are split across writes. It
+// must be the last writer before the stream, which Unwrap returns. Flush writes retained text.
 func (s *Set) NewWriter(w io.Writer) *Writer { return &Writer{set: s, w: w} }
 
 // Writer masks secrets.
@@ -208,7 +205,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Flush writes retained text that begins like a secret but is not one.
+// Flush writes retained text that looks like the beginning of a secret.
 func (w *Writer) Flush() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,11 +237,11 @@ func (s *Set) begun(text string) int {
 	return longest
 }
 
-// credentialNames matches the names of credentials, or their suffixes, in query parameters,
+// credentialNames matches credential names, or suffixes of such names, in query parameters,
 // environment variables and flags.
 const credentialNames = `(?:access[-_]?token|token|password|passwd|pwd|passphrase|secret|secret[-_]?key|secret[-_]?access[-_]?key|client[-_]?secret|private[-_]?token|api[-_]?key|apikey|age[-_]?key|sig|signature|credentials?|creds|security[-_]?token|pat)`
 
 var credentialName = regexp.MustCompile(`(?i)(?:^|[-_.])` + credentialNames + `$`)
 
-// Named reports whether a name is the name of a credential.
+// Named reports whether a name is a credential name.
 func Named(name string) bool { return credentialName.MatchString(name) }

@@ -1,5 +1,5 @@
-// Package sops decrypts documents that SOPS encrypted. It uses the helper process, since the
-// library of SOPS and its clients of key services would slow down the start of every command.
+// Package sops decrypts SOPS-encrypted documents. It uses the helper process, because the
+// SOPS library and its key service clients would slow down the start of every command.
 package sops
 
 import (
@@ -13,8 +13,8 @@ import (
 // Job is the job that decrypts documents, and the argument of its process.
 const Job helper.Call[Request, Response] = "decrypt"
 
-// ErrNoKey is returned if no available key decrypts a document.
-var ErrNoKey = errors.New("no available key decrypts it")
+// ErrNoKey is returned if none of the available keys can decrypt a document.
+var ErrNoKey = errors.New("none of the available keys can decrypt the document")
 
 // Keys holds the contents of the Secret for decryption, under the names that kustomize-controller
 // reads. The helper process adds the credentials in its environment.
@@ -23,7 +23,7 @@ type Keys struct {
 	Age []string `json:"age,omitempty"`
 	// PGP holds armored OpenPGP private keys.
 	PGP []string `json:"pgp,omitempty"`
-	// Vault is a token of HashiCorp Vault.
+	// Vault is a HashiCorp Vault token.
 	Vault string `json:"vault,omitempty"`
 	// AWS holds static credentials in YAML.
 	AWS []byte `json:"aws,omitempty"`
@@ -44,7 +44,7 @@ type Request struct {
 // Response is the output of Job.
 type Response struct {
 	Clear []byte `json:"clear,omitempty"`
-	// NoKey is set if no key decrypts the document.
+	// NoKey is set if none of the keys can decrypt the document.
 	NoKey bool `json:"noKey,omitempty"`
 	// Failures holds the errors of key services.
 	Failures []string `json:"failures,omitempty"`
@@ -54,10 +54,10 @@ type Response struct {
 type Decrypter struct {
 	// Process runs Job.
 	Process *helper.Process
-	// Keys returns the available keys. It is called once.
+	// Keys returns the available keys. It is called at most once.
 	Keys func(context.Context) (Keys, error)
-	// Warn is called with the name of a document that no key decrypts and the error of a key. It
-	// may be nil.
+	// Warn is called with the name of a document that none of the keys can decrypt, and the
+	// error of each key. It may be nil.
 	Warn func(document, failure string)
 
 	read   bool
@@ -65,9 +65,9 @@ type Decrypter struct {
 	failed error
 }
 
-// Decrypt returns a decrypted document. The name of the document is for messages. Like
-// kustomize-controller, it does not verify the MAC of the document, since the order of keys is
-// lost. Each value is authenticated with its path.
+// Decrypt returns a decrypted document. name identifies the document in messages. Like
+// kustomize-controller, Decrypt does not verify the MAC of the document, because the original
+// order of fields is lost. Each value is authenticated with its path.
 func (d *Decrypter) Decrypt(ctx context.Context, name string, document []byte, format string) ([]byte, error) {
 	if !d.read {
 		d.read = true
@@ -98,10 +98,9 @@ func NewProcess(pool *helper.Pool) *helper.Process {
 	})
 }
 
-// environment returns the environment of the helper process: the environment of the user, in which
-// the clients of key services find credentials. Documents specify the keys and may be untrusted,
-// so the metadata service of a machine is used for credentials only if a variable of the user
-// enables it.
+// environment returns the environment of the helper process: the environment of the user, in which the clients of key
+// services find credentials. Documents specify the keys and may be untrusted, so the metadata service of the machine
+// is used for credentials only if the user enables it with a variable.
 func environment(environ []string) []string {
 	env := map[string]string{}
 	for _, variable := range environ {

@@ -17,11 +17,11 @@ type Comparison int
 
 // The results of Check.
 const (
-	// Unknown means that the file has no key of that type for the server.
+	// Unknown means that the file contains no key of that type for the server.
 	Unknown Comparison = iota
-	// Match means that the file has the key.
+	// Match means that the file contains the key.
 	Match
-	// Mismatch means that the file has another key of that type, or revokes the key.
+	// Mismatch means that the file contains another key of that type or marks the key as revoked.
 	Mismatch
 )
 
@@ -34,7 +34,7 @@ func Check(text []byte, key HostKey) (Comparison, error) {
 	return compare(known, key)
 }
 
-// CheckFile compares a host key with a known_hosts file. A missing file has no keys.
+// CheckFile compares a host key with a known_hosts file. A missing file is treated as an empty file.
 func CheckFile(file string, key HostKey) (Comparison, error) {
 	known, err := knownhosts.New(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -63,12 +63,12 @@ func compare(known ssh.HostKeyCallback, key HostKey) (Comparison, error) {
 	}
 }
 
-// lookUp looks a key up by the name of a server. The library also requires a remote address.
+// lookUp looks up a key by server name. The library also requires a remote address.
 func lookUp(known ssh.HostKeyCallback, address string, key ssh.PublicKey) error {
 	return known(address, &net.TCPAddr{IP: net.IPv4zero}, key)
 }
 
-// ErrUnknownHost is returned when known_hosts has no key of a server.
+// ErrUnknownHost is returned when known_hosts contains no key of a server.
 var ErrUnknownHost = errors.New("not found in known_hosts")
 
 // Callback returns a callback that verifies the host key of a server with the
@@ -122,8 +122,8 @@ func parseKnownHosts(text []byte) (_ ssh.HostKeyCallback, err error) {
 	return knownhosts.New(file.Name())
 }
 
-// noKey is a key that no server has. The error of a lookup with it lists all
-// known keys of the server.
+// noKey is a key that no server uses. A lookup with noKey fails with an error
+// that lists all known keys of the server.
 type noKey struct{}
 
 func (noKey) Type() string                        { return "none" }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/crypto/ssh/knownhosts"
 )
 
-// scanTimeout is the maximum time of a scan.
+// scanTimeout is the maximum duration of a scan.
 const scanTimeout = 10 * time.Second
 
 // HostKey is the host key of an SSH server.
@@ -22,7 +22,7 @@ type HostKey struct {
 	Address string
 }
 
-// Line returns the line of the key in a known_hosts file.
+// Line returns the known_hosts line for the key.
 func (k HostKey) Line() string {
 	return knownhosts.Line([]string{knownhosts.Normalize(k.Address)}, k.PublicKey)
 }
@@ -33,9 +33,8 @@ func (k HostKey) Fingerprint() string { return ssh.FingerprintSHA256(k.PublicKey
 // errSeen ends the handshake once the host key has been received.
 var errSeen = errors.New("host key seen")
 
-// Scan returns the host key of a server. It stops the handshake before
-// authentication. With algorithms, the key is of the first one that the server
-// supports.
+// Scan returns the host key of a server. It stops the handshake before authentication. With algorithms, it returns
+// the key for the first algorithm that the server supports.
 func Scan(ctx context.Context, address string, algorithms []string) (HostKey, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, scanTimeout, fmt.Errorf("timed out after %s", scanTimeout))
 	defer cancel()
@@ -43,7 +42,7 @@ func Scan(ctx context.Context, address string, algorithms []string) (HostKey, er
 	if err != nil {
 		return HostKey{}, err
 	}
-	// The handshake has no context: closing the connection ends it.
+	// Close the connection to end the handshake, which does not support contexts.
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer func() {
 		stop()

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// published has the host key fingerprints that well-known hosts publish, in the
-// order Ed25519, ECDSA, RSA.
+// published lists the host key fingerprints that well-known hosts publish, in the order Ed25519, ECDSA, RSA.
 var published = map[string][]string{
 	// https://docs.github.com/en/authentication/keeping-your-account-and-data-secure/githubs-ssh-key-fingerprints
 	"github.com": {
@@ -35,8 +34,8 @@ var published = map[string][]string{
 	},
 }
 
-// Published reports whether a host key is one that its host publishes. Known is
-// false for a host without built-in keys.
+// Published reports whether a host key is one of the keys that the host
+// publishes. known is false for a host without built-in fingerprints.
 func Published(key HostKey) (same, known bool) {
 	host, port, err := net.SplitHostPort(key.Address)
 	if err != nil || port != "22" {

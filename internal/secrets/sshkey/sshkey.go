@@ -16,8 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// Pair is a private key in PEM form and its public key in the form of
-// authorized_keys files.
+// Pair is a private key in PEM format and its public key in authorized_keys format.
 type Pair struct {
 	Private, Public []byte
 }
@@ -32,17 +31,16 @@ type Kind struct {
 	Curve string
 }
 
-// Algorithms are the algorithms that Generate supports.
+// Algorithms lists the algorithms that Generate supports.
 var Algorithms = []string{"rsa", "ecdsa", "ed25519"}
 
-// Curves are the curves of ECDSA keys.
+// Curves lists the supported curves of ECDSA keys.
 var Curves = []string{"p256", "p384", "p521"}
 
-// The minimum and maximum size of an RSA key: smaller keys are unsafe, and
-// servers reject larger ones.
+// The minimum and maximum size of an RSA key: smaller keys are insecure, and servers reject larger ones.
 const minBits, maxBits = 2048, 16384
 
-// ValidBits reports whether a size of RSA keys is valid.
+// ValidBits reports whether an RSA key size is valid.
 func ValidBits(bits int) bool { return bits >= minBits && bits <= maxBits && bits%8 == 0 }
 
 // Generate generates a key pair.
@@ -106,7 +104,7 @@ func Signer(private []byte, passphrase string) (ssh.Signer, error) {
 	return signer, nil
 }
 
-// Load returns the pair of a private key. An encrypted key stays encrypted in it.
+// Load returns the key pair for a private key. An encrypted private key remains encrypted.
 func Load(private []byte, passphrase string) (Pair, error) {
 	signer, err := Signer(private, passphrase)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/mattn/go-runewidth"
 )
 
-// condition returns the character widths of locales that are not East Asian.
+// condition returns the character widths for locales that are not East Asian.
 func condition() *runewidth.Condition { return &runewidth.Condition{StrictEmojiNeutral: true} }
 
 // Width returns the number of columns of a text without control characters.
@@ -24,7 +24,7 @@ func Width(s string) int {
 // Fill appends spaces up to a width.
 func Fill(s string, width int) string { return s + strings.Repeat(" ", max(0, width-Width(s))) }
 
-// Cut truncates a text to a width, with an ellipsis. A width below 1 is no limit.
+// Cut truncates a text to a width and adds an ellipsis. A width below 1 means no limit.
 func Cut(s string, width int) string {
 	if width < 1 || Width(s) <= width {
 		return s
@@ -32,7 +32,7 @@ func Cut(s string, width int) string {
 	return condition().Truncate(s, width-1, "") + "…"
 }
 
-// CutWords truncates a text as Cut does, without a space in front of the ellipsis.
+// CutWords truncates a text like Cut, but without a space before the ellipsis.
 func CutWords(s string, width int) string {
 	cut := Cut(s, width)
 	if cut == s {
@@ -41,8 +41,8 @@ func CutWords(s string, width int) string {
 	return strings.TrimRight(strings.TrimSuffix(cut, "…"), " ") + "…"
 }
 
-// CutMiddle truncates a text in the middle. It keeps more of the end, which contains the commit of a revision and the
-// name of a reference.
+// CutMiddle truncates a text in the middle. It keeps more characters at the end, where revisions contain the commit
+// and references the name.
 func CutMiddle(s string, width int) string {
 	if width < 3 || Width(s) <= width {
 		return s

@@ -2,9 +2,8 @@ package fit
 
 import "strings"
 
-// Fold wraps a line between words at a number of columns, with a hanging indent for the lines that
-// follow. With 0 columns, the line is not wrapped. A command in it is never wrapped, so that it
-// can be copied.
+// Fold wraps a line between words at a number of columns, with a hanging indent for the following lines. With 0
+// columns, the line is not wrapped. Commands in the line are never wrapped, so that they can be copied.
 func Fold(line string, hang, columns int) string {
 	if columns <= hang || Width(line) <= columns {
 		return line
@@ -30,7 +29,7 @@ func Fold(line string, hang, columns int) string {
 	return b.String()
 }
 
-// foldable returns the words of a text; a command up to the end of the text is one word.
+// foldable returns the words of a text. A command at the end of the text counts as one word.
 func foldable(text string) []string {
 	words := strings.Fields(text)
 	for i, word := range words {

@@ -2,7 +2,7 @@ package output
 
 import "fmt"
 
-// Amount returns a number with its noun in the singular or the plural.
+// Amount returns a number with a noun in the singular or plural.
 func Amount(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

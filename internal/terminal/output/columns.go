@@ -14,14 +14,14 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// CustomColumns prints the columns of -o custom-columns from rows, which need less memory than the
-// objects. All rows are needed to compute the padding.
+// CustomColumns prints the columns of -o custom-columns from rows, which require less memory than
+// the objects. All rows are required to compute the padding.
 type CustomColumns struct {
 	mu      sync.Mutex // an expression is not safe for concurrent use
 	printer *columnPrinter
 }
 
-// NewCustomColumns returns the columns of an -o format, or nil for another format.
+// NewCustomColumns returns the columns of an -o custom-columns format, or nil for other formats.
 func NewCustomColumns(format string, given ...Option) (*CustomColumns, error) {
 	spec, ok := strings.CutPrefix(format, "custom-columns=")
 	if !ok {
@@ -46,9 +46,9 @@ func (c *CustomColumns) Print(w io.Writer, rows [][]string) error { return c.pri
 type columnPrinter struct {
 	headers []string
 	paths   []*jsonpath.JSONPath
-	// noHeader omits the headers. begun is set once a row was printed.
+	// noHeader omits the headers. begun is set once a row has been printed.
 	noHeader, begun bool
-	// widths holds the widths of the columns so far. Later rows do not reduce them.
+	// widths holds the current column widths. Later rows do not reduce them.
 	widths []int
 }
 
@@ -73,7 +73,7 @@ func newColumnPrinter(spec string, noHeader bool) (*columnPrinter, error) {
 	return p, nil
 }
 
-// relaxed adds the optional braces and leading dot to a JSONPath expression.
+// relaxed adds omitted braces and an omitted leading dot to a JSONPath expression.
 func relaxed(path string) string {
 	path = strings.TrimSuffix(strings.TrimPrefix(path, "{"), "}")
 	if !strings.HasPrefix(path, ".") {
@@ -136,7 +136,7 @@ func contents(obj runtime.Object) []map[string]any {
 	}
 }
 
-// cell returns the values at a path of an object on one line, separated by commas.
+// cell returns the values at a path in an object on one line, separated by commas.
 func cell(path *jsonpath.JSONPath, o map[string]any) string {
 	results, err := path.FindResults(o)
 	if err != nil {

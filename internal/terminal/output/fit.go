@@ -8,9 +8,9 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/fit"
 )
 
-// step is a reduction of the width of a column.
+// step reduces the width of a column.
 type step struct {
-	// header is the column, or "" for all columns without a step of their own.
+	// header selects the column, or is "" for all columns without a separate step.
 	header string
 	// least is the width to which cells are truncated.
 	least int
@@ -24,21 +24,20 @@ type step struct {
 
 const (
 	gap = "  "
-	// goodMessage is the width to which the last column is reduced first, and
-	// leastMessage the width to which it is reduced last.
+	// goodMessage is the width to which the last column is reduced first, and leastMessage its minimum width.
 	goodMessage, leastMessage = 24, 7
 	// goodName and leastName are the widths to which names are reduced, in two steps.
 	goodName, leastName = 40, 20
 	// leastCell is the minimum width of other cells.
 	leastCell = 10
 	// foldedMessage is the minimum width of the last column for wrapped text, and
-	// below is the indent of the text on a line of its own.
+	// below is the indent of the text on a separate line.
 	foldedMessage, below = 40, 4
 )
 
 // steps lists the reductions in the order in which they are applied until a table fits, starting
-// with the least important columns. Names are cut before the beginning of the message; readiness and
-// reasons are never reduced.
+// with the least important columns. Names are truncated before messages are shortened to their
+// minimum width. Readiness and reasons are never reduced.
 var steps = []step{
 	{header: "SUSPEND REASON", empty: true},
 	{header: "LAST HANDLED", empty: true},
@@ -58,10 +57,10 @@ var steps = []step{
 	{header: "REVISION", form: 2},
 }
 
-// kept lists the columns that the step without a header excludes: identifiers and short columns.
+// kept lists the columns to which the step without a header does not apply: identifiers and short columns.
 var kept = []string{"CLUSTER", "NAMESPACE", "KIND", "NAME", "OBJECT", "WEBHOOK PATH", "READY", "REASON", "REVISION", "SUSPENDED", "MESSAGE"}
 
-// forms is the number of forms of a cell. The first is the full cell.
+// forms is the number of forms of a cell. The first form is the full cell.
 const forms = 3
 
 var (
@@ -69,8 +68,8 @@ var (
 	release   = regexp.MustCompile(`^v?[0-9]`)
 )
 
-// shortened returns a cell in a form. For a revision, it first removes the algorithm and then the
-// less specific part.
+// shortened returns the given form of a cell. For a revision, the first shorter form omits the
+// algorithm, and the next also omits the less specific part.
 func shortened(header, cell string, form int) string {
 	if header != "REVISION" || form == 0 {
 		return cell
@@ -87,7 +86,7 @@ func shortened(header, cell string, form int) string {
 	}
 }
 
-// headed returns the header of a column in a form.
+// headed returns the given form of a column header.
 func headed(header string, form int) string {
 	if header == "SUSPENDED" && form > 0 {
 		return "SUSP"
@@ -95,7 +94,7 @@ func headed(header string, form int) string {
 	return header
 }
 
-// measure holds the widths of a column in each form.
+// measure holds the width of a column for each form.
 type measure struct {
 	widths [forms]int
 	// says is set if a cell is "True", and filled if a cell is not empty.
@@ -132,12 +131,11 @@ func measured(headers []string, rows [][]string, withHeaders bool) []measure {
 type layout struct {
 	width, form int
 	dropped     bool
-	// under reports whether the last column is printed on a line after the row.
+	// under reports whether the last column is printed on a separate line after the row.
 	under bool
 }
 
-// fit reduces columns to the width of the screen. If that is impossible, lines wrap, and the
-// message gets more space.
+// fit reduces columns to the width of the screen. If that is impossible, lines wrap, and the message column is wider.
 func (s Screen) fit(headers []string, measures []measure) []layout {
 	columns := make([]layout, len(headers))
 	for i, m := range measures {
@@ -177,7 +175,7 @@ func (s Screen) take(t step, headers []string, measures []measure, columns []lay
 	}
 	i := slices.Index(headers, t.header)
 	if t.header == "MESSAGE" {
-		i = len(headers) - 1 // the last column is text under any header
+		i = len(headers) - 1 // the last column contains text, whatever its header
 	}
 	if i < 0 || columns[i].dropped {
 		return
@@ -196,7 +194,7 @@ func (s Screen) take(t step, headers []string, measures []measure, columns []lay
 	}
 }
 
-// narrow reduces the widest of the columns without a step of their own.
+// narrow reduces the widest of the columns without a separate step.
 func (s Screen) narrow(headers []string, columns []layout) {
 	for over := s.over(columns); over > 0; over-- {
 		widest := -1

@@ -11,22 +11,21 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// ListWriter writes a list object by object, with the same bytes as PrintObjects, so that memory
-// does not grow with the list.
+// ListWriter writes a list object by object, so that memory does not grow with the list. The
+// output is identical to the output of PrintObjects.
 type ListWriter struct {
 	w      *bufio.Writer
 	begun  bool
 	format listFormat
 }
 
-// listFormat holds the parts of a list in a format.
+// listFormat holds the fixed parts of a list in an output format.
 type listFormat struct {
 	empty, begin, between, end, tail string
 	item                             func(map[string]any) ([]byte, error)
 }
 
-// NewListWriter returns a writer for json, yaml or name, or false for a format that needs all
-// objects at once.
+// NewListWriter returns a writer for json, yaml or name, or false for formats that require all objects at once.
 func NewListWriter(w io.Writer, format string) (*ListWriter, bool) {
 	layouts := map[string]listFormat{
 		"json": {
@@ -86,5 +85,5 @@ func (l *ListWriter) Close() error {
 	return l.w.Flush()
 }
 
-// Begun reports whether an object was written.
+// Begun reports whether an object has been written.
 func (l *ListWriter) Begun() bool { return l.begun }

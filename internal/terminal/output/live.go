@@ -13,8 +13,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// Live is a table on a terminal whose rows are updated in place. If there are more rows than
-// lines, it shows those that are not ready and those that changed last, and the number of others.
+// Live is a table on a terminal whose rows are updated in place. If there are more rows than lines, it shows the rows
+// that are not ready, the most recently changed rows, and the number of other rows.
 type Live struct {
 	w       io.Writer
 	headers []string
@@ -35,7 +35,7 @@ type liveRow struct {
 	changed int
 }
 
-// NewLive returns a table that draws to w. It calls screen for the size each time.
+// NewLive returns a table that is drawn to w. It calls screen each time to get the size.
 func NewLive(w io.Writer, headers []string, header bool, screen func() Screen) *Live {
 	return &Live{w: w, headers: headers, header: header, screen: screen, place: map[string]int{}}
 }
@@ -57,8 +57,8 @@ const (
 	toLineEnd = "\x1b[K"
 	toEnd     = "\x1b[J"
 	home      = "\x1b[H"
-	// Wrapping is disabled: lines with wide characters may exceed the width and would then take
-	// more lines than are counted.
+	// Wrapping is disabled because lines with wide characters may exceed the width and would
+	// then take more lines than expected.
 	wrapOff = "\x1b[?7l"
 	wrapOn  = "\x1b[?7h"
 )
@@ -89,8 +89,7 @@ func (l *Live) Erase() error {
 	return err
 }
 
-// Redraw clears the whole screen before it draws: after a change of the size it is unknown which
-// lines are wrapped.
+// Redraw clears the whole screen and draws the table: after a resize, it is unknown which lines are wrapped.
 func (l *Live) Redraw() error {
 	l.drawn = 0
 	if _, err := io.WriteString(l.w, home+toEnd); err != nil {
@@ -128,11 +127,11 @@ func (l *Live) frame(screen Screen) []string {
 	return lines
 }
 
-// escape matches a sequence that selects a color.
+// escape matches an escape sequence that selects a color.
 var escape = regexp.MustCompile("\x1b\\[[0-9;]*m")
 
-// cutLine truncates a line with colors to a number of columns, or not at all if it is 0. Tables do not
-// truncate the columns that identify objects.
+// cutLine truncates a colored line to a number of columns; 0 means no limit. This is necessary because
+// tables do not truncate the columns that identify objects.
 func cutLine(line string, columns int) string {
 	if columns == 0 || fit.Width(escape.ReplaceAllString(line, "")) <= columns {
 		return line
@@ -161,7 +160,7 @@ func (l *Live) chosen(screen Screen) []int {
 	for i := range places {
 		places[i] = i
 	}
-	room := screen.Height - 1 // excludes the line of the cursor
+	room := screen.Height - 1 // excludes the cursor's line
 	if l.header {
 		room--
 	}
@@ -179,7 +178,7 @@ func (l *Live) chosen(screen Screen) []int {
 	return places
 }
 
-// rank orders rows by importance.
+// rank returns the importance of a row, 0 for the most important ones.
 func (l *Live) rank(i int) int {
 	switch {
 	case l.rows[i].gone:
@@ -196,7 +195,7 @@ func (l *Live) ready(i int) bool {
 	return ready >= 0 && l.rows[i].cells[ready] == "True"
 }
 
-// others returns the line that counts the rows that are not shown.
+// others returns the line with the number of rows that are not shown.
 func (l *Live) others(shown []int, screen Screen) string {
 	ready, rest := 0, 0
 	for i := range l.rows {

@@ -12,8 +12,8 @@ import (
 	"github.com/fluxkit/flux/internal/terminal/printable"
 )
 
-// Manifest encodes an object with the same bytes as sigs.k8s.io/yaml, without its conversion
-// through JSON, which takes three times as long.
+// Manifest encodes an object with the same result as sigs.k8s.io/yaml, but without
+// converting it to JSON first, which would take three times as long.
 func Manifest(object any) ([]byte, error) { return goyaml.Marshal(object) }
 
 // YAML encodes a value like sigs.k8s.io/yaml, but also supports DEL and C1 control characters in

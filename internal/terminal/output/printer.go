@@ -14,7 +14,7 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Formats are the values of -o for lists of objects, as in help texts.
+// Formats lists the values of -o for lists of objects, for help texts.
 const Formats = "json, yaml, name, wide, jsonpath=…, go-template=…, custom-columns=…"
 
 // Option configures how objects are printed.
@@ -28,7 +28,7 @@ type options struct {
 // TemplateFunc returns the text of a Go template for an object in JSON.
 type TemplateFunc func(template string, object []byte) (string, error)
 
-// Templates sets the function that executes Go templates. Without it, printing in the format go-template is an error.
+// Templates sets the function that executes Go templates. Without it, the format go-template is not supported.
 func Templates(execute TemplateFunc) Option { return func(o *options) { o.execute = execute } }
 
 // NoHeader omits the headers of custom columns.
@@ -42,8 +42,8 @@ func optionsOf(given []Option) options {
 	return o
 }
 
-// ObjectPrinter returns the printer of an -o format that prints whole objects: all formats except
-// "" and "wide", which are tables.
+// ObjectPrinter returns the printer for an -o format that prints whole objects: all formats
+// except "" and "wide", which are tables.
 func ObjectPrinter(format string, given ...Option) (printers.ResourcePrinter, error) {
 	if spec, ok := strings.CutPrefix(format, "custom-columns="); ok {
 		return newColumnPrinter(spec, optionsOf(given).noHeader)
@@ -76,8 +76,8 @@ func unknownFormat(format string) error {
 	return UnknownFormat(format, strings.Split(Formats, ", ")...)
 }
 
-// templatePrinter returns the printer of a format with an inline template or, with -file, a
-// template in a file. Missing keys are allowed.
+// templatePrinter returns the printer for a format with an inline template or, with the
+// suffix -file, a template in a file. Missing keys are allowed.
 func templatePrinter(kind, template string, execute TemplateFunc) (printers.ResourcePrinter, error) {
 	what, inFile := strings.CutSuffix(kind, "-file")
 	if inFile && (what == "jsonpath" || what == "go-template") {
@@ -97,7 +97,8 @@ func templatePrinter(kind, template string, execute TemplateFunc) (printers.Reso
 		p.EnableJSONOutput(kind == "jsonpath-as-json")
 		return p, nil
 	case "go-template":
-		// text/template itself can call all methods of all types, so the linker would keep methods that flux does not use.
+		// text/template itself can call any method of any type, so the linker would keep methods that flux does not
+		// use.
 		tree := parse.New("output")
 		tree.Mode = parse.SkipFuncCheck
 		if _, err := tree.Parse(template, "", "", map[string]*parse.Tree{}); err != nil {
@@ -131,7 +132,7 @@ func (p *goTemplatePrinter) PrintObj(o runtime.Object, w io.Writer) error {
 	return err
 }
 
-// List returns a v1 List of the items, as kubectl prints.
+// List returns a v1 List of the items, as printed by kubectl.
 func List(items []unstructured.Unstructured) *unstructured.UnstructuredList {
 	return &unstructured.UnstructuredList{
 		Object: map[string]any{"apiVersion": "v1", "kind": "List", "metadata": map[string]any{"resourceVersion": ""}},

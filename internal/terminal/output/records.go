@@ -11,9 +11,8 @@ import (
 	"k8s.io/cli-runtime/pkg/printers"
 )
 
-// Records prints objects one by one: one JSON object per line, YAML documents, or one line per
-// object in other formats. A row of custom columns is omitted if it equals the previous row of the
-// same object.
+// Records prints objects one by one: one JSON object per line, YAML documents, or one line per object in other
+// formats. Rows of custom columns are omitted if they equal the previous row of the same object.
 type Records struct {
 	w      io.Writer
 	format string
@@ -46,8 +45,7 @@ func NewRecords(w io.Writer, format string, given ...Option) (*Records, error) {
 	return r, nil
 }
 
-// Print prints one object. A deleted object is printed in its last state, with its
-// metadata.deletionTimestamp.
+// Print prints one object. For a deleted object, it prints the last state including metadata.deletionTimestamp.
 func (r *Records) Print(o *unstructured.Unstructured, deleted bool) error {
 	if err := r.print(o, deleted); err != nil {
 		return fmt.Errorf("printing %s: %w", o.GetName(), err)
@@ -95,7 +93,7 @@ func (r *Records) row(p *columnPrinter, printed map[string][]string, o *unstruct
 	return p.write(r.w, [][]string{row})
 }
 
-// line adds a line break if the format does not, like JSONPath.
+// line adds a line break for formats without one, such as JSONPath.
 func (r *Records) line(p printers.ResourcePrinter, o *unstructured.Unstructured) error {
 	var b bytes.Buffer
 	if err := p.PrintObj(o, &b); err != nil {

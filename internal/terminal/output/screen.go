@@ -16,7 +16,7 @@ type Screen struct {
 	Width int
 	// Height is the number of lines, or 0 if it is unknown.
 	Height int
-	// Color paints objects that are not ready, and dims suspended ones.
+	// Color highlights objects that are not ready and dims suspended objects.
 	Color bool
 	// Fold wraps the last column instead of truncating it: within the column if it is wide enough,
 	// and otherwise on lines after the row.
@@ -24,7 +24,7 @@ type Screen struct {
 }
 
 // Show prints the table for a terminal: columns separated by spaces, lines truncated to the width
-// of the screen, and colors if it has them.
+// of the screen, and colors if they are enabled.
 func (t Table) Show(w io.Writer, headers bool, screen Screen) error {
 	t = t.printable()
 	columns := screen.fit(t.Headers, measured(t.Headers, t.Rows, headers))

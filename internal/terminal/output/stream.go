@@ -11,7 +11,7 @@ import (
 )
 
 // Stream prints rows one by one after a single header. A column keeps its width and grows only if a
-// cell needs more.
+// cell requires more space.
 type Stream struct {
 	w        io.Writer
 	headers  []string
@@ -27,8 +27,8 @@ var roomFor = map[string]int{
 	"TYPE": 7, "REASON": 23, "OBJECT": 28,
 }
 
-// NewStream returns a stream that prints to w. It calls screen for each row, since a window may be
-// resized; screen returns false if w is not a terminal.
+// NewStream returns a stream that prints to w. It calls screen for each row, because the window
+// may be resized. screen returns false if w is not a terminal.
 func NewStream(w io.Writer, headers []string, screen func() (Screen, bool)) *Stream {
 	return &Stream{w: w, headers: headers, widths: make([]int, len(headers)), measures: measured(headers, nil, true), screen: screen}
 }
@@ -40,7 +40,7 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 		s.widths[i] = max(fit.Width(h), roomFor[h])
 		s.reserve(i, s.widths[i])
 	}
-	// The width is limited, so that a long message later does not narrow other columns.
+	// The width is limited so that a later long message does not make other columns narrower.
 	last := len(s.widths) - 1
 	s.widths[last] = goodMessage
 	s.reserve(last, goodMessage)
@@ -61,7 +61,7 @@ func (s *Stream) Begin(rows [][]string, header bool) error {
 // reserve keeps space for later cells.
 func (s *Stream) reserve(column, width int) {
 	if s.headers[column] == "SUSPENDED" {
-		return // the width of its values is known
+		return // its values have known widths
 	}
 	for form := range forms {
 		s.measures[column].widths[form] = max(s.measures[column].widths[form], width-5*form)
@@ -105,7 +105,7 @@ func (s *Stream) write(b *strings.Builder, row []string) {
 	table.Render()
 }
 
-// table returns a table for one row with the widths so far. The last cell is not padded.
+// table returns a table for one row with the current widths. The last cell is not padded.
 func (s *Stream) table(b *strings.Builder) *tablewriter.Table {
 	table := newTable(b)
 	for i, width := range s.widths[:len(s.widths)-1] {

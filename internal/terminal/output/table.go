@@ -1,4 +1,4 @@
-// Package output prints the results of commands: tables, and the -o formats of cli-runtime.
+// Package output prints the results of commands as tables or in the -o formats of cli-runtime.
 package output
 
 import (
@@ -37,7 +37,7 @@ func (t Table) Write(w io.Writer, headers bool) error {
 // characters are wide in East Asian locales, but the bytes in a pipe must not depend on the locale.
 var sameWidths = sync.OnceFunc(func() { runewidth.DefaultCondition.EastAsianWidth = false }) //nolint:gochecknoglobals // a sync.Once that is used before the first table
 
-// newTable returns a table in the style of Flux 2.9.
+// newTable returns a table writer for the output format of Flux 2.9.
 func newTable(b *strings.Builder) *tablewriter.Table {
 	sameWidths()
 	table := tablewriter.NewWriter(b)
@@ -54,7 +54,7 @@ func newTable(b *strings.Builder) *tablewriter.Table {
 	return table
 }
 
-// printable returns the table with cells on one line, without control characters.
+// printable returns the table with single-line cells without control characters.
 func (t Table) printable() Table {
 	fit := Table{Headers: t.Headers, Rows: make([][]string, len(t.Rows))}
 	for i, row := range t.Rows {

@@ -8,36 +8,35 @@ import (
 	"unicode/utf8"
 )
 
-// markers begin a command of a CI system anywhere in a line: of Azure Pipelines and the older form of
-// GitHub Actions, and of TeamCity. Each system ignores the case of letters.
+// markers lists the prefixes of CI system commands that may occur anywhere in a line: Azure Pipelines
+// and older GitHub Actions commands, and TeamCity commands. All of them are case-insensitive.
 var markers = []string{"##[", "##vso[", "##teamcity["}
 
-// nameMax is the maximum length of the name of a workflow command. Longer ones are escaped, too.
+// nameMax is the maximum length of a workflow command name. Commands with longer names are also escaped.
 const nameMax = 256
 
-// CommandWriter escapes commands of CI systems in text for people: the runner of a job reads its
-// output, and sets variables, masks and results as the text says. The first character of a command is
-// replaced by its escape. See
-// https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands and
+// CommandWriter escapes CI system commands in human-readable text, because the CI runner parses the output of a job,
+// and untrusted commands could set variables, masks and results. The first character of a command is replaced with
+// its escape. See https://docs.github.com/en/actions/reference/workflows-and-actions/workflow-commands and
 // https://learn.microsoft.com/en-us/azure/devops/pipelines/scripts/logging-commands.
 type CommandWriter struct {
 	w io.Writer
 
 	mu sync.Mutex
-	// held is the end of the text so far, if it may be the beginning of a command.
+	// held is the end of the text written so far if it may be the beginning of a command.
 	held string
 	// within is set after the first visible character of a line.
 	within bool
 }
 
-// NewCommandWriter returns a writer to a stream, which it exposes by Unwrap. Flush writes what is held.
+// NewCommandWriter returns a writer to a stream, which Unwrap returns. Flush writes the held text.
 func NewCommandWriter(w io.Writer) *CommandWriter { return &CommandWriter{w: w} }
 
-// Commands escapes markers of commands in a part of a line.
+// Commands escapes command markers in a part of a line.
 func Commands(text string) string {
 	var b strings.Builder
 	w := &CommandWriter{w: &b, within: true}
-	_ = w.pass(text, true) // a builder accepts everything
+	_ = w.pass(text, true) // a strings.Builder never fails
 	return b.String()
 }
 
@@ -61,7 +60,7 @@ func (w *CommandWriter) Flush() error {
 	return w.pass(w.held, true)
 }
 
-// pass writes a text. Unless the text is complete, it holds an end that may begin a command.
+// pass writes a text. Unless the text is complete, it holds back an end that may be the beginning of a command.
 func (w *CommandWriter) pass(text string, complete bool) error {
 	var b strings.Builder
 	b.Grow(len(text))
@@ -79,7 +78,7 @@ func (w *CommandWriter) pass(text string, complete bool) error {
 			b.WriteString(text[:size])
 		}
 		switch {
-		case r == '\n' || r == '\r': // runners also end a line at a CR
+		case r == '\n' || r == '\r': // runners also treat a CR as the end of a line
 			w.within = false
 		case !unicode.IsSpace(r) && unicode.IsGraphic(r):
 			w.within = true
@@ -90,7 +89,7 @@ func (w *CommandWriter) pass(text string, complete bool) error {
 	return err
 }
 
-// answer is the result of a check whether a text begins with a command.
+// answer is the result of checking whether a text begins with a command.
 type answer int
 
 const (
@@ -128,7 +127,7 @@ func marked(text string) answer {
 	return found
 }
 
-// workflow reports whether a line, without the space before it, begins with a workflow command of
+// workflow reports whether a line without leading white space begins with a workflow command of
 // GitHub, Gitea or Forgejo: "::name::" or "::name parameters::", but not with an IPv6 address.
 func workflow(text string) answer {
 	name, ok := strings.CutPrefix(text, "::")

@@ -1,6 +1,5 @@
-// Package printable escapes untrusted text for output, so that it cannot control
-// a terminal, reorder or hide adjacent text, or start a new line. Replaced
-// characters stay visible as escapes such as \x1b or \u202e.
+// Package printable escapes untrusted text for output, so that it cannot control a terminal, reorder or hide adjacent
+// text, or start a new line. Replaced characters remain visible as escapes such as \x1b or \u202e.
 package printable
 
 import (
@@ -11,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns text on one line: white space becomes spaces.
+// Line escapes text and returns it on one line: white space is replaced with spaces.
 func Line(s string) string { return escaped(s, line) }
 
-// Text returns text that may have several lines: line feeds and tabs are kept.
+// Text escapes text that may have several lines: line feeds and tabs are kept.
 func Text(s string) string { return escaped(s, text) }
 
-// Value returns a value for comparison: line feeds and tabs are kept, and other
-// white space is escaped, so that differences are visible.
+// Value escapes a value for comparisons: line feeds and tabs are kept, and
+// other white space is escaped, so that differences are visible.
 func Value(s string) string { return escaped(s, value) }
 
-// form is the treatment of white space.
+// form specifies how white space is treated.
 type form int
 
 const (
@@ -30,7 +29,7 @@ const (
 	value
 )
 
-// Lines returns Line of every text.
+// Lines applies Line to each text.
 func Lines(texts []string) []string {
 	fit := texts
 	for i := range texts {
@@ -46,7 +45,7 @@ func Lines(texts []string) []string {
 	return fit
 }
 
-// escaped replaces hidden characters, and line ends according to the form.
+// escaped replaces hidden characters, and white space according to the form.
 func escaped(s string, as form) string {
 	first := strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
 	if first < 0 {
@@ -89,9 +88,8 @@ func escape(b *strings.Builder, r rune) {
 	}
 }
 
-// hidden reports whether a character controls a terminal or is invisible: control
-// characters, and format characters without a shape, such as those that change
-// the direction of text.
+// hidden reports whether a character controls a terminal or is invisible: control characters, and invisible format
+// characters such as those that change the text direction.
 func hidden(r rune) bool {
 	switch {
 	case r < utf8.RuneSelf:
@@ -105,14 +103,14 @@ func hidden(r rune) bool {
 	}
 }
 
-// The zero-width joiner and non-joiner, which several scripts and emoji need.
+// The zero-width joiner and non-joiner, which several scripts and emoji require.
 const (
 	zeroWidthNonJoiner = '\u200c'
 	zeroWidthJoiner    = '\u200d'
 )
 
-// joins reports whether the character at i is between two visible characters
-// outside ASCII. Elsewhere, it is invisible, and only makes different names look equal.
+// joins reports whether the character at i is between two visible characters outside
+// ASCII. Elsewhere, joiners are invisible and only make different names look the same.
 func joins(s string, i, size int) bool {
 	r, _ := utf8.DecodeRuneInString(s[i:])
 	if r != zeroWidthJoiner && r != zeroWidthNonJoiner {

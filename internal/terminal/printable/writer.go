@@ -11,14 +11,12 @@ import (
 // character may be split between writes. Close writes an incomplete character.
 func NewWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: Text} }
 
-// NewJSONWriter returns a writer for JSON that escapes DEL, C1 controls,
-// bidirectional controls and all other characters that Text replaces. The values
-// stay the same.
+// NewJSONWriter returns a writer for JSON that escapes DEL, C1 controls, bidirectional controls and all other
+// characters that Text replaces. The escapes do not change the JSON values.
 func NewJSONWriter(w io.Writer) io.WriteCloser { return &writer{w: w, fit: JSON} }
 
-// JSON escapes the characters in JSON text that Text replaces. Characters above
-// U+FFFF are kept, because their escapes differ between JSON and YAML, and YAML
-// parsers read the text, too.
+// JSON escapes the characters in JSON text that Text replaces. Characters above U+FFFF are kept, because their
+// escapes differ between JSON and YAML, and the text may also be parsed as YAML.
 func JSON(s string) string {
 	if strings.IndexFunc(s, func(r rune) bool { return r >= 0x7f }) < 0 {
 		return s
@@ -43,11 +41,10 @@ func JSON(s string) string {
 type writer struct {
 	w   io.Writer
 	fit func(string) string
-	// rest is the end of the text that depends on the next write: the beginning of
-	// a character, a CR whose LF may follow, or a joiner.
+	// rest is the end of the text whose escaping depends on the next write: an
+	// incomplete character, a CR that an LF may follow, or a joiner.
 	rest []byte
-	// last is the last character of what was written, if it is beyond ASCII: a
-	// joiner may follow it.
+	// last is the last written character if it is outside ASCII, because a joiner may follow it.
 	last string
 }
 
@@ -95,7 +92,7 @@ func unfinished(text []byte) int {
 	return begun
 }
 
-// begun is the length of the beginning of a character that ends a text.
+// begun returns the length of an incomplete character at the end of a text.
 func begun(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if tail := text[len(text)-n:]; utf8.RuneStart(tail[0]) {

@@ -5,7 +5,7 @@ package ui
 import "golang.org/x/sys/unix"
 
 // stopEcho disables the echo of a terminal. Unlike in raw mode, line editing and Ctrl-C work, and
-// text that is typed before a read is read as a line.
+// text typed before the read is read as a line.
 func stopEcho(fd int) error {
 	mode, err := unix.IoctlGetTermios(fd, getTerminal)
 	if err != nil {

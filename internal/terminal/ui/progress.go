@@ -30,8 +30,7 @@ type Progress struct {
 	ended sync.WaitGroup
 }
 
-// Progress shows progress until Done is called. If several operations are in progress, the last
-// one is shown.
+// Progress shows progress until Done is called. If several operations are in progress, it shows the most recent one.
 func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *Progress {
 	p := &Progress{terminal: t, now: now, began: now(), text: fmt.Sprintf(format, args...)}
 	if !t.redraws {
@@ -41,7 +40,7 @@ func (t *Terminal) Progress(now func() time.Time, format string, args ...any) *P
 	p.stop = stop
 	t.mu.Lock()
 	if len(t.progress) > 0 {
-		p.began = t.progress[0].began // p is a part of the first operation
+		p.began = t.progress[0].began // p is part of the first operation
 	}
 	t.progress = append(t.progress, p)
 	t.mu.Unlock()
@@ -59,12 +58,12 @@ func (p *Progress) Set(format string, args ...any) {
 	p.text = fmt.Sprintf(format, args...)
 }
 
-// Count shows how many items are done, of a total if it is known.
+// Count shows the number of completed items and, if known, the total.
 func (p *Progress) Count(done, total int) {
 	p.set(count(fmt.Sprint(done), fmt.Sprint(total), total > 0))
 }
 
-// Bytes shows how many bytes are done, of a total if it is known.
+// Bytes shows the number of processed bytes and, if known, the total.
 func (p *Progress) Bytes(done, total int64) {
 	p.set(count(size(done), size(total), total > 0))
 }
@@ -135,7 +134,7 @@ func (p *Progress) run(stop <-chan struct{}) {
 	}
 }
 
-// line returns the text, no wider than the terminal.
+// line returns the text, truncated to the width of the terminal.
 func (p *Progress) line(columns int) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,7 +143,7 @@ func (p *Progress) line(columns int) string {
 		rest = " " + p.count + rest
 	}
 	text := p.terminal.masked(printable.Line(p.text))
-	// A terminal prints ^C after the line, which must not wrap.
+	// The terminal prints ^C after the line, and the line must not wrap then.
 	room := columns - hanging - len("^C") - 1 - fit.Width(rest)
 	if runes := []rune(text); len(runes) > room && room > 0 {
 		text = string(runes[:room-1]) + "…"
@@ -152,7 +151,7 @@ func (p *Progress) line(columns int) string {
 	return "◎ " + text + rest
 }
 
-// draw prints the line of the last operation if it has changed.
+// draw prints the line of the most recent operation if the line has changed.
 func (t *Terminal) draw(p *Progress) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -165,7 +164,7 @@ func (t *Terminal) draw(p *Progress) {
 	}
 }
 
-// delay returns the delay of a new line, which is zero if it replaces another.
+// delay returns the delay before a new line is shown. It is zero if the line replaces another one.
 func (t *Terminal) delay() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -21,8 +21,8 @@ func (t *Terminal) Secret(ctx context.Context, question string) (string, error) 
 	defer t.pause()()
 	before, err := term.GetState(fd)
 	if err == nil {
-		// ReadPassword disables the echo only when it begins: text typed or pasted between the prompt
-		// and that moment would be shown.
+		// ReadPassword disables the echo only when it starts, so text typed or pasted between the
+		// prompt and its start would be shown.
 		err = stopEcho(fd)
 	}
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package ui writes messages, progress and prompts to the error stream. The output of commands
-// goes to standard output and is not part of it.
+// goes to standard output and does not use this package.
 package ui
 
 import (
@@ -26,7 +26,7 @@ var ErrNoTerminal = errors.New("no terminal to prompt on")
 
 // Terminal writes messages and prompts to the error stream.
 type Terminal struct {
-	// Prefix begins further lines of each message with a prefix.
+	// Prefix adds a prefix to each line of a message except the first.
 	Prefix bool
 
 	in          io.Reader
@@ -37,7 +37,7 @@ type Terminal struct {
 	// columns is the width of err, 0 if it is not a terminal.
 	columns int
 	env     func(string) string
-	// redraws reports whether lines can be overwritten, and shown is the current line.
+	// redraws reports whether lines can be overwritten, and shown is the currently shown line.
 	redraws  bool
 	progress []*Progress
 	shown    string
@@ -75,7 +75,7 @@ func Colors(stream any, env func(string) string) bool {
 	return IsTerminal(stream) && env("CLICOLOR") != "0" && env("TERM") != "dumb"
 }
 
-// IsTerminal reports whether a stream is a terminal, or a writer that wraps one.
+// IsTerminal reports whether a stream is a terminal or a writer that wraps a terminal.
 func IsTerminal(stream any) bool {
 	f := file(stream)
 	return f != nil && term.IsTerminal(int(f.Fd()))
@@ -141,10 +141,10 @@ func Lines(stream any, env func(string) string) int {
 // Action prints the current action.
 func (t *Terminal) Action(format string, args ...any) { t.message("►", color.FgCyan, format, args) }
 
-// Generate prints what is being generated.
+// Generate prints a message about content that is being generated.
 func (t *Terminal) Generate(format string, args ...any) { t.message("✚", color.FgCyan, format, args) }
 
-// Waiting prints a condition that the command waits for.
+// Waiting prints the condition for which the command waits.
 func (t *Terminal) Waiting(format string, args ...any) { t.message("◎", color.FgCyan, format, args) }
 
 // Success prints a completed action.
@@ -164,18 +164,18 @@ func (t *Terminal) Failure(format string, args ...any) {
 	t.message("✗", color.FgRed, "%s", []any{strings.Join(lines, "\n")})
 }
 
-// Stopped ends the line on which the terminal printed ^C.
+// Stopped ends the line on which the terminal has printed ^C.
 func (t *Terminal) Stopped() {
 	if t.columns > 0 {
 		t.Line("")
 	}
 }
 
-// continuation begins further lines of a message in the log of a CI system, where they would look like
-// lines of their own.
+// continuation is the prefix of continuation lines of a message in CI logs, where they would otherwise
+// look like separate messages.
 const continuation = "\n  | "
 
-// messageMax is the maximum length of a message, which may have an error for each of many objects.
+// messageMax is the maximum length of a message, which may contain errors for many objects.
 const messageMax = 64 << 10
 
 // hanging is the width of a glyph and the following space.
@@ -202,8 +202,8 @@ func Strong(text string) string {
 // Line writes a line without a glyph.
 func (t *Terminal) Line(format string, args ...any) { t.Print(t.text(format, args)) }
 
-// text formats a message with secrets masked. The arguments may come from outside: they cannot
-// control the terminal or imitate messages.
+// text formats a message with secrets masked. The arguments may be untrusted, so they are
+// escaped: they cannot control the terminal or imitate messages.
 func (t *Terminal) text(format string, args []any) string {
 	fit := printable.Args(args)
 	for i, arg := range fit {
@@ -214,7 +214,7 @@ func (t *Terminal) text(format string, args []any) string {
 	return t.masked(fmt.Sprintf(format, fit...))
 }
 
-// ownLines indents all lines except the first that start like messages.
+// ownLines indents the lines after the first that look like the beginning of a message.
 func ownLines(s string) string {
 	if !strings.Contains(s, "\n") {
 		return s
@@ -228,7 +228,7 @@ func ownLines(s string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Print writes lines that are printable, and may contain colors.
+// Print writes lines that are already escaped and may contain colors.
 func (t *Terminal) Print(lines string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -255,7 +255,7 @@ func (t *Terminal) message(glyph string, hue color.Attribute, format string, arg
 	t.Print(glyph + " " + text)
 }
 
-// Ask prints a question and returns the line that the user types. It returns ErrNoTerminal if there is no terminal.
+// Ask prints a prompt and returns the line that the user types. It returns ErrNoTerminal if there is no terminal.
 func (t *Terminal) Ask(question string) (string, error) {
 	if !t.interactive {
 		return "", ErrNoTerminal

@@ -1,5 +1,5 @@
-// Package download reads files from HTTPS servers: with bounded attempts, and
-// without redirects to addresses that are not encrypted.
+// Package download reads files from HTTPS servers with a limited number of
+// attempts. It does not follow redirects to unencrypted addresses.
 package download
 
 import (
@@ -21,8 +21,8 @@ import (
 const (
 	// retries is the maximum number of retries of a request that fails temporarily.
 	retries = 2
-	// firstPause is the time before the first retry. It doubles for each further one. maxPause is the longest pause that
-	// a server can request.
+	// firstPause is the time before the first retry. It doubles with each further retry. maxPause is the longest pause
+	// that a server can request.
 	firstPause, maxPause = 500 * time.Millisecond, 30 * time.Second
 	// headerTime is the maximum time until the response headers.
 	headerTime = 30 * time.Second
@@ -31,7 +31,7 @@ const (
 // Client sends requests.
 type Client struct{ http http.Client }
 
-// File is an open file.
+// File is a file that is being downloaded.
 type File struct {
 	io.ReadCloser
 	// Size is -1 if the server does not send it.
@@ -57,12 +57,12 @@ func (e *StatusError) Is(target error) bool {
 func New(agent string) *Client {
 	client, err := For(web.Server{}, agent)
 	if err != nil {
-		return &Client{} // only certificates can be invalid
+		return &Client{} // only certificates could be invalid
 	}
 	return client
 }
 
-// For returns a client for a server with its own certificates.
+// For returns a client for a server with custom certificates.
 func For(server web.Server, agent string) (*Client, error) {
 	server.ResponseTimeout = headerTime
 	client, err := web.Client{Server: server, UserAgent: agent, Redirects: web.Encrypted, Retry: web.Retry{Plan: plan}}.HTTP()
@@ -89,7 +89,7 @@ func plan(*http.Request) web.Decide {
 	}
 }
 
-// Get returns the body at a URL.
+// Get returns the response body for a URL.
 func (c *Client) Get(ctx context.Context, u *url.URL) (*File, error) {
 	if err := web.CheckEncrypted(u); err != nil {
 		return nil, err
@@ -105,11 +105,11 @@ func (c *Client) Get(ctx context.Context, u *url.URL) (*File, error) {
 	if response.StatusCode == http.StatusOK {
 		return &File{response.Body, response.ContentLength}, nil
 	}
-	_ = response.Body.Close() // the body of an error is not used
+	_ = response.Body.Close() // the body of an error response is not used
 	return nil, &StatusError{web.Bare(u), response.StatusCode}
 }
 
-// failed returns the error of a request without a response.
+// failed returns the error for a request that received no response.
 func failed(ctx context.Context, u *url.URL, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -137,8 +137,8 @@ func (c *Client) Redirect(ctx context.Context, u *url.URL) (*url.URL, error) {
 	return target, nil
 }
 
-// Read returns the content of a file of at most most bytes.
-func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, error) {
+// Read returns the content of a file of at most limit bytes.
+func (c *Client) Read(ctx context.Context, address string, limit int64) ([]byte, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -148,24 +148,24 @@ func (c *Client) Read(ctx context.Context, address string, most int64) ([]byte, 
 		return nil, err
 	}
 	defer file.Close()
-	data, err := budget.ReadAll(file, "", "the file", most)
+	data, err := budget.ReadAll(file, "", "the file", limit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", web.Bare(u), err)
 	}
 	return data, nil
 }
 
-// Copy copies the file, and returns its size and its SHA-256 checksum in hexadecimal digits. It fails
-// after most bytes. progress is called with what was copied and the total size, if known; it may be
-// nil.
-func (f *File) Copy(to io.Writer, most int64, progress func(done, total int64)) (size int64, checksum string, err error) {
+// Copy copies the file, and returns its size and its SHA-256 checksum in hexadecimal digits. It fails after limit
+// bytes. progress is called with the number of copied bytes and the total size, if known; it may be nil.
+func (f *File) Copy(to io.Writer, limit int64, progress func(done, total int64)) (size int64, checksum string, err error) {
 	sum := sha256.New()
-	from := budget.Reader(f, most, budget.TooLarge("", "the file", most))
+	from := budget.Reader(f, limit, budget.TooLarge("", "the file", limit))
 	size, err = io.Copy(io.MultiWriter(to, sum), budget.Counted(from, f.Size, progress))
 	return size, hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// Checksum returns the checksum of a file from the lines "CHECKSUM  FILE" of a release.
+// Checksum returns the checksum of a file from the checksum list of a release, whose lines have the form "CHECKSUM
+// FILE".
 func Checksum(lines []byte, file string) (string, bool) {
 	for line := range strings.Lines(string(lines)) {
 		if fields := strings.Fields(line); len(fields) == 2 && strings.TrimPrefix(fields[1], "*") == file {

@@ -1,5 +1,5 @@
-// Package egress restricts the hosts that input from a repository can make flux
-// connect to. It has the list of allowed hosts and the proxy that enforces it.
+// Package egress restricts the hosts to which flux connects on behalf of untrusted input from a repository. It
+// contains the list of allowed hosts and the proxy that enforces it.
 package egress
 
 import (
@@ -22,9 +22,8 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Hosts are the allowed hosts: names, addresses, and networks such as 10.0.0.0/8.
-// A host whose address is not public is allowed only if its address or network is
-// in the list as well.
+// Hosts lists the allowed hosts: names, addresses, and networks such as 10.0.0.0/8. A host whose address is not
+// public is allowed only if the list also contains its address or network.
 type Hosts []string
 
 // Check returns an error for an invalid entry.
@@ -52,7 +51,7 @@ func (h Hosts) Allows(host string) bool {
 	return slices.ContainsFunc(h, func(entry string) bool { return strings.EqualFold(entry, strings.TrimSuffix(host, ".")) })
 }
 
-// names reports whether an address, or a network that it is in, is in the list.
+// names reports whether the list contains an address or a network that includes it.
 func (h Hosts) names(address netip.Addr) bool {
 	address = address.Unmap()
 	return slices.ContainsFunc(h, func(entry string) bool {
@@ -64,8 +63,8 @@ func (h Hosts) names(address netip.Addr) bool {
 	})
 }
 
-// reserved are the networks that are not public, in addition to private, loopback
-// and link-local ones. They include IPv4 addresses in IPv6.
+// reserved lists networks that are not public, in addition to private, loopback
+// and link-local networks. It includes IPv4 addresses embedded in IPv6 addresses.
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
@@ -81,7 +80,7 @@ func Public(address netip.Addr) bool {
 	return !slices.ContainsFunc(reserved, func(p netip.Prefix) bool { return p.Contains(address) })
 }
 
-// dial opens a connection to a public address, or to an allowed one.
+// dial opens a connection to a public or allowed address.
 func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	return (&net.Dialer{Timeout: 10 * time.Second, Control: h.control}).DialContext(ctx, network, address)
 }
@@ -90,7 +89,7 @@ func (h Hosts) dial(ctx context.Context, network, address string) (net.Conn, err
 func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	parsed, err := netip.ParseAddrPort(address)
 	if err != nil {
-		return fmt.Errorf("reading the address %s: %w", address, err)
+		return fmt.Errorf("parsing the address %s: %w", address, err)
 	}
 	if ip := parsed.Addr().WithZone(""); !Public(ip) && !h.names(ip) {
 		return fmt.Errorf("the address %s is not public: allow it with --allow-remote-bases %s", ip, ip)
@@ -98,8 +97,7 @@ func (h Hosts) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Proxy forwards connections to the allowed hosts. Redirects are separate
-// requests, which it checks as well.
+// Proxy forwards connections to the allowed hosts. Redirects are separate requests, so it checks them as well.
 type Proxy struct {
 	hosts    Hosts
 	token    string
@@ -134,7 +132,7 @@ func (p *Proxy) URL() string {
 	return (&url.URL{Scheme: "http", User: url.UserPassword("flux", p.token), Host: p.listener.Addr().String()}).String()
 }
 
-// Refused returns the error of the first refused request, or nil.
+// Refused returns the error of the first rejected request, or nil.
 func (p *Proxy) Refused() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// NewTransport returns a transport with the settings of another one. It sends requests to public addresses and allowed
-// hosts only: it checks the host of each request, redirects included, and the address that the host resolves to when it
-// connects. A proxy of the user resolves the names of hosts itself.
+// NewTransport returns a copy of a transport that sends requests only to public addresses and allowed hosts. It checks
+// the host of each request, including redirects, and the resolved address when it connects. If the user has configured
+// a proxy, the proxy resolves host names.
 func NewTransport(settings *http.Transport, hosts Hosts) http.RoundTripper {
 	direct := settings.Clone()
 	direct.Proxy, direct.DialContext = nil, hosts.dial
@@ -24,15 +24,14 @@ func NewTransport(settings *http.Transport, hosts Hosts) http.RoundTripper {
 		}
 		if settings.Proxy != nil {
 			if proxy, err := settings.Proxy(r); err != nil || proxy != nil {
-				return settings.RoundTrip(r) // which reports the error, too
+				return settings.RoundTrip(r) // also returns the proxy error
 			}
 		}
 		return direct.RoundTrip(r)
 	})
 }
 
-// publicName returns an error for a host that is an address, if it is not public, and for names that
-// never are public.
+// publicName returns an error for addresses that are not public and for host names that are never public.
 func publicName(host string) error {
 	name := strings.ToLower(strings.TrimSuffix(host, "."))
 	address, err := netip.ParseAddr(name)

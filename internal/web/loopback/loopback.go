@@ -1,4 +1,4 @@
-// Package loopback serves HTTP to programs of this machine.
+// Package loopback serves HTTP to programs on this machine.
 package loopback
 
 import (
@@ -21,15 +21,15 @@ import (
 )
 
 const (
-	// headerTime is the maximum time to send the header of a request.
+	// headerTime is the maximum time for a client to send the request headers.
 	headerTime = 10 * time.Second
-	// certificateTime is the validity of a certificate before and after the start.
+	// certificateTime is the validity period of a certificate before and after the server starts.
 	certificateTime = 30 * 24 * time.Hour
 )
 
 // Server is a running server.
 type Server struct {
-	// Address is HOST:PORT, and CA the certificate that verifies the server, nil without TLS.
+	// Address is HOST:PORT, and CA the certificate with which clients verify the server, nil without TLS.
 	Address string
 	CA      []byte
 
@@ -37,7 +37,7 @@ type Server struct {
 	ended  chan error
 }
 
-// Serve serves HTTP until Close. The requests have the values of ctx, and do not end with it.
+// Serve serves HTTP until Close. Requests inherit the values of ctx, but not its cancellation.
 func Serve(ctx context.Context, h http.Handler) (*Server, error) {
 	return serve(ctx, h, nil, nil)
 }
@@ -73,7 +73,7 @@ func serve(ctx context.Context, h http.Handler, config *tls.Config, ca []byte) (
 	return s, nil
 }
 
-// Close stops the server and its connections. It may be called again.
+// Close stops the server and its connections. It may be called more than once.
 func (s *Server) Close() error {
 	err := s.server.Close()
 	if ended := <-s.ended; ended != nil && !errors.Is(ended, http.ErrServerClosed) {

@@ -12,7 +12,7 @@ import (
 	"github.com/fluxkit/flux/internal/web"
 )
 
-// Audience is the default audience of the OIDC token of a Receiver.
+// Audience is the default audience of OIDC tokens for Receivers.
 const Audience = "notification-controller"
 
 // The environment variables of GitHub and Forgejo Actions for requesting an OIDC
@@ -22,10 +22,10 @@ const (
 	actionsToken = "ACTIONS_ID_TOKEN_REQUEST_TOKEN" // the name of a variable
 )
 
-// mostToken is the maximum size of the response. A token has a few KiB.
-const mostToken = 1 << 20
+// maxToken is the maximum size of the token response. A token has a few KiB.
+const maxToken = 1 << 20
 
-// ErrNoActions is returned outside of a job that may request a token.
+// ErrNoActions is returned outside of jobs that may request a token.
 var ErrNoActions = errors.New(ActionsURL + " and " + actionsToken + " are not set: run in a GitHub or Forgejo Actions job with the permission id-token: write")
 
 // ActionsToken requests an OIDC token from the runner of GitHub or Forgejo Actions.
@@ -53,7 +53,7 @@ func ActionsToken(ctx context.Context, client *http.Client, env func(string) str
 	if err != nil {
 		return "", fmt.Errorf("requesting an OIDC token: %w", web.WithoutURL(err))
 	}
-	text, err := budget.ReadAll(response.Body, "", "it", mostToken)
+	text, err := budget.ReadAll(response.Body, "", "it", maxToken)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return "", fmt.Errorf("reading the response with the OIDC token: %w", err)
 	}

@@ -23,22 +23,21 @@ type Sender struct {
 	Retries int
 	// Delay is the time before a retry.
 	Delay time.Duration
-	// Again is called with the error of a request and the remaining retries. It
-	// returns false to stop.
+	// Again is called with the error of a request and the number of remaining retries. It returns false to stop.
 	Again func(why error, left int) bool
 }
 
 // StatusError is returned for a response with an error status.
 type StatusError struct {
 	Code int
-	// Said is the first line of a plain-text response.
-	Said string
+	// Text is the first line of a plain-text response.
+	Text string
 }
 
 func (e *StatusError) Error() string {
 	text := fmt.Sprintf("the webhook responded with %d %s", e.Code, http.StatusText(e.Code))
-	if e.Said != "" {
-		text += ": " + e.Said
+	if e.Text != "" {
+		text += ": " + e.Text
 	}
 	return text
 }
@@ -52,7 +51,7 @@ func (e *StatusError) temporary() bool {
 // It returns the error of the last attempt.
 func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) error {
 	client := *s.Client
-	client.CheckRedirect = web.NoRedirects // they must not receive the token or the signature
+	client.CheckRedirect = web.NoRedirects // redirect targets must not receive the token or the signature
 	header, err := t.header(r)
 	if err != nil {
 		return err
@@ -73,8 +72,7 @@ func (s Sender) Send(ctx context.Context, address *url.URL, t Type, r Request) e
 	}
 }
 
-// attemptTime is the timeout of an attempt: a server that does not respond may
-// respond to a retry.
+// attemptTime is the timeout of an attempt. A server that does not respond in time may respond to a retry.
 const attemptTime = 30 * time.Second
 
 func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL, header http.Header, r Request) error {
@@ -97,12 +95,12 @@ func (s Sender) once(ctx context.Context, client *http.Client, address *url.URL,
 	return &StatusError{response.StatusCode, redact.Text(said, r.Token, r.Bearer)}
 }
 
-// mostSaid is the maximum length of the response text in an error.
-const mostSaid = 300
+// maxText is the maximum length of the response text in an error.
+const maxText = 300
 
 // firstLine returns the first line of a plain-text response.
 func firstLine(response *http.Response) (string, error) {
-	text, err := budget.Head(response.Body, mostSaid)
+	text, err := budget.Head(response.Body, maxText)
 	err = errors.Join(err, response.Body.Close())
 	if kind := response.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/plain") && !strings.HasPrefix(kind, "application/json") {
 		return "", err

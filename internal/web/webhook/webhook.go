@@ -1,10 +1,9 @@
-// Package webhook calls the webhooks of Receivers in the same way as the services
-// that they support.
+// Package webhook calls the webhooks of Receivers in the same way as the services that Receivers support.
 package webhook
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" // Nexus signs with it
+	"crypto/sha1" // Nexus signs with SHA-1
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -29,15 +28,15 @@ type Request struct {
 // Type describes a type of Receiver and how it verifies requests.
 type Type struct {
 	Name string
-	// Signs is true if requests are signed with the token or contain it.
+	// Signs is true if requests are signed with the token or contain the token.
 	// Otherwise the token only determines the path of the webhook.
 	Signs bool
-	// Bears is true if requests have an OIDC token.
+	// Bears is true if requests contain an OIDC token.
 	Bears bool
-	// Payload describes the required payload, or is "" for any payload.
+	// Payload describes the required payload; it is "" if any payload is accepted.
 	Payload string
 
-	event   string // the header with the event
+	event   string // the header that contains the event
 	usually string // the default event
 	prove   func(Request, http.Header)
 }
@@ -80,7 +79,7 @@ func Find(name string) (Type, bool) {
 	return Type{}, false
 }
 
-// HasEvents reports whether requests have an event type.
+// HasEvents reports whether requests contain an event type.
 func (t Type) HasEvents() bool { return t.event != "" }
 
 // header returns the headers that a Receiver of the type requires. Errors for
@@ -101,8 +100,7 @@ func (t Type) header(r Request) (http.Header, error) {
 	return h, nil
 }
 
-// eventOf returns the event of the request, or that in the payload of a CDEvent,
-// or the default.
+// eventOf returns the event type of the request, else the type in the CDEvents payload, else the default.
 func (t Type) eventOf(r Request) string {
 	if r.Event != "" || t.Name != "cdevents" {
 		if r.Event == "" {

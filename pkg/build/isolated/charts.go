@@ -61,13 +61,13 @@ type found struct {
 
 // Render implements charts.Renderer.
 func (c *Charts) Render(ctx context.Context, release charts.Release) (*charts.Rendered, error) {
-	return RenderJob.DoAnswering(ctx, c.process, "rendering chart "+release.Chart.Name, rendering{&release, release.Find != nil},
-		func(question json.RawMessage) (any, error) { return lookUp(ctx, release.Find, question) })
+	return RenderJob.DoWithQueries(ctx, c.process, "rendering chart "+release.Chart.Name, rendering{&release, release.Find != nil},
+		func(query json.RawMessage) (any, error) { return lookUp(ctx, release.Find, query) })
 }
 
-func lookUp(ctx context.Context, find build.Finder, question json.RawMessage) (any, error) {
+func lookUp(ctx context.Context, find build.Finder, query json.RawMessage) (any, error) {
 	var wanted build.Wanted
-	if err := json.Unmarshal(question, &wanted); err != nil {
+	if err := json.Unmarshal(query, &wanted); err != nil {
 		return nil, err
 	}
 	object, err := find(ctx, wanted)
@@ -96,10 +96,10 @@ func Handlers(renderer interface {
 },
 ) []helper.Handler {
 	return []helper.Handler{
-		RenderJob.AskingHandler(func(ctx context.Context, r rendering, ask helper.Ask) (*charts.Rendered, error) {
+		RenderJob.QueryHandler(func(ctx context.Context, r rendering, query helper.Query) (*charts.Rendered, error) {
 			if r.Lookups {
 				r.Release.Find = func(ctx context.Context, wanted build.Wanted) (map[string]any, error) {
-					return finder(ctx, ask, wanted)
+					return finder(ctx, query, wanted)
 				}
 			}
 			return renderer.Render(ctx, *r.Release)
@@ -108,9 +108,9 @@ func Handlers(renderer interface {
 	}
 }
 
-func finder(ctx context.Context, ask helper.Ask, wanted build.Wanted) (map[string]any, error) {
+func finder(ctx context.Context, query helper.Query, wanted build.Wanted) (map[string]any, error) {
 	var f found
-	if err := ask(ctx, wanted, &f); err != nil || len(f.Object) == 0 {
+	if err := query(ctx, wanted, &f); err != nil || len(f.Object) == 0 {
 		return nil, err
 	}
 	// Integers must remain integers, or templates print them with exponents.

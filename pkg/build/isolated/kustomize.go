@@ -54,8 +54,8 @@ func (k *Kustomizer) Allows(host string) bool { return k.bases.hosts.Allows(host
 
 // Kustomize implements build.Kustomizer.
 func (k *Kustomizer) Kustomize(ctx context.Context, folder string, from build.FileSystem) ([][]byte, error) {
-	raw, err := KustomizeJob.DoAnswering(ctx, k.process, "kustomize", folder,
-		func(question json.RawMessage) (any, error) { return read(from, question) })
+	raw, err := KustomizeJob.DoWithQueries(ctx, k.process, "kustomize", folder,
+		func(query json.RawMessage) (any, error) { return read(from, query) })
 	if refused := k.bases.refused(); err != nil && refused != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w: %s", err, refused) //nolint:errorlint // wrapping it would make it a failure of the API server
 	}
@@ -67,9 +67,9 @@ func (k *Kustomizer) Kustomize(ctx context.Context, folder string, from build.Fi
 }
 
 // read executes a call on a source.
-func read(from build.FileSystem, question json.RawMessage) (any, error) {
+func read(from build.FileSystem, query json.RawMessage) (any, error) {
 	var c call
-	if err := json.Unmarshal(question, &c); err != nil {
+	if err := json.Unmarshal(query, &c); err != nil {
 		return nil, err
 	}
 	var r result
@@ -112,7 +112,7 @@ func (k *Kustomizer) Execute(ctx context.Context, all []build.Template, inputs [
 // KustomizeHandlers returns the handlers of KustomizeJob and TemplateJob for flux-helper.
 func KustomizeHandlers(execute func(context.Context, []build.Template, []map[string]any) ([][]string, error)) []helper.Handler {
 	return []helper.Handler{
-		KustomizeJob.AskingHandler(Kustomize),
+		KustomizeJob.QueryHandler(Kustomize),
 		TemplateJob.Handler(func(ctx context.Context, t templates) ([][]string, error) { return execute(ctx, t.Templates, t.Inputs) }),
 	}
 }
@@ -123,8 +123,8 @@ func (k *Kustomizer) Close() error {
 }
 
 // Kustomize runs kustomize in flux-helper.
-func Kustomize(ctx context.Context, folder string, ask helper.Ask) ([]json.RawMessage, error) {
-	objects, err := build.Kustomize(folder, &source{ctx, ask})
+func Kustomize(ctx context.Context, folder string, query helper.Query) ([]json.RawMessage, error) {
+	objects, err := build.Kustomize(folder, &source{ctx, query})
 	raw := make([]json.RawMessage, len(objects))
 	for i, o := range objects {
 		raw[i] = o
@@ -153,14 +153,14 @@ func refuse(r *http.Request) (*url.URL, error) {
 
 // source reads the files of a build from the process that started the job.
 type source struct {
-	ctx context.Context // the methods of build.FileSystem take none
-	ask helper.Ask
+	ctx   context.Context // the methods of build.FileSystem take none
+	query helper.Query
 }
 
 var _ build.FileSystem = (*source)(nil)
 
 func (s *source) call(method, name string) (r result, err error) {
-	err = s.ask(s.ctx, call{method, name}, &r)
+	err = s.query(s.ctx, call{method, name}, &r)
 	return r, err
 }
 

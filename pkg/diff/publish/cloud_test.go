@@ -119,7 +119,7 @@ func TestBitbucketCloud(t *testing.T) {
 		t.Errorf("statuses %v", c.statuses)
 	}
 	hosted.Token = "unknown"
-	if _, err := open(t, ci.BitbucketCloud, hosted, 1).Comments(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "does not accept the token (401)") {
+	if _, err := open(t, ci.BitbucketCloud, hosted, 1).Comments(t.Context(), "x"); err == nil || !strings.Contains(err.Error(), "rejected the token (401)") {
 		t.Errorf("%v", err)
 	}
 }

@@ -24,7 +24,7 @@ func (b *Builder) ArtifactOf(ctx context.Context, work git.Workspace, source con
 	if err != nil {
 		b.Warn("spec.ignore of %s is unknown: %s", source, err)
 	}
-	tree, err := sourcetree.Select(ctx, []sourcetree.Part{{Tree: filetree.Folder(folder)}}, sourcetree.Ignore{Patterns: ignore, Source: source.String()})
+	tree, err := sourcetree.Select(ctx, []sourcetree.Part{{Tree: filetree.Directory(folder)}}, sourcetree.Ignore{Patterns: ignore, Source: source.String()})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,7 @@ func ChartsIn(ctx context.Context, name string) ([]Chart, error) {
 		}
 		return []Chart{*c}, nil
 	}
-	files, err := ReadFiles(ctx, filetree.Folder(name))
+	files, err := ReadFiles(ctx, filetree.Directory(name))
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +185,7 @@ func ReadFile(name string) ([]byte, error) {
 	if folder == "" {
 		folder = "."
 	}
-	tree := filetree.Folder(folder)
+	tree := filetree.Directory(folder)
 	info, err := fs.Stat(tree, path.Clean(base))
 	if err != nil {
 		return nil, err

@@ -108,7 +108,7 @@ func (m Mapping) selects(o *unstructured.Unstructured) bool {
 
 // files returns the files in place of a GitRepository or Bucket.
 func (m Mapping) files(ctx context.Context, o *unstructured.Unstructured) (fs.FS, error) {
-	var tree fs.FS = filetree.Folder(m.Path)
+	var tree fs.FS = filetree.Directory(m.Path)
 	if info, err := os.Stat(m.Path); err != nil || !info.IsDir() {
 		packed, err := ReadFile(m.Path)
 		if err != nil {
@@ -141,7 +141,7 @@ func (s *Sources) artifact(ctx context.Context, m Mapping, o *unstructured.Unstr
 		if url != m.URL {
 			return none, build.ErrNotFound
 		}
-		layer, err := registry.SelectLayout(filetree.Folder(m.Path), upstream.RegistryReference(o))
+		layer, err := registry.SelectLayout(filetree.Directory(m.Path), upstream.RegistryReference(o))
 		if err != nil {
 			return none, err
 		}

@@ -113,7 +113,7 @@ func TestContent(t *testing.T) {
 		"digest":                {oci("tags", map[string]any{"digest": digest, "semver": "1.x"}), "latest"},
 		"missing tag":           {oci("tags", map[string]any{"tag": "3"}), "error: the OCI layout has no artifact 3"},
 		"missing digest":        {oci("tags", map[string]any{"digest": strings.ReplaceAll(digest, digest[7:9], "00")}), "error: the OCI layout has no artifact sha256:"},
-		"empty range":           {oci("tags", map[string]any{"semver": "4.x"}), "error: no tag is in the semver range"},
+		"empty range":           {oci("tags", map[string]any{"semver": "4.x"}), "error: no tag matches the semver range"},
 		"below a layout":        {oci("tags/web", nil), ""},
 		"chart":                 {oci("charts/web", map[string]any{"semver": "*"}), "Chart.yaml"},
 		"the only chart":        {oci("charts", nil), "Chart.yaml"},

@@ -173,11 +173,11 @@ func (s *Server) serveFolder(ctx context.Context, m mapped.Mapping, name string)
 		}
 		return found, err
 	}
-	git, err := s.serveGit(ctx, m, filetree.Folder(m.Path), name)
+	git, err := s.serveGit(ctx, m, filetree.Directory(m.Path), name)
 	if found = append(found, git); err != nil || !strings.HasPrefix(m.URL, "http") {
 		return found, err
 	}
-	bucket, err := s.serveBucket(ctx, m, filetree.Folder(m.Path), name)
+	bucket, err := s.serveBucket(ctx, m, filetree.Directory(m.Path), name)
 	return append(found, bucket), err
 }
 

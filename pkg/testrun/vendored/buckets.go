@@ -56,8 +56,8 @@ func (f *Fetcher) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 	}
 	old, known := f.known(wanted)
 	request.Known = old.Revision
-	request.Folder = filepath.Join(f.root.Name(), f.staging, "objects", path.Base(wanted.File))
-	if err := os.MkdirAll(request.Folder, 0o700); err != nil {
+	request.Directory = filepath.Join(f.root.Name(), f.staging, "objects", path.Base(wanted.File))
+	if err := os.MkdirAll(request.Directory, 0o700); err != nil {
 		return nil, err
 	}
 	objects, err := f.Buckets(ctx, request)
@@ -75,7 +75,7 @@ func (f *Fetcher) bucket(ctx context.Context, wanted Source, o *unstructured.Uns
 	wanted.ETags = map[string]string{}
 	for i, object := range objects {
 		wanted.ETags[object.Key] = object.ETag
-		if files[object.Key], err = os.ReadFile(filepath.Join(request.Folder, strconv.Itoa(i))); err != nil {
+		if files[object.Key], err = os.ReadFile(filepath.Join(request.Directory, strconv.Itoa(i))); err != nil {
 			return nil, err
 		}
 	}

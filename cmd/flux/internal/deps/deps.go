@@ -161,7 +161,7 @@ func graphOfDirectory(ctx context.Context, path, namespace string) (*tree.Graph,
 	if info, err := os.Stat(path); err != nil || !info.IsDir() {
 		return nil, errors.Join(err, fmt.Errorf("--path %s is not a directory", path))
 	}
-	found, err := sourcetree.Search(ctx, filetree.Folder(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
+	found, err := sourcetree.Search(ctx, filetree.Directory(path), []string{".fluxcd.io/"}, func(u *unstructured.Unstructured) bool {
 		_, ok := controllers.KindOf(u.GroupVersionKind().Group, u.GetKind())
 		return ok
 	})

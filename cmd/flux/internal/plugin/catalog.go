@@ -16,7 +16,7 @@ import (
 
 // installed returns the Finder for the environment of this process.
 func installed(a *app.App) plugin.Finder {
-	return plugin.Finder{Folder: pluginDirectory(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
+	return plugin.Finder{Directory: pluginDirectory(a), Path: a.Env("PATH"), Reserved: func(name string) bool { return ReservedCommand(a, name) }}
 }
 
 // pluginDirectory returns the plugin directory, or "" without a home directory.

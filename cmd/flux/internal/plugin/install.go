@@ -81,7 +81,7 @@ func releaseOf(ctx context.Context, catalog *plugin.Catalog, name, ref string) (
 	return manifest.Release(ref)
 }
 
-func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *plugin.Catalog, r *plugin.Release) error {
+func putPlugin(ctx context.Context, a *app.App, folder plugin.Directory, catalog *plugin.Catalog, r *plugin.Release) error {
 	a.UI.Action("installing %s v%s for %s/%s", r.Name, r.Version, runtime.GOOS, runtime.GOARCH)
 	progress := a.UI.Progress(a.Now, "downloading %s v%s", r.Name, r.Version)
 	defer progress.Done()
@@ -90,12 +90,12 @@ func putPlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *p
 }
 
 // changePlugins returns the plugin directory for commands that change it.
-func changePlugins(a *app.App) (plugin.Folder, error) {
+func changePlugins(a *app.App) (plugin.Directory, error) {
 	path := pluginDirectory(a)
 	if path == "" {
-		return plugin.Folder{}, hint.Errorf("set "+plugin.FolderVariable+" to a directory", "cannot determine the plugin directory: no home directory")
+		return plugin.Directory{}, hint.Errorf("set "+plugin.FolderVariable+" to a directory", "cannot determine the plugin directory: no home directory")
 	}
-	return plugin.Folder{Path: path, Now: a.Now}, nil
+	return plugin.Directory{Path: path, Now: a.Now}, nil
 }
 
 func newPluginUninstall(a *app.App) *cobra.Command {
@@ -183,7 +183,7 @@ func updatePlugins(a *app.App, cmd *cobra.Command, args []string) error {
 
 // updatable returns the installed plugins, or the named one. Plugins that were not installed by
 // flux are reported and skipped.
-func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []string) ([]plugin.Plugin, error) {
+func updatable(ctx context.Context, a *app.App, folder plugin.Directory, args []string) ([]plugin.Plugin, error) {
 	finder := installed(a)
 	finder.Path = ""
 	if len(args) == 0 {
@@ -208,7 +208,7 @@ func updatable(ctx context.Context, a *app.App, folder plugin.Folder, args []str
 	return []plugin.Plugin{p}, nil
 }
 
-func updatePlugin(ctx context.Context, a *app.App, folder plugin.Folder, catalog *plugin.Catalog, p plugin.Plugin) error {
+func updatePlugin(ctx context.Context, a *app.App, folder plugin.Directory, catalog *plugin.Catalog, p plugin.Plugin) error {
 	release, err := releaseOf(ctx, catalog, p.Name, "")
 	if err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 // Job is [gotemplate.Job].
 const Job = gotemplate.Job
 
-// Execute is the handler of Job. A key that an object does not have is printed as "<no value>".
+// Execute is the handler of Job. A missing key is printed as "<no value>".
 func Execute(_ context.Context, in gotemplate.Input) (string, error) {
 	printer, err := printers.NewGoTemplatePrinter([]byte(in.Template))
 	if err != nil {

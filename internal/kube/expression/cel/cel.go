@@ -1,4 +1,4 @@
-// Package cel evaluates CEL expressions with the library and the cost limits of Kubernetes.
+// Package cel evaluates CEL expressions with the Kubernetes CEL libraries and cost limits.
 package cel
 
 import (
@@ -25,7 +25,7 @@ import (
 // Job is the job that Evaluator runs.
 const Job = expression.Job
 
-// Evaluator implements expression.Evaluator. It keeps the expressions that it has compiled.
+// Evaluator implements expression.Evaluator. It caches compiled expressions.
 type Evaluator struct {
 	environments map[expression.Environment]func() (*cel.Env, error)
 
@@ -52,7 +52,7 @@ func New() *Evaluator {
 	}
 }
 
-// controllerEnvironment returns the environment of expressions in objects of Flux.
+// controllerEnvironment returns the environment of expressions in Flux objects.
 func controllerEnvironment(variables ...cel.EnvOption) (*cel.Env, error) {
 	return cel.NewEnv(append([]cel.EnvOption{
 		cel.HomogeneousAggregateLiterals(), cel.EagerlyValidateDeclarations(true), cel.DefaultUTCTimeZone(true), cel.CrossTypeNumericComparisons(true),
@@ -71,14 +71,14 @@ func newEnvironment() (*cel.Env, error) {
 }
 
 // Evaluate implements expression.Evaluator.
-func (e *Evaluator) Evaluate(ctx context.Context, r expression.Request) ([]expression.Answer, error) {
+func (e *Evaluator) Evaluate(ctx context.Context, r expression.Request) ([]expression.Result, error) {
 	var object any
 	if r.Object != nil {
 		if err := utiljson.Unmarshal(r.Object, &object); err != nil {
 			return nil, err
 		}
 	}
-	answers := make([]expression.Answer, len(r.Expressions))
+	answers := make([]expression.Result, len(r.Expressions))
 	for i, x := range r.Expressions {
 		program, err := e.compile(x)
 		if err == nil && r.Object != nil {
@@ -88,7 +88,7 @@ func (e *Evaluator) Evaluate(ctx context.Context, r expression.Request) ([]expre
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			answers[i] = expression.Answer{Error: err.Error()}
+			answers[i] = expression.Result{Error: err.Error()}
 		}
 	}
 	return answers, nil
@@ -127,7 +127,7 @@ func compile(env *cel.Env, x expression.Expression) (cel.Program, error) {
 		}
 		return nil, fmt.Errorf("%s", strings.Join(all, "; "))
 	}
-	// As in the controllers, a readyExpr of an unknown type is invalid.
+	// As in the controllers, a readyExpr whose type is unknown is invalid.
 	if output := ast.OutputType(); x.Boolean && output != cel.BoolType && (output != cel.DynType || x.Environment == expression.Dependency) {
 		return nil, fmt.Errorf("the value is of type %s, not bool", output)
 	}
@@ -145,7 +145,7 @@ func evaluate(ctx context.Context, program cel.Program, x expression.Expression,
 	return encode(value)
 }
 
-// encode returns a value as JSON. Values of the types of Kubernetes, such as quantities, have none.
+// encode returns a value as JSON. Values of Kubernetes types, such as quantities, have no JSON form.
 func encode(value ref.Val) (json.RawMessage, error) {
 	native, err := value.ConvertToNative(reflect.TypeFor[*structpb.Value]())
 	if err != nil {

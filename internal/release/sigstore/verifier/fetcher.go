@@ -14,7 +14,7 @@ import (
 // it expires earlier.
 const cacheDays = 1
 
-// fetcher reads files of a TUF repository like any other download.
+// fetcher downloads files of a TUF repository.
 type fetcher struct {
 	ctx    context.Context // the library's interface has no context
 	client *download.Client
@@ -24,12 +24,12 @@ func newFetcher(ctx context.Context, agent string) fetcher {
 	return fetcher{ctx, download.New(agent)}
 }
 
-// DownloadFile returns a file of at most most bytes. The timeout is that of the context.
-func (f fetcher) DownloadFile(address string, most int64, _ time.Duration) ([]byte, error) {
-	data, err := f.client.Read(f.ctx, address, most)
+// DownloadFile returns a file of at most limit bytes. The context determines the timeout.
+func (f fetcher) DownloadFile(address string, limit int64, _ time.Duration) ([]byte, error) {
+	data, err := f.client.Read(f.ctx, address, limit)
 	var status *download.StatusError
 	if errors.As(err, &status) {
-		// The library looks for versions of root.json until one does not exist.
+		// The library requests newer versions of root.json until one does not exist.
 		return nil, &metadata.ErrDownloadHTTP{StatusCode: status.Code, URL: status.URL}
 	}
 	return data, err

@@ -1,4 +1,4 @@
-// Package verifier verifies signatures with the library of Sigstore. Only the helper program links it.
+// Package verifier verifies signatures with the Sigstore library. Only the helper program links it.
 package verifier
 
 import (
@@ -18,13 +18,12 @@ import (
 
 // TUFRepository is a TUF repository with the trusted root.
 type TUFRepository struct {
-	// URL is the address, and Root the content of its first root.json.
+	// URL is the address of the repository, and Root the content of its first root.json.
 	URL  string
 	Root []byte
 }
 
-// Public returns the repository of the public instance of Sigstore, whose root.json is part of the
-// library.
+// Public returns the repository of the public Sigstore instance, whose root.json is embedded in the library.
 func Public() TUFRepository { return TUFRepository{tuf.DefaultMirror, tuf.DefaultRoot()} }
 
 // Verify verifies a signature with the trusted root of the repository.
@@ -49,10 +48,9 @@ func (t TUFRepository) verify(ctx context.Context, r sigstore.Request) (sigstore
 	return check(signed, trusted, r)
 }
 
-// check returns the step that failed with its error. The certificate must be in a certificate
-// transparency log and the signature in a transparency log, so that the owner of the identity can
-// notice both. The log or a timestamp authority must confirm that the signature was created while the
-// certificate was valid.
+// check returns the step that failed with its error. The certificate must be in a certificate transparency log and
+// the signature in a transparency log, so that the owner of the identity can detect both. The log or a timestamp
+// authority must confirm that the signature was created while the certificate was valid.
 func check(signed *bundle.Bundle, trusted *root.TrustedRoot, r sigstore.Request) (sigstore.Step, error) {
 	verifier, err := verify.NewVerifier(trusted, verify.WithSignedCertificateTimestamps(1), verify.WithTransparencyLog(1), verify.WithObserverTimestamps(1))
 	if err != nil {
@@ -70,8 +68,8 @@ func check(signed *bundle.Bundle, trusted *root.TrustedRoot, r sigstore.Request)
 	return sigstore.CheckSignature, err
 }
 
-// parse returns a bundle with the signature of a file. Other bundles have statements about files,
-// which may be anything.
+// parse returns a bundle with the signature of a file. Other bundles, which contain arbitrary
+// statements about files, are rejected.
 func parse(text []byte) (*bundle.Bundle, error) {
 	signed := &bundle.Bundle{}
 	if err := signed.UnmarshalJSON(text); err != nil {
@@ -95,7 +93,7 @@ func identityOf(i sigstore.Identity) (verify.CertificateIdentity, error) {
 	return verify.NewCertificateIdentity(subject, issuer, certificate.Extensions{SourceRepositoryURI: i.Repository, SourceRepositoryRef: i.Ref})
 }
 
-// difference returns what differs between two identities.
+// difference describes the difference between two identities.
 func difference(err *verify.ErrNoMatchingCertificateIdentity) error {
 	var value *verify.ErrValueMismatch
 	var extension *certificate.ErrCompareExtensions
@@ -108,7 +106,7 @@ func difference(err *verify.ErrNoMatchingCertificateIdentity) error {
 	return err
 }
 
-// trustedRoot returns the keys and certificates of Sigstore.
+// trustedRoot returns the Sigstore keys and certificates.
 func (t TUFRepository) trustedRoot(ctx context.Context, r sigstore.Request) (*root.TrustedRoot, error) {
 	if len(r.TrustedRoot) > 0 {
 		return root.NewTrustedRootFromJSON(r.TrustedRoot)

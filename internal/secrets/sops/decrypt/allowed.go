@@ -16,12 +16,12 @@ import (
 	"github.com/getsops/sops/v3/keyservice"
 )
 
-// A SOPS document specifies its keys, and may be untrusted. These functions decide, before the SOPS
-// library is called, whether a key of a document may cause a request: to an address that the user
-// has configured, or to a domain of the provider with credentials that the user has configured.
+// A SOPS document specifies its keys, and may be untrusted. Before the SOPS library is called, these functions check
+// whether a key in a document may cause a request. Requests are allowed to addresses that the user has configured,
+// and to domains of a provider with credentials that the user has configured.
 
-// vaultSegment matches one element of a Vault key path. Others could reach a part of the Vault API
-// other than a transit engine, with the token of the user.
+// vaultSegment matches a valid element of a Vault key path. Other elements could reach a part of
+// the Vault API other than a transit engine with the user's token.
 var vaultSegment = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9_.-]*$`)
 
 // vaultAllowed returns an error unless the user has configured the address of a key.
@@ -50,7 +50,7 @@ func (s *service) vaultAddresses() []string {
 	return strings.Split(list, ",")
 }
 
-// sameServer reports whether an address is on the server of an allowed one and below its path.
+// sameServer reports whether an address is on the same server as an allowed address and below its path.
 func sameServer(named, address string) bool {
 	want, err := url.Parse(strings.TrimSpace(named))
 	if err != nil || want.Host == "" {
@@ -68,7 +68,7 @@ func sameServer(named, address string) bool {
 var awsKey = regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]{1,40}:[0-9]+:(key|alias)/[A-Za-z0-9/_-]+$`)
 
 // awsAllowed returns an error unless a key is an AWS KMS key and uses the identity that the user
-// has configured. Its credentials come from the environment and the files of the user.
+// has configured. Its credentials come from the user's environment and files.
 func (s *service) awsAllowed(k *keyservice.KmsKey) error {
 	switch profile, role := k.GetAwsProfile(), k.GetRole(); {
 	case !awsKey.MatchString(k.GetArn()):
@@ -87,9 +87,8 @@ var (
 	azureName      = regexp.MustCompile(`^[A-Za-z0-9-]*$`)
 )
 
-// azureAllowed returns an error unless a key is in an Azure vault. Without credentials in the
-// Secret, the user must select the kind of credentials: the client would query a metadata service
-// and run programs.
+// azureAllowed returns an error unless a key is in an Azure vault. Without credentials in the Secret, the user must
+// select the kind of credentials, because the client would otherwise query a metadata service and run programs.
 func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
 	switch {
 	case !azureVault.MatchString(k.GetVaultUrl()):
@@ -102,8 +101,8 @@ func (s *service) azureAllowed(k *keyservice.AzureKeyVaultKey) error {
 	return nil
 }
 
-// azureAuthorityAllowed returns an error unless the authority of a Secret, which receives
-// credentials, is an Azure domain or configured by the user.
+// azureAuthorityAllowed returns an error unless the authority host in a Secret, which
+// receives the credentials, is an Azure domain or configured by the user.
 func (s *service) azureAuthorityAllowed(address string) error {
 	if address == "" || azureAuthority.MatchString(address) || strings.TrimSuffix(address, "/") == strings.TrimSuffix(s.env("AZURE_AUTHORITY_HOST"), "/") {
 		return nil
@@ -128,19 +127,18 @@ func (s *service) gcpAllowed(k *keyservice.GcpKmsKey) error {
 	return errors.New("no credentials: set GOOGLE_APPLICATION_CREDENTIALS, or GCE_METADATA_HOST to use the metadata service")
 }
 
-// gcloudHasCredentials reports whether gcloud has stored credentials of the user in the file that
-// the library reads.
+// gcloudHasCredentials reports whether gcloud has stored the user's credentials in the file that the library reads.
 func (s *service) gcloudHasCredentials() bool {
 	config := filepath.Join(s.env("HOME"), ".config")
 	if runtime.GOOS == "windows" {
-		config, _ = os.UserConfigDir() // "" has no such file
+		config, _ = os.UserConfigDir() // "": the file does not exist there
 	}
 	_, err := os.Stat(filepath.Join(config, "gcloud", "application_default_credentials.json"))
 	return err == nil
 }
 
-// serviceAccountAllowed returns an error unless the credentials in the Secret are a service account
-// of Google Cloud. Other kinds specify addresses, files to send there, and programs to run.
+// serviceAccountAllowed returns an error unless the credentials in the Secret belong to a Google Cloud service
+// account. Other kinds of credentials can specify addresses, files to send to them, and programs to run.
 func (s *service) serviceAccountAllowed() error {
 	var c struct {
 		Type     string `json:"type"`

@@ -105,7 +105,7 @@ func strangers(t *testing.T, server, secure string) map[string]stranger {
 		"Azure with a path as a name":           {azureKey(azureTeam, "../secrets/x"), sops.Keys{}, []string{"AZURE_TOKEN_CREDENTIALS=AzureCLICredential"}, "malformed key name or version"},
 		"Azure without credentials":             {azureKey(azureTeam, "key"), sops.Keys{}, nil, "set AZURE_TOKEN_CREDENTIALS"},
 		"Azure, with an authority of a Secret":  {azureKey(azureTeam, "key"), sops.Keys{Azure: encodeJSON(t, map[string]any{"tenantId": "t", "clientId": "c", "clientSecret": "s", "authorityHost": secure})}, nil, "set AZURE_AUTHORITY_HOST to allow it"},
-		"Azure, with an identity of a Secret":   {azureKey(azureTeam, "key"), sops.Keys{Azure: []byte("clientId: c\n")}, nil, "set AZURE_TOKEN_CREDENTIALS to use it"},
+		"Azure, with an identity of a Secret":   {azureKey(azureTeam, "key"), sops.Keys{Azure: []byte("clientId: c\n")}, nil, "set AZURE_TOKEN_CREDENTIALS to use managed identities"},
 		"Google Cloud without credentials":      {gcpKey(gcpName), sops.Keys{}, nil, "no credentials: set GOOGLE_APPLICATION_CREDENTIALS"},
 		"Google Cloud with another name":        {gcpKey("projects/x/locations/x/keyRings/x/cryptoKeys/x?y"), sops.Keys{}, []string{"GOOGLE_OAUTH_ACCESS_TOKEN=t"}, "not a Google Cloud KMS key name"},
 		"Google Cloud, to which files are sent": {gcpKey(gcpName), sops.Keys{GCP: external}, nil, `unsupported credentials type "external_account" in sops.gcp-kms`},

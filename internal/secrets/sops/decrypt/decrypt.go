@@ -1,4 +1,4 @@
-// Package decrypt decrypts documents with the library of SOPS. Only the helper program links it.
+// Package decrypt decrypts documents with the SOPS library. Only the helper program links it.
 package decrypt
 
 import (
@@ -25,12 +25,12 @@ import (
 const (
 	// documentMax is the maximum size of a document.
 	documentMax = 32 << 20
-	// keysMax is the maximum number of keys of a document: each may cost a request.
+	// keysMax is the maximum number of keys in a document, because each may require a request.
 	keysMax = 100
 )
 
-// New returns the function that decrypts documents. Failures of key services are remembered until
-// the process ends, so that many documents with the same key wait once. env returns variables of the environment.
+// New returns the function that decrypts documents. Failures of key services are remembered until the process
+// ends, so that many documents with the same key cause only a single wait. env returns environment variables.
 func New(env func(string) string) func(context.Context, sops.Request) (sops.Response, error) {
 	for _, logger := range logging.Loggers {
 		logger.SetOutput(io.Discard) // stderr belongs to flux
@@ -66,7 +66,7 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Response,
 			service.groups[string(key.EncryptedDataKey())] = i + 1
 		}
 	}
-	// Keys that need no request come first.
+	// Try keys that require no request first.
 	order := []string{"age", "pgp"}
 	key, err := tree.Metadata.GetDataKeyWithKeyServices([]keyservice.KeyServiceClient{service}, order)
 	if err != nil {
@@ -83,7 +83,7 @@ func (d *documents) decrypt(ctx context.Context, r sops.Request) (sops.Response,
 	return sops.Response{Clear: clear}, err
 }
 
-// storeOf checks the limits of the document, and returns the reader of its format.
+// storeOf checks the size of the document, and returns the SOPS store for its format.
 func storeOf(r sops.Request) (sopslib.Store, error) {
 	if len(r.Document) > documentMax {
 		return nil, &budget.ExceededError{Fact: "the encrypted document is larger than " + budget.Size(documentMax)}
@@ -109,8 +109,8 @@ func storeOf(r sops.Request) (sopslib.Store, error) {
 	return nil, fmt.Errorf("unknown encrypted document format %q", r.Format)
 }
 
-// authenticated reports which value cannot be decrypted. The errors of the library contain the
-// value, which may be unencrypted, instead of its path.
+// authenticated is a Cipher whose errors contain the path of the value that cannot be
+// decrypted. Library errors contain the value, which may be unencrypted, instead of the path.
 type authenticated struct {
 	aes.Cipher
 
@@ -134,7 +134,7 @@ func (a *authenticated) Decrypt(ciphertext string, key []byte, path string) (any
 	return nil, err
 }
 
-// lineMax is the maximum length of the error of a library in a message.
+// lineMax is the maximum length of a library error in a message.
 const lineMax = 300
 
 // firstLine returns the beginning of an error. Errors of cloud clients have many lines.

@@ -15,11 +15,11 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// dataKeyMax is the maximum size of a data key or a part of one.
+// dataKeyMax is the maximum size of a data key or of a part of a data key.
 const dataKeyMax = 1 << 10
 
-// age decrypts a data key with the keys of the Secret and of the user, then with the commands and
-// SSH keys that the environment specifies for SOPS. A document alone does not make it read ~/.ssh.
+// age decrypts a data key with the keys of the Secret and of the user, then with the commands and SSH keys that the
+// environment specifies for SOPS. Without these variables, it does not read ~/.ssh.
 func (s *service) age(recipient string, sealed []byte) ([]byte, error) {
 	if len(s.identities) > 0 {
 		key := age.MasterKey{Recipient: recipient, EncryptedKey: string(sealed)}
@@ -47,9 +47,8 @@ func (s *service) configured(variables ...string) bool {
 	return false
 }
 
-// pgp decrypts a data key with the keys of the Secret in memory, then with the gpg program, which
-// has the keys of the user. A document alone does not make it run: gpg prompts for passphrases, and
-// may fetch keys.
+// pgp decrypts a data key with the keys of the Secret in memory, then with the user's keys and the gpg program. gpg
+// runs only if the user has configured it, because it prompts for passphrases and may fetch keys.
 func (s *service) pgp(ctx context.Context, fingerprint string, sealed []byte) ([]byte, error) {
 	if clear, err := s.fromRing(sealed); err == nil {
 		return clear, nil

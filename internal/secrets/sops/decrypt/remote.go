@@ -76,8 +76,8 @@ func (s *service) azure(ctx context.Context, k *keyservice.AzureKeyVaultKey, sea
 	return key.DecryptContext(ctx)
 }
 
-// azureCredential returns the credentials of a service principal, as kustomize-controller or the
-// Azure CLI writes them, or of a managed identity.
+// azureCredential returns the credentials of a service principal, in the format of
+// kustomize-controller or the Azure CLI, or of a managed identity.
 func (s *service) azureCredential() (azcore.TokenCredential, error) {
 	var c struct {
 		TenantID      string `json:"tenantId"`
@@ -114,7 +114,7 @@ func (s *service) azureCredential() (azcore.TokenCredential, error) {
 		return azidentity.NewClientCertificateCredential(c.TenantID, c.ClientID, certificates, private,
 			&azidentity.ClientCertificateCredentialOptions{ClientOptions: options, SendCertificateChain: c.SendChain})
 	case c.ClientID != "" && !s.configured("AZURE_TOKEN_CREDENTIALS"):
-		return nil, errors.New("the managed identity of sops.azure-kv is not that of this machine: set AZURE_TOKEN_CREDENTIALS to use it")
+		return nil, errors.New("sops.azure-kv in the Secret specifies a managed identity: set AZURE_TOKEN_CREDENTIALS to use managed identities of this machine")
 	case c.ClientID != "":
 		return azidentity.NewManagedIdentityCredential(&azidentity.ManagedIdentityCredentialOptions{ClientOptions: options, ID: azidentity.ClientID(c.ClientID)})
 	}
@@ -143,8 +143,8 @@ func (s *service) vault(ctx context.Context, k *keyservice.VaultKey, sealed stri
 	return key.DecryptContext(ctx)
 }
 
-// huawei decrypts a data key with credentials in the environment or the file of the user. The
-// default credentials of the library would include those of the metadata service.
+// huawei decrypts a data key with credentials from the environment or the user's credentials file. The library's
+// default credentials would include the credentials of the metadata service.
 func huawei(ctx context.Context, k *keyservice.HckmsKey, sealed string) ([]byte, error) {
 	key, err := hckms.NewMasterKey(k.GetKeyId())
 	if err != nil {

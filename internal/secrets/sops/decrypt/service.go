@@ -18,24 +18,24 @@ import (
 	"github.com/fluxkit/flux/internal/secrets/sops"
 )
 
-// requestTime bounds the request to one key service, with all attempts to find credentials for it.
+// requestTime is the maximum time of a request to a key service, including all attempts to find credentials.
 const requestTime = 15 * time.Second
 
 // service decrypts data keys with the keys of a Secret or, without them, with the credentials in the
 // environment of the process.
 type service struct {
 	ctx context.Context // the library does not pass a context
-	// env returns variables of the environment, which the library reads by itself.
+	// env returns environment variables. The library reads the environment directly.
 	env  func(string) string
 	keys sops.Keys
-	// sum identifies the keys.
+	// sum is a hash that identifies the keys.
 	sum        [sha256.Size]byte
 	identities age.ParsedIdentities
 	ring       openpgp.EntityList
 	known      *failures
-	// groups are the numbers of the key groups by encrypted data key.
+	// groups maps encrypted data keys to the numbers of their key groups.
 	groups map[string]int
-	// failures are the errors of key services for one document.
+	// failures lists the errors of key services for a document.
 	failures []string
 }
 
@@ -92,7 +92,7 @@ func (s *service) Decrypt(_ context.Context, r *keyservice.DecryptRequest, _ ...
 	return &keyservice.DecryptResponse{Plaintext: key}, nil
 }
 
-// remote calls a key service, unless it failed before for the same key and credentials.
+// remote calls a key service unless it has already failed for the same key and credentials.
 func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]byte, error) {
 	name, ask := s.keyService(r)
 	id := fmt.Sprintf("%s %x", name, s.sum)
@@ -114,7 +114,7 @@ func (s *service) remote(ctx context.Context, r *keyservice.DecryptRequest) ([]b
 	return nil, errors.New(failure)
 }
 
-// fail records why a key of the document does not decrypt its data key.
+// fail records the reason why a key in the document cannot decrypt its data key.
 func (s *service) fail(name string, sealed []byte, failure string) {
 	s.failures = append(s.failures, fmt.Sprintf("%s (key group %d): %s", name, s.groups[string(sealed)], failure))
 }

@@ -19,7 +19,7 @@ func Renderings(a *App) *cachedir.Entries {
 		return nil
 	}
 	return helper.Shared(a.Helpers, "renderings", func() *cachedir.Entries {
-		return &cachedir.Entries{Dir: dir, Version: version, Most: renderingsMax, Now: a.Now}
+		return &cachedir.Entries{Dir: dir, Version: version, MaxSize: renderingsMax, Now: a.Now}
 	})
 }
 

@@ -22,7 +22,7 @@ import (
 // OpenRepository opens the clone in the current directory, or the one in GIT_DIR and GIT_WORK_TREE,
 // like git.
 func OpenRepository(a *app.App) (*git.Clone, error) {
-	repository, err := git.OpenAt(git.Location{Folder: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
+	repository, err := git.OpenAt(git.Location{Directory: ".", GitDir: a.Env("GIT_DIR"), WorkTree: a.Env("GIT_WORK_TREE")})
 	if errors.Is(err, git.ErrNoRepository) {
 		return nil, hint.Errorf("run the command in a clone of the repository", "the current directory is not in a Git repository")
 	}

@@ -51,7 +51,7 @@ func hostile(t *testing.T) string {
 
 func TestFolderHasFilesAndDirectories(t *testing.T) {
 	t.Parallel()
-	files := filetree.Folder(hostile(t))
+	files := filetree.Directory(hostile(t))
 	if err := fstest.TestFS(files, "top.yaml", "app/config.yaml"); err != nil {
 		t.Error(err)
 	}
@@ -67,7 +67,7 @@ func TestFolderHasFilesAndDirectories(t *testing.T) {
 
 func TestFolderHasNothingElse(t *testing.T) {
 	t.Parallel()
-	files := filetree.Folder(hostile(t))
+	files := filetree.Directory(hostile(t))
 	for _, name := range []string{
 		"absolute", "relative", "inner", "folder", "folder/config.yaml", "up/secret", "app/zero", "dangling", "self", "pipe", "socket", "app/zero/more",
 	} {
@@ -96,10 +96,10 @@ func TestFolderBehindLink(t *testing.T) {
 	if err := os.Symlink(hostile(t), link); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := fs.ReadFile(filetree.Folder(link), "app/config.yaml"); err != nil || string(text) != "a: b" {
+	if text, err := fs.ReadFile(filetree.Directory(link), "app/config.yaml"); err != nil || string(text) != "a: b" {
 		t.Errorf("got %q, %v", text, err)
 	}
-	if _, err := fs.ReadFile(filetree.Folder(link+"-gone"), "x"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := fs.ReadFile(filetree.Directory(link+"-gone"), "x"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a root that does not exist gives %v", err)
 	}
 }

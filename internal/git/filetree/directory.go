@@ -14,8 +14,8 @@ import (
 	"github.com/fluxkit/flux/internal/budget"
 )
 
-// Folder returns the tree of a directory. The directory itself may be a symbolic link. It is opened on the first read.
-func Folder(root string) *Tree {
+// Directory returns the tree of a directory. The directory itself may be a symbolic link. It is opened on the first read.
+func Directory(root string) *Tree {
 	d := &disk{open: sync.OnceValues(func() (*os.Root, error) { return os.OpenRoot(root) })}
 	return New(&Node{Name: ".", Mode: fs.ModeDir, List: func() ([]*Node, error) { return d.list(".") }})
 }
@@ -25,7 +25,8 @@ type disk struct {
 	open func() (*os.Root, error)
 
 	mu sync.Mutex
-	// parent is the directory at, which contains the last file that was read: the next file is often in the same one.
+	// parent is the opened directory at the path at. It contains the last file that was read, and often also the next
+	// one.
 	parent *os.Root
 	at     string
 }
@@ -93,7 +94,7 @@ func (f *diskFile) Read() ([]byte, error) {
 	return content, err
 }
 
-// Hash implements File. The file is never in memory.
+// Hash implements File. It does not load the file into memory.
 func (f *diskFile) Hash() (plumbing.Hash, error) {
 	file, info, err := f.open()
 	if err != nil {
@@ -103,12 +104,12 @@ func (f *diskFile) Hash() (plumbing.Hash, error) {
 	hasher := plumbing.NewHasher(plumbing.BlobObject, info.Size())
 	n, err := io.Copy(hasher, file)
 	if err == nil && n != info.Size() {
-		err = fmt.Errorf("%s has changed while it was read", f.name)
+		err = fmt.Errorf("%s changed while it was being read", f.name)
 	}
 	return hasher.Sum(), err
 }
 
-// open opens the file, which must still be a regular one.
+// open opens the file and returns an error if it is no longer a regular file.
 func (f *diskFile) open() (*os.File, fs.FileInfo, error) {
 	root, err := f.disk.open()
 	if err != nil {
