@@ -8,8 +8,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// missingDependencies finds objects that need a CustomResourceDefinition, ConfigMap or Secret of another owner, which may not
-// have applied it yet.
+// missingDependencies finds objects that require a CustomResourceDefinition, ConfigMap or Secret that another owner applies,
+// possibly later.
 func missingDependencies(s *state, o *Object) []hit {
 	if controllers.IsRemote(o.Owner.Object) {
 		return nil

@@ -28,7 +28,7 @@ type Exception struct {
 	Name      string `json:"name,omitempty"`
 	// Path is the directory of a cluster.
 	Path string `json:"path,omitempty"`
-	// Reason is not evaluated.
+	// Reason explains the exception and has no effect.
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -82,7 +82,7 @@ var validated = []string{
 	verdict.RuleUnknownField, verdict.RuleSchema, verdict.RuleCEL, verdict.RuleAPIVersion, verdict.RuleServer,
 }
 
-// IDs returns the IDs of all rules, those of package validate last.
+// IDs returns the IDs of all rules, with the rules of package validate last.
 func IDs() []string {
 	var ids []string
 	for _, r := range Rules() {

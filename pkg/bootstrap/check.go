@@ -69,8 +69,8 @@ func (c *checks) run(ctx context.Context, stage []check) error {
 	return &PreflightError{failed}
 }
 
-// reported reports whether errs has an error with the same message, or about
-// the same unreachable server.
+// reported reports whether errs contains an error with the same message or about the same
+// unreachable server.
 func reported(errs []error, err error) bool {
 	return slices.ContainsFunc(errs, func(e error) bool {
 		var one, other *net.OpError

@@ -121,7 +121,7 @@ func (c *commits) commit() (bool, error) {
 	return first || second, err
 }
 
-// commitFiles commits files unless the branch has them already.
+// commitFiles commits files unless the branch already contains them.
 func (c *commits) commitFiles(what, message string, files map[string][]byte) (bool, error) {
 	if appendix := c.plan.Commit.Appendix; appendix != "" {
 		message += "\n\n" + appendix

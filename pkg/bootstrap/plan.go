@@ -89,7 +89,7 @@ type Key struct {
 	Passphrase string
 	// Algorithm is "rsa", "ecdsa" or "ed25519", for a generated key.
 	Algorithm string
-	// Bits is the size of an RSA key, Curve that of an ECDSA key.
+	// Bits is the size of an RSA key, and Curve the curve of an ECDSA key.
 	Bits  int
 	Curve string
 	// KnownHostsFile is the user's known_hosts file. Servers whose key differs
@@ -125,8 +125,7 @@ type UnreadyError struct {
 	Object controllers.Object
 	// Message is the reason, from the Ready condition.
 	Message string
-	// Err is the error of the context if the wait was canceled or timed out,
-	// nil otherwise.
+	// Err is the context error if the wait was canceled or timed out, nil otherwise.
 	Err error
 }
 

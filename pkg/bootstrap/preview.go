@@ -15,7 +15,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Preview lists the changes that a run would make.
+// Preview lists the changes that a bootstrap run would make.
 type Preview struct {
 	// Host describes the changes on the Git host, as in "create the repository".
 	Host []string `json:"host"`

@@ -53,8 +53,8 @@ type Kind struct {
 
 	// Verbs holds the supported verbs.
 	Verbs Verb
-	// Required are the flags without which create fails, with placeholders in angle brackets. It is
-	// "" for kinds that create does not support or to which no other kind refers.
+	// Required lists the flags that create requires, with placeholders in angle brackets. It is "" for
+	// kinds that create does not support or to which no other kind refers.
 	Required string
 	// Columns lists the columns between NAME and READY in the output of get.
 	Columns []Column
@@ -62,11 +62,11 @@ type Kind struct {
 	Source *Ref
 	// Refs lists the references to other objects, except the source.
 	Refs []Ref
-	// Results is the reference to the objects whose results an object of the kind records. Only its
-	// status names them.
+	// Results is the reference to the objects whose results an object of the kind records. The
+	// references are in its status only.
 	Results *Ref
-	// Produces is the reference to the objects that the controller creates from an object of the kind, with
-	// the relation that they have to it.
+	// Produces is the reference to the objects that the controller creates from an object of the kind, and
+	// their relation to it.
 	Produces *Ref
 	// Suspension describes how to suspend an object.
 	Suspension Suspension
@@ -80,7 +80,7 @@ type Kind struct {
 	Result Path
 	// Attempts lists the fields with the attempted revision, for each kind of source.
 	Attempts []Attempt
-	// Schedule names the annotations with the interval and the timeout of a kind whose spec has neither.
+	// Schedule lists the annotations with the interval and the timeout of a kind whose spec has neither.
 	Schedule Schedule
 	// Inventory holds the list of objects that an object of the kind manages.
 	Inventory Path
@@ -93,8 +93,7 @@ type Kind struct {
 	// Prunes is set if the controller always deletes objects that are removed from an object of the
 	// kind, without a field that enables it.
 	Prunes bool
-	// Fetch names the fields of the spec with the address and the credentials
-	// of a server.
+	// Fetch lists the spec fields with the address and the credentials of a server.
 	Fetch Fetch
 	// Secrets lists the fields that reference a Secret: {name}, or a list of such references.
 	Secrets []string
@@ -110,7 +109,7 @@ type Kind struct {
 	// Reported is set if the controller writes the spec. The generation of an object then does not
 	// indicate whether its status is current.
 	Reported bool
-	// Actions are the names of the actions in messages of Reconciling during which Ready is Unknown.
+	// Actions lists the actions during which Ready is Unknown, as named in the message of the Reconciling condition.
 	Actions []string
 	// Release is set if the kind manages a Helm release. The release storage then holds the desired
 	// state.
@@ -136,8 +135,8 @@ type Examples struct {
 	Revision string
 }
 
-// Fetch names the fields of a spec with the address and credentials of a server. A field is "" if
-// the kind does not have it.
+// Fetch lists the spec fields with the address and credentials of a server. A field is "" if the
+// kind does not have it.
 type Fetch struct {
 	// Address is the field with the URL, endpoint or image, and Bucket the name of a bucket there.
 	// Revision is the field that selects a revision of it.
@@ -183,8 +182,8 @@ type Suspension struct {
 	Annotation, Value string
 }
 
-// Schedule names the annotations with the interval of reconciliations and the timeout of one, with the values of objects
-// without them.
+// Schedule lists the annotations with the reconciliation interval and timeout, and the defaults for objects without
+// them.
 type Schedule struct {
 	Interval, Timeout               string
 	DefaultInterval, DefaultTimeout time.Duration

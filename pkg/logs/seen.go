@@ -15,7 +15,7 @@ type seen struct {
 	seed    maphash.Seed
 	seconds map[int64]map[mark]int
 	newest  int64
-	// again are the lines that a reopened stream repeats.
+	// again holds the lines that a reopened stream repeats.
 	again map[mark]int
 }
 

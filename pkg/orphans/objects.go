@@ -50,7 +50,7 @@ func keptBy(k controllers.Kind, o controllers.Object) string {
 	return ""
 }
 
-// lister lists the metadata of objects with owner labels.
+// lister lists the metadata of the objects with owner labels.
 type lister struct {
 	client  *kube.Client
 	options Options
@@ -107,7 +107,7 @@ func (l *lister) list(ctx context.Context, resources []kube.Resource) ([]object,
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{} // such as an Event, which two groups serve
+	seen := map[string]bool{} // two groups serve the same Events
 	return slices.DeleteFunc(slices.Concat(found...), func(o object) bool {
 		twice := seen[o.uid]
 		seen[o.uid] = true

@@ -24,7 +24,7 @@ const (
 	mostRelatives = 16
 )
 
-// builtIn lists the Kubernetes kinds whose objects commands list completely, with the fields that no command reads.
+// builtIn lists the Kubernetes kinds that commands list completely, with the fields that no command reads.
 var builtIn = []struct {
 	apiVersion, kind string
 	without          []string
@@ -153,8 +153,8 @@ func (s *run) part(ctx context.Context, r kube.Resource, namespace string) error
 	return s.end(line, version, err)
 }
 
-// selectors returns the label selectors of the recorded objects of a resource: the owner labels of
-// Flux, and those of the storage of Helm.
+// selectors returns the label selectors of the recorded objects of a resource: the Flux owner
+// labels, and the labels of the Helm release storage.
 func selectors(r kube.Resource) []string {
 	var all []string
 	for _, k := range controllers.Known {

@@ -17,9 +17,9 @@ import (
 
 // Rehearsal configures the rehearsal of an upgrade.
 type Rehearsal struct {
-	// Input is the input of both runs. Either its Repository or its Exported is set.
+	// Input is the input of both runs, with either Repository or Exported set.
 	Input testrun.Run
-	// From is the current version, nil for that of the repository, and To the next one.
+	// From is the current version, nil for the version in the repository, and To the next version.
 	From *controllers.Distribution
 	To   controllers.Distribution
 	// Progress is called with the steps of each version, possibly concurrently.

@@ -10,7 +10,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube/recording"
 )
 
-// serveBelow serves the log of a container. Other subresources need the cluster.
+// serveBelow serves container logs. Other subresources require the cluster.
 func (r *Recording) serveBelow(w http.ResponseWriter, request *http.Request, q query) *failure {
 	if q.resource != "pods" || q.below != "log" {
 		return notRecorded("the %s of %s is not in the recording", q.below, q.resource)

@@ -126,7 +126,7 @@ func (l *list) get(w http.ResponseWriter, q query) *failure {
 	return nil
 }
 
-// known reports whether the recording has all objects that a query selects.
+// known returns a failure unless the recording contains all objects that a query selects.
 func (l *list) known(q query) *failure {
 	if !l.Part {
 		return nil
@@ -144,7 +144,7 @@ func (l *list) known(q query) *failure {
 	}
 	requirements, _ := q.labels.Requirements()
 	if len(requirements) == 0 {
-		return nil // the list is that of the objects that Flux applies
+		return nil // the list contains the objects that Flux applies
 	}
 	if slices.ContainsFunc(requirements, l.covers) {
 		return nil

@@ -28,7 +28,7 @@ type Recording struct {
 	logs      []recording.Log
 }
 
-// list are the recorded objects of a resource, sorted as the API server sorts them.
+// list holds the recorded objects of a resource, sorted as by the API server.
 type list struct {
 	recording.List
 	items []item
@@ -126,7 +126,7 @@ func (r *Recording) served(group, version, resource string) bool {
 	return false
 }
 
-// find returns the list that has the objects of a resource in a namespace, or in all for "". It
+// find returns the list with the objects of a resource in a namespace, "" for all namespaces. It
 // prefers the version that was recorded.
 func (r *Recording) find(q query) (*list, *failure) {
 	lists := r.lists[q.group+"/"+q.resource]

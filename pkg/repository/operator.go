@@ -33,7 +33,7 @@ func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.
 				}
 			}
 			o, err := reads.find(ctx, wanted)
-			if err == nil && o.Object["status"] != nil { // a status in a file is not that of the live object
+			if err == nil && o.Object["status"] != nil { // a status in a file is not the status of the live object
 				o = o.DeepCopy()
 				delete(o.Object, "status")
 			}

@@ -8,9 +8,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// Trees returns the graph as trees from dependents to dependencies. Roots are
-// objects without dependents, followed by cycles. The dependencies of each
-// object appear once. What is too deep in a tree is the root of another one.
+// Trees returns the graph as trees from dependents to dependencies. Roots are objects without
+// dependents, followed by cycles. The dependencies of each object appear once. A subtree that is
+// too deep becomes a separate tree.
 func (g *Graph) Trees() []*Node {
 	shown := map[controllers.ID]bool{}
 	var roots []*Node
@@ -53,12 +53,12 @@ func (v *Vertex) Status() Status {
 	return ReadyStatus(v.Ready)
 }
 
-// ReadyStatus returns the status for the status of a Ready condition, "" without one.
+// ReadyStatus converts the status of a Ready condition, "" without a condition.
 func ReadyStatus(ready string) Status {
 	return map[string]Status{"True": Ready, "False": Failed, "Unknown": InProgress}[ready]
 }
 
-// Why returns why an object is not ready: that it is suspended, the objects that block it, or its own
+// Why describes why an object is not ready: its suspension, the objects that block it, or its own
 // message.
 func (g *Graph) Why(v *Vertex) string {
 	var parts []string

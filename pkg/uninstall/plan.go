@@ -1,6 +1,5 @@
-// Package uninstall removes Flux from a cluster: the controllers, the Flux
-// resources in all namespaces, the CRDs and the namespace. What Flux has deployed
-// is kept.
+// Package uninstall removes Flux from a cluster: the controllers, the Flux resources in all
+// namespaces, the CRDs and the namespace. Objects that Flux has deployed are kept.
 package uninstall
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// installedKinds are the kinds of an installation in the order of removal:
-// Deployments before the objects that they use.
+// installedKinds lists the kinds of an installation in the order of removal: Deployments before the
+// objects that they use.
 var installedKinds = []struct{ apiVersion, kind string }{
 	{"apps/v1", "Deployment"},
 	{"v1", "Service"},
@@ -53,10 +52,10 @@ func (t Target) foreign() []string {
 	return slices.DeleteFunc(kube.Finalizers(t.Object), kube.OwnFinalizer)
 }
 
-// Plan has the objects to remove.
+// Plan contains the objects to remove.
 type Plan struct {
 	Namespace string
-	// Components are the controllers and the objects that they use, Objects the Flux resources.
+	// Components holds the controllers and the objects that they use, and Objects the Flux resources.
 	Components, Objects, CRDs []Target
 	// namespaceObject is nil if the namespace is kept.
 	namespaceObject controllers.Object

@@ -68,8 +68,8 @@ func (c *cluster) variables() {
 	}
 }
 
-// lacking reports the Kustomizations and HelmReleases that were rendered without variables or values
-// that are not known. The cluster deploys other objects.
+// lacking reports the Kustomizations and HelmReleases that were rendered without unknown variables
+// or values, so that the objects on the cluster differ.
 func (c *cluster) lacking() {
 	for _, side := range c.deployed.Renderings {
 		lacking := c.graph.Lacking(controllers.IDOf(side.Owner.Object))

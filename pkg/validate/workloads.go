@@ -26,7 +26,7 @@ func checkWorkloads(c *cluster) {
 		id := o.ref.ID
 		checkNamespace(c, o, id.Namespace, all)
 		for _, r := range referencesOf(id, o.Object.Object) {
-			// Charts create objects when they are installed. Those that the values mention must exist.
+			// Charts create objects when they are installed. Objects that the values refer to must exist.
 			if !all.mayHave(r.id) && (build.IsKustomization(owner) || mentions(owner.Object["spec"], r.id.Name)) {
 				c.notInGit(o, r.id, r.field)
 			}

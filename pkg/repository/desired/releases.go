@@ -53,7 +53,8 @@ func deployedRevision(hr *unstructured.Unstructured) int {
 }
 
 // RenderReleases renders the HelmReleases of a build and appends their objects to it, in order. If the children of the
-// Kustomization are built, so are those that the charts install. failures has an error for each that failed.
+// Kustomization are built, it also builds Kustomizations and HelmReleases that the charts install. failures holds an
+// error for each failed HelmRelease.
 func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan, result *build.Result) (failures []error, err error) {
 	releases := releasesOf(result)
 	if len(releases) == 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// GitLogin returns credentials of a provider for a Git repository.
+// GitLogin returns provider credentials for a Git repository.
 type GitLogin func(ctx context.Context, r cloud.GitRequest) (cloud.GitCredentials, error)
 
 // GitAccess finds the credentials of GitRepositories.
@@ -75,7 +75,7 @@ func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructu
 	if err != nil {
 		return a.explain(ctx, repository, provider, err)
 	}
-	// The certificates of the Secret are also those of the Git server.
+	// The certificates in the Secret also apply to the Git server.
 	secret := map[string][]byte{"username": []byte(issued.Username), "password": []byte(issued.Password), "bearerToken": []byte(issued.Token)}
 	for _, key := range []string{"ca.crt", "caFile", "tls.crt", "certFile", "tls.key", "keyFile"} {
 		secret[key] = source.Secret[key]
@@ -84,7 +84,7 @@ func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructu
 	return nil
 }
 
-// explain adds a remedy to the error of a provider.
+// explain adds a remedy to a provider error.
 func (a GitAccess) explain(ctx context.Context, repository *unstructured.Unstructured, provider string, err error) error {
 	err = fmt.Errorf("%s: %w", controllers.IDOf(repository.Object), err)
 	var failed *cloud.Error

@@ -26,11 +26,11 @@ type Result struct {
 	File    string  `json:"file"`
 	Line    int     `json:"line"`
 	Outcome Outcome `json:"outcome"`
-	// Expected and Actual are the expected and the last state, each as half a sentence. Actual is "" if
+	// Expected and Actual describe the expected and the last state, each as a clause. Actual is "" if
 	// the assertion has passed.
 	Expected string `json:"expected"`
 	Actual   string `json:"actual,omitempty"`
-	// Since is the time of the last change of the object, zero if it is unknown.
+	// Since is the time of the last change of the object, zero if unknown.
 	Since time.Time `json:"since,omitzero"`
 	// Seconds is the time from the start of the step to the result.
 	Seconds float64 `json:"seconds"`
@@ -45,7 +45,7 @@ func Skip(tests []Test, reason string) []Result {
 	for _, t := range tests {
 		for _, s := range t.Steps {
 			for _, e := range s.Expect {
-				results = append(results, e.result(t, s, judgment{unknown: reason}))
+				results = append(results, e.result(t, s, evaluation{unknown: reason}))
 			}
 		}
 	}

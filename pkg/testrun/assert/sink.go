@@ -26,7 +26,7 @@ type Sink struct {
 
 	mu   sync.Mutex
 	list []received
-	// moment and wake are those of the runner.
+	// moment and wake belong to the runner's hub.
 	moment func() int
 	wake   func()
 }
@@ -85,7 +85,7 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	wake()
 }
 
-// connect makes a sink count the moments of a hub.
+// connect makes a sink use the moments of a hub.
 func (s *Sink) connect(h *hub) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

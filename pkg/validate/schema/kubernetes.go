@@ -18,7 +18,7 @@ import (
 //go:embed kubernetes
 var files embed.FS
 
-// Set has the schemas of a version of Kubernetes.
+// Set contains the schemas of a Kubernetes version.
 type Set struct {
 	Kinds   []Kind             `json:"kinds"`
 	Schemas map[string]*Schema `json:"schemas"`
@@ -49,7 +49,7 @@ type Kind struct {
 
 // Schema is the part of an OpenAPI schema that is validated.
 type Schema struct {
-	// Ref is the name of another schema that applies instead.
+	// Ref is the name of the schema that replaces this one.
 	Ref        string             `json:"ref,omitempty"`
 	Type       string             `json:"type,omitempty"`
 	Format     string             `json:"format,omitempty"`

@@ -49,7 +49,7 @@ func (o *observed) see(r Ref, object controllers.Object) {
 
 func (o *observed) lose(r Ref) { o.hub.set(o.Context(), r, nil, o.hub.of(r).object) }
 
-// expect checks the judgment of an assertion from a moment on: "" for one that holds.
+// expect checks the evaluation of an assertion from a moment on: "" for one that holds.
 func (o *observed) expect(e Expectation, from int, want string) {
 	o.Helper()
 	o.check(&check{Expectation: &e, from: from}, want)
@@ -57,7 +57,7 @@ func (o *observed) expect(e Expectation, from int, want string) {
 
 func (o *observed) check(c *check, want string) {
 	o.Helper()
-	j := o.judge(o.Context(), c)
+	j := o.evaluate(o.Context(), c)
 	got := j.actual
 	if j.unknown != "" {
 		got = "? " + j.unknown
