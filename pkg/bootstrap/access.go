@@ -133,7 +133,7 @@ func (a *access) repositoryChanged() bool {
 	return true
 }
 
-// grantAccess grants the cluster's key access to the repository. It asks the user
+// grantAccess grants the cluster's key access to the repository. It prompts the user
 // only if the key has no access; the client of a Git host itself checks whether
 // the deploy key exists and has the right permissions.
 func (a *access) grantAccess(ctx context.Context) error {

@@ -3,6 +3,7 @@ package record
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func (s *run) singles(ctx context.Context, r kube.Resource, selection kube.Selec
 		}
 	}
 	if len(ids) > singleMax {
-		s.out.Unknown(r.Resource + ": not recorded: further objects in inventories that have no owner labels")
+		s.out.Unknown(fmt.Sprintf("%s: only the first %d inventory objects without owner labels were recorded", r.Resource, singleMax))
 		ids = ids[:singleMax]
 	}
 	found := make([]controllers.Object, len(ids))

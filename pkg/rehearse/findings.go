@@ -172,7 +172,7 @@ func (c *comparison) compareStates(ctx context.Context) error {
 		case stable(before.Message) == stable(after.Message):
 			c.omit(t, "not ready with either version: "+after.Message, false)
 		default:
-			f.Rule, f.Message = "not-ready", "not ready with either version, for another reason: "+after.Message
+			f.Rule, f.Message = "not-ready", "not ready with either version, but the message changes: "+after.Message
 			c.find(f)
 		}
 	}

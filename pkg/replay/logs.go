@@ -28,7 +28,7 @@ func (r *Recording) serveBelow(w http.ResponseWriter, request *http.Request, q q
 	}
 	text, cut := r.excerpt(r.logs[i], request)
 	if cut {
-		w.Header().Add("Warning", `299 - "the recording has only the end of the log of pod `+q.object+`"`)
+		w.Header().Add("Warning", `299 - "the recording only contains the end of the log of pod `+q.object+`"`)
 	}
 	w.Header().Set("Content-Type", "text/plain")
 	_, _ = w.Write([]byte(text)) // fails only if the client has disconnected

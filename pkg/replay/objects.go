@@ -101,7 +101,7 @@ func (l *list) index(id string) (int, bool) {
 // existence is unknown.
 func (l *list) absent(q query, id string) *failure {
 	if l.Part && !slices.Contains(l.Absent, id) {
-		return notRecorded("%s %q is not in the recording, which contains only those that Flux applies", q.name(), q.object)
+		return notRecorded("%s %q is not in the recording, which only contains %s applied by Flux", q.name(), q.object, q.resource)
 	}
 	f := failed(http.StatusNotFound, metav1.StatusReasonNotFound, fmt.Sprintf("%s %q not found", q.name(), q.object))
 	f.Details = &metav1.StatusDetails{Name: q.object, Group: q.group, Kind: q.resource}
@@ -149,7 +149,7 @@ func (l *list) known(q query) *failure {
 	if slices.ContainsFunc(requirements, l.covers) {
 		return nil
 	}
-	return notRecorded("%s with the labels %q are not in the recording, which contains only those that Flux applies", q.name(), q.labels)
+	return notRecorded("%s with the labels %q are not in the recording, which only contains %s applied by Flux", q.name(), q.labels, q.resource)
 }
 
 // covers reports whether all objects that match a requirement are recorded.

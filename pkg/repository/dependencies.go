@@ -70,9 +70,9 @@ func (p Problem) Text(removed bool) string {
 	case p.Cycle != nil:
 		return "circular spec.dependsOn: " + Names(p.Cycle, " → ")
 	case removed:
-		return "spec.dependsOn names " + p.Missing.String() + ", which this change removes"
+		return "spec.dependsOn refers to " + p.Missing.String() + ", which this change removes"
 	}
-	return "spec.dependsOn names " + p.Missing.String() + ", which does not exist"
+	return "spec.dependsOn refers to " + p.Missing.String() + ", which does not exist"
 }
 
 // Names joins the names of objects.

@@ -20,7 +20,7 @@ import (
 // each other endlessly.
 func operate(g *Graph, owner *unstructured.Unstructured, reads *reader) (*build.Result, error) {
 	if g.found.byID[controllers.IDOf(owner.Object)].depth > budget.TreeDepth {
-		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("ResourceSets create each other more than %d levels deep", budget.TreeDepth)}
+		g.err = &budget.ExceededError{Name: controllers.IDOf(owner.Object).String(), Fact: fmt.Sprintf("ResourceSets are nested more than %d levels deep", budget.TreeDepth)}
 		return nil, g.err
 	}
 	o := operator.Options{

@@ -48,7 +48,7 @@ func (g *Graph) build(n *node) (*Rendering, error) {
 	switch {
 	case n.state == building:
 		g.cycles++
-		return nil, unavailable("%s depends on what it applies itself", controllers.IDOf(n.owner.Object))
+		return nil, unavailable("%s depends on an object that it applies", controllers.IDOf(n.owner.Object))
 	case n.state == done:
 		return n.built, n.err
 	case g.Err() != nil:

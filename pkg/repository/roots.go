@@ -224,9 +224,9 @@ func (g *Graph) Assumptions() []string {
 	switch {
 	case err != nil: // following the root reports it
 	case o == nil:
-		return []string{source.String() + " is not in the repository: it is assumed to be this repository"}
+		return []string{source.String() + " is not in the repository: assuming that it refers to this repository"}
 	case source.Kind == controllers.GitRepository && !(Identity{Remotes: g.Remotes}).Local(text(o, "spec", "url")):
-		return []string{source.String() + " is assumed to be this repository, although the clone has no remote with its URL"}
+		return []string{source.String() + ": assuming that it refers to this repository, although no remote of the clone has its URL"}
 	}
 	return nil
 }

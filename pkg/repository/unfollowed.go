@@ -39,7 +39,7 @@ func (g *Graph) Unfollowed() map[controllers.ID]Unfollowed {
 		case n != nil && errors.As(n.err, &unknown):
 			reason = n.err.Error()
 		case replacesRoot(g, n):
-			reason = "it syncs " + layout.Syncs(o.Unstructured) + ", not the directory of the cluster"
+			reason = "it syncs " + layout.Syncs(o.Unstructured) + " instead of the cluster's directory"
 		case mayCreateFlux(o.Unstructured):
 			reason = "it may create Flux objects, which are not rendered"
 		default:

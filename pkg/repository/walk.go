@@ -193,7 +193,7 @@ func ChartUnavailable(err error) (reason string, ok bool) {
 // CheckDepth ends the graph if charts install HelmReleases too many levels deep.
 func CheckDepth(g *Graph, hr *unstructured.Unstructured, depth int) error {
 	if depth > budget.TreeDepth {
-		g.err = &budget.ExceededError{Name: controllers.IDOf(hr.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
+		g.err = &budget.ExceededError{Name: controllers.IDOf(hr.Object).String(), Fact: fmt.Sprintf("HelmReleases in charts are nested more than %d levels deep", budget.TreeDepth)}
 	}
 	return g.err
 }

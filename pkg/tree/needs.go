@@ -35,7 +35,7 @@ func (g *Graph) tree(o controllers.ID, shown map[controllers.ID]bool, depth int)
 		return node
 	}
 	if depth > budget.TreeDepth && len(g.From(o)) > 0 {
-		node.Message = strings.TrimPrefix(node.Message+fmt.Sprintf("; its dependencies are more than %d levels deep here", budget.TreeDepth), "; ")
+		node.Message = strings.TrimPrefix(node.Message+fmt.Sprintf("; its dependencies are not shown here, because the tree has more than %d levels", budget.TreeDepth), "; ")
 		return node
 	}
 	shown[o] = true

@@ -159,7 +159,7 @@ func (b *builder) absent(n *Node, resource string) {
 // addOwned recursively adds the owned objects of a live object to its node.
 func (b *builder) addOwned(n *Node, l live, index *index, depth int) {
 	if depth > budget.TreeDepth {
-		n.Message = fmt.Sprintf("the objects that it owns are nested more than %d levels deep", budget.TreeDepth)
+		n.Message = fmt.Sprintf("owned objects are nested more than %d levels deep", budget.TreeDepth)
 		return
 	}
 	for _, child := range index.below(l) {

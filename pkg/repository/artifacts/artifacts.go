@@ -82,7 +82,7 @@ func sourcesOf(b *desired.Builder, work git.Workspace) (build.Sources, error) {
 	beneath := map[controllers.ID]bool{}
 	contents = func(ctx context.Context, source controllers.ID) (fs.FS, error) {
 		if beneath[source] {
-			return nil, fmt.Errorf("%s is produced from itself", source)
+			return nil, fmt.Errorf("%s depends on itself", source)
 		}
 		beneath[source] = true
 		defer delete(beneath, source)

@@ -72,7 +72,7 @@ func (b *Builder) RenderReleases(ctx context.Context, h *HelmOptions, plan *Plan
 	seen := map[controllers.ID]bool{}
 	for depth := 0; len(releases) > 0; depth++ {
 		if depth > budget.TreeDepth {
-			return nil, &budget.ExceededError{Name: controllers.IDOf(releases[0].Unstructured.Object).String(), Fact: fmt.Sprintf("charts install HelmReleases more than %d levels deep", budget.TreeDepth)}
+			return nil, &budget.ExceededError{Name: controllers.IDOf(releases[0].Unstructured.Object).String(), Fact: fmt.Sprintf("HelmReleases in charts are nested more than %d levels deep", budget.TreeDepth)}
 		}
 		releases = slices.DeleteFunc(releases, func(o build.Object) bool {
 			id := controllers.IDOf(o.Unstructured.Object)

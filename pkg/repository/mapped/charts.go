@@ -89,7 +89,7 @@ func (c *Chart) describe(text []byte) error {
 	c.Name, _ = c.Metadata["name"].(string)
 	c.Version, _ = c.Metadata["version"].(string)
 	if c.Name == "" || c.Version == "" || c.Name != path.Base(c.Name) {
-		return errors.New("the chart needs a name and a version")
+		return errors.New("the chart requires a valid name and a version")
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/fluxkit/flux/internal/kube"
 	"github.com/fluxkit/flux/internal/kube/expression"
 	"github.com/fluxkit/flux/internal/secrets/redact"
+	"github.com/fluxkit/flux/internal/terminal/output"
 	"github.com/fluxkit/flux/pkg/controllers"
 	"github.com/fluxkit/flux/pkg/diagnose"
 )
@@ -246,7 +247,7 @@ func (r observer) corrected(c *check) evaluation {
 	}
 	left := differing(c.Corrected.Merge, c.drift.before, h.object, "")
 	if len(left) > 0 {
-		return evaluation{actual: "it keeps the change of " + strings.Join(left, ", "), since: h.since}
+		return evaluation{actual: "the change to " + strings.Join(left, ", ") + " was not reverted", since: h.since}
 	}
 	return holds()
 }
@@ -294,7 +295,7 @@ func (r observer) event(c *check) evaluation {
 	if r.hub.unheard != nil {
 		return evaluation{unknown: r.hub.unheard.Error()}
 	}
-	return evaluation{actual: among("events", others)}
+	return evaluation{actual: among("event", others)}
 }
 
 // maxOthers is the maximum number of other events or notifications that a failure shows.
@@ -303,10 +304,14 @@ const maxOthers = 5
 // among describes the other events or notifications that were received.
 func among(what string, others []string) string {
 	if len(others) == 0 {
-		return "it has none"
+		return "there is none"
 	}
-	shown := others[max(0, len(others)-maxOthers):]
-	return fmt.Sprintf("the last of %d other %s are %s", len(others), what, strings.Join(shown, "; "))
+	found := "only found " + output.Amount(len(others), "other "+what)
+	if len(others) > maxOthers {
+		others = others[len(others)-maxOthers:]
+		found += ", most recently"
+	}
+	return found + ": " + strings.Join(others, "; ")
 }
 
 func (r observer) notification(c *check) evaluation {
@@ -319,7 +324,7 @@ func (r observer) notification(c *check) evaluation {
 		}
 		others = append(others, fmt.Sprintf("%s/%s/%s %s: %s", o.Kind, o.Namespace, o.Name, n.Reason, redact.Text(n.Message)))
 	}
-	return evaluation{actual: among("notifications", others)}
+	return evaluation{actual: among("notification", others)}
 }
 
 func (r observer) committed(ctx context.Context, want *FilePattern) evaluation {

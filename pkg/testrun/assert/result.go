@@ -83,11 +83,11 @@ func (e *Expectation) String() string {
 	case e.Corrected != nil:
 		return "the drift of " + e.Corrected.Object.String() + " is corrected"
 	case e.Event != nil:
-		return "an event of " + e.Event.Object.String() + optional("of type", e.Event.Type) + optional("with reason", e.Event.Reason) + e.Event.Message.describe("and message")
+		return "an event for " + e.Event.Object.String() + optional("of type", e.Event.Type) + optional("with reason", e.Event.Reason) + e.Event.Message.describe("and message")
 	case e.Notification != nil:
 		return e.Notification.describe()
 	case e.Committed != nil:
-		return e.Committed.File + " of the repository matches /" + e.Committed.Content.String() + "/"
+		return e.Committed.File + " in the repository matches /" + e.Committed.Content.String() + "/"
 	case e.Why != nil:
 		return e.Why.describe()
 	}
@@ -115,7 +115,7 @@ func encoded(value any) string {
 }
 
 func (n *Notification) describe() string {
-	text := "a notification of Provider/" + n.Provider.Namespace + "/" + n.Provider.Name
+	text := "a notification from Provider/" + n.Provider.Namespace + "/" + n.Provider.Name
 	if n.Object != nil {
 		text += " about " + n.Object.String()
 	}

@@ -142,7 +142,7 @@ func (e *Expectation) result(t Test, s Step, j evaluation) Result {
 }
 
 // errStepTimeout is the cancellation cause of a step that times out.
-var errStepTimeout = errors.New("timeout of the step")
+var errStepTimeout = errors.New("the step timed out")
 
 // step runs a step and evaluates its assertions until they hold, the controllers are settled, or time
 // is up.
@@ -254,9 +254,9 @@ func (c *check) expire(ctx context.Context, settled bool) {
 		*j = evaluation{unknown: context.Cause(ctx).Error()}
 	case j.holds:
 		// The assertion was true before the step, so the effect of the step is unknown.
-		*j = evaluation{unknown: "it held before the step, and the controllers have not finished within the timeout"}
+		*j = evaluation{unknown: "the assertion was already true before the step, and the controllers have not finished within the timeout"}
 	case j.unknown == "" && !settled && !c.isLate():
-		j.actual += ", when the timeout of the step ended"
+		j.actual += " (when the step timed out)"
 	}
 }
 

@@ -72,7 +72,7 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	namespace, name, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	n := received{provider: ProviderRef{namespace, name}}
 	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxNotification)).Decode(&n.notification); err != nil || r.Method != http.MethodPost {
-		http.Error(w, "a notification of notification-controller is expected", http.StatusBadRequest)
+		http.Error(w, "expected a notification from notification-controller", http.StatusBadRequest)
 		return
 	}
 	s.mu.Lock()

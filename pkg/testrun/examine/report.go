@@ -149,7 +149,7 @@ func Run(ctx context.Context, r *testrun.Run) (*Report, error) {
 		list  func(context.Context, *Report) error
 	}{
 		{"root causes", e.listCauses}, {"missing Secrets and ConfigMaps", e.listMissing}, {"objects with several owners", e.listConflicts},
-		{"objects in no inventory", e.listOrphans}, {"warnings of the API server", e.listDeprecated}, {"arguments of the controllers", e.listIgnored},
+		{"orphaned objects", e.listOrphans}, {"API server warnings", e.listDeprecated}, {"controller arguments", e.listIgnored},
 	} {
 		if err := report.unread(step.about, step.list(ctx, report)); err != nil {
 			return nil, fmt.Errorf("examining the result: %w", err)

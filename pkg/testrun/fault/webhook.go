@@ -79,7 +79,7 @@ func reject(message string) http.Handler {
 			} `json:"request"`
 		}
 		if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxReview)).Decode(&review); err != nil {
-			http.Error(w, "an AdmissionReview is expected", http.StatusBadRequest)
+			http.Error(w, "expected an AdmissionReview", http.StatusBadRequest)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

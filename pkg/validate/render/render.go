@@ -146,7 +146,7 @@ var descriptions = map[string]string{
 	verdict.RuleServer: "The API server rejects the object.", validate.RuleBuild: "The manifests cannot be built.",
 	validate.RuleReference: "A referenced object is not in Git.", validate.RuleDependency: "A dependency is missing or circular.",
 	validate.RuleNamespace: "The namespace is missing.", validate.RuleDeprecated: "The API version is deprecated.",
-	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "No schema is known for a kind.",
+	validate.RuleVariable: "A variable has no value.", validate.RuleMissingSchema: "A kind has no schema.",
 	validate.RuleNotRendered: "An object was not rendered.", validate.RuleNotValidated: "An object was not validated.",
 	validate.RuleOwner: "Two Kustomizations apply an object.", validate.RuleDecryption: "An encrypted Secret is not decrypted.",
 	validate.RuleDeadlock:   "A custom resource prevents the installation of its CustomResourceDefinition.",
