@@ -109,7 +109,7 @@ func distinct(findings []validate.Finding) []validate.Finding {
 	})
 }
 
-// sortFindings sorts findings by severity, and keeps the order of those with the same severity.
+// sortFindings sorts findings by severity. The sort is stable.
 func sortFindings(findings []validate.Finding) {
 	slices.SortStableFunc(findings, func(a, b validate.Finding) int { return cmp.Compare(Rank(a.Severity), Rank(b.Severity)) })
 }

@@ -40,7 +40,7 @@ func clusterSizes(_ *state, o *Object) []hit {
 	})
 }
 
-// The rules about workloads, except those that package review contains.
+// The rules about workloads that package review does not contain.
 
 func mutableImages(s *state, o *Object) []hit {
 	if s.ofFlux(o) {

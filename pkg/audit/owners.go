@@ -187,7 +187,8 @@ func settingsOf(o *Object) []setting {
 	return found
 }
 
-// watchLabels finds ConfigMaps and Secrets with values, except generated ones, whose names change with their data.
+// watchLabels finds ConfigMaps and Secrets with values. It skips generated objects, because their names change with
+// their data.
 func watchLabels(s *state, o *Object) []hit {
 	reader, read := s.readers[o.ID]
 	return when(read && o.GetLabels()[watchLabel] != "Enabled" && !repository.Generated(o.ID.Name), hit{

@@ -101,8 +101,7 @@ type Key struct {
 	// Trust confirms the host key of an unknown server; nil trusts it on first
 	// use.
 	Trust func(ctx context.Context, key ServerKey) error
-	// HostKeyAlgorithms are the types of host keys to request, in order of
-	// preference; nil for all.
+	// HostKeyAlgorithms lists the host key types to request, in order of preference; nil for all.
 	HostKeyAlgorithms []string
 }
 

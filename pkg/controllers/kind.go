@@ -27,15 +27,15 @@ const (
 // Kind is a row of the catalog: a custom resource and the facts that commands
 // need.
 type Kind struct {
-	// Version is the newest API version, which the default version of Flux stores.
+	// Version is the newest API version, which is the storage version in the default Flux version.
 	Group, Version, Kind, Resource string
 	// Older lists the API versions that older Flux versions serve, newest
 	// first.
 	Older []string
-	// Portable is the API version in which create exports manifests, if it is not Version: the
-	// newest version that all embedded versions of Flux serve. A manifest must be valid without
-	// access to the cluster, and both before and after an upgrade: Flux 2.9 serves Alerts and
-	// Providers only in v1beta3, and 2.10 still serves it.
+	// Portable is the API version of manifests that create exports, if it is not Version: the newest
+	// version that all embedded Flux versions serve. A manifest must be valid without access to the
+	// cluster, and both before and after an upgrade: Flux 2.9 serves Alerts and Providers only in
+	// v1beta3, and 2.10 still serves it.
 	Portable string
 	// Removed lists the fields that newer versions do not have.
 	Removed []Removed
@@ -128,8 +128,8 @@ type Kind struct {
 	Label string
 }
 
-// Examples holds the names of two objects of a kind and a revision of one of them. Without a
-// revision, the help has no example with one.
+// Examples holds the names of two objects of a kind and a revision of one of them. If the revision
+// is empty, the help omits that example.
 type Examples struct {
 	Names    [2]string
 	Revision string
@@ -249,7 +249,7 @@ func (k Kind) Noun() string { return strings.TrimSpace(k.Family + " " + k.Word) 
 // CRD returns the name of the CustomResourceDefinition.
 func (k Kind) CRD() string { return k.Resource + "." + k.Group }
 
-// OwnerLabels returns the names of the labels with the name and the namespace of the object that applied an object.
+// OwnerLabels returns the label keys for the name and the namespace of the object that applied an object.
 func OwnerLabels(k Kind) (name, namespace string) {
 	prefix := cmp.Or(k.Label, k.Group)
 	return prefix + "/name", prefix + "/namespace"
@@ -258,8 +258,7 @@ func OwnerLabels(k Kind) (name, namespace string) {
 // APIVersion returns the group and version, as in manifests.
 func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
-// PortableAPIVersion returns the group and version of manifests that all embedded
-// versions of Flux serve.
+// PortableAPIVersion returns the group and version that all embedded Flux versions serve.
 func PortableAPIVersion(k Kind) string { return k.Group + "/" + cmp.Or(k.Portable, k.Version) }
 
 // FindKind returns the row with the given Kind, ignoring case.

@@ -51,7 +51,7 @@ type Readiness struct {
 	Status string
 	// Reason is the reason of the condition, or "" without a Ready condition.
 	Reason string
-	// Message has full digests.
+	// Message is the message of the condition, with full digests.
 	Message string
 }
 

@@ -262,7 +262,7 @@ func (c *Cluster) watchControllers(ctx context.Context) {
 
 // Snapshot is the state of the cluster at one time.
 type Snapshot struct {
-	// Rows are the objects, root causes first.
+	// Rows lists the objects, root causes first.
 	Rows        []Row
 	Sources     []Source
 	Controllers diagnose.Controllers

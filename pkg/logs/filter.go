@@ -26,7 +26,7 @@ func Key(kind, namespace, name string) string {
 }
 
 // Matches reports whether the filter selects a line. Text lines concern the controller as a whole:
-// those with errors match unless the filter selects an object or a kind.
+// error lines match unless the filter selects an object or a kind.
 func (f Filter) Matches(e *Entry) bool {
 	if rank(e.Level) < rank(f.Level) {
 		return false

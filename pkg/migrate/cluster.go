@@ -52,9 +52,9 @@ func (d *CRD) Name(o Object) string {
 // APIVersion returns the group and the storage version.
 func (d *CRD) APIVersion() string { return d.Resource.GroupVersion().String() }
 
-// Outdated returns the CRDs that need a migration: those with objects that may be stored in an
-// older version, or with managed fields in one. The API server cannot read either once it no
-// longer serves the version.
+// Outdated returns the CRDs that require a migration, because objects or their managed fields may
+// be stored in an older version. The API server can read neither once it no longer serves the
+// version.
 func Outdated(ctx context.Context, client *kube.Client, crds []controllers.Object) ([]*CRD, error) {
 	all := make([]*CRD, len(crds))
 	g, ctx := errgroup.WithContext(ctx)

@@ -24,9 +24,9 @@ type File struct {
 	Skipped string
 }
 
-// Find returns the files with versions that are older than those of a release, and the files that
-// could not be read. It searches a single file, or the files of a directory with one of the
-// extensions.
+// Find returns the files with API versions that are older than the versions in a release, and the
+// files that could not be read. It searches a single file, or the files with one of the extensions
+// in a directory.
 func Find(ctx context.Context, path string, extensions []string, r Release) ([]File, error) {
 	var found []File
 	patches := map[string][]patchFile{}

@@ -105,8 +105,8 @@ func Find(ctx context.Context, client *kube.Client, options Options) (*Result, e
 type owners struct {
 	appliers map[controllers.ID]*tree.Applier
 	gaps     []tree.Gap
-	// held contains the objects of all inventories. stored contains those in the storage of Helm, without namespaces,
-	// because manifests do not show whether a kind is namespaced.
+	// held contains the objects of all inventories. stored contains the objects in the Helm release storage, without
+	// namespaces, because manifests do not show whether a kind is namespaced.
 	held, stored map[controllers.ID]bool
 }
 
@@ -187,8 +187,8 @@ func (w *owners) find(objects []object) *Result {
 	return result
 }
 
-// manages reports whether an owner manages an object. The inventory of a release contains neither the objects of hooks nor, in
-// the storage of Helm, the CustomResourceDefinitions from crds/.
+// manages reports whether an owner manages an object. The inventory of a release does not contain hook objects. In the Helm
+// release storage, it does not contain the CustomResourceDefinitions from crds/ either.
 func (w *owners) manages(o object) bool {
 	if w.held[o.id.ID] || o.resource.ClusterScoped && w.stored[o.id.ID] {
 		return true

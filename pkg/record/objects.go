@@ -169,7 +169,7 @@ func selectors(r kube.Resource) []string {
 	return all
 }
 
-// singles reads the applied objects that have not been seen, and returns those that do not exist.
+// singles reads the applied objects that have not been seen, and returns the IDs of missing objects.
 func (s *run) singles(ctx context.Context, r kube.Resource, selection kube.Selection, seen map[string]bool, each func(controllers.Object) error) (absent []string, err error) {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.applied[r])) {

@@ -36,9 +36,9 @@ type run struct {
 	Recorder
 	out    *recording.Writer
 	masker recording.Masker
-	// served are the resources of the cluster, nil if discovery failed.
+	// served lists the resources of the cluster, nil if discovery failed.
 	served map[schema.GroupVersionKind]kube.Resource
-	// applied are the objects in inventories and the Secrets that Flux objects refer to.
+	// applied holds the objects in inventories and the Secrets that Flux objects refer to.
 	applied map[kube.Resource]map[string]bool
 	// whole lists the resources whose objects are all recorded.
 	whole map[schema.GroupResource]bool

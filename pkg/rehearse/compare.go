@@ -25,7 +25,7 @@ import (
 type comparison struct {
 	from, to *testrun.Run
 	report   *Report
-	// manifests are the manifests of the Flux objects of both sides.
+	// manifests holds the manifests of the Flux objects on both sides.
 	manifests map[controllers.ID]*unstructured.Unstructured
 }
 
@@ -85,7 +85,7 @@ func (c *comparison) listUnsettled() {
 	slices.Sort(c.report.Unsettled)
 }
 
-// unknowns are the fields whose effect only the controller determines.
+// unknowns lists the fields whose effect only the controller determines.
 var unknowns = []struct{ field, text string }{
 	{"spec.postRenderers", "post-renderers"},
 	{"spec.driftDetection", "drift detection"},

@@ -1,5 +1,5 @@
-// Package rehearse runs a repository, or the exported objects of a cluster, through two versions of
-// Flux in temporary sandboxes, and compares the results. It prints nothing.
+// Package rehearse runs a repository, or the exported objects of a cluster, with two Flux versions
+// in temporary sandboxes, and compares the results. It prints nothing.
 package rehearse
 
 import (
@@ -55,7 +55,7 @@ func (r *Rehearsal) Run(ctx context.Context) (report *Report, err error) {
 	return compare(ctx, from, to)
 }
 
-// run returns the run with a version of Flux.
+// run returns the run with a Flux version.
 func (r *Rehearsal) run(d controllers.Distribution) *testrun.Run {
 	run := r.Input
 	run.Distribution, run.Progress = d, func(step string) { r.Progress(d.Version, step) }

@@ -42,7 +42,7 @@ type Finding struct {
 	Message string                  `json:"message"`
 	// File is the file with the manifest, if only one has it.
 	File string `json:"file,omitempty"`
-	// Remedies are fixes. A remedy with a command ends with the command.
+	// Remedies lists fixes. If a remedy contains a command, it ends with the command.
 	Remedies []string `json:"remedies,omitempty"`
 	// Also lists other objects with the same cause.
 	Also []controllers.ID `json:"also,omitempty"`
@@ -74,7 +74,7 @@ type Report struct {
 	Controllers []Controller `json:"controllers"`
 	// NotRehearsed lists the objects that could not be rehearsed.
 	NotRehearsed []settle.Omission `json:"notRehearsed"`
-	// Changes are the objects that differ, grouped by owner.
+	// Changes lists the objects that differ, grouped by owner.
 	Changes []*diff.Result `json:"changes"`
 	// Unsettled lists the objects that were not reconciled in time.
 	Unsettled []string `json:"unsettled,omitempty"`

@@ -220,7 +220,7 @@ func (l *list) matches(it item, q query) bool {
 }
 
 // render returns an object in the requested version. Versions of a custom resource without a
-// conversion webhook, such as those of Flux, differ only in their name.
+// conversion webhook, such as Flux resources, differ only in their name.
 func (l *list) render(it item, q query) ([]byte, error) {
 	if l.Version == q.version && !q.metadata {
 		return it.raw, nil

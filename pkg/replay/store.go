@@ -19,7 +19,7 @@ import (
 // Recording is a recording in memory.
 type Recording struct {
 	recording.Header
-	// Unknown describes what could not be recorded.
+	// Unknown describes data that could not be recorded.
 	Unknown []string
 
 	documents map[string]recording.Document

@@ -14,7 +14,7 @@ import (
 
 // Dependencies contains the objects in spec.dependsOn of the Kustomizations and HelmReleases of a graph.
 type Dependencies struct {
-	// Objects are the objects of the graph, and Needs the dependencies of each.
+	// Objects holds the objects of the graph, and Needs the dependencies of each object.
 	Objects map[controllers.ID]*unstructured.Unstructured
 	Needs   map[controllers.ID][]controllers.ID
 	// Complete is set if all Kustomizations were rendered: an object that was not found then does not exist.
@@ -33,7 +33,7 @@ func (g *Graph) Dependencies() *Dependencies {
 		}
 		d.Complete = d.Complete && n.err == nil
 		if !operator.Renders(n.owner) {
-			// A leaf is not rendered: no other object depends on what it applies.
+			// A leaf is not rendered: no other object depends on its objects.
 			_, err := g.Content(build.SourceOf(n.owner))
 			d.Complete = d.Complete && err == nil
 		}

@@ -40,7 +40,7 @@ type Options struct {
 	Submodules func(Tree) (Tree, error)
 	// Optional calls read, which may find that files are missing in a partial clone. It may be nil.
 	Optional func(read func() error) error
-	// Find returns objects that the repository does not contain, such as those of the cluster. It may be nil.
+	// Find returns objects that are not in the repository, for example from the cluster. It may be nil.
 	Find func(ctx context.Context, object controllers.ID) (*unstructured.Unstructured, error)
 
 	// Inputs replaces the exported inputs of ResourceSetInputProviders.
@@ -94,8 +94,8 @@ type Graph struct {
 const (
 	// maxAttempts is the maximum number of times that a Kustomization or a source is rendered: cycles could be endless.
 	maxAttempts = 3
-	// maxObjects bounds the objects of all Kustomizations of a revision: those that apply each other render every
-	// object many times.
+	// maxObjects bounds the objects of all Kustomizations of a revision, because Kustomizations that apply each
+	// other render every object many times.
 	maxObjects = 100_000
 )
 

@@ -11,12 +11,12 @@ import (
 
 // Identity identifies the GitRepositories that refer to a repository at one of its revisions.
 type Identity struct {
-	// Remotes are the addresses of the repository, as git.ComparableAddress returns them.
+	// Remotes lists the addresses of the repository, as returned by git.ComparableAddress.
 	Remotes []string
 	// Own is the source of the cluster's directory, or nil if the repository does not contain it.
 	Own *unstructured.Unstructured
-	// Branches are the branches whose head is the revision, if the repository does not contain the source of the
-	// cluster's directory. Without branches, every reference resolves to the revision.
+	// Branches lists the branches whose head is the revision, if the repository does not contain the source of
+	// the cluster's directory. Without branches, every reference resolves to the revision.
 	Branches []string
 }
 

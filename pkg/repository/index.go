@@ -107,7 +107,7 @@ func folderOf(g *Graph, ks *unstructured.Unstructured) string {
 	return layout.Path(ks)
 }
 
-// add adds an owner unless it is known.
+// add adds an owner unless it was already added.
 func (i *index) add(owner *unstructured.Unstructured) *node {
 	id := controllers.IDOf(owner.Object)
 	if known := i.byID[id]; known != nil {

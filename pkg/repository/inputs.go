@@ -24,7 +24,7 @@ type inputs struct {
 	base, head Tree
 	leaf       bool
 	done       map[string]bool
-	// read are the files that the build may read; opaque is set if it also reads other files, or
+	// read holds the files that the build may read; opaque is set if it also reads other files, or
 	// changes names.
 	read   []string
 	opaque bool

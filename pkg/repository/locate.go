@@ -114,7 +114,7 @@ func filesOf(g *Graph, ks *unstructured.Unstructured, known map[controllers.ID]m
 	return known[id]
 }
 
-// kustomizations are the kustomization.yaml files of a tree, each read once.
+// kustomizations holds the kustomization.yaml files of a tree, each read once.
 type kustomizations struct {
 	tree fs.FS
 	read map[string]kustomization

@@ -146,7 +146,7 @@ type reader struct {
 	lookup    build.Lookup
 	recording bool
 	reads     []read
-	// unknown is set if the rendering omits something that could not be read.
+	// unknown is set if the rendering omits data that could not be read.
 	unknown bool
 }
 

@@ -41,7 +41,7 @@ const MaxRequests = 16
 type Run struct {
 	// Program is the path of flux-sandbox.
 	Program string
-	// Distribution is the version of Flux that is installed.
+	// Distribution is the Flux version to install.
 	Distribution controllers.Distribution
 	// Repository is served in the sandbox, unless Exported is set.
 	Repository *sources.Repository
@@ -49,15 +49,15 @@ type Run struct {
 	// name of the revision of Repository.
 	Head *sources.Repository
 	Base string
-	// Exported are the objects of a cluster, in the order in which they are applied.
+	// Exported lists the objects of a cluster, in the order in which they are applied.
 	Exported []*unstructured.Unstructured
 	// Received is set if notifications and commits are received in the sandbox. Otherwise, they are not sent.
 	Received *policy.Received
 	// Watching is called when Flux is installed, before anything is reconciled. It may be nil.
 	Watching func()
-	// Pushing is called before the files of Head replace those of Repository. It may be nil.
+	// Pushing is called before the files of Head replace the files of Repository. It may be nil.
 	Pushing func(context.Context)
-	// Mappings are served in place of other sources.
+	// Mappings lists the mappings that are served in place of other sources.
 	Mappings []mapped.Mapping
 	// FakeSecrets creates missing Secrets and ConfigMaps with generated values, and serves documents
 	// that SOPS has encrypted with stub values.

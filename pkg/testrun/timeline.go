@@ -30,9 +30,9 @@ type Timeline struct {
 	Entries  []timeline.Entry `json:"entries"`
 }
 
-// push replaces the files of the base with those of the head, waits until the controllers have
-// reconciled them, and records the changes of the objects that Read has read before. The state of the
-// run is then that of the head.
+// push replaces the files of the base with the files of the head, waits until the controllers have
+// reconciled them, and records the changes of the objects that Read has read before. The run then has
+// the state of the head.
 func (r *Run) push(ctx context.Context) error {
 	if r.Head == nil {
 		return nil

@@ -12,8 +12,8 @@ type Applier struct {
 	Kind controllers.Kind
 	// Live is the object without its inventory.
 	Live controllers.Object
-	// Objects are the applied objects. Recorded is set if they come from the inventory, and Released if they come from the
-	// Helm release storage, which does not contain CustomResourceDefinitions from crds/. Otherwise they are unknown.
+	// Objects lists the applied objects. Recorded is set if they come from the inventory, and Released if they come from
+	// the Helm release storage, which does not contain CustomResourceDefinitions from crds/. Otherwise they are unknown.
 	Objects            []controllers.VersionedID
 	Recorded, Released bool
 	// Err is the error for an invalid inventory.

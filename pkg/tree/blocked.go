@@ -71,7 +71,7 @@ func (g *Graph) awaited(o controllers.ID) []controllers.ID {
 
 // block sets BlockedBy of the objects that are missing or not ready to the ends of their chains of
 // such objects. Objects that wait for each other form a group with the same ends. Tarjan's
-// algorithm finds the groups, each after those that it waits for.
+// algorithm finds the groups, each after the groups that it waits for.
 func (g *Graph) block() {
 	b := &blocking{Graph: g, number: map[controllers.ID]int{}, lowest: map[controllers.ID]int{}, open: map[controllers.ID]bool{}, ends: map[controllers.ID]bool{}}
 	for _, v := range g.Vertices {

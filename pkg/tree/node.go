@@ -86,8 +86,8 @@ type Tree struct {
 type Gap struct {
 	// Resource is the plural name with the group, such as "deployments.apps".
 	Resource string
-	// Namespaces are the namespaces that could not be listed; empty for all of
-	// them, or for a cluster-scoped kind.
+	// Namespaces lists the namespaces that could not be listed; empty for all of them, or for a
+	// cluster-scoped kind.
 	Namespaces []string
 	Err        error
 }

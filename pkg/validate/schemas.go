@@ -220,7 +220,7 @@ func (c *cluster) finding(o *object, p verdict.Problem) Finding {
 	return f
 }
 
-// migration returns the remedy for an old API version of Flux.
+// migration returns the remedy for an old Flux API version.
 func migration(o *object) string {
 	if slices.Contains(controllers.Groups(), o.ref.Group) && o.side.Build != nil && build.IsKustomization(o.side.Owner) {
 		return "flux migrate -f ."

@@ -53,7 +53,7 @@ func fieldWith(value any, text, at string) string {
 	return ""
 }
 
-// variables reports variables without a value, except those that may be in a ConfigMap or Secret that
+// variables reports variables without a value, unless they may come from a ConfigMap or Secret that
 // is not in Git.
 func (c *cluster) variables() {
 	for _, u := range c.order {

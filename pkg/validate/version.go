@@ -76,7 +76,7 @@ func (c *cluster) extendCRDs() {
 	}
 }
 
-// addKinds adds the kinds of flux-operator to each list of allowed values in a schema that contains kinds of Flux.
+// addKinds adds the flux-operator kinds to each list of allowed values in a schema that contains Flux kinds.
 func addKinds(schema any) {
 	switch value := schema.(type) {
 	case map[string]any:

@@ -13,9 +13,9 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// checkWorkloads notes the references of Kubernetes objects that are not in Git: namespaces, ConfigMaps, Secrets and
-// ServiceAccounts of pods, roles, Services of Ingresses, and the pods of selectors and autoscalers. They may exist on the
-// cluster.
+// checkWorkloads notes references of Kubernetes objects to objects that are not in Git: namespaces, ConfigMaps, Secrets
+// and ServiceAccounts of pods, roles, Services of Ingresses, and the pods of selectors and autoscalers. These objects may
+// exist on the cluster.
 func checkWorkloads(c *cluster) {
 	all := contentsOf(c)
 	for _, o := range c.objects {

@@ -19,7 +19,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository/upstream"
 )
 
-// Options select what is built and how.
+// Options configure a build.
 type Options struct {
 	// Path is the directory to build, "" for spec.path in the work tree of the current directory.
 	Path string
@@ -77,8 +77,8 @@ type Clone interface {
 }
 
 // lookup returns the lookup of ConfigMaps and Secrets: the cluster, or the work tree with Options.DryRun.
-// With Options.Recursive, only those that the built Kustomizations apply are found: other files may be
-// templates, or belong to another cluster.
+// With Options.Recursive, it only finds objects that the built Kustomizations apply, because other files
+// may be templates, or belong to another cluster.
 func (b *Builder) lookup(work git.Workspace) build.Lookup {
 	switch {
 	case !b.DryRun && b.Untrusted:

@@ -18,8 +18,7 @@ import (
 	"github.com/fluxkit/flux/pkg/controllers"
 )
 
-// wanted selects an object by kind and predicate. flag is the flag that names
-// its file.
+// wanted selects an object by kind and predicate. flag is the flag that sets its file.
 type wanted struct {
 	kind, flag string
 	is         func(*unstructured.Unstructured) bool

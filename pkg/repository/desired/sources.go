@@ -18,8 +18,8 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// LocalSources returns the sources with a local directory: those of
-// Options.Sources, and the source of ks in the work tree.
+// LocalSources returns the sources with a local directory: Options.Sources, and the source of ks in
+// the work tree.
 func (b *Builder) LocalSources(work git.Workspace, ks *unstructured.Unstructured) (build.Sources, error) {
 	folders := map[controllers.ID]string{}
 	for source, folder := range b.Sources {

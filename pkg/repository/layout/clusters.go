@@ -103,8 +103,8 @@ func matchBelow(tree fs.FS, name string, rest []string, found map[string]bool) e
 }
 
 // Roots returns the cluster directories: directories that a FluxInstance syncs, that bootstrap has created, or that a
-// Kustomization inside them applies, unless one of these clusters applies that Kustomization. others lists the other
-// directories with Kustomizations: those that no Kustomization applies, or all if there are none.
+// Kustomization inside them applies, unless one of these clusters applies that Kustomization. others lists other
+// directories with Kustomizations: directories that no Kustomization applies, or all of them if there are none.
 func Roots(ctx context.Context, tree fs.FS) (roots, others []string, err error) {
 	clusters, elsewhere, entries := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	found, err := sourcetree.Search(ctx, tree, []string{"kustomize.toolkit.fluxcd.io", "sourceRef"}, build.IsKustomization)
@@ -180,8 +180,8 @@ func (l location) isBelow(directories map[location]bool, at string) bool {
 // maxLevels is the maximum number of levels of Kustomizations that apply each other in appliedBy.
 const maxLevels = 100
 
-// appliedBy returns the directories that the Kustomizations in the directories of clusters apply, and those that the Kustomizations
-// in them apply.
+// appliedBy returns the directories that the Kustomizations in cluster directories apply, directly and through other
+// Kustomizations.
 func appliedBy(clusters map[string]bool, found []sourcetree.Manifest) map[location]bool {
 	applied := map[location]bool{}
 	for _, m := range found {

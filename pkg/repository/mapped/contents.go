@@ -30,7 +30,7 @@ import (
 // Sources returns the files of sources that are mapped, and the charts of mapped Helm repositories. It is safe for
 // concurrent use.
 type Sources struct {
-	// Mappings are in the order of their precedence.
+	// Mappings lists the mappings in order of precedence.
 	Mappings []Mapping
 	// Otherwise returns the files of sources that are not mapped. It may be nil.
 	Otherwise repository.Contents

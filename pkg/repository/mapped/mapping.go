@@ -1,5 +1,5 @@
-// Package mapped provides the directories that replace sources: those set with --map, and those that 'flux test vendor'
-// has fetched.
+// Package mapped provides the directories that replace sources: directories set with --map, and sources fetched by
+// 'flux test vendor'.
 package mapped
 
 import (

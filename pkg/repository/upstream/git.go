@@ -57,7 +57,7 @@ func (a GitAccess) Source(ctx context.Context, repository *unstructured.Unstruct
 	return source, a.login(ctx, repository, provider, &source)
 }
 
-// login replaces the credentials in the Secret of a source with those that its provider issues.
+// login replaces the credentials in the Secret of a source with credentials from its provider.
 func (a GitAccess) login(ctx context.Context, repository *unstructured.Unstructured, provider string, source *remote.Source) error {
 	if !cloud.KnownGit(provider) {
 		return hint.Errorf(a.Remedy, "%s: provider %q does not issue Git credentials", controllers.IDOf(repository.Object), provider)

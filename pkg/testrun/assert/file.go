@@ -21,7 +21,7 @@ const (
 	Kind       = "Test"
 )
 
-// Suffix is the end of the names of test files.
+// Suffix is the suffix of test file names.
 const Suffix = ".fluxtest.yaml"
 
 // DefaultTimeout is the timeout of a step that sets none.
@@ -60,7 +60,7 @@ type Test struct {
 	Steps []Step
 }
 
-// Step has the actions of a step, and the assertions that are evaluated afterwards.
+// Step contains the actions of a step, and the assertions that are evaluated afterwards.
 type Step struct {
 	Position
 	Name      string        `field:"name"`
@@ -82,7 +82,7 @@ func (s *Step) acts() bool {
 // Commit is a change in the served repository.
 type Commit struct {
 	Message string `field:"message"`
-	// Files has the content of files by path, nil for a file to delete.
+	// Files maps paths to the content of files, nil for a file to delete.
 	Files map[string]*string `field:"files,required"`
 }
 

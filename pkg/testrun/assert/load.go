@@ -34,7 +34,7 @@ const (
 
 // InvalidError is returned for a file that is not a valid test file.
 type InvalidError struct {
-	// Problems has the problems with their positions, at most one line each.
+	// Problems lists the problems with their positions, each on one line.
 	Problems []string
 }
 

@@ -38,7 +38,7 @@ type received struct {
 	moment   int
 }
 
-// notification has the fields of an event that notification-controller sends to generic webhooks.
+// notification contains the fields of an event that notification-controller sends to generic webhooks.
 type notification struct {
 	InvolvedObject involved `json:"involvedObject"`
 	Reason         string   `json:"reason"`

@@ -268,7 +268,7 @@ func (h *hub) refresh(ctx context.Context) {
 	}
 }
 
-// read returns the current states of all objects, nil for those that do not exist.
+// read returns the current states of all objects, nil for missing objects.
 func (h *hub) read(ctx context.Context) map[Ref]controllers.Object {
 	h.mu.Lock()
 	refs := make([]Ref, 0, len(h.objects))

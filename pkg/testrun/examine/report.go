@@ -23,9 +23,8 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/stub"
 )
 
-// Undetermined is the result of a run in which nothing has failed but something is unknown. The other results are
-// settle.Ready, and settle.NotReady if an object is not ready, two owners apply an object differently, or an assertion
-// has failed.
+// Undetermined is the result of a run without failures but with unknown results. The other results are settle.Ready,
+// and settle.NotReady if an object is not ready, two owners apply an object differently, or an assertion has failed.
 const Undetermined = "undetermined"
 
 // Cause is the root cause of objects that are not ready.
@@ -37,7 +36,7 @@ type Cause struct {
 	Details []string `json:"details,omitempty"`
 	// File is the file with the manifest, if only one has it.
 	File string `json:"file,omitempty"`
-	// Remedies are fixes. A remedy with a command ends with the command.
+	// Remedies lists fixes. If a remedy contains a command, it ends with the command.
 	Remedies []string `json:"remedies,omitempty"`
 	// Blocks lists other objects that are not ready for the same cause.
 	Blocks []controllers.ID `json:"blocks,omitempty"`
@@ -47,7 +46,7 @@ type Cause struct {
 type Conflict struct {
 	Object controllers.ID   `json:"object"`
 	Owners []controllers.ID `json:"owners"`
-	// Fields are the fields that the owners set to different values, so that each reverts the other.
+	// Fields lists the fields that the owners set to different values, so that each owner reverts the other.
 	Fields []string `json:"fields,omitempty"`
 	// Differs reports whether the owners apply different contents. Each reverts the other.
 	Differs bool   `json:"differs"`
@@ -76,7 +75,7 @@ type Report struct {
 	Result string `json:"result"`
 	// Seconds is the duration of the reconciliations.
 	Seconds float64 `json:"seconds"`
-	// Objects are the Flux objects in the order in which they became ready. Applied is the number of
+	// Objects lists the Flux objects in the order in which they became ready. Applied is the number of
 	// other objects that they have applied.
 	Objects []settle.Status `json:"objects"`
 	Applied int             `json:"applied"`

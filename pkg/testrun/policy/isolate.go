@@ -22,7 +22,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// Name is the prefix of the names of the policies, and the name of their field manager.
+// Name is the prefix of the policy names, and the name of their field manager.
 const Name = "flux-test"
 
 // CredentialFields lists the GitRepository fields that do not apply to the repository that is

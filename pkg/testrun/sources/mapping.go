@@ -110,7 +110,7 @@ func (s *Server) Serve(ctx context.Context) ([]policy.Redirect, error) {
 	return all, s.Sandbox.Reach(ctx, s.local.server.Address)
 }
 
-// Close ends the server of Helm repositories and buckets, if there is one.
+// Close stops the server for Helm repositories and buckets, if it is running.
 func (s *Server) Close() error {
 	if s.local == nil {
 		return nil

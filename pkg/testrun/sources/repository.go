@@ -47,7 +47,7 @@ type Repository struct {
 	files map[string][]byte
 	// folder is the directory with the bootstrap files, or "".
 	folder string
-	// assumed is set if Sync contains the objects that bootstrap would create instead of those in the repository.
+	// assumed is set if Sync contains the objects that bootstrap would create instead of objects in the repository.
 	assumed bool
 }
 
@@ -187,7 +187,7 @@ func (r *Repository) defaultSync() []*unstructured.Unstructured {
 // Add adds a file to the files of Tree.
 func (r *Repository) Add(name string, content []byte) { r.files[name] = content }
 
-// Served returns the files with the installation of a version of Flux.
+// Served returns the files with the installation of a Flux version.
 func (r *Repository) Served(set *manifests.Set) (map[string][]byte, error) {
 	files := maps.Clone(r.files)
 	if r.folder == "" {

@@ -33,7 +33,7 @@ type Need struct {
 	// NeededBy lists the Flux objects that refer to it, and Fields the fields with the references.
 	NeededBy []controllers.ID `json:"neededBy"`
 	Fields   []string         `json:"fields"`
-	// Keys are the keys that were generated.
+	// Keys lists the generated keys.
 	Keys []string `json:"keys,omitempty"`
 	// Remedy describes how to provide it.
 	Remedy string `json:"remedy,omitempty"`
@@ -245,7 +245,7 @@ func generate(what ...string) string {
 	return "fake-" + hex.EncodeToString(sum[:6])
 }
 
-// unset returns the names of the variables without a value in the build of a Kustomization.
+// unset returns the names of variables without a value in a Kustomization build.
 func (p Provider) unset(ctx context.Context, f settle.Flux) ([]string, error) {
 	var source controllers.Object
 	for _, t := range f.Kind.SourceOf(f.Object) {

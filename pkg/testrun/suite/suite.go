@@ -21,7 +21,7 @@ import (
 	"github.com/fluxkit/flux/pkg/testrun/policy"
 )
 
-// Read reads the named test files, or those of the repository, and checks their expressions.
+// Read reads the given test files, or the test files in the repository, and checks their expressions.
 func Read(ctx context.Context, evaluator expression.Evaluator, tree fs.FS, names []string) ([]assert.Test, error) {
 	tests, err := load(ctx, tree, names)
 	if err == nil {

@@ -21,7 +21,7 @@ type dependency struct {
 	Name, Version, Repository, Alias string
 }
 
-// loaded returns the name under which source-controller looks for the chart.
+// loaded returns the name by which source-controller finds the chart.
 func (d dependency) loaded() string {
 	if d.Alias != "" {
 		return d.Alias

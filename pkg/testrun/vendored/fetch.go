@@ -56,9 +56,9 @@ func (r *Result) Count(action string) int {
 
 // Fetcher fetches the sources of a repository into a directory.
 type Fetcher struct {
-	// Options are those for building Kustomizations.
+	// Options configures the builds of Kustomizations.
 	Options build.Options
-	// Charts fetches charts into its directory.
+	// Charts returns a fetcher that fetches charts into a directory.
 	Charts func(folder string) ClosingFetcher
 	// Git finds the credentials of GitRepositories other than the Secrets in the repository, and Login
 	// the credentials of registries.

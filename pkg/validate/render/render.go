@@ -82,7 +82,7 @@ func Write(w io.Writer, format string, about Report, results []*validate.Result)
 	return err
 }
 
-// levels are the levels of annotations.
+// levels maps severities to annotation levels.
 var levels = map[validate.Severity]string{validate.Invalid: "error", validate.Unknown: "warning", validate.Warning: "warning", validate.Note: "notice"}
 
 func annotations(results []*validate.Result) string {

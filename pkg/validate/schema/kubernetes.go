@@ -1,5 +1,5 @@
 // Package schema validates objects with the schemas of Kubernetes and of CustomResourceDefinitions,
-// as an API server does. It runs in the helper process, because its libraries are large.
+// like an API server. It runs in the helper process, because its libraries are large.
 package schema
 
 import (
@@ -67,7 +67,7 @@ type loaded struct {
 	groups map[string]bool
 }
 
-// load reads the schemas of a minor version of Kubernetes.
+// load reads the schemas of a Kubernetes minor version.
 func load(version string) (_ *loaded, err error) {
 	text, err := files.ReadFile("kubernetes/" + version + ".json.gz")
 	if errors.Is(err, fs.ErrNotExist) {

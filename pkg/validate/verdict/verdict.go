@@ -24,9 +24,9 @@ type Schemas interface {
 type Request struct {
 	// Kubernetes is the minor version, such as 1.36.
 	Kubernetes string `json:"kubernetes"`
-	// CRDs are further CustomResourceDefinitions, in addition to those among the objects.
+	// CRDs lists CustomResourceDefinitions in addition to the ones among the objects.
 	CRDs []json.RawMessage `json:"crds,omitempty"`
-	// Schemas are the JSON schemas of kinds that have no CustomResourceDefinition.
+	// Schemas lists the JSON schemas of kinds without a CustomResourceDefinition.
 	Schemas []Schema          `json:"schemas,omitempty"`
 	Objects []json.RawMessage `json:"objects"`
 }
