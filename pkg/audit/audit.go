@@ -165,7 +165,7 @@ func (e Exclusions) excludes(rule string, o *Object, id controllers.ID) bool {
 	return slices.ContainsFunc(e.exceptions, func(exception Exception) bool { return exception.matches(rule, e.path, id) })
 }
 
-// Find returns the rule with an ID.
+// Find returns the rule with the given ID.
 func Find(id string) (Rule, bool) {
 	for _, r := range Rules() {
 		if r.ID == id {

@@ -16,7 +16,7 @@ import (
 	"github.com/fluxkit/flux/pkg/validate/verdict"
 )
 
-// File is the file in the root of a repository that lists its exceptions.
+// File is the name of the file with exceptions in the root of a repository.
 const File = ".flux-audit.yaml"
 
 // Exception selects the objects to which a rule does not apply. Empty fields match everything; other fields are patterns of
@@ -91,7 +91,7 @@ func IDs() []string {
 	return append(ids, validated...)
 }
 
-// Check returns an error for the first ID that no rule has.
+// Check returns an error for the first unknown rule ID.
 func Check(ids []string) error {
 	for _, id := range ids {
 		if !slices.Contains(IDs(), id) {

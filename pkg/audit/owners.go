@@ -31,7 +31,7 @@ func waits(s *state, o *Object) []hit {
 
 func waiting(o *Object) bool { return text(o, "spec.wait") == "true" || has(o, "spec.healthChecks") }
 
-// longInterval is the longest interval that is also a good timeout and retry interval.
+// longInterval is the longest interval that is also suitable as the timeout and the retry interval.
 const longInterval = 10 * time.Minute
 
 func timeouts(_ *state, o *Object) []hit {

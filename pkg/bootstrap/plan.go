@@ -54,7 +54,7 @@ type Plan struct {
 	// PullSecret is the Secret with the credentials of a private registry in
 	// stringData, nil for none.
 	PullSecret *unstructured.Unstructured
-	// Force takes ownership of a Flux that another tool manages.
+	// Force takes ownership of a Flux installation that another tool manages.
 	Force bool
 	// Now is the clock.
 	Now func() time.Time

@@ -80,7 +80,7 @@ func (r *run) previewCommits(p Preview) (Preview, error) {
 	return p, err
 }
 
-// warningsOnly is a Progress that reports only warnings.
+// warningsOnly is a Progress that only reports warnings.
 type warningsOnly struct{ Progress }
 
 func (warningsOnly) Action(string, ...any)  {}

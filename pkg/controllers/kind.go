@@ -73,7 +73,7 @@ type Kind struct {
 	// Static reports whether an object has no Ready condition and is always
 	// ready. It is nil for kinds that always have the condition.
 	Static func(Object) bool
-	// Done is the message after a reconciliation, with "%s" for Result.
+	// Done is the message after a reconciliation. It contains "%s" for Result.
 	Done string
 	// Result is the outcome of a reconciliation: a revision, an image or a
 	// count.

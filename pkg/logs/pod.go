@@ -47,7 +47,7 @@ func Of(o controllers.Object) (Pod, bool) {
 	return p, true
 }
 
-// manager returns the container of the controller, and whether its image is a Flux image.
+// manager returns the controller's container, and whether its image is a Flux image.
 func manager(containers any) (string, bool) {
 	first := ""
 	items, _ := containers.([]any)

@@ -60,7 +60,7 @@ type lister struct {
 	gaps []tree.Gap
 }
 
-// ownerLabels returns the label with the name of the owner of each kind that applies objects, and that the cluster may serve.
+// ownerLabels returns the owner name label of each kind that applies objects and that the cluster may serve.
 func ownerLabels(resources []kube.Resource) []string {
 	operator := slices.ContainsFunc(resources, func(r kube.Resource) bool { return r.Group == controllers.OperatorGroup })
 	var all []string
@@ -72,7 +72,8 @@ func ownerLabels(resources []kube.Resource) []string {
 	return all
 }
 
-// list lists the objects of resources that Flux has applied, each once. Resources that cannot be listed become gaps.
+// list lists the objects of resources that Flux has applied, without duplicates. Resources that cannot be listed become
+// gaps.
 func (l *lister) list(ctx context.Context, resources []kube.Resource) ([]object, error) {
 	if l.options.Namespace != "" {
 		resources = slices.DeleteFunc(slices.Clone(resources), func(r kube.Resource) bool { return r.ClusterScoped })

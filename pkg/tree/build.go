@@ -75,9 +75,8 @@ type builder struct {
 
 type scope struct{ kind, namespace string }
 
-// structure reads inventories from the root on. Each round lists the kinds in
-// the inventories of the last one. The third round lists all namespaces, which
-// limits the number of rounds.
+// structure reads inventories, starting at the root. Each round lists the kinds in the inventories
+// of the previous round. The third round lists all namespaces, which limits the number of rounds.
 func (b *builder) structure(ctx context.Context, root *Node) error {
 	if err := b.readRoot(ctx, root.Object); err != nil {
 		return err

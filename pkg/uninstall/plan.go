@@ -168,8 +168,8 @@ func (p *Plan) findNamespace(ctx context.Context, client *kube.Client) error {
 	return err
 }
 
-// Empty reports whether Flux is not installed. A namespace alone counts only if it
-// has the labels of Flux.
+// Empty reports whether Flux is not installed. A namespace alone counts as an installation only if
+// it has the Flux labels.
 func (p *Plan) Empty() bool {
 	return len(p.Components)+len(p.CRDs) == 0 && (p.namespaceObject == nil || kube.Label(p.namespaceObject, kube.PartOfLabel) != "flux")
 }
@@ -240,8 +240,8 @@ func protected(namespace string) bool {
 	return namespace == "default" || strings.HasPrefix(namespace, "kube-")
 }
 
-// WarnOfFinalizers warns about objects with finalizers of other controllers, which
-// delay the deletion.
+// WarnOfFinalizers warns about objects with other controllers' finalizers, which delay the
+// deletion.
 func (p *Plan) WarnOfFinalizers(progress Progress) {
 	for _, t := range p.Objects {
 		if foreign := t.foreign(); len(foreign) > 0 {

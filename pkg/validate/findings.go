@@ -75,7 +75,7 @@ type Result struct {
 	Owners    int `json:"owners"`
 	Objects   int `json:"objects"`
 	Validated int `json:"validated"`
-	// Allowed is the number of findings of an audit that are allowed.
+	// Allowed is the number of audit findings that exceptions allow.
 	Allowed int `json:"allowed,omitempty"`
 	// Findings are sorted by severity.
 	Findings []Finding `json:"findings"`

@@ -27,7 +27,7 @@ func checkLabels(c *cluster) {
 	}
 }
 
-// checkEncryption reports Secrets that are encrypted with SOPS and that the Kustomization does not decrypt.
+// checkEncryption reports SOPS-encrypted Secrets that the Kustomization does not decrypt.
 func checkEncryption(c *cluster) {
 	for _, o := range c.objects {
 		owner := o.side.Owner

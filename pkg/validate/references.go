@@ -14,7 +14,7 @@ import (
 	"github.com/fluxkit/flux/pkg/repository"
 )
 
-// references reports the Flux objects that objects refer to and that are not deployed, and Secrets and
+// references reports referenced Flux objects that are not deployed, and referenced Secrets and
 // ConfigMaps that are not in Git.
 func (c *cluster) references(ctx context.Context) {
 	for _, o := range c.objects {
@@ -82,7 +82,8 @@ func isComplete(c *cluster) bool {
 	})
 }
 
-// isDefined reports whether a file of the repository contains an object of that kind and name, such as one of another cluster.
+// isDefined reports whether a file of the repository contains an object of that kind and name, for example for another
+// cluster.
 func isDefined(ctx context.Context, c *cluster, id controllers.ID) bool {
 	found, err := sourcetree.Search(ctx, c.graph.Tree, []string{id.Kind, id.Name}, func(o *unstructured.Unstructured) bool {
 		return controllers.IDOf(o.Object).WithoutNamespace() == id.WithoutNamespace()

@@ -144,7 +144,7 @@ func (r examination) reapply(ctx context.Context, t controllers.ID, selected map
 	return found, err
 }
 
-// listOrphans lists the objects that an owner has applied but that are not in its inventory.
+// listOrphans lists the objects that an owner has applied but that are missing in its inventory.
 func (r examination) listOrphans(ctx context.Context, report *Report) error {
 	owners := r.owners()
 	upstream := map[controllers.ID]bool{} // created by helm-controller, such as a HelmChart
